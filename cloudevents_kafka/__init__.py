@@ -1,0 +1,55 @@
+"""CloudEvents over Kafka: converters, clients, and a Spark pipeline.
+
+The names below are the everyday ones; each room of the package has more. Importing
+this package loads neither a Kafka client nor Spark.
+"""
+
+from __future__ import annotations
+
+from cloudevents_kafka.convert import Decoded, Undecodable, decode, from_record, to_record
+from cloudevents_kafka.errors import (
+    BrokenEvent,
+    CloudEventsKafkaError,
+    ConsumeError,
+    DataError,
+    DecodeError,
+    DeliveryError,
+    EncodeError,
+    InvalidEvent,
+    NotAnEvent,
+    Problem,
+    UnsupportedBatch,
+    UnsupportedFormat,
+)
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.keys import attribute_key, first_of, key_to_attribute, partition_key
+from cloudevents_kafka.record import Record
+from cloudevents_kafka.sniff import Verdict, sniff
+
+__all__ = [
+    "BrokenEvent",
+    "CloudEventsKafkaError",
+    "ConsumeError",
+    "DataError",
+    "DecodeError",
+    "Decoded",
+    "DeliveryError",
+    "EncodeError",
+    "Event",
+    "InvalidEvent",
+    "NotAnEvent",
+    "Problem",
+    "Record",
+    "Undecodable",
+    "UnsupportedBatch",
+    "UnsupportedFormat",
+    "Verdict",
+    "attribute_key",
+    "decode",
+    "first_of",
+    "from_record",
+    "key_to_attribute",
+    "partition_key",
+    "sniff",
+    "to_record",
+]

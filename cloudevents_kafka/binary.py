@@ -1,0 +1,174 @@
+"""Binary content mode: attributes in ``ce_`` headers, the data as the record's value.
+
+Header values are the canonical texts in UTF-8, unquoted and without percent-encoding;
+``content-type`` carries datacontenttype; no data is a null value (Kafka binding 3.2).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cloudevents_kafka.attributes import (
+    AttributeValue,
+    canonical_text,
+    find_problems,
+    is_name,
+    surely_valid,
+    with_types,
+)
+from cloudevents_kafka.data import DataKind
+from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, shown
+from cloudevents_kafka.event import Event, held, trusted
+from cloudevents_kafka.media_type import media_type
+from cloudevents_kafka.record import Headers, Record
+from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX
+
+_IMPLIED: Final = b"application/json"
+_SUSPICIOUS: Final = ""  # stands for every header that needs a closer look; no attribute has this name
+_REMEMBERED: Final = 4096
+
+
+class _AttributeNames(dict[str, str | None]):
+    """Header name to attribute name; None for a foreign header. Learns, within bounds."""
+
+    def __missing__(self, header: str) -> str | None:
+        attribute = _attribute_of(header)
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        self[header] = attribute
+        return attribute
+
+
+class _HeaderNames(dict[str, str]):
+    """Attribute name to header name. Learns, within bounds."""
+
+    def __missing__(self, attribute: str) -> str:
+        header = CONTENT_TYPE if attribute == "datacontenttype" else PREFIX + attribute
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        self[attribute] = header
+        return header
+
+
+def _attribute_of(header: str) -> str | None:
+    if header == CONTENT_TYPE:
+        return "datacontenttype"
+    if not isinstance(header, str) or not header.startswith(PREFIX) or header == PREFIX:
+        return None
+    name = header[len(PREFIX) :]
+    return name if is_name(name) and name != "datacontenttype" else _SUSPICIOUS
+
+
+_attribute_names: Final = _AttributeNames()
+_header_names: Final = _HeaderNames()
+
+
+def header_of(attribute: str) -> str:
+    """Return the header that carries an attribute."""
+    return _header_names[attribute]
+
+
+def attribute_of(header: str) -> str | None:
+    """Return the attribute that a header carries; None for a foreign one, ``""`` for a bad name."""
+    return _attribute_names[header]
+
+
+# --- reading -----------------------------------------------------------------
+
+
+def collect(headers: Headers) -> dict[str, AttributeValue] | None:
+    """Collect attributes from plain headers; None where one of them needs a closer look."""
+    attributes: dict[str, AttributeValue] = {}
+    foreign = 0
+    try:
+        for header, value in headers:
+            name = _attribute_names[header]
+            if name is None:
+                foreign += 1
+            else:
+                attributes[name] = value.decode()  # type: ignore[union-attr]  # a null's AttributeError is the test
+    except (AttributeError, UnicodeDecodeError):
+        return None
+    if len(attributes) + foreign != len(headers) or _SUSPICIOUS in attributes:
+        return None  # a repeated or a misnamed header
+    return attributes
+
+
+def decode_plain(attributes: dict[str, AttributeValue], value: bytes | None) -> Event | None:
+    """Make an event of collected attributes, where they are valid at first sight."""
+    return trusted(attributes, value) if surely_valid(attributes) else None
+
+
+def decode(record: Record) -> Event:
+    """Read a binary-mode record; raises `InvalidEvent`, naming every problem."""
+    attributes, problems = _read_headers(record.headers)
+    attributes = with_types(attributes)
+    reported = {problem.attribute for problem in problems}
+    problems += [problem for problem in find_problems(attributes) if problem.attribute not in reported]
+    if problems:
+        raise InvalidEvent(problems)
+    return trusted(attributes, record.value)
+
+
+def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Problem]]:
+    attributes: dict[str, AttributeValue] = {}
+    problems: list[Problem] = []
+    content_types: list[str] = []
+    for header, value in headers:
+        name = _attribute_names[header]
+        if name is None or value is None:
+            continue
+        try:
+            text = value.decode()
+        except UnicodeDecodeError:
+            problems.append(Problem(header, "header value must be UTF-8", "K-06", shown(value)))
+            continue
+        if header == "ce_datacontenttype":
+            content_types.append(text)
+        elif name == _SUSPICIOUS:
+            problems += find_problems({**_VALID, header[len(PREFIX) :]: text})
+        elif name in attributes:
+            problems.append(Problem(name, f"header {header} occurs more than once", "N-05"))
+        else:
+            attributes[name] = text
+    problems += _content_type_problems(content_types, attributes.get("datacontenttype"))
+    return attributes, problems
+
+
+_VALID: Final[dict[str, AttributeValue]] = {"specversion": "1.0", "id": "1", "source": "/", "type": "t"}
+
+
+def _content_type_problems(texts: list[str], content_type: AttributeValue | None) -> list[Problem]:
+    """Judge ce_datacontenttype, which some write beside content-type: a copy does no harm."""
+    if all(text == content_type for text in texts) and len(texts) < 2:
+        return []
+    rule = "is carried by the content-type header, not by ce_datacontenttype"
+    return [Problem("datacontenttype", rule, "K-04", shown(texts[0]))]
+
+
+# --- writing -------------------------------------------------------------------
+
+
+def encode(event: Event) -> tuple[Headers, bytes | None]:
+    """Write an event as headers, in the order of its attributes, and a value.
+
+    A JSON value without a content type gets one, ``application/json``, which is what
+    it is (R-10). Raises `EncodeError` for a datacontenttype that would make receivers
+    take the record for a structured one (K-20).
+    """
+    attributes, _ = held(event)
+    try:
+        headers: Headers = [(_header_names[name], value.encode()) for name, value in attributes.items()]  # type: ignore[union-attr]  # all text, nearly always
+    except AttributeError:
+        headers = [(_header_names[name], canonical_text(value).encode()) for name, value in attributes.items()]
+    content_type = event.datacontenttype
+    if content_type is None:
+        if event.kind is DataKind.JSON:
+            headers.append((CONTENT_TYPE, _IMPLIED))
+    elif media_type(content_type).cloudevents:
+        raise EncodeError(
+            f"datacontenttype {shown(content_type)} would make the record a structured one (K-20, Kafka binding 3); "
+            "use structured mode"
+        )
+    return headers, event.payload
+

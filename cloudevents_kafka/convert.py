@@ -1,0 +1,226 @@
+"""The door: from an event to a record, and from a record to an event.
+
+`to_record` writes, `from_record` reads and raises, `decode` reads and never raises:
+it gives `Decoded` or `Undecodable`, so that one bad record does not stop a loop.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from cloudevents_kafka import binary, lenient as lenient_reading, structured
+from cloudevents_kafka.errors import (
+    BrokenEvent,
+    DecodeError,
+    EncodeError,
+    InvalidEvent,
+    NotAnEvent,
+    Problem,
+    UnsupportedBatch,
+    UnsupportedFormat,
+    shown,
+)
+from cloudevents_kafka.event import Event, held
+from cloudevents_kafka.keys import KeyMapper
+from cloudevents_kafka.media_type import media_type
+from cloudevents_kafka.record import HeaderInput, Headers, Record, as_headers
+from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX, sniff
+
+ContentMode = Literal["binary", "structured"]
+
+
+class Decoded(msgspec.Struct, frozen=True):
+    """A record that is an event; ``tolerated`` says what lenient reading let pass."""
+
+    event: Event
+    record: Record
+    tolerated: tuple[Problem, ...] = ()
+
+
+class Undecodable(msgspec.Struct, frozen=True):
+    """A record that could not be read as an event, and why."""
+
+    error: DecodeError
+    record: Record
+
+
+# --- reading -------------------------------------------------------------------
+
+
+def from_record(record: Record, *, lenient: bool = False) -> Event:
+    """Read the event that a record carries, in either mode and any known format.
+
+    Raises `NotAnEvent`, `BrokenEvent`, `UnsupportedFormat` or `UnsupportedBatch`, and
+    nothing else for any bytes; each carries the record. ``lenient`` takes what known
+    producers send beside the rules; `decode` tells what that was.
+    """
+    if lenient:
+        return _read_leniently(record)[0]
+    attributes = binary.collect(record.headers)
+    if attributes is None:
+        return _read_closely(record)
+    content_type = attributes.get("datacontenttype")
+    if isinstance(content_type, str) and media_type(content_type).cloudevents:
+        return _read_structured(record, content_type)
+    return binary.decode_plain(attributes, record.value) or _read_closely(record)
+
+
+def decode(record: Record, *, lenient: bool = False) -> Decoded | Undecodable:
+    """Read a record as `from_record` does, and give the error instead of raising it."""
+    try:
+        if lenient:
+            event, tolerated = _read_leniently(record)
+            return Decoded(event, record, tolerated)
+        return Decoded(from_record(record), record)
+    except DecodeError as error:
+        return Undecodable(error, record)
+
+
+def _read_structured(record: Record, content_type: str) -> Event:
+    media = media_type(content_type)
+    if media.batch:
+        raise UnsupportedBatch(content_type, record, "split it where it was produced")
+    try:
+        event = structured.decode(record.value, media)
+    except InvalidEvent as error:
+        raise BrokenEvent(error.problems, record) from None
+    if event is None:
+        reason = sniff(record.headers).reason
+        raise UnsupportedFormat(content_type, record, f"{reason}: forward the record as it is, or register the format")
+    return event
+
+
+def _read_closely(record: Record) -> Event:
+    """Read a record that did not pass at first sight; says why it is none, or reads it after all."""
+    verdict = sniff(record.headers)
+    if verdict.mode == "not-an-event":
+        raise NotAnEvent(f"not a CloudEvent: {verdict.reason} (K-11, Kafka binding 3)", record)
+    try:
+        if verdict.mode == "binary":
+            return binary.decode(record)
+        if verdict.mode == "structured":
+            _check_content_type(record.headers)
+    except InvalidEvent as error:
+        raise BrokenEvent(error.problems, record) from None
+    return _read_structured(record, str(verdict.media_type))
+
+
+def _check_content_type(headers: Headers) -> None:
+    values = [value for name, value in headers if name == CONTENT_TYPE and value is not None]
+    if len(values) > 1:
+        raise InvalidEvent([Problem(CONTENT_TYPE, "header occurs more than once", "N-05")])
+    try:
+        values[0].decode()
+    except UnicodeDecodeError:
+        raise InvalidEvent([Problem(CONTENT_TYPE, "header value must be UTF-8", "K-06", shown(values[0]))]) from None
+
+
+def _read_leniently(record: Record) -> tuple[Event, tuple[Problem, ...]]:
+    try:
+        return lenient_reading.read(record)
+    except InvalidEvent as error:
+        raise BrokenEvent(error.problems, record) from None
+
+
+# --- writing -------------------------------------------------------------------
+
+
+def to_record(
+    event: Any,
+    *,
+    mode: ContentMode | None = None,
+    format: str | None = None,
+    key: bytes | str | None = None,
+    key_mapper: KeyMapper | None = None,
+    headers: HeaderInput = None,
+    topic: str | None = None,
+    like: Record | None = None,
+) -> Record:
+    """Write an event, or an SDK's event, as a record; neither is changed.
+
+    ``mode`` is binary unless told otherwise, ``format`` (of structured mode) is json.
+    ``key`` wins over what ``key_mapper`` gives; there is no key without either. Other
+    ``headers`` go behind the event's; none of them may be one of its.
+
+    ``like`` is the record that the event came from: mode, format, key, header order
+    and foreign headers are taken from it, where not told otherwise, so that an event
+    that was not changed gives the same record, byte for byte.
+
+    Raises `EncodeError`, and `InvalidEvent` for an SDK's event that breaks rules.
+    """
+    event = Event.of(event)
+    if like is not None:
+        return _like(event, like, mode, format, _key(event, key, key_mapper), headers, topic)
+    if mode is None or mode == "binary":
+        if format is not None:
+            raise EncodeError(f"binary mode has no event format, but format={format!r} was given; use mode='structured'")
+        written, value = binary.encode(event)
+    elif mode == "structured":
+        written, value = structured.encode(event, format or "json")
+    else:
+        raise EncodeError(f"no content mode {mode!r}: it is 'binary' or 'structured'")
+    if headers:
+        written += foreign(headers)
+    return Record(key=_key(event, key, key_mapper), value=value, headers=written, topic=topic)
+
+
+def _key(event: Event, key: bytes | str | None, key_mapper: KeyMapper | None) -> bytes | None:
+    if key is None and key_mapper is not None:
+        key = key_mapper(event)
+    return key.encode() if isinstance(key, str) else key
+
+
+def foreign(headers: HeaderInput) -> Headers:
+    """Check and copy headers that a user adds; `EncodeError` for those that are the event's."""
+    added = as_headers(headers)
+    for name, _ in added:
+        folded = name.lower()
+        if folded == CONTENT_TYPE or folded.startswith(PREFIX):
+            raise EncodeError(
+                f"header {name!r} belongs to the event: set the attribute instead "
+                f"({'datacontenttype' if folded == CONTENT_TYPE else folded[len(PREFIX) :]})"
+            )
+    return added
+
+
+def _like(
+    event: Event,
+    like: Record,
+    mode: ContentMode | None,
+    format: str | None,
+    key: bytes | None,
+    headers: HeaderInput,
+    topic: str | None,
+) -> Record:
+    verdict = sniff(like.headers)
+    mode = mode or ("structured" if verdict.mode == "structured" else "binary")
+    format = format or (verdict.format if mode == "structured" else None)
+    written = to_record(event, mode=mode, format=format)
+    _, wire = held(event)
+    if wire is not None and written.value is wire[1] and wire[1] == like.value:
+        kept = list(like.headers)  # the very event of that record: its content-type and its ce_ copies too
+    else:
+        kept = _in_place(written.headers, like.headers, same=mode == verdict.mode)
+    return Record(
+        key=like.key if key is None else key,
+        value=written.value,
+        headers=kept + foreign(headers),
+        topic=topic,
+    )
+
+
+def _in_place(written: Headers, like: Headers, *, same: bool) -> Headers:
+    """Put written headers where their namesakes stood, foreign ones as they stood, new ones last.
+
+    In the same mode, a null header that stands for an absent attribute stays too.
+    """
+    fresh = dict(written)
+    kept: Headers = []
+    for name, value in like:
+        if name in fresh:
+            kept.append((name, fresh.pop(name)))
+        elif binary.attribute_of(name) is None or (same and value is None):
+            kept.append((name, value))
+    return kept + list(fresh.items())

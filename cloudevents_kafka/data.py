@@ -1,0 +1,149 @@
+"""Event data: the payload bytes, what kind of value they stand for, and the Python value.
+
+An event keeps its data as bytes (`payload`) beside the content type. Where it came
+as a value, the kind remembers which: a JSON value and a text stay what they are when
+the event is written in another format, and bytes are never guessed at.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+
+from cloudevents_kafka.errors import DataError, Problem
+from cloudevents_kafka.media_type import MediaType, known_charset, media_type
+
+
+class DataKind(Enum):
+    """What an event's payload stands for."""
+
+    BYTES = "bytes"
+    """Bytes as they came; the content type, if any, says what they are."""
+    JSON = "json"
+    """A JSON value, in its text."""
+    TEXT = "text"
+    """A text, in the charset of its content type."""
+
+
+_encode_json: Final = msgspec.json.Encoder().encode
+_decode_json: Final = msgspec.json.Decoder().decode
+_check_json: Final = msgspec.json.Decoder(msgspec.Raw).decode
+
+
+def holds_json(content_type: str | None) -> bool:
+    """Tell whether data that is a value is JSON: by its type, or because none is set (J-09)."""
+    return content_type is None or media_type(content_type).is_json
+
+
+def to_payload(data: Any, content_type: str | None) -> tuple[bytes | None, DataKind]:
+    """Turn a Python value into payload bytes and their kind.
+
+    None is no data; bytes are the payload as they are; text under a JSON or no
+    content type is a JSON string, else it is text in the type's charset; any other
+    value is JSON. Raises `DataError` with a reason where that cannot be.
+    """
+    if data is None:
+        return None, DataKind.BYTES
+    if isinstance(data, bytes | bytearray | memoryview):
+        return bytes(data), DataKind.BYTES
+    if holds_json(content_type):
+        return in_charset(json_text(data), content_type), DataKind.JSON
+    if isinstance(data, str):
+        return encode_text(data, content_type), DataKind.TEXT
+    raise DataError(f"a {type(data).__name__} cannot be {content_type}: give text or bytes, or a JSON content type")
+
+
+def from_payload(payload: bytes | None, kind: DataKind, content_type: str | None) -> Any:
+    """Turn payload bytes into a Python value: JSON, text, or the bytes themselves.
+
+    Raises `DataError` where they are not what the content type says.
+    """
+    if payload is None:
+        return None
+    if kind is DataKind.JSON or (content_type is not None and media_type(content_type).is_json):
+        return parse_json(to_utf8(payload, content_type))
+    if kind is DataKind.TEXT or (content_type is not None and media_type(content_type).is_text):
+        return decode_text(payload, content_type)
+    return payload
+
+
+def json_text(value: Any) -> bytes:
+    """Write a value as JSON in UTF-8; refuses what JSON cannot hold, such as NaN."""
+    try:
+        text = _encode_json(value)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise DataError(f"data cannot be written as JSON: {error}") from None
+    if b"null" in text and not _is_finite(value):  # the encoder writes NaN and infinities as null
+        raise DataError("data cannot be written as JSON: it has a NaN or infinite number")
+    return text
+
+
+def parse_json(text: bytes) -> Any:
+    """Read JSON in UTF-8, strictly; raises `DataError`."""
+    try:
+        return _decode_json(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"data is not JSON: {error}") from None
+
+
+def is_json(text: bytes) -> bool:
+    """Tell whether the bytes are one JSON text in UTF-8, without building its value."""
+    try:
+        text.decode()
+        _check_json(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+def to_utf8(payload: bytes, content_type: str | None) -> bytes:
+    """Turn text from the content type's charset into UTF-8; raises `DataError`."""
+    media = _charset_of(content_type)
+    return payload if media is None else decode_text(payload, content_type).encode()
+
+
+def in_charset(text: bytes, content_type: str | None) -> bytes:
+    """Turn UTF-8 into the content type's charset; raises `DataError`."""
+    return text if _charset_of(content_type) is None else encode_text(text.decode(), content_type)
+
+
+def encode_text(text: str, content_type: str | None) -> bytes:
+    """Write text in the content type's charset, UTF-8 by default; raises `DataError`."""
+    try:
+        return text.encode("utf-8" if content_type is None else known_charset(media_type(content_type)))
+    except (LookupError, ValueError) as error:
+        raise DataError(f"data cannot be written as {content_type}: {error}") from None
+
+
+def decode_text(payload: bytes, content_type: str | None) -> str:
+    """Read text in the content type's charset, UTF-8 by default; raises `DataError`."""
+    try:
+        return payload.decode("utf-8" if content_type is None else known_charset(media_type(content_type)))
+    except (LookupError, ValueError) as error:
+        raise DataError(f"data is not {content_type}: {error}") from None
+
+
+def data_problem(error: DataError, clause: str = "J-10") -> Problem:
+    """Report data that cannot be written among an event's other problems."""
+    return Problem("data", str(error), clause)
+
+
+def _charset_of(content_type: str | None) -> MediaType | None:
+    """The media type, where it names a charset other than UTF-8."""
+    if content_type is None:
+        return None
+    media = media_type(content_type)
+    return None if media.charset is None or media.charset.lower() in ("utf-8", "utf8", "us-ascii") else media
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, dict):
+        return all(map(_is_finite, value.values()))
+    if isinstance(value, list | tuple | set | frozenset):
+        return all(map(_is_finite, value))
+    return True

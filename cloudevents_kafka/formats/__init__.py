@@ -1,0 +1,75 @@
+"""Event formats: how a whole event becomes one value, and back (structured mode).
+
+A format is found by the suffix of its media type: ``json`` for
+``application/cloudevents+json``. JSON and Avro come with the library; `register`
+adds others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from cloudevents_kafka.event import Event
+
+
+class Format(Protocol):
+    """An event format, pure and total.
+
+    ``name`` is the media type's suffix. ``encode`` raises `EncodeError` for an event
+    that the format cannot hold; ``decode`` raises `InvalidEvent` for bytes that are no
+    event, and nothing else for any bytes.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def encode(self, event: Event) -> bytes: ...
+
+    def decode(self, value: bytes) -> Event: ...
+
+
+def _json() -> Format:
+    from cloudevents_kafka.formats.json import JsonFormat
+
+    return JsonFormat()
+
+
+def _avro() -> Format:
+    from cloudevents_kafka.formats.avro import AvroFormat  # fastavro takes a while to load
+
+    return AvroFormat()
+
+
+_makers: Final[dict[str, Callable[[], Format]]] = {"json": _json, "avro": _avro}
+_formats: Final[dict[str, Format]] = {}
+
+
+def media_type_of(name: str) -> str:
+    """Return the media type of a format: what its content-type header says."""
+    return f"application/cloudevents+{name}"
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all formats that can be found."""
+    return tuple(_makers)
+
+
+def find(name: str | None) -> Format | None:
+    """Return the format of that name, or None where it is not known here."""
+    found = _formats.get(name)  # type: ignore[arg-type]  # None is simply not there
+    if found is None and name in _makers:
+        found = _formats[name] = _makers[name]()
+    return found
+
+
+def register(name: str, make: Callable[[], Format]) -> None:
+    """Make a format known in this process, in place of one of that name if there is.
+
+    ``make`` is called once, when the format is first used. `ValueError` for a name
+    that cannot be a media type's suffix.
+    """
+    if not name or not name.replace("-", "").replace(".", "").isalnum() or name != name.lower() or not name.isascii():
+        raise ValueError(f"{name!r} cannot be the suffix of a media type: lower-case letters, digits, '-' and '.'")
+    _makers[name] = make
+    _formats.pop(name, None)

@@ -1,0 +1,209 @@
+"""The Avro event format, ``application/cloudevents+avro``, as a bare datum.
+
+The schema is the official one: the order of its union branches is the wire format.
+No container file, no single-object marker and no registry prefix goes before the
+datum. fastavro does the bytes; this module says which branch a value takes.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from typing import Any, Final
+
+import fastavro
+
+from cloudevents_kafka.attributes import find_problems, with_types
+from cloudevents_kafka.data import DataKind, encode_text, holds_json, in_charset, json_text
+from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
+from cloudevents_kafka.event import Event, held, trusted
+
+_NODE: Final = {
+    "type": "record",
+    "name": "AvroCloudEventData",
+    "fields": [
+        {
+            "name": "value",
+            "type": {
+                "type": "map",
+                "values": [
+                    "null",
+                    "boolean",
+                    {"type": "map", "values": "AvroCloudEventData"},
+                    {"type": "array", "items": "AvroCloudEventData"},
+                    "double",
+                    "string",
+                ],
+            },
+        }
+    ],
+}
+SCHEMA: Final[dict[str, Any]] = {
+    "namespace": "io.cloudevents",
+    "type": "record",
+    "name": "AvroCloudEvent",
+    "version": "1.0",
+    "fields": [
+        {"name": "attribute", "type": {"type": "map", "values": ["null", "boolean", "int", "string", "bytes"]}},
+        {
+            "name": "data",
+            "type": [
+                "bytes",
+                "null",
+                "boolean",
+                {"type": "map", "values": ["null", "boolean", _NODE, "double", "string"]},
+                {"type": "array", "items": "AvroCloudEventData"},
+                "double",
+                "string",
+            ],
+        },
+    ],
+}
+_EXACT: Final = 2**53  # whole numbers up to here are the same as doubles
+_DEPTH: Final = 200  # of nested data; the reader and the writer recurse
+_PARSED: Final = fastavro.parse_schema(SCHEMA)
+# What fastavro raises on bytes that are no datum of the schema: short reads, bad UTF-8, wild
+# lengths and union indexes. They are bugs of nobody, so they become a verdict.
+_MALFORMED: Final = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
+
+
+class AvroFormat:
+    """Avro by the official schema ``io.cloudevents.AvroCloudEvent``.
+
+    Data with a content type goes as its bytes. A JSON value without one goes through
+    the unions, where they can hold it exactly: they have no place for lists of
+    anything but objects, and numbers are doubles.
+    """
+
+    name: Final = "avro"
+
+    def encode(self, event: Event) -> bytes:
+        """Write an event as one datum; raises `EncodeError`."""
+        attributes, wire = held(event)
+        if wire is not None and wire[0] == self.name:
+            return wire[1]
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, _PARSED, {"attribute": attributes, "data": _to_union(event)})
+        return out.getvalue()
+
+    def decode(self, value: bytes) -> Event:
+        """Read one event from one datum; raises `InvalidEvent`, naming every problem."""
+        source = io.BytesIO(value)
+        try:
+            datum: Any = fastavro.schemaless_reader(source, _PARSED, None)
+        except _MALFORMED as error:
+            raise InvalidEvent([_malformed(f"{type(error).__name__} {error}")]) from None
+        if source.tell() != len(value):
+            raise InvalidEvent([_malformed(f"{len(value) - source.tell()} bytes are left over")])
+        attributes = {name: entry for name, entry in datum["attribute"].items() if entry is not None}
+        attributes = with_types(attributes)
+        problems = find_problems(attributes)
+        try:
+            payload, kind = _from_union(datum["data"], attributes.get("datacontenttype"))
+        except DataError as error:
+            problems.append(Problem("data", str(error), "A-06"))
+        if problems:
+            raise InvalidEvent(problems)
+        return trusted(attributes, payload, kind, (self.name, value))
+
+
+def _malformed(seen: str) -> Problem:
+    return Problem(None, "the value must be one datum of the schema io.cloudevents.AvroCloudEvent", "A-01", seen)
+
+
+def _to_union(event: Event) -> Any:
+    if event.kind is not DataKind.JSON or event.datacontenttype is not None:
+        return event.payload
+    data = event.data
+    if data is None:
+        raise _unfit("a JSON null, which would read as no data")
+    if isinstance(data, dict):
+        return {name: _in_top(value) for name, value in data.items()}
+    return _objects(data) if isinstance(data, list) else _scalar(data)
+
+
+# The unions of the schema, one function each. An object is a record around a map, but
+# for the outermost; below that a map or an array holds records only, that is, objects.
+
+
+def _in_top(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _record(value, 1)
+    if isinstance(value, list):
+        raise _unfit("a list inside the outermost object")
+    return _scalar(value)
+
+
+def _record(value: Any, depth: int) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _unfit(f"a {type(value).__name__} where only objects can stand")
+    if depth > _DEPTH:
+        raise _unfit("data nested so deep")
+    return {"value": {name: _in_record(entry, depth + 1) for name, entry in value.items()}}
+
+
+def _in_record(value: Any, depth: int) -> Any:
+    if isinstance(value, dict):
+        return {name: _record(entry, depth) for name, entry in value.items()}
+    return _objects(value, depth) if isinstance(value, list) else _scalar(value)
+
+
+def _objects(items: list[Any], depth: int = 1) -> list[dict[str, Any]]:
+    return [_record(item, depth) for item in items]
+
+
+def _scalar(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        if not -_EXACT <= value <= _EXACT:
+            raise _unfit("a whole number beyond 2^53, which a double would change")
+        return float(value)
+    return value
+
+
+def _unfit(what: str) -> EncodeError:
+    return EncodeError(
+        f"the Avro format has no place for {what}; set a datacontenttype, and the data goes as bytes (A-06, Avro format 3)"
+    )
+
+
+def _from_union(data: Any, content_type: Any) -> tuple[bytes | None, DataKind]:
+    if data is None or isinstance(data, bytes):
+        return data, DataKind.BYTES
+    if not isinstance(content_type, str):
+        content_type = None
+    if holds_json(content_type):
+        return in_charset(json_text(_from_top(data)), content_type), DataKind.JSON
+    if isinstance(data, str):
+        return encode_text(data, content_type), DataKind.TEXT
+    raise DataError(f"must be bytes or a string where datacontenttype is {content_type}")
+
+
+def _from_top(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {name: _from_record(value) if isinstance(value, dict) else _number(value) for name, value in data.items()}
+    return [_from_record(item) for item in data] if isinstance(data, list) else _number(data)
+
+
+def _from_record(record: dict[str, Any]) -> dict[str, Any]:
+    return {name: _from_entry(entry) for name, entry in record["value"].items()}
+
+
+def _from_entry(entry: Any) -> Any:
+    if isinstance(entry, dict):
+        return {name: _from_record(value) for name, value in entry.items()}
+    return [_from_record(item) for item in entry] if isinstance(entry, list) else _number(entry)
+
+
+def _number(value: Any) -> Any:
+    """A double that is a whole number reads as one: JSON does not tell 1 from 1.0, and people do."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT else value

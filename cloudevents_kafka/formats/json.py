@@ -1,0 +1,189 @@
+"""The JSON event format, ``application/cloudevents+json``.
+
+``data`` is kept as its exact text in both directions: spaces, escapes and digits
+survive, and data that nobody looks at is never parsed into Python values. The
+envelope is split into its members by msgspec, whose grammar is RFC 8259's without
+leniency; what it lets pass and this format does not (repeated members, numbers that
+are no Integer) is checked here.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from typing import Any, Final
+
+import msgspec
+
+from cloudevents_kafka.attributes import AttributeValue, find_problems, good_names, parse_binary, surely_valid, with_types
+from cloudevents_kafka.data import DataKind, decode_text, encode_text, holds_json, in_charset, is_json, json_text, to_utf8
+from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
+from cloudevents_kafka.event import Event, held, trusted
+
+_split: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_parse: Final = msgspec.json.Decoder().decode
+_write: Final = msgspec.json.Encoder().encode
+_NULL: Final = b"null"
+
+
+class JsonFormat:
+    """JSON as the format's document and RFC 8259 have it, UTF-8 only.
+
+    ``text_data=True`` writes bytes of a ``text/*`` or charset-carrying content type
+    as a JSON string, where they are text in that charset; else they go as base64.
+    """
+
+    name: Final = "json"
+
+    def __init__(self, *, text_data: bool = False) -> None:
+        self._text_data = text_data
+
+    def encode(self, event: Event) -> bytes:
+        """Write an event as one JSON object in UTF-8; raises `EncodeError`."""
+        attributes, wire = held(event)
+        if wire is not None and wire[0] == self.name:
+            return wire[1]
+        head = _write(attributes)
+        payload = event.payload
+        return head if payload is None else b'%b,%b}' % (head[:-1], self._data_member(event, payload))
+
+    def _data_member(self, event: Event, payload: bytes) -> bytes:
+        content_type = event.datacontenttype
+        try:
+            if event.kind is DataKind.JSON:
+                return b'"data":' + to_utf8(payload, content_type)
+            if event.kind is DataKind.TEXT:
+                return b'"data":' + json_text(decode_text(payload, content_type))
+        except DataError as error:
+            raise EncodeError(str(error)) from None
+        return self._bytes_member(payload, content_type)
+
+    def _bytes_member(self, payload: bytes, content_type: str | None) -> bytes:
+        """JSON stays JSON and text may stay text where the bytes are that; else base64 (J-06, J-10)."""
+        if content_type is not None:
+            try:
+                if holds_json(content_type) and is_json(text := to_utf8(payload, content_type)):
+                    return b'"data":' + text
+                if self._text_data and not holds_json(content_type):
+                    return b'"data":' + json_text(decode_text(payload, content_type))
+            except DataError:
+                pass
+        return b'"data_base64":"%b"' % base64.b64encode(payload)
+
+    def decode(self, value: bytes) -> Event:
+        """Read one event from a JSON object; raises `InvalidEvent`, naming every problem."""
+        attributes, data, encoded = split(value)
+        problems = [] if good_names(attributes) and surely_valid(attributes) else _problems(attributes)
+        if not problems:
+            attributes = with_types(attributes)
+        try:
+            payload, kind = read_data(data, encoded, attributes.get("datacontenttype"))
+        except InvalidEvent as error:
+            problems += error.problems
+        if problems:
+            raise InvalidEvent(problems)
+        return trusted(attributes, payload, kind, (self.name, value))
+
+
+def split(value: bytes) -> tuple[dict[str, Any], bytes | None, bytes | None]:
+    """Split an envelope into attributes, the text of ``data``, and that of ``data_base64``.
+
+    Members that are null are absent; ``data`` alone keeps its null. Attribute values
+    are as JSON has them: text, int, bool, and whatever else the rules will refuse.
+    """
+    try:
+        value.decode()
+        members: dict[str, Any] = _split(value)
+        if not _surely_unrepeated(value, members):
+            _refuse_repeats(value)
+        data, encoded = members.pop("data", None), members.pop("data_base64", None)
+        values: list[Any] = _parse(b"[%b]" % b",".join(members.values()))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidEvent([_malformed(value, error)]) from None
+    attributes = dict(zip(members, values, strict=True))
+    if None in values:
+        attributes = {name: value for name, value in attributes.items() if value is not None}
+    encoded = None if encoded is None else bytes(encoded)
+    return attributes, None if data is None else bytes(data), None if encoded == _NULL else encoded
+
+
+def _surely_unrepeated(value: bytes, members: dict[str, Any]) -> bool:
+    """Tell from sizes alone that no member stood twice; the parser would keep just the last.
+
+    Without white space the members account for every byte of the document. With it,
+    they account for every quotation mark. A lost member would leave some over.
+    """
+    kept = b"".join(members.values())
+    if len(value) == len("".join(members)) + len(kept) + 4 * len(members) + 1:
+        return True
+    return value.count(b'"') == kept.count(b'"') + 2 * len(members)
+
+
+def _refuse_repeats(value: bytes) -> None:
+    """Refuse a document that has a member twice (N-05)."""
+    outermost: list[tuple[str, Any]] = []
+
+    def keep(pairs: list[tuple[str, Any]]) -> None:
+        outermost[:] = pairs  # inner objects come first, so the last call is the outermost
+
+    json.loads(value, object_pairs_hook=keep, parse_int=str, parse_float=str)
+    repeated = [name for name, count in Counter(name for name, _ in outermost).items() if count > 1]
+    if repeated:
+        raise InvalidEvent([Problem(name, "occurs more than once", "N-05") for name in repeated])
+
+
+def _malformed(value: bytes, error: Exception) -> Problem:
+    if isinstance(error, RecursionError):
+        return Problem(None, "the value is nested too deep", "J-01")
+    if value.startswith(b"\xef\xbb\xbf"):
+        return Problem(None, "the value must be JSON in UTF-8 without a byte order mark", "J-01")
+    if isinstance(error, UnicodeDecodeError):
+        return Problem(None, f"the value must be JSON in UTF-8; byte {error.start} is not", "J-01")
+    return Problem(None, f"the value must be one JSON object: {error}", "J-01")
+
+
+def _problems(attributes: dict[str, Any]) -> list[Problem]:
+    """Every broken rule of the attributes, those of JSON's own types first."""
+    problems = [
+        Problem(name, "must be text, true, false or a whole number of 32 bits", "J-03", _json_type(value))
+        for name, value in attributes.items()
+        if not isinstance(value, str | bool | int)
+    ]
+    wrong = {problem.attribute for problem in problems}
+    return problems + [p for p in find_problems(with_types(attributes)) if p.attribute not in wrong]
+
+
+def _json_type(value: object) -> str:
+    return {dict: "an object", list: "an array", float: f"{value}"}.get(type(value), type(value).__name__)
+
+
+def read_data(data: bytes | None, encoded: bytes | None, content_type: AttributeValue | None) -> tuple[bytes | None, DataKind]:
+    """Turn the texts of ``data`` and ``data_base64`` into a payload; raises `InvalidEvent`."""
+    if encoded is not None:
+        if data is not None and data != _NULL:
+            raise InvalidEvent([Problem("data", "data and data_base64 exclude each other", "J-12")])
+        return _read_base64(encoded), DataKind.BYTES
+    if data is None:
+        return None, DataKind.BYTES
+    if not isinstance(content_type, str):
+        content_type = None
+    try:
+        if holds_json(content_type):
+            return in_charset(data, content_type), DataKind.JSON
+        text = _parse(data)
+        if isinstance(text, str):
+            return encode_text(text, content_type), DataKind.TEXT
+    except (DataError, msgspec.MsgspecError) as error:
+        raise InvalidEvent([Problem("data", str(error), "J-16")]) from None
+    raise InvalidEvent([Problem("data", f"must be a string where datacontenttype is {content_type}", "J-16")])
+
+
+def _read_base64(encoded: bytes) -> bytes:
+    try:
+        text = _parse(encoded)
+        if isinstance(text, str):
+            return parse_binary(text)
+    except ValueError:
+        pass
+    raise InvalidEvent([Problem("data_base64", "must be a string of base64, RFC 4648, with padding", "J-14")])

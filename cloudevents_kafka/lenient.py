@@ -1,0 +1,216 @@
+"""Lenient reading: what real producers are known to send, taken and reported.
+
+Each deviation that is let pass becomes a `Problem` in the list that goes with the
+event. Nothing is invented: an attribute that is not there stays absent, and what
+cannot be meant in one way only is refused here too.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from cloudevents_kafka import structured
+from cloudevents_kafka.attributes import (
+    CORE,
+    INTEGER_RANGE,
+    REQUIRED,
+    AttributeValue,
+    canonical_text,
+    find_problems,
+    is_name,
+    is_string,
+    with_types,
+)
+from cloudevents_kafka.binary import attribute_of
+from cloudevents_kafka.data import DataKind
+from cloudevents_kafka.errors import InvalidEvent, NotAnEvent, Problem, UnsupportedBatch, UnsupportedFormat, shown
+from cloudevents_kafka.event import Event, trusted
+from cloudevents_kafka.formats.json import read_data, split
+from cloudevents_kafka.media_type import CLOUDEVENTS, media_type
+from cloudevents_kafka.record import Headers, Record
+from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX, sniff
+from cloudevents_kafka.timestamps import is_timestamp
+
+_BOM: Final = b"\xef\xbb\xbf"
+_COPY: Final = "ce_datacontenttype"
+_KEPT: Final = ("T-10", "T-11", "R-07")  # rules of core attributes whose breach leaves a text to keep
+
+
+def read(record: Record) -> tuple[Event, tuple[Problem, ...]]:
+    """Read a record, and tell what had to be let pass; raises what `from_record` raises.
+
+    Raises `InvalidEvent` in place of `BrokenEvent`: the caller adds the record.
+    """
+    tolerated: list[Problem] = []
+    headers = _straighten(record.headers, tolerated)
+    verdict = sniff(headers)
+    if verdict.mode == "binary":
+        return _binary(headers, record.value, tolerated), tuple(tolerated)
+    if verdict.mode == "batch":
+        raise UnsupportedBatch(str(verdict.media_type), record)
+    if verdict.mode == "structured" and verdict.format != "json":
+        event = structured.decode(record.value, media_type(str(verdict.media_type)))
+        if event is not None:
+            return event, tuple(tolerated)
+    if verdict.mode == "structured" or _means_json(record, verdict.media_type, tolerated):
+        return _json(record.value, tolerated), tuple(tolerated)
+    if verdict.mode == "not-an-event":
+        raise NotAnEvent(verdict.reason, record)
+    raise UnsupportedFormat(str(verdict.media_type), record, verdict.reason)
+
+
+# --- headers -------------------------------------------------------------------
+
+
+def _straighten(headers: Headers, tolerated: list[Problem]) -> Headers:
+    """Give headers the names that the binding wants, one of each; foreign ones go."""
+    kept: dict[str, bytes | None] = {}
+    exact: set[str] = set()
+    for name, value in headers:
+        meant = _meant(name)
+        if meant is None or value is None:
+            continue
+        if meant != name:
+            tolerated.append(Problem(name, f"was read as {meant}", "K-05"))
+            if meant in exact:
+                continue
+        elif meant in exact:
+            tolerated.append(Problem(attribute_of(name) or name, f"header {name} occurs more than once: the last counts", "N-05"))
+        else:
+            exact.add(meant)
+        kept[meant] = value
+    _settle_content_type(kept, tolerated)
+    return list(kept.items())
+
+
+def _meant(name: str) -> str | None:
+    folded = str(name).lower()
+    if folded.startswith("ce-"):
+        folded = PREFIX + folded[3:]
+    return folded if folded == CONTENT_TYPE or (folded.startswith(PREFIX) and folded != PREFIX) else None
+
+
+def _settle_content_type(kept: dict[str, bytes | None], tolerated: list[Problem]) -> None:
+    copy = kept.pop(_COPY, None)
+    if copy is None or copy == kept.get(CONTENT_TYPE):
+        return
+    rule = "came in ce_datacontenttype; the content-type header counts" if CONTENT_TYPE in kept else "came in ce_datacontenttype"
+    tolerated.append(Problem("datacontenttype", rule, "K-04", shown(copy)))
+    kept.setdefault(CONTENT_TYPE, copy)
+
+
+def _binary(headers: Headers, value: bytes | None, tolerated: list[Problem]) -> Event:
+    texts: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for header, content in headers:
+        name = "datacontenttype" if header == CONTENT_TYPE else header[len(PREFIX) :]
+        try:
+            texts[name] = (content or b"").decode()
+        except UnicodeDecodeError:
+            problems.append(Problem(header, "header value must be UTF-8", "K-06", shown(content)))
+    attributes = _settle(texts, problems, tolerated)
+    return trusted(attributes, value)
+
+
+# --- structured values -----------------------------------------------------------
+
+
+def _means_json(record: Record, content_type: str | None, tolerated: list[Problem]) -> bool:
+    """Tell whether a record whose content-type names no format is a JSON event all the same."""
+    if content_type is not None:
+        if media_type(content_type).essence != CLOUDEVENTS:
+            return False
+        tolerated.append(Problem(CONTENT_TYPE, "names no event format: read as JSON", "K-10", shown(content_type)))
+        return True
+    try:
+        members, _, _ = split((record.value or b"").removeprefix(_BOM))
+    except InvalidEvent:
+        return False
+    if not all(isinstance(members.get(name), str) for name in REQUIRED):
+        return False
+    tolerated.append(Problem(CONTENT_TYPE, "header is missing: the value reads as a JSON event", "K-09"))
+    return True
+
+
+def _json(value: bytes | None, tolerated: list[Problem]) -> Event:
+    if value is None:
+        raise InvalidEvent([Problem(None, "a structured event stands in the value, which is null", "K-08")])
+    if value.startswith(_BOM):
+        tolerated.append(Problem(None, "the value starts with a byte order mark", "J-01"))
+        value = value[len(_BOM) :]
+    members, data, encoded = split(value)
+    problems: list[Problem] = []
+    attributes = _settle(_flatten(members, tolerated), problems, tolerated)
+    payload, kind = _data(data, encoded, attributes.get("datacontenttype"), tolerated)
+    return trusted(attributes, payload, kind, None if tolerated else ("json", value))
+
+
+def _flatten(members: dict[str, Any], tolerated: list[Problem]) -> dict[str, Any]:
+    """Keep objects and lists of extensions as their JSON text."""
+    flat = dict(members)
+    for name, value in members.items():
+        if isinstance(value, dict | list) and is_name(name):
+            flat[name] = msgspec.json.encode(value).decode()
+            tolerated.append(Problem(name, "is an object or a list: kept as its JSON text", "J-03"))
+    return flat
+
+
+def _data(
+    data: bytes | None, encoded: bytes | None, content_type: AttributeValue | None, tolerated: list[Problem]
+) -> tuple[bytes | None, DataKind]:
+    try:
+        return read_data(data, encoded, content_type)
+    except InvalidEvent as error:
+        if data is None or encoded is not None or data.startswith(b'"'):
+            raise
+        tolerated += error.problems
+        return (None, DataKind.BYTES) if data == b"null" else (data, DataKind.JSON)
+
+
+# --- attributes --------------------------------------------------------------------
+
+
+def _settle(texts: dict[str, Any], problems: list[Problem], tolerated: list[Problem]) -> dict[str, AttributeValue]:
+    """Mend what can be mended and keep what can be kept; raise the rest as `InvalidEvent`."""
+    attributes = with_types(texts)
+    reported = {problem.attribute for problem in problems}
+    for problem in find_problems(attributes):
+        if problem.attribute in reported:
+            continue
+        if _let_pass(problem, attributes):
+            tolerated.append(problem)
+        else:
+            problems.append(problem)
+    if problems:
+        raise InvalidEvent(problems)
+    return attributes
+
+
+def _let_pass(problem: Problem, attributes: dict[str, Any]) -> bool:
+    """Take back the effect of a problem on the attributes, where that can be done."""
+    name = problem.attribute
+    value = attributes.get(name) if name is not None else None
+    if name is None or value is None:
+        return False
+    if not is_name(name) or (value == "" and name not in REQUIRED):
+        del attributes[name]
+        return True
+    if name == "time" and isinstance(value, str) and value[10:11] == " " and is_timestamp(value[:10] + "T" + value[11:]):
+        attributes[name] = value[:10] + "T" + value[11:]
+        return True
+    return _keep(problem, name, value, attributes)
+
+
+def _keep(problem: Problem, name: str, value: Any, attributes: dict[str, Any]) -> bool:
+    """Keep a value that is text at least, or a scalar that can be written as one."""
+    if isinstance(value, str):
+        return is_string(value) and (name not in CORE or problem.clause in _KEPT)
+    if name in CORE or not isinstance(value, bool | int | bytes):
+        return False
+    if isinstance(value, int) and value not in INTEGER_RANGE:
+        return False
+    if problem.clause != "E-01":
+        attributes[name] = canonical_text(value)
+    return True

@@ -1,0 +1,88 @@
+"""Media types as CloudEvents use them: parameters, JSON-ness, charset, format prefix.
+
+Names are compared without regard to case; the text as received stays with the
+event (core: datacontenttype). Parsing is total: a text that is no RFC 2046 media
+type gives a `MediaType` whose ``valid`` is false.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+CLOUDEVENTS: Final = "application/cloudevents"
+
+_TOKEN: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_PARAMETER: Final = re.compile(rf'[ \t]*;[ \t]*({_TOKEN})=({_TOKEN}|"(?:[^"\\\x00-\x1f\x7f]|\\[ -~])*")')
+_ESSENCE: Final = re.compile(rf"({_TOKEN})/({_TOKEN})")
+_FORMAT: Final = re.compile(r"application/cloudevents\+([a-z0-9.-]+)")
+_BATCH: Final = "application/cloudevents-batch"
+_CACHED_LENGTH: Final = 256
+
+
+class MediaType(msgspec.Struct, frozen=True):
+    """A parsed media type; ``essence`` is ``type/subtype`` in lower case.
+
+    ``charset`` is the parameter's value or None. ``format`` is the event format's
+    suffix (``"json"``) where the essence is ``application/cloudevents+json``;
+    ``cloudevents`` and ``batch`` say whether the text starts like an event's or a
+    batch's media type (Kafka binding 3).
+    """
+
+    essence: str
+    valid: bool
+    charset: str | None
+    is_json: bool
+    is_text: bool
+    cloudevents: bool
+    batch: bool
+    format: str | None
+
+
+def media_type(text: str) -> MediaType:
+    """Parse a content-type text; remembered for the few that a topic repeats."""
+    return _remembered(text) if len(text) <= _CACHED_LENGTH else _parse(text)
+
+
+def known_charset(media: MediaType) -> str:
+    """Return the charset that text of this type is in: UTF-8 unless it says so.
+
+    Raises `LookupError` for a charset that Python does not know as a text encoding.
+    """
+    name = media.charset or "utf-8"
+    "".encode(name)  # refuses what is no text encoding, such as base64, too
+    return name
+
+
+def _parse(text: str) -> MediaType:
+    essence = text.partition(";")[0].strip(" \t").lower()
+    match = _ESSENCE.match(text)
+    parameters = {} if match is None else _parameters(text, match.end())
+    subtype = essence.partition("/")[2]
+    found = _FORMAT.fullmatch(essence)
+    return MediaType(
+        essence=essence,
+        valid=parameters is not None and match is not None,
+        charset=(parameters or {}).get("charset"),
+        is_json=bool(match) and (subtype == "json" or subtype.endswith("+json")),
+        is_text=essence.startswith("text/"),
+        cloudevents=text[: len(CLOUDEVENTS)].lower() == CLOUDEVENTS,
+        batch=essence.startswith(_BATCH),
+        format=None if found is None else found[1],
+    )
+
+
+def _parameters(text: str, at: int) -> dict[str, str] | None:
+    """Parameters by lower-case name, or None where the rest is none."""
+    found: dict[str, str] = {}
+    while match := _PARAMETER.match(text, at):
+        value = match[2]
+        found.setdefault(match[1].lower(), re.sub(r"\\(.)", r"\1", value[1:-1]) if value[0] == '"' else value)
+        at = match.end()
+    return found if text[at:].strip(" \t") == "" else None
+
+
+_remembered = lru_cache(maxsize=1024)(_parse)

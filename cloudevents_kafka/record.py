@@ -1,0 +1,123 @@
+"""Record: what Kafka carries, and the one currency between the rooms.
+
+None and ``b""`` are different things in a key, a value and a header: null is
+"no value" (a tombstone, where the value is null), ``b""`` is a value of no bytes.
+Headers are ordered, names may repeat, values may be null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+
+Headers = list[tuple[str, bytes | None]]
+"""Header names and values in wire order; the same type that confluent-kafka takes."""
+
+HeaderInput = Mapping[str, str | bytes | None] | Iterable[tuple[str, str | bytes | None]] | None
+"""What users and clients hand in as headers; text values become UTF-8."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """A Kafka record: key, value and headers as bytes, and where it stood if known.
+
+    ``timestamp`` is in milliseconds since the epoch. A record is truthy always;
+    ask ``record.value is None`` for a tombstone.
+    """
+
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: Headers = []
+    topic: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    timestamp: int | None = None
+
+    def __repr__(self) -> str:
+        """Show all but the value's bytes, which may not be for logs."""
+        size = "None" if self.value is None else f"<{len(self.value)} bytes>"
+        where = f", where={self.where!r}" if self.where else ""
+        return f"Record(key={self.key!r}, value={size}, headers={self.headers!r}{where})"
+
+    @property
+    def where(self) -> str:
+        """Where the record stood, as ``topic[partition]@offset``; empty if unknown."""
+        if self.topic is None:
+            return ""
+        partition = "" if self.partition is None else f"[{self.partition}]"
+        offset = "" if self.offset is None else f"@{self.offset}"
+        return f"{self.topic}{partition}{offset}"
+
+    @classmethod
+    def of(cls, source: Any) -> Record:
+        """Make a record from a client's by its shape, never by its type.
+
+        Takes a confluent-kafka ``Message`` (methods), an aiokafka, kafka-python or
+        `protocol` record (attributes), a Spark ``Row``, a mapping, or a `Record`.
+        Raises `TypeError` for anything else.
+        """
+        if isinstance(source, cls):
+            return source
+        if isinstance(source, Mapping):
+            return _of_fields(source.get)
+        if hasattr(source, "asDict"):  # a Spark Row: its `offset` could be a tuple's, so fields only
+            return _of_fields(source.asDict().get)
+        if callable(getattr(source, "value", None)):
+            return _of_message(source)
+        if hasattr(source, "value") and hasattr(source, "headers"):
+            return _of_fields(lambda name: getattr(source, name, None))
+        raise TypeError(f"no Kafka record: {type(source).__name__} has neither value() nor value and headers")
+
+
+def as_headers(headers: HeaderInput) -> Headers:
+    """Make one fresh list of (name, bytes or None) from any shape clients use."""
+    if not headers:
+        return []
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    return [(name, value.encode() if isinstance(value, str) else _as_bytes(value)) for name, value in pairs]
+
+
+def _of_message(message: Any) -> Record:
+    kind, timestamp = message.timestamp()
+    return Record(
+        key=_as_bytes(message.key()),
+        value=_as_bytes(message.value()),
+        headers=as_headers(message.headers()),
+        topic=message.topic(),
+        partition=message.partition(),
+        offset=message.offset(),
+        timestamp=timestamp if kind else None,  # kind 0: the broker told none
+    )
+
+
+def _of_fields(get: Any) -> Record:
+    return Record(
+        key=_as_bytes(get("key")),
+        value=_as_bytes(get("value")),
+        headers=as_headers(get("headers")),
+        topic=get("topic"),
+        partition=get("partition"),
+        offset=get("offset"),
+        timestamp=_as_milliseconds(get("timestamp")),
+    )
+
+
+def _as_bytes(value: Any) -> bytes | None:
+    if value is None or type(value) is bytes:
+        return value
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, bytearray | memoryview):
+        return bytes(value)
+    raise TypeError(f"Kafka keys, values and header values are bytes or None, not {type(value).__name__}")
+
+
+def _as_milliseconds(timestamp: Any) -> int | None:
+    if isinstance(timestamp, datetime):
+        aware = timestamp if timestamp.tzinfo else timestamp.astimezone()
+        return round((aware - _EPOCH).total_seconds() * 1000)
+    return None if timestamp is None else int(timestamp)

@@ -1,0 +1,90 @@
+"""The sniffer: what a record is, told from its headers alone.
+
+The content-type header decides and nothing else (Kafka binding 3): where it starts
+with ``application/cloudevents``, in any case, the record is structured, whatever
+``ce_`` headers stand beside it. Else it is binary, if all four required ``ce_``
+headers are there, and else it is no CloudEvent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Literal
+
+import msgspec
+
+from cloudevents_kafka import formats
+from cloudevents_kafka.attributes import REQUIRED
+from cloudevents_kafka.media_type import MediaType, media_type
+
+Mode = Literal["structured", "binary", "not-an-event", "unsupported-format", "batch"]
+
+CONTENT_TYPE: Final = "content-type"
+PREFIX: Final = "ce_"
+_REQUIRED_HEADERS: Final = tuple(PREFIX + name for name in REQUIRED)
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What the sniffer says: the mode, the content type as received, and the reason.
+
+    ``format`` is the name of the event format where the mode is structured.
+    """
+
+    mode: Mode
+    media_type: str | None
+    reason: str
+    format: str | None = None
+
+
+def sniff(headers: Iterable[tuple[str, bytes | None]]) -> Verdict:
+    """Tell what a record with these headers is; total, for any names and bytes."""
+    content_type: str | None = None
+    present: set[str] = set()
+    for name, value in headers:
+        if value is None:
+            continue  # a null header is an absent attribute
+        if name == CONTENT_TYPE:
+            content_type = value.decode("utf-8", "replace")  # whether it is UTF-8 is the reader's to judge
+        else:
+            present.add(name)
+    media = None if content_type is None else media_type(content_type)
+    if media is not None and media.cloudevents:
+        return _of_prefix(media, content_type)
+    return _of_headers(present, content_type)
+
+
+def _of_prefix(media: MediaType, content_type: str | None) -> Verdict:
+    if media.batch:
+        return Verdict("batch", content_type, "the content-type names a batch of events")
+    if media.format in formats.names():
+        return Verdict("structured", content_type, "the content-type names a known event format", media.format)
+    known = ", ".join(map(formats.media_type_of, formats.names()))
+    return Verdict("unsupported-format", content_type, f"the content-type names no event format known here ({known})")
+
+
+def _of_headers(present: set[str], content_type: str | None) -> Verdict:
+    missing = [name for name in _REQUIRED_HEADERS if name not in present]
+    if not missing:
+        reason = "all required ce_ headers are there, and the content-type names no event format"
+        return Verdict("binary", content_type, reason)
+    return Verdict("not-an-event", content_type, _why_not(missing, present, content_type))
+
+
+def _why_not(missing: list[str], present: set[str], content_type: str | None) -> str:
+    said = "there is no content-type header" if content_type is None else f"the content-type is {content_type[:60]!r}"
+    if len(missing) == len(_REQUIRED_HEADERS):
+        lacking = "none of the required ce_ headers is there"
+    else:
+        lacking = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+    return f"{said}, and {lacking}{_lookalike(present)}"
+
+
+def _lookalike(present: set[str]) -> str:
+    """Name the mistake, where headers look like those of another binding or case."""
+    for name in sorted(map(str, present)):
+        folded = name.lower()
+        if folded.startswith("ce-"):
+            return f" (found {name!r}: Kafka headers start with ce_, not ce-)"
+        if name != folded and (folded.startswith(PREFIX) or folded == CONTENT_TYPE):
+            return f" (found {name!r}: Kafka header names are exact, in lower case)"
+    return ""

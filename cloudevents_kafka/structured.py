@@ -1,0 +1,45 @@
+"""Structured content mode: the whole event in the record's value, by an event format.
+
+The content-type header names the format. Other headers, ``ce_`` copies among them,
+say nothing about the event (Kafka binding 3.3).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cloudevents_kafka import formats
+from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, shown
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.media_type import MediaType
+from cloudevents_kafka.record import Headers
+from cloudevents_kafka.sniff import CONTENT_TYPE
+
+_CHARSETS: Final = (None, "utf-8", "utf8", "us-ascii")
+
+
+def decode(value: bytes | None, media: MediaType) -> Event | None:
+    """Read a structured value by the format its media type names; None where that is unknown.
+
+    Raises `InvalidEvent`, naming every problem.
+    """
+    found = formats.find(media.format)
+    if found is None:
+        return None
+    if value is None:
+        raise InvalidEvent([Problem(None, "a structured event stands in the value, which is null", "K-08")])
+    if media.charset is not None and media.charset.lower() not in _CHARSETS:
+        rule = "an event format's charset must be UTF-8"
+        raise InvalidEvent([Problem("content-type", rule, "K-15", shown(media.charset))])
+    return found.decode(value)
+
+
+def encode(event: Event, name: str) -> tuple[Headers, bytes]:
+    """Write an event as one header and a value, in the format of that name.
+
+    Raises `EncodeError` for an unknown format, and where the format cannot hold the event.
+    """
+    found = formats.find(name)
+    if found is None:
+        raise EncodeError(f"no event format {name!r}; known: {', '.join(formats.names())}")
+    return [(CONTENT_TYPE, formats.media_type_of(name).encode())], found.encode(event)

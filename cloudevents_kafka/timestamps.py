@@ -1,0 +1,83 @@
+"""RFC 3339 timestamps: which texts are one, and which instant they name.
+
+The text is what travels; a `datetime` is made when somebody asks. It cuts below a
+microsecond, and names a leap second by the last microsecond before it.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+_RFC3339: Final = re.compile(
+    r"(\d{4}-\d\d-\d\d)[Tt]((?:[01]\d|2[0-3]):[0-5]\d):([0-5]\d|60)(?:\.(\d+))?"
+    r"([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)",
+    re.ASCII,
+)
+_SHAPE: Final = "--T::"  # every third sign of YYYY-MM-DDThh:mm:ss from the fifth on
+
+
+def is_timestamp(text: str) -> bool:
+    """Tell whether the text is an RFC 3339 date-time that names a real instant."""
+    if text[4:19:3] == _SHAPE and text[19:20] in (".", "Z") and text[-1] == "Z" and text[11:13] != "24":
+        # The common form, checked by position; the date parser, written in C, does the digits.
+        try:
+            datetime.fromisoformat(text)
+        except ValueError:
+            pass  # a leap second, or no timestamp: the grammar decides
+        else:
+            return True
+    return _parse(text) is not None
+
+
+def to_datetime(text: str) -> datetime:
+    """Return the instant that a valid timestamp text names, in its own offset.
+
+    Raises `ValueError` where the text is no RFC 3339 timestamp.
+    """
+    parsed = _parse(text)
+    if parsed is None:
+        raise ValueError(f"no RFC 3339 timestamp: {text!r}")
+    return parsed[0]
+
+
+def instant(text: str) -> tuple[datetime, str]:
+    """Return what two texts of one instant share: UTC time and digits below a microsecond."""
+    parsed = _parse(text)
+    if parsed is None:
+        raise ValueError(f"no RFC 3339 timestamp: {text!r}")
+    return parsed[0], parsed[1]
+
+
+def from_datetime(moment: datetime) -> str:
+    """Return the canonical text of a datetime; UTC is written ``Z``.
+
+    Raises `ValueError` for one without an offset, or with seconds in its offset.
+    """
+    offset = moment.utcoffset()
+    if offset is None:
+        raise ValueError("a datetime needs an offset (tzinfo), as every RFC 3339 timestamp has one")
+    if offset % timedelta(minutes=1):
+        raise ValueError("an RFC 3339 offset has no seconds")
+    text = moment.isoformat()
+    return f"{text[:-6]}Z" if offset == timedelta(0) else text
+
+
+def _parse(text: str) -> tuple[datetime, str] | None:
+    """The instant, and what tells it apart within its microsecond."""
+    match = _RFC3339.fullmatch(text)
+    if match is None:
+        return None
+    date, minute, second, fraction, offset = match.groups()
+    digits = fraction or ""
+    leap = second == "60"
+    shown = "59.999999" if leap else f"{second}.{digits[:6]:0<6}"
+    try:
+        moment = datetime.fromisoformat(f"{date}T{minute}:{shown}{offset.upper()}")
+        utc = moment.astimezone(UTC)
+    except (ValueError, OverflowError):  # 31 June; year 0; an offset past the first or last year
+        return None
+    if leap and (utc.hour, utc.minute) != (23, 59):
+        return None  # leap seconds are put in before midnight UTC, and nowhere else
+    return moment, ("60" if leap else "") + digits[6:].rstrip("0")
