@@ -1,0 +1,23 @@
+"""Make sure that a local broker can start at once: Java, Kafka's jars, prepared data."""
+
+from __future__ import annotations
+
+import sys
+
+from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.testing.prepared import prepare
+
+
+def main() -> int:
+    """Print where the prepared broker lies; 1 if it cannot be had."""
+    try:
+        prepared = prepare()
+    except CloudEventsKafkaError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(f"{prepared.folder}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,29 @@
+"""Fixtures for pytest, there wherever this package is installed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from cloudevents_kafka.testing import LocalBroker
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def kafka_broker() -> Iterator[LocalBroker]:
+    """Run one real local Kafka for the whole test session."""
+    from cloudevents_kafka.testing import LocalBroker
+
+    with LocalBroker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def kafka_topic(kafka_broker: LocalBroker) -> str:
+    """Create a topic of one partition for one test; give its name."""
+    return kafka_broker.create_topic(f"test-{next(_numbers)}")
