@@ -2,12 +2,14 @@
 
 Give `connector_jars` to ``spark.jars``, or `kafka_package` to
 ``spark.jars.packages`` and let Spark fetch it. The first downloads four jars
-(6 MB) once; the second all eleven, most of which Spark has already.
+(10 MB) once; the second all eleven, most of which Spark has already.
+``python -m cloudevents_kafka.spark.connector`` fetches them and prints where.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -64,3 +66,18 @@ def _no_connector(error: NoJars) -> str:
     installed = _pyspark_version()
     advice = "" if installed == KNOWN_GOOD else f"\nKnown to work: pip install pyspark=={KNOWN_GOOD}"
     return f"no Kafka connector for PySpark {installed}: {error}{advice}"
+
+
+def main() -> int:
+    """Fetch the connector and print its jars; 1 if there is none to be had."""
+    try:
+        jars = connector_jars()
+    except CloudEventsKafkaError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write("".join(f"{jar}\n" for jar in jars))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.jvm import install_java
 from cloudevents_kafka.testing.prepared import prepare
 
 
 def main() -> int:
     """Print where the prepared broker lies; 1 if it cannot be had."""
     try:
+        install_java()
         prepared = prepare()
     except CloudEventsKafkaError as error:
         sys.stderr.write(f"{error}\n")

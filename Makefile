@@ -1,0 +1,75 @@
+# Everything runs from a virtual environment that make builds by itself.
+# Needed beforehand: make, bash and a Python. Works with GNU make 3.81 (macOS) and up.
+
+SHELL := /bin/bash
+VENV := .venv
+PY := $(VENV)/bin/python
+# PySpark 4.0 has wheels of its companions for these; the library itself runs on later ones too.
+PYTHONS := python3 python3.13 python3.12 python3.11
+# The newest PySpark whose Kafka connector is complete in Maven Central.
+PYSPARK := pyspark==4.0.0
+EXTRAS := spark,cli,protobuf,protocol,testing,test
+
+.PHONY: help test lint demo bench ready clean
+
+help:
+	@echo "make test    lint, types, import contracts, all tests (with a real Kafka and Spark)"
+	@echo "make demo    the library at work on a local Kafka"
+	@echo "make bench   measure against the alternatives"
+	@echo "make lint    ruff, mypy and import contracts only"
+	@echo "make clean   remove the virtual environment and what tools left (not the jar cache)"
+
+test: lint ready
+	@$(PY) -m pytest $(PYTEST_FLAGS)
+
+lint: $(VENV)/.installed
+	@$(PY) -m ruff check --quiet .
+	@$(PY) -m ruff format --quiet --check . || { echo "not formatted: run $(VENV)/bin/ruff format" >&2; exit 1; }
+	@$(PY) -m mypy
+	@told=$$($(VENV)/bin/lint-imports --no-logo 2>&1) || { echo "$$told"; exit 1; }
+
+demo: ready
+	@$(VENV)/bin/cloudevents-kafka demo $(DEMO_FLAGS)
+
+bench: ready
+	@$(PY) benchmarks $(BENCH_FLAGS)
+
+# Java, Kafka's jars, a prepared broker, Spark's connector: half a second when all is there.
+ready: $(VENV)/.installed
+	@$(PY) -m cloudevents_kafka.testing >/dev/null
+	@$(PY) -m cloudevents_kafka.spark.connector >/dev/null
+
+$(VENV)/.installed: pyproject.toml Makefile | $(VENV)/.made
+	@echo "installing packages into $(VENV) (the first time some minutes: PySpark is 430 MB)"
+	@set -o pipefail; $(PY) -m pip install --disable-pip-version-check --progress-bar off \
+	    -e '.[$(EXTRAS)]' '$(PYSPARK)' 2>&1 \
+	    | { grep --line-buffered -E '^ *(Downloading .*MB|Building wheel|Installing coll|Successfully|ERROR|error)' \
+	        | cut -c1-100 || true; }
+	@touch $@
+
+$(VENV)/.made:
+	@python=; for candidate in $(PYTHONS); do \
+	    if "$$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null; \
+	    then python=$$candidate; break; fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+	    echo "make needs Python 3.11, 3.12 or 3.13; looked for: $(PYTHONS); python3 is: $$(python3 -V 2>&1)." >&2; \
+	    echo "Install one (Debian 12, Ubuntu 24.04: apt install python3 python3-venv; macOS: brew install python@3.13)." >&2; \
+	    exit 1; \
+	fi; \
+	if ! "$$python" -c 'import ensurepip, venv' 2>/dev/null; then \
+	    if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	        echo "installing python3-venv with apt"; \
+	        apt-get update -qq >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq python3-venv >/dev/null; \
+	    else \
+	        echo "$$python cannot make virtual environments; Debian, Ubuntu: sudo apt install python3-venv" >&2; \
+	        exit 1; \
+	    fi; \
+	fi; \
+	[ -x $(PY) ] && $(PY) -m pip --version >/dev/null 2>&1 || "$$python" -m venv --clear $(VENV)
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache \
+	    spark-warehouse metastore_db derby.log
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
