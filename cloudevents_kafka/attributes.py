@@ -5,9 +5,9 @@ canonical text (`str`) for String, URI, URI-reference and Timestamp, and a Pytho
 `bool`, `int` or `bytes` for Boolean, Integer and Binary. Received in a header, all
 are text; what is known to be of another type is turned into it.
 
-The rules are written once, in `find_problems`. `surely_valid` is a quick look that
-passes nearly every good event and never a bad one; what it does not pass goes to
-`find_problems`, which decides.
+The rules are written once, in `find_problems`. `are_plain` and `surely_valid` are a
+quick look that passes nearly every good event and never a bad one; what they do not
+pass goes to `find_problems`, which decides.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -211,6 +211,14 @@ _EVENT_TYPES: Final = {
 }
 
 
+_on_registration: Final[list[Callable[[], None]]] = []
+
+
+def on_registration(forget: Callable[[], None]) -> None:
+    """Have a function called whenever an extension becomes known: whoever remembers names must."""
+    _on_registration.append(forget)
+
+
 def register_extension(
     name: str,
     type: AttributeType,
@@ -228,6 +236,9 @@ def register_extension(
         raise ValueError(f"{name!r} cannot name an extension: lower-case a-z and 0-9, and no core attribute")
     _extensions[name] = Extension(type, rule, accepts)
     _ruled.add(name)
+    _plain_names.clear()
+    for forget in _on_registration:
+        forget()
 
 
 def type_of(name: str) -> AttributeType:
@@ -288,39 +299,62 @@ def with_types(attributes: dict[str, AttributeValue]) -> dict[str, AttributeValu
 
 # --- the rules ---------------------------------------------------------------
 
-_seen_sources: Final[set[str]] = set()
-_seen_schemas: Final[set[str]] = set()
+_sources: Final[set[str]] = set()
+_schemas: Final[set[str]] = set()
+_plain_names: Final[dict[str, int]] = {}
 _REMEMBERED: Final = 4096
 _REMEMBERED_LENGTH: Final = 256
+_write_json: Final = msgspec.json.Encoder().encode
 
 
-def surely_valid(attributes: Mapping[str, AttributeValue]) -> bool:
-    """Tell, quickly, that attributes of good names break no rule; False means "look closer"."""
-    values = attributes.values()
-    try:
-        if not ("".join(values).isprintable() and all(values)):  # type: ignore[arg-type]  # the TypeError is the test
+def surely_valid(attributes: Mapping[str, Any], joined: str) -> bool:
+    """Tell, quickly, that attributes break no rule; False means "look closer".
+
+    The names must pass `are_plain`, and all values are texts; ``joined`` is all of
+    them together, to be checked at once for what a String may hold. Values that many
+    events share are remembered once they proved good.
+    """
+    if joined.isascii():
+        # The JSON encoder escapes control characters, so a text that comes out no longer has none; that leaves DEL.
+        if len(_write_json(joined)) != len(joined) + 2 or "\x7f" in joined:
             return False
-        if attributes["specversion"] != SPECVERSION or not _ruled.isdisjoint(attributes):
-            return False
-        if not ("id" in attributes and "type" in attributes and _good_source(attributes["source"])):  # type: ignore[arg-type]  # all are str by now
-            return False
-    except (TypeError, KeyError):
+    elif not is_string(joined):
         return False
-    get: Callable[[str], str | None] = attributes.get  # type: ignore[assignment]  # all are str by now
-    time, content_type, schema = get("time"), get("datacontenttype"), get("dataschema")
+    if "" in attributes.values():
+        return False
+    try:
+        if attributes["specversion"] != SPECVERSION or not attributes["id"] or not attributes["type"]:
+            return False
+        source = attributes["source"]
+    except KeyError:
+        return False
     return (
-        (time is None or is_timestamp(time))
-        and (content_type is None or media_type(content_type).valid)
-        and (schema is None or _good_schema(schema))
+        (source in _sources or (is_uri_reference(source) and _remember(_sources, source)))
+        and ("time" not in attributes or is_timestamp(attributes["time"]))
+        and ("datacontenttype" not in attributes or media_type(attributes["datacontenttype"]).valid)
+        and ("dataschema" not in attributes or _is_schema(attributes["dataschema"]))
     )
 
 
-def _good_source(text: str) -> bool:
-    return text in _seen_sources or (is_uri_reference(text) and _remember(_seen_sources, text))
+def _is_schema(text: str) -> bool:
+    return text in _schemas or (is_uri(text) and _remember(_schemas, text))
 
 
-def _good_schema(text: str) -> bool:
-    return text in _seen_schemas or (is_uri(text) and _remember(_seen_schemas, text))
+def are_plain(names: str, count: int) -> bool:
+    """Tell that names may name attributes whose values are texts, by all that is known.
+
+    ``names`` are all ``count`` of them, joined by commas. Events of one kind share
+    their names, so a list that proved good is remembered as a whole.
+    """
+    if _plain_names.get(names) == count:
+        return True
+    parts = names.split(",")
+    plain = len(parts) == count and all(is_name(name) and name not in _ruled for name in parts)
+    if plain and len(names) <= _REMEMBERED_LENGTH:
+        if len(_plain_names) >= _REMEMBERED:
+            _plain_names.clear()
+        _plain_names[names] = count
+    return plain
 
 
 def _remember(seen: set[str], text: str) -> bool:
@@ -330,16 +364,6 @@ def _remember(seen: set[str], text: str) -> bool:
             seen.clear()
         seen.add(text)
     return True
-
-
-_seen_names: Final[set[str]] = set(CORE)
-
-
-def good_names(attributes: Mapping[str, AttributeValue]) -> bool:
-    """Tell whether every name is an attribute name; names that proved good are remembered."""
-    if _seen_names.issuperset(attributes):
-        return True
-    return all(name in _seen_names or (is_name(name) and _remember(_seen_names, name)) for name in attributes)
 
 
 def find_problems(attributes: Mapping[str, AttributeValue]) -> list[Problem]:

@@ -6,13 +6,15 @@ Header values are the canonical texts in UTF-8, unquoted and without percent-enc
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from cloudevents_kafka.attributes import (
     AttributeValue,
+    are_plain,
     canonical_text,
     find_problems,
     is_name,
+    on_registration,
     surely_valid,
     with_types,
 )
@@ -26,17 +28,7 @@ from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX
 _IMPLIED: Final = b"application/json"
 _SUSPICIOUS: Final = ""  # stands for every header that needs a closer look; no attribute has this name
 _REMEMBERED: Final = 4096
-
-
-class _AttributeNames(dict[str, str | None]):
-    """Header name to attribute name; None for a foreign header. Learns, within bounds."""
-
-    def __missing__(self, header: str) -> str | None:
-        attribute = _attribute_of(header)
-        if len(self) >= _REMEMBERED:
-            self.clear()
-        self[header] = attribute
-        return attribute
+_REMEMBERED_LENGTH: Final = 256
 
 
 class _HeaderNames(dict[str, str]):
@@ -59,7 +51,8 @@ def _attribute_of(header: str) -> str | None:
     return name if is_name(name) and name != "datacontenttype" else _SUSPICIOUS
 
 
-_attribute_names: Final = _AttributeNames()
+_attribute_names: Final[dict[str, str | None]] = {}  # of header names met: see _learn
+on_registration(_attribute_names.clear)
 _header_names: Final = _HeaderNames()
 
 
@@ -70,33 +63,62 @@ def header_of(attribute: str) -> str:
 
 def attribute_of(header: str) -> str | None:
     """Return the attribute that a header carries; None for a foreign one, ``""`` for a bad name."""
-    return _attribute_names[header]
+    return _attribute_of(header)
 
 
 # --- reading -----------------------------------------------------------------
 
 
-def collect(headers: Headers) -> dict[str, AttributeValue] | None:
+def collect(headers: Headers) -> dict[str, Any] | None:
     """Collect attributes from plain headers; None where one of them needs a closer look."""
-    attributes: dict[str, AttributeValue] = {}
-    foreign = 0
+    attributes: dict[Any, Any] = {}
+    names = _attribute_names
     try:
         for header, value in headers:
-            name = _attribute_names[header]
-            if name is None:
-                foreign += 1
-            else:
-                attributes[name] = value.decode()  # type: ignore[union-attr]  # a null's AttributeError is the test
-    except (AttributeError, UnicodeDecodeError):
-        return None
-    if len(attributes) + foreign != len(headers) or _SUSPICIOUS in attributes:
-        return None  # a repeated or a misnamed header
-    return attributes
+            attributes[names[header]] = value.decode()  # type: ignore[union-attr]  # a null's AttributeError is the test
+    except (AttributeError, UnicodeDecodeError, KeyError):
+        return _collect_carefully(headers)
+    if len(attributes) == len(headers) and None not in attributes and _SUSPICIOUS not in attributes:
+        return attributes
+    return _collect_carefully(headers)
 
 
-def decode_plain(attributes: dict[str, AttributeValue], value: bytes | None) -> Event | None:
-    """Make an event of collected attributes, where they are valid at first sight."""
-    return trusted(attributes, value) if surely_valid(attributes) else None
+def _collect_carefully(headers: Headers) -> dict[str, Any] | None:
+    """Do the same with an eye for new names and for foreign headers, which may hold anything."""
+    attributes: dict[str, Any] = {}
+    foreign = 0
+    for header, value in headers:
+        name = _attribute_names[header] if header in _attribute_names else _learn(header)
+        if name is None:
+            foreign += 1
+        elif name == _SUSPICIOUS or value is None:
+            return None
+        else:
+            try:
+                attributes[name] = value.decode()
+            except UnicodeDecodeError:
+                return None
+    return attributes if len(attributes) + foreign == len(headers) else None  # else one occurs twice
+
+
+def _learn(header: str) -> str | None:
+    """Remember, within bounds, which attribute a header carries: None for a foreign one.
+
+    An attribute that is not plain text, by its name or by its type, is suspicious.
+    """
+    name = _attribute_of(header)
+    if name is not None and not are_plain(name, 1):
+        name = _SUSPICIOUS
+    if len(_attribute_names) >= _REMEMBERED:
+        _attribute_names.clear()
+    if len(header) <= _REMEMBERED_LENGTH:
+        _attribute_names[header] = name
+    return name
+
+
+def decode_plain(attributes: dict[str, Any], value: bytes | None) -> Event | None:
+    """Make an event of collected attributes, texts all, where they are valid at first sight."""
+    return trusted(attributes, value) if surely_valid(attributes, "".join(attributes.values())) else None
 
 
 def decode(record: Record) -> Event:
@@ -115,7 +137,7 @@ def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Pro
     problems: list[Problem] = []
     content_types: list[str] = []
     for header, value in headers:
-        name = _attribute_names[header]
+        name = _attribute_of(header)
         if name is None or value is None:
             continue
         try:

@@ -24,7 +24,7 @@ from cloudevents_kafka.errors import (
 )
 from cloudevents_kafka.event import Event, held
 from cloudevents_kafka.keys import KeyMapper
-from cloudevents_kafka.media_type import media_type
+from cloudevents_kafka.media_type import MediaType, media_type
 from cloudevents_kafka.record import HeaderInput, Headers, Record, as_headers
 from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX, sniff
 
@@ -62,8 +62,8 @@ def from_record(record: Record, *, lenient: bool = False) -> Event:
     if attributes is None:
         return _read_closely(record)
     content_type = attributes.get("datacontenttype")
-    if isinstance(content_type, str) and media_type(content_type).cloudevents:
-        return _read_structured(record, content_type)
+    if content_type is not None and (media := media_type(content_type)).cloudevents:
+        return _read_structured(record, content_type, media)
     return binary.decode_plain(attributes, record.value) or _read_closely(record)
 
 
@@ -78,8 +78,7 @@ def decode(record: Record, *, lenient: bool = False) -> Decoded | Undecodable:
         return Undecodable(error, record)
 
 
-def _read_structured(record: Record, content_type: str) -> Event:
-    media = media_type(content_type)
+def _read_structured(record: Record, content_type: str, media: MediaType) -> Event:
     if media.batch:
         raise UnsupportedBatch(content_type, record, "split it where it was produced")
     try:
@@ -104,7 +103,8 @@ def _read_closely(record: Record) -> Event:
             _check_content_type(record.headers)
     except InvalidEvent as error:
         raise BrokenEvent(error.problems, record) from None
-    return _read_structured(record, str(verdict.media_type))
+    content_type = str(verdict.media_type)
+    return _read_structured(record, content_type, media_type(content_type))
 
 
 def _check_content_type(headers: Headers) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from cloudevents_kafka.errors import DataError, Problem
-from cloudevents_kafka.media_type import MediaType, known_charset, media_type
+from cloudevents_kafka.media_type import known_charset, media_type
 
 
 class DataKind(Enum):
@@ -76,7 +76,7 @@ def json_text(value: Any) -> bytes:
         text = _encode_json(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise DataError(f"data cannot be written as JSON: {error}") from None
-    if b"null" in text and not _is_finite(value):  # the encoder writes NaN and infinities as null
+    if text.find(b"null") >= 0 and not _is_finite(value):  # the encoder writes NaN and infinities as null
         raise DataError("data cannot be written as JSON: it has a NaN or infinite number")
     return text
 
@@ -101,13 +101,16 @@ def is_json(text: bytes) -> bool:
 
 def to_utf8(payload: bytes, content_type: str | None) -> bytes:
     """Turn text from the content type's charset into UTF-8; raises `DataError`."""
-    media = _charset_of(content_type)
-    return payload if media is None else decode_text(payload, content_type).encode()
+    if content_type is None or media_type(content_type).utf8:
+        return payload
+    return decode_text(payload, content_type).encode()
 
 
 def in_charset(text: bytes, content_type: str | None) -> bytes:
     """Turn UTF-8 into the content type's charset; raises `DataError`."""
-    return text if _charset_of(content_type) is None else encode_text(text.decode(), content_type)
+    if content_type is None or media_type(content_type).utf8:
+        return text
+    return encode_text(text.decode(), content_type)
 
 
 def encode_text(text: str, content_type: str | None) -> bytes:
@@ -129,14 +132,6 @@ def decode_text(payload: bytes, content_type: str | None) -> str:
 def data_problem(error: DataError, clause: str = "J-10") -> Problem:
     """Report data that cannot be written among an event's other problems."""
     return Problem("data", str(error), clause)
-
-
-def _charset_of(content_type: str | None) -> MediaType | None:
-    """The media type, where it names a charset other than UTF-8."""
-    if content_type is None:
-        return None
-    media = media_type(content_type)
-    return None if media.charset is None or media.charset.lower() in ("utf-8", "utf8", "us-ascii") else media
 
 
 def _is_finite(value: Any) -> bool:

@@ -18,9 +18,9 @@ from cloudevents_kafka.attributes import (
     SPECVERSION,
     AttributeType,
     AttributeValue,
+    are_plain,
     canonical_text,
     find_problems,
-    good_names,
     surely_valid,
     to_attribute,
     type_of,
@@ -31,6 +31,8 @@ from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
 from cloudevents_kafka.timestamps import instant, to_datetime
 
 _UNREAD: Final = object()
+_new: Final = object.__new__
+_ONLY_TEXTS: Final = frozenset((str,))
 
 
 class Event:
@@ -307,7 +309,7 @@ def trusted(
 
     ``wire`` is the event format's name and the structured value it was read from.
     """
-    event = Event.__new__(Event)
+    event = _new(Event)
     event._attributes = attributes
     event._payload = payload
     event._kind = kind
@@ -330,21 +332,21 @@ def held(event: Event) -> tuple[dict[str, AttributeValue], tuple[str, bytes] | N
 
 def _checked(given: Mapping[str, object]) -> tuple[dict[str, AttributeValue], list[Problem]]:
     """Attribute values in canonical form, and every rule they break."""
-    attributes: dict[str, AttributeValue] = {}
+    attributes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if _ONLY_TEXTS.issuperset(map(type, attributes.values())):
+        names = ",".join(attributes)
+        if are_plain(names, len(attributes)) and surely_valid(attributes, "".join(attributes.values())):
+            return attributes, []
     problems: list[Problem] = []
-    for name, value in given.items():
-        if type(value) is str:
-            attributes[name] = value
-        elif value is not None:
-            try:
-                attributes[name] = to_attribute(value)
-            except ValueError as error:
-                problems.append(Problem(name, str(error), "T-01"))
-    if problems or not (good_names(attributes) and surely_valid(attributes)):
-        attributes = with_types(attributes)
-        reported = {problem.attribute for problem in problems}
-        problems += [p for p in find_problems(attributes) if p.attribute not in reported]
-    return attributes, problems
+    for name, value in list(attributes.items()):
+        try:
+            attributes[name] = to_attribute(value)
+        except ValueError as error:
+            problems.append(Problem(name, str(error), "T-01"))
+            del attributes[name]
+    attributes = with_types(attributes)
+    reported = {problem.attribute for problem in problems}
+    return attributes, problems + [p for p in find_problems(attributes) if p.attribute not in reported]
 
 
 def _equal(name: str, one: AttributeValue, other: AttributeValue) -> bool:

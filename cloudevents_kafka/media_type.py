@@ -8,7 +8,7 @@ type gives a `MediaType` whose ``valid`` is false.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -19,14 +19,16 @@ _TOKEN: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _PARAMETER: Final = re.compile(rf'[ \t]*;[ \t]*({_TOKEN})=({_TOKEN}|"(?:[^"\\\x00-\x1f\x7f]|\\[ -~])*")')
 _ESSENCE: Final = re.compile(rf"({_TOKEN})/({_TOKEN})")
 _FORMAT: Final = re.compile(r"application/cloudevents\+([a-z0-9.-]+)")
+_UTF8: Final = ("utf-8", "utf8", "us-ascii")
 _BATCH: Final = "application/cloudevents-batch"
-_CACHED_LENGTH: Final = 256
+_REMEMBERED: Final = 1024
+_REMEMBERED_LENGTH: Final = 256
 
 
 class MediaType(msgspec.Struct, frozen=True):
     """A parsed media type; ``essence`` is ``type/subtype`` in lower case.
 
-    ``charset`` is the parameter's value or None. ``format`` is the event format's
+    ``charset`` is the parameter's value or None, ``utf8`` whether text of this type is UTF-8. ``format`` is the event format's
     suffix (``"json"``) where the essence is ``application/cloudevents+json``;
     ``cloudevents`` and ``batch`` say whether the text starts like an event's or a
     batch's media type (Kafka binding 3).
@@ -35,16 +37,12 @@ class MediaType(msgspec.Struct, frozen=True):
     essence: str
     valid: bool
     charset: str | None
+    utf8: bool
     is_json: bool
     is_text: bool
     cloudevents: bool
     batch: bool
     format: str | None
-
-
-def media_type(text: str) -> MediaType:
-    """Parse a content-type text; remembered for the few that a topic repeats."""
-    return _remembered(text) if len(text) <= _CACHED_LENGTH else _parse(text)
 
 
 def known_charset(media: MediaType) -> str:
@@ -63,10 +61,12 @@ def _parse(text: str) -> MediaType:
     parameters = {} if match is None else _parameters(text, match.end())
     subtype = essence.partition("/")[2]
     found = _FORMAT.fullmatch(essence)
+    charset = (parameters or {}).get("charset")
     return MediaType(
         essence=essence,
         valid=parameters is not None and match is not None,
-        charset=(parameters or {}).get("charset"),
+        charset=charset,
+        utf8=charset is None or charset.lower() in _UTF8,
         is_json=bool(match) and (subtype == "json" or subtype.endswith("+json")),
         is_text=essence.startswith("text/"),
         cloudevents=text[: len(CLOUDEVENTS)].lower() == CLOUDEVENTS,
@@ -85,4 +85,17 @@ def _parameters(text: str, at: int) -> dict[str, str] | None:
     return found if text[at:].strip(" \t") == "" else None
 
 
-_remembered = lru_cache(maxsize=1024)(_parse)
+class _MediaTypes(dict[str, MediaType]):
+    """Parses a text once: a topic repeats few. Bounded in number and in length."""
+
+    def __missing__(self, text: str) -> MediaType:
+        parsed = _parse(text)
+        if len(text) <= _REMEMBERED_LENGTH:
+            if len(self) >= _REMEMBERED:
+                self.clear()
+            self[text] = parsed
+        return parsed
+
+
+media_type: Final[Callable[[str], MediaType]] = _MediaTypes().__getitem__
+"""Parse a content-type text into a `MediaType`; total, and remembered."""

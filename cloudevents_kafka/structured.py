@@ -6,17 +6,12 @@ say nothing about the event (Kafka binding 3.3).
 
 from __future__ import annotations
 
-from typing import Final
-
 from cloudevents_kafka import formats
 from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, shown
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.media_type import MediaType
 from cloudevents_kafka.record import Headers
 from cloudevents_kafka.sniff import CONTENT_TYPE
-
-_CHARSETS: Final = (None, "utf-8", "utf8", "us-ascii")
-
 
 def decode(value: bytes | None, media: MediaType) -> Event | None:
     """Read a structured value by the format its media type names; None where that is unknown.
@@ -28,7 +23,7 @@ def decode(value: bytes | None, media: MediaType) -> Event | None:
         return None
     if value is None:
         raise InvalidEvent([Problem(None, "a structured event stands in the value, which is null", "K-08")])
-    if media.charset is not None and media.charset.lower() not in _CHARSETS:
+    if not media.utf8:
         rule = "an event format's charset must be UTF-8"
         raise InvalidEvent([Problem("content-type", rule, "K-15", shown(media.charset))])
     return found.decode(value)
@@ -42,4 +37,4 @@ def encode(event: Event, name: str) -> tuple[Headers, bytes]:
     found = formats.find(name)
     if found is None:
         raise EncodeError(f"no event format {name!r}; known: {', '.join(formats.names())}")
-    return [(CONTENT_TYPE, formats.media_type_of(name).encode())], found.encode(event)
+    return [(CONTENT_TYPE, formats.content_type_of(name))], found.encode(event)

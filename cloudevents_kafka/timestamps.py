@@ -7,6 +7,7 @@ microsecond, and names a leap second by the last microsecond before it.
 from __future__ import annotations
 
 import re
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -15,19 +16,21 @@ _RFC3339: Final = re.compile(
     r"([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)",
     re.ASCII,
 )
-_SHAPE: Final = "--T::"  # every third sign of YYYY-MM-DDThh:mm:ss from the fifth on
+_TAKES_HOUR_24: Final = sys.version_info >= (3, 13)
+_from_iso: Final = datetime.fromisoformat
 
 
 def is_timestamp(text: str) -> bool:
     """Tell whether the text is an RFC 3339 date-time that names a real instant."""
-    if text[4:19:3] == _SHAPE and text[19:20] in (".", "Z") and text[-1] == "Z" and text[11:13] != "24":
-        # The common form, checked by position; the date parser, written in C, does the digits.
+    shape = text[4:20:3]  # the punctuation of YYYY-MM-DDThh:mm:ss and what follows the seconds
+    if (shape == "--T::." and text[-1] == "Z") or (shape == "--T::Z" and len(text) == 20):
+        # The common form by its shape; the date parser, written in C, does the digits.
         try:
-            datetime.fromisoformat(text)
+            _from_iso(text)
         except ValueError:
             pass  # a leap second, or no timestamp: the grammar decides
         else:
-            return True
+            return not _TAKES_HOUR_24 or text[11:13] != "24"
     return _parse(text) is not None
 
 
@@ -74,7 +77,7 @@ def _parse(text: str) -> tuple[datetime, str] | None:
     leap = second == "60"
     shown = "59.999999" if leap else f"{second}.{digits[:6]:0<6}"
     try:
-        moment = datetime.fromisoformat(f"{date}T{minute}:{shown}{offset.upper()}")
+        moment = _from_iso(f"{date}T{minute}:{shown}{offset.upper()}")
         utc = moment.astimezone(UTC)
     except (ValueError, OverflowError):  # 31 June; year 0; an offset past the first or last year
         return None

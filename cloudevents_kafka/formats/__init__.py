@@ -8,6 +8,7 @@ adds others.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Final, Protocol
 
 from cloudevents_kafka.event import Event
@@ -48,6 +49,12 @@ _formats: Final[dict[str, Format]] = {}
 def media_type_of(name: str) -> str:
     """Return the media type of a format: what its content-type header says."""
     return f"application/cloudevents+{name}"
+
+
+@cache
+def content_type_of(name: str) -> bytes:
+    """Return the value of the content-type header for a format."""
+    return media_type_of(name).encode()
 
 
 def names() -> tuple[str, ...]:

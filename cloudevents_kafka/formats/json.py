@@ -16,14 +16,18 @@ from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka.attributes import AttributeValue, find_problems, good_names, parse_binary, surely_valid, with_types
+from cloudevents_kafka.attributes import AttributeValue, are_plain, find_problems, parse_binary, surely_valid, with_types
 from cloudevents_kafka.data import DataKind, decode_text, encode_text, holds_json, in_charset, is_json, json_text, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, held, trusted
+from cloudevents_kafka.media_type import media_type
 
 _split: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _parse: Final = msgspec.json.Decoder().decode
 _write: Final = msgspec.json.Encoder().encode
+_DATA: Final = b'"data":'
+_BRACE: Final = ord("}")
+_SPACE: Final = ord(" ")  # the greatest of the four signs that JSON counts as white space
 _NULL: Final = b"null"
 
 
@@ -73,10 +77,12 @@ class JsonFormat:
 
     def decode(self, value: bytes) -> Event:
         """Read one event from a JSON object; raises `InvalidEvent`, naming every problem."""
+        event = self._decode_plain(value)
+        if event is not None:
+            return event
         attributes, data, encoded = split(value)
-        problems = [] if good_names(attributes) and surely_valid(attributes) else _problems(attributes)
-        if not problems:
-            attributes = with_types(attributes)
+        attributes = with_types(attributes)
+        problems = _problems(attributes)
         try:
             payload, kind = read_data(data, encoded, attributes.get("datacontenttype"))
         except InvalidEvent as error:
@@ -85,43 +91,70 @@ class JsonFormat:
             raise InvalidEvent(problems)
         return trusted(attributes, payload, kind, (self.name, value))
 
+    def _decode_plain(self, value: bytes) -> Event | None:
+        """Read an envelope of the plainest kind at once; None where it needs a closer look.
+
+        That is one without white space, escapes, or anything but texts beside JSON
+        data, which stands last. What stands before it is parsed as an object of its
+        own, whose names and texts must account for its every byte: so none is
+        repeated, and ``"data":`` stood between members, not within a text.
+        """
+        at = value.find(_DATA)
+        try:
+            attributes: dict[str, Any] = _parse(value if at < 0 else value[: at - 1] + b"}")
+            texts = "".join(attributes.values())
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, AttributeError, TypeError):
+            return None
+        names, count = ",".join(attributes), len(attributes)
+        size = 2 + len(names) + 5 * count + len(texts if texts.isascii() else texts.encode())
+        if size != (len(value) if at < 0 else at) or not (are_plain(names, count) and surely_valid(attributes, texts)):
+            return None
+        if at < 0:
+            return trusted(attributes, None, DataKind.BYTES, (self.name, value))
+        payload = value[at + len(_DATA) : -1]
+        content_type = attributes.get("datacontenttype")
+        if content_type is not None and not ((media := media_type(content_type)).is_json and media.utf8):
+            return None
+        return trusted(attributes, payload, DataKind.JSON, (self.name, value)) if _is_last(value, payload) else None
+
+
+def _is_last(value: bytes, payload: bytes) -> bool:
+    """Tell that the payload is one JSON text that ends where the envelope does."""
+    return len(payload) > 0 and value[-1] == _BRACE and payload[0] > _SPACE and payload[-1] > _SPACE and is_json(payload)
+
 
 def split(value: bytes) -> tuple[dict[str, Any], bytes | None, bytes | None]:
     """Split an envelope into attributes, the text of ``data``, and that of ``data_base64``.
 
     Members that are null are absent; ``data`` alone keeps its null. Attribute values
     are as JSON has them: text, int, bool, and whatever else the rules will refuse.
+    Raises `InvalidEvent` for what is no such envelope.
     """
     try:
         value.decode()
         members: dict[str, Any] = _split(value)
-        if not _surely_unrepeated(value, members):
-            _refuse_repeats(value)
-        data, encoded = members.pop("data", None), members.pop("data_base64", None)
-        values: list[Any] = _parse(b"[%b]" % b",".join(members.values()))
+        count = len(members)
+        data, encoded = bytes(members.pop("data", b"")), bytes(members.pop("data_base64", b""))
+        texts = b"[" + b",".join(members.values()) + b"]"
+        values: list[Any] = _parse(texts)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidEvent([_malformed(value, error)]) from None
-    attributes = dict(zip(members, values, strict=True))
-    if None in values:
-        attributes = {name: value for name, value in attributes.items() if value is not None}
-    encoded = None if encoded is None else bytes(encoded)
-    return attributes, None if data is None else bytes(data), None if encoded == _NULL else encoded
+    _look_for_repeats(value, texts + data + encoded, count)
+    attributes = {name: value for name, value in zip(members, values, strict=True) if value is not None}
+    return attributes, data or None, None if encoded in (b"", _NULL) else encoded
 
 
-def _surely_unrepeated(value: bytes, members: dict[str, Any]) -> bool:
-    """Tell from sizes alone that no member stood twice; the parser would keep just the last.
+def _look_for_repeats(value: bytes, kept: bytes, count: int) -> None:
+    """Refuse a document that has a member twice (N-05); the parser keeps just the last.
 
-    Without white space the members account for every byte of the document. With it,
-    they account for every quotation mark. A lost member would leave some over.
+    The members account for every quotation mark of the document, unless one was lost
+    or a name has escapes: then a slower parser is asked.
     """
-    kept = b"".join(members.values())
-    if len(value) == len("".join(members)) + len(kept) + 4 * len(members) + 1:
-        return True
-    return value.count(b'"') == kept.count(b'"') + 2 * len(members)
+    if value.count(b'"') != kept.count(b'"') + 2 * count:
+        _refuse_repeats(value)
 
 
 def _refuse_repeats(value: bytes) -> None:
-    """Refuse a document that has a member twice (N-05)."""
     outermost: list[tuple[str, Any]] = []
 
     def keep(pairs: list[tuple[str, Any]]) -> None:
@@ -151,7 +184,7 @@ def _problems(attributes: dict[str, Any]) -> list[Problem]:
         if not isinstance(value, str | bool | int)
     ]
     wrong = {problem.attribute for problem in problems}
-    return problems + [p for p in find_problems(with_types(attributes)) if p.attribute not in wrong]
+    return problems + [p for p in find_problems(attributes) if p.attribute not in wrong]
 
 
 def _json_type(value: object) -> str:
@@ -169,6 +202,8 @@ def read_data(data: bytes | None, encoded: bytes | None, content_type: Attribute
     if not isinstance(content_type, str):
         content_type = None
     try:
+        if content_type is None or ((media := media_type(content_type)).is_json and media.utf8):
+            return data, DataKind.JSON
         if holds_json(content_type):
             return in_charset(data, content_type), DataKind.JSON
         text = _parse(data)

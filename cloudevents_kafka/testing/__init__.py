@@ -8,5 +8,9 @@ from __future__ import annotations
 
 from cloudevents_kafka.testing.broker import LocalBroker
 from cloudevents_kafka.testing.errors import BrokerFailed
+from cloudevents_kafka.testing.fake_consumer import FakeConsumer
+from cloudevents_kafka.testing.fake_log import FakeLog
+from cloudevents_kafka.testing.fake_message import FakeMessage
+from cloudevents_kafka.testing.fake_producer import FakeProducer
 
-__all__ = ["BrokerFailed", "LocalBroker"]
+__all__ = ["BrokerFailed", "FakeConsumer", "FakeLog", "FakeMessage", "FakeProducer", "LocalBroker"]

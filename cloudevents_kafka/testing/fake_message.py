@@ -1,0 +1,142 @@
+"""A message as confluent-kafka hands it out, without confluent-kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
+
+# confluent_kafka.TIMESTAMP_NOT_AVAILABLE, _CREATE_TIME
+TIMESTAMP_NOT_AVAILABLE, TIMESTAMP_CREATE_TIME = 0, 1
+
+
+class FakeMessage:
+    """Has the methods of `confluent_kafka.Message`; make one to feed a `FakeConsumer`.
+
+    Text becomes UTF-8 bytes and no headers become None, as in a real message.
+    ``timestamp`` is in ms since the epoch, None if there is none.
+    """
+
+    def __init__(
+        self,
+        topic: str | None = None,
+        value: bytes | str | None = None,
+        key: bytes | str | None = None,
+        headers: object = None,
+        *,
+        partition: int | None = 0,
+        offset: int | None = None,
+        timestamp: int | None = None,
+        error: KafkaError | None = None,
+    ) -> None:
+        self._topic = topic
+        self._value = as_bytes(value)
+        self._key = as_bytes(key)
+        self._headers = as_headers(headers)
+        self._partition = partition
+        self._offset = offset
+        self._timestamp = timestamp
+        self._error = error
+
+    def topic(self) -> str | None:
+        """Give the topic."""
+        return self._topic
+
+    def partition(self) -> int | None:
+        """Give the partition."""
+        return self._partition
+
+    def offset(self) -> int | None:
+        """Give the offset; None before the broker gave one."""
+        return self._offset
+
+    def key(self) -> bytes | None:
+        """Give the key."""
+        return self._key
+
+    def value(self) -> bytes | None:
+        """Give the value; for an error, its text."""
+        return self._value
+
+    def headers(self) -> list[tuple[str, bytes | None]] | None:
+        """Give the headers, a fresh list each time; None if there are none."""
+        return None if self._headers is None else list(self._headers)
+
+    def timestamp(self) -> tuple[int, int]:
+        """Give the type of timestamp and the ms since the epoch, (0, -1) if none."""
+        if self._timestamp is None:
+            return TIMESTAMP_NOT_AVAILABLE, -1
+        return TIMESTAMP_CREATE_TIME, self._timestamp
+
+    def error(self) -> KafkaError | None:
+        """Give the error that this message stands for, or None."""
+        return self._error
+
+    def latency(self) -> float | None:
+        """Give None: nothing travelled."""
+        return None
+
+    def leader_epoch(self) -> int | None:
+        """Give the leader epoch, always 0 here."""
+        return 0
+
+    def set_key(self, key: bytes | str | None) -> None:
+        """Replace the key."""
+        self._key = as_bytes(key)
+
+    def set_value(self, value: bytes | str | None) -> None:
+        """Replace the value."""
+        self._value = as_bytes(value)
+
+    def set_headers(self, headers: object) -> None:
+        """Replace the headers."""
+        self._headers = as_headers(headers)
+
+    def __len__(self) -> int:
+        """Give the length of the value, so a message without one is false in an ``if``."""
+        return len(self._value or b"")
+
+    def __repr__(self) -> str:
+        where = f"{self._topic}[{self._partition}]@{self._offset}"
+        return f"FakeMessage({where} key={self._key!r} value={self._value!r})"
+
+
+def as_bytes(value: Any) -> bytes | None:
+    """Turn a key or value into bytes as the client does; TypeError for what it refuses."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    raise TypeError(f"a bytes-like object is required, not '{type(value).__name__}'")
+
+
+def as_headers(headers: Any) -> list[tuple[str, bytes | None]] | None:
+    """Turn headers into what a consumer gets to see; TypeError for what the client refuses.
+
+    A key in bytes becomes the text of its ``repr``: the client does just that.
+    """
+    if headers is None:
+        return None
+    if isinstance(headers, Mapping):
+        pairs: Sequence[Any] = list(headers.items())
+    elif isinstance(headers, list):
+        pairs = headers
+    else:
+        raise TypeError(
+            f"expected headers to be dict or list of (key, value) tuples, not {type(headers).__name__}"
+        )
+    return [_as_header(pair) for pair in pairs] or None
+
+
+def _as_header(pair: Any) -> tuple[str, bytes | None]:
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise TypeError("Headers are expected to be a list of (key, value) tuples")
+    name, value = pair
+    if not isinstance(value, bytes | str | None):
+        kind = type(value).__name__
+        raise TypeError(f"expected header value to be None, binary, or unicode string, not {kind}")
+    return str(name), as_bytes(value)
