@@ -137,10 +137,8 @@ class FakeConsumer:
         """Set what the next `commit` commits."""
         self._check_open()
         chosen = self._chosen(message, offsets)
-        if not chosen:
-            raise kafka_exception(
-                "_INVALID_ARG", "StoreOffsets failed: Local: Invalid argument or configuration"
-            )
+        if chosen is None:
+            raise ValueError("expected either message or offsets")
         self._stored.update(chosen)
 
     def committed(self, partitions: Sequence[TopicPartition], timeout: float = -1) -> list[TopicPartition]:

@@ -109,8 +109,10 @@ def as_bytes(value: Any) -> bytes | None:
         return None
     if isinstance(value, str):
         return value.encode()
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value)
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, bytearray | memoryview):
+        raise TypeError(f"argument 2 must be read-only bytes-like object, not {type(value).__name__}")
     raise TypeError(f"a bytes-like object is required, not '{type(value).__name__}'")
 
 

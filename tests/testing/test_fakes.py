@@ -1,0 +1,409 @@
+"""The fakes behave as the real client does: each case runs against both.
+
+The real one is confluent-kafka on librdkafka's mock cluster, in this process.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from itertools import count
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
+
+_numbers = count(1)
+
+
+@dataclass
+class Real:
+    """The real client on a mock cluster of one broker."""
+
+    host: Producer
+    servers: str
+    name: str = "real"
+
+    def producer(self, **extra):
+        return Producer({"bootstrap.servers": self.servers, "log_level": 0, **extra})
+
+    def transactional(self):
+        return self.producer(**{"transactional.id": f"tx-{next(_numbers)}"})
+
+    def stuck(self):
+        """A producer whose messages never get away, with room for two."""
+        return Producer(
+            {"bootstrap.servers": "127.0.0.1:1", "log_level": 0, "queue.buffering.max.messages": 2}
+        )
+
+    def consumer(self, group, *, auto_commit=True):
+        return Consumer(
+            {
+                "bootstrap.servers": self.servers,
+                "group.id": group,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": auto_commit,
+                "log_level": 0,
+            }
+        )
+
+
+@dataclass
+class Fake:
+    """The fakes, on one log; groups keep their offsets."""
+
+    log: FakeLog = field(default_factory=FakeLog)
+    groups: dict = field(default_factory=dict)
+    name: str = "fake"
+
+    def producer(self):
+        return FakeProducer(self.log)
+
+    def transactional(self):
+        return FakeProducer(self.log, transactional=True)
+
+    def stuck(self):
+        producer = FakeProducer(self.log, queue_limit=2)
+        producer.hold = True
+        return producer
+
+    def consumer(self, group, *, auto_commit=True):
+        return FakeConsumer(self.log, offsets=self.groups.setdefault(group, {}), auto_commit=auto_commit)
+
+
+@pytest.fixture(scope="module")
+def mock_cluster():
+    """One mock cluster for all cases: it takes a moment to settle."""
+    host = Producer({"test.mock.num.brokers": 1, "log_level": 0})
+    broker = next(iter(host.list_topics(timeout=10).brokers.values()))
+    return Real(host, f"{broker.host}:{broker.port}")
+
+
+@pytest.fixture(params=["real", "fake"])
+def kafka(request):
+    """The real client, then the fakes."""
+    return request.getfixturevalue("mock_cluster") if request.param == "real" else Fake()
+
+
+@pytest.fixture
+def topic():
+    """A name that no other case uses."""
+    return f"topic-{next(_numbers)}"
+
+
+def read(consumer, number, seconds=10.0):
+    """Read `number` messages, or what comes in time."""
+    found = []
+    deadline = time.monotonic() + seconds
+    while len(found) < number and time.monotonic() < deadline:
+        found += consumer.consume(number - len(found), 0.2)
+    return found
+
+
+def written(kafka, topic, *values):
+    """Produce values to partition 0 and wait for them."""
+    producer = kafka.producer()
+    for value in values:
+        producer.produce(topic, value, partition=0)
+    assert producer.flush(10) == 0
+
+
+def on_start(kafka, topic, group="g", **extra):
+    """A consumer of partition 0 from its start."""
+    consumer = kafka.consumer(f"{group}-{topic}", **extra)
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    return consumer
+
+
+RECORDS = {
+    "all": (
+        {"value": b"v", "key": b"k", "headers": [("a", b"1"), ("a", None)]},
+        b"k",
+        b"v",
+        [("a", b"1"), ("a", None)],
+    ),
+    "text": (
+        {"value": "é", "key": "é", "headers": [("é", "é")]},
+        b"\xc3\xa9",
+        b"\xc3\xa9",
+        [("é", b"\xc3\xa9")],
+    ),
+    "nothing": ({}, None, None, None),
+    "empty": ({"value": b"", "key": b"", "headers": []}, b"", b"", None),
+    "mapping": ({"headers": {"a": b"1", "b": None}}, None, None, [("a", b"1"), ("b", None)]),
+    "bytes header key": ({"headers": [(b"a", b"1")]}, None, None, [("b'a'", b"1")]),
+}
+
+
+@pytest.mark.parametrize("case", RECORDS)
+def test_message(kafka, topic, case):
+    """A consumed message gives key, value and headers as the client does."""
+    given, key, value, headers = RECORDS[case]
+    producer = kafka.producer()
+    assert producer.produce(topic, partition=0, timestamp=1234, **given) is None
+    assert producer.flush(10) == 0
+    (message,) = read(on_start(kafka, topic), 1)
+    assert (message.key(), message.value(), message.headers()) == (key, value, headers)
+    assert (message.topic(), message.partition(), message.offset()) == (topic, 0, 0)
+    assert (message.timestamp(), message.error(), message.leader_epoch()) == ((1, 1234), None, 0)
+    assert message.latency() is None
+    assert len(message) == len(value or b"")
+
+
+REFUSED = {
+    "value": {"value": 1},
+    "key": {"key": 1},
+    "bytearray": {"value": bytearray(b"v")},
+    "view": {"key": memoryview(b"v")},
+    "header value": {"headers": [("a", 1)]},
+    "headers as a tuple": {"headers": (("a", b"1"),)},
+    "headers as text": {"headers": "a"},
+    "header of one": {"headers": [("a",)]},
+    "list in a mapping": {"headers": {"a": [b"1"]}},
+    "unknown name": {"nonsense": 1},
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(kafka, topic, case):
+    """What the client refuses with a TypeError, the fake refuses too, and nothing is queued."""
+    producer = kafka.producer()
+    with pytest.raises(TypeError):
+        producer.produce(topic, **REFUSED[case])
+    assert len(producer) == 0
+
+
+def test_topic_must_be_text(kafka):
+    """A topic that is no text is a TypeError that says so."""
+    with pytest.raises(TypeError, match="argument 1 must be str, not None"):
+        kafka.producer().produce(None)
+
+
+def test_report(kafka, topic):
+    """A delivery report has the place, key and value, and never the headers."""
+    producer, reports = kafka.producer(), []
+    producer.produce(
+        topic, b"v", b"k", 0, headers=[("a", b"1")], on_delivery=lambda *report: reports.append(report)
+    )
+    assert len(producer) == 1
+    assert producer
+    assert producer.flush(10) == 0
+    ((error, message),) = reports
+    assert error is None
+    assert (message.topic(), message.partition(), message.offset()) == (topic, 0, 0)
+    assert (message.key(), message.value(), message.headers()) == (b"k", b"v", None)
+
+
+def test_callback_is_the_same(kafka, topic):
+    """`callback` is the older name of `on_delivery`."""
+    producer, reports = kafka.producer(), []
+    producer.produce(topic, b"v", callback=lambda *report: reports.append(report))
+    producer.flush(10)
+    assert len(reports) == 1
+
+
+def test_queue_full_and_purge(kafka, topic):
+    """A full queue is a BufferError; purged messages are reported as failed by the next poll."""
+    producer, reports = kafka.stuck(), []
+    for value in (b"1", b"2"):
+        producer.produce(topic, value, headers=[("a", b"1")], on_delivery=lambda *pair: reports.append(pair))
+    with pytest.raises(BufferError, match=r"^Local: Queue full$"):
+        producer.produce(topic, b"3")
+    assert producer.flush(0.05) > 0
+    producer.purge()
+    assert reports == []
+    producer.poll(1)
+    assert [message.value() for _, message in reports] == [b"1", b"2"]
+    for error, message in reports:
+        assert error.code() == KafkaError._PURGE_QUEUE
+        assert message.error().code() == KafkaError._PURGE_QUEUE
+        assert (message.offset(), message.headers()) == (None, None)
+    assert len(producer) == 0
+
+
+def test_with_closes(kafka, topic):
+    """A producer's block ends with everything sent, after which it refuses."""
+    with kafka.producer() as producer:
+        producer.produce(topic, b"v", partition=0)
+    with pytest.raises(RuntimeError, match=r"^Producer has been closed$"):
+        producer.produce(topic, b"v")
+    assert len(read(on_start(kafka, topic), 1)) == 1
+
+
+def test_transactions(kafka, topic):
+    """Readers see what was committed and never what was aborted."""
+    producer = kafka.transactional()
+    with pytest.raises(KafkaException):
+        producer.begin_transaction()
+    producer.init_transactions(10)
+    with pytest.raises(KafkaException):
+        producer.produce(topic, b"outside")
+    producer.begin_transaction()
+    producer.produce(topic, b"aborted", partition=0)
+    producer.abort_transaction(10)
+    producer.begin_transaction()
+    with pytest.raises(KafkaException):
+        producer.begin_transaction()
+    producer.produce(topic, b"committed", partition=0)
+    producer.commit_transaction(10)
+    with pytest.raises(KafkaException):
+        producer.abort_transaction(10)
+    (message,) = read(on_start(kafka, topic), 1)
+    assert message.value() == b"committed"
+
+
+def test_aborted_is_reported(kafka, topic):
+    """What an abort caught in the queue is reported as purged."""
+    producer, reports = kafka.transactional(), []
+    producer.init_transactions(10)
+    producer.begin_transaction()
+    producer.produce(topic, b"v", on_delivery=lambda *report: reports.append(report))
+    producer.abort_transaction(10)
+    producer.poll(0)
+    ((error, _),) = reports
+    assert error.code() == KafkaError._PURGE_QUEUE
+
+
+def test_nothing_to_read(kafka, topic):
+    """`poll` gives None and `consume` an empty list when nothing is there."""
+    written(kafka, topic, b"1")
+    consumer = on_start(kafka, topic)
+    assert len(read(consumer, 1)) == 1
+    assert consumer.poll(0.01) is None
+    assert consumer.consume(5, 0.01) == []
+    assert consumer.consume(0, 0.01) == []
+
+
+@pytest.mark.parametrize("number", [-1, 1_000_001])
+def test_number_of_messages(kafka, number):
+    """`consume` refuses numbers out of its range in the client's words."""
+    with pytest.raises(ValueError, match=r"^num_messages must be between 0 and 1000000 \(1M\)$"):
+        kafka.consumer("numbers").consume(number)
+
+
+def test_subscribe(kafka, topic):
+    """A subscription reads from the start, and tells what it was given."""
+    written(kafka, topic, b"1", b"2")
+    given = []
+    consumer = kafka.consumer(topic)
+    consumer.subscribe([topic], on_assign=lambda _, parts: given.extend(parts))
+    assert [message.value() for message in read(consumer, 2)] == [b"1", b"2"]
+    assert TopicPartition(topic, 0) in given
+    assert {part.topic for part in consumer.assignment()} == {topic}
+    consumer.unsubscribe()
+    consumer.close()
+
+
+def test_seek_pause_resume(kafka, topic):
+    """`seek` goes back, `pause` holds back, `resume` goes on where it was."""
+    written(kafka, topic, b"0", b"1", b"2")
+    consumer, part = on_start(kafka, topic), TopicPartition(topic, 0)
+    assert len(read(consumer, 3)) == 3
+    consumer.seek(TopicPartition(topic, 0, 1))
+    assert [message.offset() for message in read(consumer, 1)] == [1]
+    consumer.pause([part])
+    assert consumer.poll(0.2) is None
+    consumer.resume([part])
+    assert [message.offset() for message in read(consumer, 1)] == [2]
+    consumer.unassign()
+    assert consumer.assignment() == []
+    with pytest.raises(KafkaException, match="Failed to seek to offset 2"):
+        consumer.seek(TopicPartition(topic, 0, 2))
+
+
+def test_commit(kafka, topic):
+    """Commits by message, by offsets and of all that was read give the next offset to read."""
+    written(kafka, topic, b"0", b"1", b"2")
+    part = TopicPartition(topic, 0)
+    consumer = on_start(kafka, topic, auto_commit=False)
+    assert consumer.committed([part], 10)[0].offset == -1001
+    messages = read(consumer, 3)
+    assert [part.offset for part in consumer.commit(message=messages[0], asynchronous=False)] == [1]
+    assert consumer.committed([part], 10)[0].offset == 1
+    assert [part.offset for part in consumer.commit(asynchronous=False)] == [3]
+    assert consumer.position([part])[0].offset == 3
+    consumer.commit(offsets=[TopicPartition(topic, 0, 2)], asynchronous=False)
+    assert consumer.committed([part], 10)[0].offset == 2
+    assert consumer.get_watermark_offsets(part) == (0, 3)
+    with pytest.raises(ValueError, match="mutually exclusive"):
+        consumer.commit(message=messages[0], offsets=[])
+    assert consumer.commit() is None
+    consumer.close()
+
+
+def test_nothing_to_commit(kafka, topic):
+    """A waiting commit of nothing is an error, and so is storing nothing."""
+    consumer = kafka.consumer(topic)
+    with pytest.raises(KafkaException) as caught:
+        consumer.commit(asynchronous=False)
+    assert caught.value.args[0].code() == KafkaError._NO_OFFSET
+    with pytest.raises(ValueError, match=r"^expected either message or offsets$"):
+        consumer.store_offsets()
+
+
+@pytest.mark.parametrize(("auto_commit", "first"), [(True, b"1"), (False, b"0")])
+def test_restart(kafka, topic, auto_commit, first):
+    """A second consumer of the group goes on where the first one committed, by itself or not."""
+    written(kafka, topic, b"0", b"1")
+    for expected in (b"0", first):
+        consumer = kafka.consumer(topic, auto_commit=auto_commit)
+        consumer.assign([TopicPartition(topic, 0)])
+        (message,) = read(consumer, 1)
+        assert message.value() == expected
+        consumer.close()
+
+
+CLOSED = {
+    "poll": lambda consumer: consumer.poll(0),
+    "consume": lambda consumer: consumer.consume(1, 0),
+    "subscribe": lambda consumer: consumer.subscribe(["t"]),
+    "commit": lambda consumer: consumer.commit(),
+    "assignment": lambda consumer: consumer.assignment(),
+}
+
+
+def test_closed_consumer(kafka):
+    """A closed consumer refuses everything but a second close."""
+    with kafka.consumer("closed") as consumer:
+        pass
+    consumer.close()
+    for call in CLOSED.values():
+        with pytest.raises(RuntimeError, match=r"^Consumer closed$"):
+            call(consumer)
+
+
+def test_failing_deliveries():
+    """`fail_next` fails that many deliveries, in order, with real errors."""
+    producer, reports = FakeProducer(), []
+    producer.fail_next("_MSG_TIMED_OUT", "MSG_SIZE_TOO_LARGE")
+    for value in (b"1", b"2", b"3"):
+        producer.produce("t", value, on_delivery=lambda *report: reports.append(report))
+    assert producer.poll(0) == 3
+    codes = [error and error.code() for error, _ in reports]
+    assert codes == [KafkaError._MSG_TIMED_OUT, KafkaError.MSG_SIZE_TOO_LARGE, None]
+    assert [message.value() for message in producer.log] == [b"3"]
+
+
+def test_failing_reads():
+    """`fail_next` gives messages that are errors, then goes on."""
+    consumer = FakeConsumer([FakeMessage("t", b"1")])
+    consumer.subscribe(["^t"])
+    consumer.fail_next("_ALL_BROKERS_DOWN")
+    assert consumer.poll().error().code() == KafkaError._ALL_BROKERS_DOWN
+    assert consumer.poll().value() == b"1"
+    assert consumer.poll() is None
+
+
+def test_log_spreads_keys():
+    """One key goes to one partition; offsets count by partition."""
+    producer = FakeProducer(FakeLog(partitions=3))
+    for number in range(30):
+        producer.produce("t", b"v", b"%d" % (number % 10))
+    producer.flush()
+    places = {}
+    for message in producer.log:
+        places.setdefault(message.key(), set()).add(message.partition())
+    assert all(len(partitions) == 1 for partitions in places.values())
+    assert len(producer.log.places()) == 3
+    assert len(producer.log) == 30
