@@ -6,6 +6,7 @@ this package loads neither a Kafka client nor Spark.
 
 from __future__ import annotations
 
+from cloudevents_kafka.consumer import EventConsumer
 from cloudevents_kafka.convert import Decoded, Undecodable, decode, from_record, to_record
 from cloudevents_kafka.errors import (
     BrokenEvent,
@@ -23,6 +24,7 @@ from cloudevents_kafka.errors import (
 )
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.keys import attribute_key, first_of, key_to_attribute, partition_key
+from cloudevents_kafka.producer import Delivery, EventProducer
 from cloudevents_kafka.record import Record
 from cloudevents_kafka.sniff import Verdict, sniff
 
@@ -33,9 +35,12 @@ __all__ = [
     "DataError",
     "DecodeError",
     "Decoded",
+    "Delivery",
     "DeliveryError",
     "EncodeError",
     "Event",
+    "EventConsumer",
+    "EventProducer",
     "InvalidEvent",
     "NotAnEvent",
     "Problem",

@@ -28,6 +28,7 @@ import msgspec
 from cloudevents_kafka.clauses import SECTIONS
 
 if TYPE_CHECKING:
+    from cloudevents_kafka.producer import Delivery
     from cloudevents_kafka.record import Record
 
 
@@ -140,15 +141,20 @@ class UnsupportedBatch(DecodeError):
 
 
 class DeliveryError(CloudEventsKafkaError):
-    """A broker did not take an event, or nobody knows whether it did."""
+    """Events that a broker did not take, or of which nobody knows; ``failed`` are they."""
+
+    def __init__(self, reason: str, failed: Sequence[Delivery] = ()) -> None:
+        super().__init__(reason)
+        self.failed = tuple(failed)
 
 
 class ConsumeError(CloudEventsKafkaError):
     """The client failed while fetching; ``error`` is what it said."""
 
-    def __init__(self, error: object) -> None:
-        super().__init__(error)
+    def __init__(self, error: object, where: str = "") -> None:
+        super().__init__(error, where)
         self.error = error
+        self.where = where
 
     def __str__(self) -> str:
-        return f"the consumer failed: {self.error}"
+        return f"{self.where + ': ' if self.where else ''}the consumer failed: {self.error}"

@@ -1,0 +1,154 @@
+"""EventConsumer: reads events through the Kafka consumer that a user already has.
+
+Each record comes as `Decoded` or `Undecodable`: one bad record never stops a loop.
+Subscribing, seeking, pausing and committing are done on the wrapped consumer.
+
+Iterating takes one record at a time from the client, so that what the client holds
+for consumed, and would commit, is what the loop has seen and no more. `batches` is
+faster, and there it is the whole batch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Final, Protocol, Self
+
+from cloudevents_kafka.convert import Decoded, Undecodable, decode
+from cloudevents_kafka.errors import ConsumeError
+from cloudevents_kafka.keys import ReverseKeyMapper
+from cloudevents_kafka.record import Record
+
+_PARTITION_EOF: Final = -191  # librdkafka's code for "read to the end", news and no error
+_TURN: Final = 0.5  # seconds the client may wait for a record before stop() is looked at
+
+
+class Consumer(Protocol):
+    """What `EventConsumer` needs of a client: the shape of ``confluent_kafka.Consumer``."""
+
+    def poll(self, timeout: float = ...) -> Any: ...
+
+    def consume(self, num_messages: int = ..., timeout: float = ...) -> list[Any]: ...
+
+    def close(self) -> Any: ...
+
+
+class EventConsumer:
+    """Reads CloudEvents through ``consumer``, which stays the user's and reachable.
+
+    ``strict`` raises the `DecodeError` of a bad record instead of giving it as
+    `Undecodable`; ``lenient`` reads as `decode` does with it; ``reverse_key_mapper``
+    makes of each event, and its record, the event that is wanted.
+    """
+
+    def __init__(
+        self,
+        consumer: Consumer,
+        *,
+        strict: bool = False,
+        lenient: bool = False,
+        reverse_key_mapper: ReverseKeyMapper | None = None,
+    ) -> None:
+        self.consumer = consumer
+        self._strict = strict
+        self._lenient = lenient
+        self._reverse_key_mapper = reverse_key_mapper
+        self._stopped = False
+
+    def poll(self, timeout: float = 1.0) -> Decoded | Undecodable | None:
+        """Read one record, or None where none came within ``timeout`` seconds.
+
+        Raises `ConsumeError` for an error of the client that it does not mend by
+        itself, and with ``strict`` the `DecodeError` of a bad record.
+        """
+        message = self.consumer.poll(timeout)
+        if message is None or not _is_record(message):
+            return None
+        return self._read(message)
+
+    def __iter__(self) -> Iterator[Decoded | Undecodable]:
+        """Read records one by one, until `stop` or `close`."""
+        return self.items()
+
+    def items(self, *, idle_timeout: float | None = None) -> Iterator[Decoded | Undecodable]:
+        """Read records one by one, until `stop`, `close`, or ``idle_timeout`` seconds without any."""
+        silent_since = time.monotonic()
+        while not self._stopped:
+            item = self.poll(_turn(idle_timeout))
+            if item is not None:
+                yield item
+                silent_since = time.monotonic() if idle_timeout is not None else silent_since
+            elif idle_timeout is not None and time.monotonic() - silent_since >= idle_timeout:
+                return
+
+    def batches(
+        self, max_records: int = 500, timeout: float = _TURN, *, idle_timeout: float | None = None
+    ) -> Iterator[list[Decoded | Undecodable]]:
+        """Read records in lists, none empty, each gathered for at most ``timeout`` seconds.
+
+        Ends as `items` does. Once a list is given, the client holds all of it for
+        consumed: finish it before you commit, and do not seek in the midst of it.
+        """
+        silent_since = time.monotonic()
+        while not self._stopped:
+            messages = [m for m in self.consumer.consume(max_records, timeout) if _is_record(m)]
+            if messages:
+                yield [self._read(message) for message in messages]
+                silent_since = time.monotonic()
+            elif idle_timeout is not None and time.monotonic() - silent_since >= idle_timeout:
+                return
+
+    def _read(self, message: Any) -> Decoded | Undecodable:
+        item = decode(_record_of(message), lenient=self._lenient)
+        if isinstance(item, Undecodable):
+            if self._strict:
+                raise item.error
+        elif self._reverse_key_mapper is not None:
+            return Decoded(self._reverse_key_mapper(item.event, item.record), item.record, item.tolerated)
+        return item
+
+    def stop(self) -> None:
+        """End all iteration after the record at hand; safe from a signal handler or a thread."""
+        self._stopped = True
+
+    def close(self) -> None:
+        """Stop, and close the wrapped consumer, so that its group knows at once."""
+        self._stopped = True
+        self.consumer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def _turn(idle_timeout: float | None) -> float:
+    return _TURN if idle_timeout is None else min(_TURN, idle_timeout)
+
+
+def _is_record(message: Any) -> bool:
+    """Tell a record from news; raises `ConsumeError` for an error that stays."""
+    error = message.error()
+    if error is None:
+        return True
+    if error.code() == _PARTITION_EOF or (error.retriable() and not error.fatal()):
+        return False
+    partition = message.partition()
+    where = "" if message.topic() is None else f"{message.topic()}{f'[{partition}]' if partition >= 0 else ''}"
+    raise ConsumeError(error, where)
+
+
+def _record_of(message: Any) -> Record:
+    """Make a record as `Record.of` does, of a client's message, whose headers are its own already."""
+    kind, timestamp = message.timestamp()
+    return Record(
+        key=message.key(),
+        value=message.value(),
+        headers=message.headers() or [],
+        topic=message.topic(),
+        partition=message.partition(),
+        offset=message.offset(),
+        timestamp=timestamp if kind else None,
+    )

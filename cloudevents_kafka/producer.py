@@ -1,0 +1,225 @@
+"""EventProducer: sends events through the Kafka producer that a user already has.
+
+It builds no client and changes none. Where the client's queue is full it waits, and
+serves delivery reports meanwhile, instead of raising ``BufferError``. Every event
+sent gives a `Delivery` that knows its event; what fails and was not reported to a
+callback of the user's, `flush` and `close` raise.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Final, Protocol, Self
+
+from cloudevents_kafka.convert import ContentMode, to_record
+from cloudevents_kafka.errors import DeliveryError, EncodeError
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.keys import KeyMapper
+from cloudevents_kafka.record import HeaderInput, Record
+
+_TURN: Final = 0.2  # seconds between looks at signals, so that Ctrl-C is never late
+
+
+class Producer(Protocol):
+    """What `EventProducer` needs of a client: the shape of ``confluent_kafka.Producer``."""
+
+    def produce(self, topic: str, value: bytes | None = ..., key: bytes | None = ..., **options: Any) -> Any: ...
+
+    def poll(self, timeout: float = ...) -> int: ...
+
+    def flush(self, timeout: float = ...) -> int: ...
+
+
+class Delivery:
+    """One event on its way, and what became of it.
+
+    ``event`` and ``record`` are what was sent; ``partition`` and ``offset`` are known
+    once it is ``done``; ``error`` is None unless it failed.
+    """
+
+    __slots__ = ("_notify", "_producer", "done", "error", "event", "offset", "partition", "record", "topic")
+
+    def __init__(self, event: Event, record: Record, producer: EventProducer, notify: OnDelivery | None) -> None:
+        self.event = event
+        self.record = record
+        self.topic = record.topic
+        self.partition: int | None = None
+        self.offset: int | None = None
+        self.error: DeliveryError | None = None
+        self.done = False
+        self._producer = producer
+        self._notify = notify
+
+    def result(self, timeout: float | None = None) -> Delivery:
+        """Wait until the broker has answered, at most ``timeout`` seconds; raises `DeliveryError`."""
+        self._producer._wait(self, timeout)
+        if self.error is not None:
+            self._producer._forget(self)
+            raise self.error
+        return self
+
+    def _report(self, error: Any, message: Any) -> None:
+        """Take the client's delivery report; runs within its poll, flush or produce."""
+        self.done = True
+        if error is not None:
+            self.error = DeliveryError(f"event {self.event.id!r} of {self.event.source!r} to {self.topic}: {error}", [self])
+        elif message is not None:
+            self.partition = message.partition()
+            self.offset = message.offset()
+        if self._notify is not None:
+            self._notify(self)
+        elif error is not None:
+            self._producer._failed.append(self)
+
+    def __repr__(self) -> str:
+        state = "on its way" if not self.done else "failed" if self.error else f"{self.topic}[{self.partition}]@{self.offset}"
+        return f"Delivery({self.event.id!r} of {self.event.source!r}: {state})"
+
+
+OnDelivery = Callable[[Delivery], None]
+"""Told of every delivery, good or failed, from within `send`, `flush` or ``poll``."""
+
+
+class EventProducer:
+    """Sends CloudEvents through ``producer``, which stays the user's and reachable.
+
+    ``mode``, ``format`` and ``key_mapper`` hold for every event unless a call says
+    otherwise: see `to_record`. Transactions are begun and ended on the wrapped
+    producer. `TypeError` for an asyncio client: it cannot carry headers.
+    """
+
+    def __init__(
+        self,
+        producer: Producer,
+        *,
+        topic: str | None = None,
+        mode: ContentMode = "binary",
+        format: str | None = None,
+        key_mapper: KeyMapper | None = None,
+    ) -> None:
+        if inspect.iscoroutinefunction(getattr(producer, "produce", None)):
+            raise TypeError(f"{type(producer).__name__} is an asyncio client and drops headers; hand in the plain Producer")
+        if format is not None and mode == "binary":
+            raise EncodeError(f"binary mode has no event format, but format={format!r} was given; use mode='structured'")
+        self.producer = producer
+        self._topic = topic
+        self._mode: ContentMode = mode
+        self._format = format
+        self._key_mapper = key_mapper
+        self._failed: list[Delivery] = []
+        self._closed = False
+
+    def send(
+        self,
+        event: Any,
+        topic: str | None = None,
+        *,
+        key: bytes | str | None = None,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        headers: HeaderInput = None,
+        mode: ContentMode | None = None,
+        format: str | None = None,
+        key_mapper: KeyMapper | None = None,
+        like: Record | None = None,
+        on_delivery: OnDelivery | None = None,
+    ) -> Delivery:
+        """Send an event, or an SDK's event; gives its `Delivery` at once.
+
+        Arguments are those of `to_record`; ``timestamp`` is in milliseconds since the
+        epoch, the client's own if None. Waits where the client's queue is full.
+        Raises `EncodeError` or `InvalidEvent` before anything is sent, and what the
+        client raises, such as ``KafkaException`` for a fenced transactional producer.
+        """
+        if self._closed:
+            raise DeliveryError("this EventProducer was closed; nothing was sent")
+        topic = topic or self._topic
+        if topic is None:
+            raise EncodeError("no topic: give one to send() or to EventProducer()")
+        event = Event.of(event)
+        if mode is None and like is None:
+            mode = self._mode
+            format = format or (self._format if mode == "structured" else None)
+        record = to_record(
+            event,
+            mode=mode,
+            format=format,
+            key=key,
+            key_mapper=key_mapper or self._key_mapper,
+            headers=headers,
+            topic=topic,
+            like=like,
+        )
+        delivery = Delivery(event, record, self, on_delivery)
+        options: dict[str, Any] = {"headers": list(record.headers), "on_delivery": delivery._report}
+        if partition is not None:
+            options["partition"] = partition
+        if timestamp is not None:
+            options["timestamp"] = timestamp
+        self._produce(topic, record, options)
+        return delivery
+
+    def _produce(self, topic: str, record: Record, options: dict[str, Any]) -> None:
+        """Hand a record to the client; while its queue is full, let it work."""
+        while True:
+            try:
+                self.producer.produce(topic, value=record.value, key=record.key, **options)
+            except BufferError:
+                self.producer.poll(_TURN)
+            else:
+                self.producer.poll(0)
+                return
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Wait until every event sent is delivered or has failed, at most ``timeout`` seconds.
+
+        Raises `DeliveryError` for those that failed since the last flush and had no
+        ``on_delivery`` of their own, and where some are still on their way.
+        """
+        left = self._drain(timeout)
+        failed, self._failed = self._failed, []
+        if left:
+            raise DeliveryError(f"{left} messages are still on their way after {timeout} s; flush again", failed)
+        if failed:
+            raise DeliveryError(f"{len(failed)} events were not delivered; the first: {failed[0].error}", failed)
+
+    def close(self, timeout: float | None = None) -> None:
+        """Flush, and send no more; the wrapped producer stays open. Raises as `flush` does."""
+        self._closed = True
+        self.flush(timeout)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Close; what was sent is delivered, even where the block failed."""
+        try:
+            self.close()
+        except DeliveryError as undelivered:
+            if error is None:
+                raise
+            error.add_note(f"besides, {undelivered}")  # the block's own error goes first
+
+    def _drain(self, timeout: float | None) -> int:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            turn = _TURN if deadline is None else min(_TURN, max(deadline - time.monotonic(), 0))
+            left = self.producer.flush(turn)
+            if not left or (deadline is not None and time.monotonic() >= deadline):
+                return left
+
+    def _wait(self, delivery: Delivery, timeout: float | None) -> None:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not delivery.done:
+            turn = _TURN if deadline is None else min(_TURN, deadline - time.monotonic())
+            if turn < 0:
+                raise DeliveryError(f"no answer for event {delivery.event.id!r} after {timeout} s", [delivery])
+            self.producer.poll(turn)
+
+    def _forget(self, delivery: Delivery) -> None:
+        """Somebody has seen this failure: flush need not report it again."""
+        if delivery in self._failed:
+            self._failed.remove(delivery)
