@@ -15,7 +15,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import Enum
 from typing import Any, Final
@@ -315,7 +315,7 @@ def surely_valid(attributes: Mapping[str, Any], joined: str) -> bool:
     events share are remembered once they proved good.
     """
     if joined.isascii():
-        # The JSON encoder escapes control characters, so a text that comes out no longer has none; that leaves DEL.
+        # JSON escapes control characters, so a text that it leaves alone has none; that leaves DEL.
         if len(_write_json(joined)) != len(joined) + 2 or "\x7f" in joined:
             return False
     elif not is_string(joined):
@@ -437,12 +437,19 @@ def _type_problem(name: str, value: object, kind: AttributeType) -> Problem | No
     rule, clause = _TYPE_RULES[kind]
     check = _TEXT_CHECKS.get(kind)
     if check is None:
-        good = type(value) is _PYTHON_TYPES[kind] and (kind is not AttributeType.INTEGER or value in INTEGER_RANGE)
+        good = type(value) is _PYTHON_TYPES[kind] and (
+            kind is not AttributeType.INTEGER or value in INTEGER_RANGE
+        )
         clause = "T-04" if type(value) is int and kind is AttributeType.INTEGER else clause
         return None if good else Problem(name, rule, clause, shown(value))
     if not isinstance(value, str):
         scalar = isinstance(value, bool | int | bytes)
-        return Problem(name, rule if scalar else "must be of one of the seven types", clause if scalar else "T-01", shown(value))
+        return Problem(
+            name,
+            rule if scalar else "must be of one of the seven types",
+            clause if scalar else "T-01",
+            shown(value),
+        )
     if not is_string(value):
         return Problem(name, _TYPE_RULES[AttributeType.STRING][0], "T-06", shown(value))
     return None if check(value) else Problem(name, rule, clause, shown(value))

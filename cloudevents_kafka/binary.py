@@ -182,15 +182,16 @@ def encode(event: Event) -> tuple[Headers, bytes | None]:
     try:
         headers: Headers = [(_header_names[name], value.encode()) for name, value in attributes.items()]  # type: ignore[union-attr]  # all text, nearly always
     except AttributeError:
-        headers = [(_header_names[name], canonical_text(value).encode()) for name, value in attributes.items()]
+        headers = [
+            (_header_names[name], canonical_text(value).encode()) for name, value in attributes.items()
+        ]
     content_type = event.datacontenttype
     if content_type is None:
         if event.kind is DataKind.JSON:
             headers.append((CONTENT_TYPE, _IMPLIED))
     elif media_type(content_type).cloudevents:
         raise EncodeError(
-            f"datacontenttype {shown(content_type)} would make the record a structured one (K-20, Kafka binding 3); "
-            "use structured mode"
+            f"datacontenttype {shown(content_type)} would make receivers take the record for a structured one "
+            "(K-20, Kafka binding 3); use structured mode"
         )
     return headers, event.payload
-

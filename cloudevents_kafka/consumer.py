@@ -120,7 +120,9 @@ class EventConsumer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 
@@ -136,7 +138,9 @@ def _is_record(message: Any) -> bool:
     if error.code() == _PARTITION_EOF or (error.retriable() and not error.fatal()):
         return False
     partition = message.partition()
-    where = "" if message.topic() is None else f"{message.topic()}{f'[{partition}]' if partition >= 0 else ''}"
+    where = (
+        "" if message.topic() is None else f"{message.topic()}{f'[{partition}]' if partition >= 0 else ''}"
+    )
     raise ConsumeError(error, where)
 
 

@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from cloudevents_kafka import binary, lenient as lenient_reading, structured
+from cloudevents_kafka import binary, structured
+from cloudevents_kafka import lenient as lenient_reading
 from cloudevents_kafka.errors import (
     BrokenEvent,
     DecodeError,
@@ -31,7 +32,7 @@ from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX, sniff
 ContentMode = Literal["binary", "structured"]
 
 
-class Decoded(msgspec.Struct, frozen=True):
+class Decoded(msgspec.Struct, frozen=True, gc=False):
     """A record that is an event; ``tolerated`` says what lenient reading let pass."""
 
     event: Event
@@ -87,7 +88,9 @@ def _read_structured(record: Record, content_type: str, media: MediaType) -> Eve
         raise BrokenEvent(error.problems, record) from None
     if event is None:
         reason = sniff(record.headers).reason
-        raise UnsupportedFormat(content_type, record, f"{reason}: forward the record as it is, or register the format")
+        raise UnsupportedFormat(
+            content_type, record, f"{reason}: forward the record as it is, or register the format"
+        )
     return event
 
 
@@ -114,7 +117,9 @@ def _check_content_type(headers: Headers) -> None:
     try:
         values[0].decode()
     except UnicodeDecodeError:
-        raise InvalidEvent([Problem(CONTENT_TYPE, "header value must be UTF-8", "K-06", shown(values[0]))]) from None
+        raise InvalidEvent(
+            [Problem(CONTENT_TYPE, "header value must be UTF-8", "K-06", shown(values[0]))]
+        ) from None
 
 
 def _read_leniently(record: Record) -> tuple[Event, tuple[Problem, ...]]:
@@ -155,7 +160,9 @@ def to_record(
         return _like(event, like, mode, format, _key(event, key, key_mapper), headers, topic)
     if mode is None or mode == "binary":
         if format is not None:
-            raise EncodeError(f"binary mode has no event format, but format={format!r} was given; use mode='structured'")
+            raise EncodeError(
+                f"binary mode has no event format, but format={format!r} was given; use mode='structured'"
+            )
         written, value = binary.encode(event)
     elif mode == "structured":
         written, value = structured.encode(event, format or "json")

@@ -53,7 +53,9 @@ def to_payload(data: Any, content_type: str | None) -> tuple[bytes | None, DataK
         return in_charset(json_text(data), content_type), DataKind.JSON
     if isinstance(data, str):
         return encode_text(data, content_type), DataKind.TEXT
-    raise DataError(f"a {type(data).__name__} cannot be {content_type}: give text or bytes, or a JSON content type")
+    raise DataError(
+        f"a {type(data).__name__} cannot be {content_type}: give text or bytes, or a JSON content type"
+    )
 
 
 def from_payload(payload: bytes | None, kind: DataKind, content_type: str | None) -> Any:

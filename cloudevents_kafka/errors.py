@@ -122,7 +122,9 @@ class UnsupportedFormat(DecodeError):
     """The record is a structured CloudEvent in an event format not known here."""
 
     def __init__(self, media_type: str, record: Record, hint: str | None = None) -> None:
-        super().__init__(f"event format {shown(media_type)} is not supported (K-10, Kafka binding 3)", record, hint)
+        super().__init__(
+            f"event format {shown(media_type)} is not supported (K-10, Kafka binding 3)", record, hint
+        )
         self.media_type = media_type
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -133,7 +135,9 @@ class UnsupportedBatch(DecodeError):
     """The record is a batch of CloudEvents, a mode that the Kafka binding does not have."""
 
     def __init__(self, media_type: str, record: Record, hint: str | None = None) -> None:
-        super().__init__(f"{shown(media_type)} is a batch; Kafka has no batch mode (K-01, Kafka binding 1.3)", record, hint)
+        super().__init__(
+            f"{shown(media_type)} is a batch; Kafka has no batch mode (K-01, Kafka binding 1.3)", record, hint
+        )
         self.media_type = media_type
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -85,7 +85,9 @@ class Event:
         attributes, problems = _checked(given)
         content_type = attributes.get("datacontenttype")
         try:
-            self._payload, self._kind = to_payload(data, content_type if isinstance(content_type, str) else None)
+            self._payload, self._kind = to_payload(
+                data, content_type if isinstance(content_type, str) else None
+            )
         except DataError as error:
             problems.append(data_problem(error))
         if problems:
@@ -104,7 +106,9 @@ class Event:
         """
         if isinstance(source, cls):
             return source
-        if not (callable(getattr(source, "get_attributes", None)) and callable(getattr(source, "get_data", None))):
+        if not (
+            callable(getattr(source, "get_attributes", None)) and callable(getattr(source, "get_data", None))
+        ):
             raise TypeError(f"no CloudEvent: {type(source).__name__} has no get_attributes() and get_data()")
         event = cls.__new__(cls)
         event._fill(source.get_attributes(), source.get_data())
@@ -218,7 +222,11 @@ class Event:
         changed = {**self._attributes, **attributes}
         event = Event.__new__(type(self))
         event._fill(changed, self._payload if data is _UNREAD else data)
-        if data is _UNREAD and self._kind is not DataKind.BYTES and event.datacontenttype == self.datacontenttype:
+        if (
+            data is _UNREAD
+            and self._kind is not DataKind.BYTES
+            and event.datacontenttype == self.datacontenttype
+        ):
             event._kind = self._kind
         return event
 
@@ -239,7 +247,11 @@ class Event:
         return hash((self.id, self.source))
 
     def __repr__(self) -> str:
-        rest = "".join(f", {name}={self.text(name)!r}" for name in self if name not in ("specversion", "id", "source", "type"))
+        rest = "".join(
+            f", {name}={self.text(name)!r}"
+            for name in self
+            if name not in ("specversion", "id", "source", "type")
+        )
         size = "" if self._payload is None else f", data=<{len(self._payload)} bytes>"
         return f"Event(id={self.id!r}, source={self.source!r}, type={self.type!r}{rest}{size})"
 
@@ -322,10 +334,10 @@ _restore = trusted
 
 
 def held(event: Event) -> tuple[dict[str, AttributeValue], tuple[str, bytes] | None]:
-    """What writers need of an event beside its public face; not to be changed.
+    """Give writers what they need beside an event's public face; not to be changed.
 
-    Its attributes as it holds them (see `attributes`), and the format and value it
-    was read from, if it came in structured mode.
+    That is its attributes as it holds them (see `attributes`), and the format and
+    value it was read from, if it came in structured mode.
     """
     return event._attributes, event._wire
 

@@ -25,7 +25,14 @@ from cloudevents_kafka.attributes import (
 )
 from cloudevents_kafka.binary import attribute_of
 from cloudevents_kafka.data import DataKind
-from cloudevents_kafka.errors import InvalidEvent, NotAnEvent, Problem, UnsupportedBatch, UnsupportedFormat, shown
+from cloudevents_kafka.errors import (
+    InvalidEvent,
+    NotAnEvent,
+    Problem,
+    UnsupportedBatch,
+    UnsupportedFormat,
+    shown,
+)
 from cloudevents_kafka.event import Event, trusted
 from cloudevents_kafka.formats.json import read_data, split
 from cloudevents_kafka.media_type import CLOUDEVENTS, media_type
@@ -77,7 +84,13 @@ def _straighten(headers: Headers, tolerated: list[Problem]) -> Headers:
             if meant in exact:
                 continue
         elif meant in exact:
-            tolerated.append(Problem(attribute_of(name) or name, f"header {name} occurs more than once: the last counts", "N-05"))
+            tolerated.append(
+                Problem(
+                    attribute_of(name) or name,
+                    f"header {name} occurs more than once: the last counts",
+                    "N-05",
+                )
+            )
         else:
             exact.add(meant)
         kept[meant] = value
@@ -96,7 +109,11 @@ def _settle_content_type(kept: dict[str, bytes | None], tolerated: list[Problem]
     copy = kept.pop(_COPY, None)
     if copy is None or copy == kept.get(CONTENT_TYPE):
         return
-    rule = "came in ce_datacontenttype; the content-type header counts" if CONTENT_TYPE in kept else "came in ce_datacontenttype"
+    rule = (
+        "came in ce_datacontenttype; the content-type header counts"
+        if CONTENT_TYPE in kept
+        else "came in ce_datacontenttype"
+    )
     tolerated.append(Problem("datacontenttype", rule, "K-04", shown(copy)))
     kept.setdefault(CONTENT_TYPE, copy)
 
@@ -122,7 +139,9 @@ def _means_json(record: Record, content_type: str | None, tolerated: list[Proble
     if content_type is not None:
         if media_type(content_type).essence != CLOUDEVENTS:
             return False
-        tolerated.append(Problem(CONTENT_TYPE, "names no event format: read as JSON", "K-10", shown(content_type)))
+        tolerated.append(
+            Problem(CONTENT_TYPE, "names no event format: read as JSON", "K-10", shown(content_type))
+        )
         return True
     try:
         members, _, _ = split((record.value or b"").removeprefix(_BOM))
@@ -172,7 +191,9 @@ def _data(
 # --- attributes --------------------------------------------------------------------
 
 
-def _settle(texts: dict[str, Any], problems: list[Problem], tolerated: list[Problem]) -> dict[str, AttributeValue]:
+def _settle(
+    texts: dict[str, Any], problems: list[Problem], tolerated: list[Problem]
+) -> dict[str, AttributeValue]:
     """Mend what can be mended and keep what can be kept; raise the rest as `InvalidEvent`."""
     attributes = with_types(texts)
     reported = {problem.attribute for problem in problems}
@@ -197,7 +218,12 @@ def _let_pass(problem: Problem, attributes: dict[str, Any]) -> bool:
     if not is_name(name) or (value == "" and name not in REQUIRED):
         del attributes[name]
         return True
-    if name == "time" and isinstance(value, str) and value[10:11] == " " and is_timestamp(value[:10] + "T" + value[11:]):
+    if (
+        name == "time"
+        and isinstance(value, str)
+        and value[10:11] == " "
+        and is_timestamp(value[:10] + "T" + value[11:])
+    ):
         attributes[name] = value[:10] + "T" + value[11:]
         return True
     return _keep(problem, name, value, attributes)

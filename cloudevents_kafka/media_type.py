@@ -15,9 +15,9 @@ import msgspec
 
 CLOUDEVENTS: Final = "application/cloudevents"
 
-_TOKEN: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_PARAMETER: Final = re.compile(rf'[ \t]*;[ \t]*({_TOKEN})=({_TOKEN}|"(?:[^"\\\x00-\x1f\x7f]|\\[ -~])*")')
-_ESSENCE: Final = re.compile(rf"({_TOKEN})/({_TOKEN})")
+_WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_PARAMETER: Final = re.compile(rf'[ \t]*;[ \t]*({_WORD})=({_WORD}|"(?:[^"\\\x00-\x1f\x7f]|\\[ -~])*")')
+_ESSENCE: Final = re.compile(rf"({_WORD})/({_WORD})")
 _FORMAT: Final = re.compile(r"application/cloudevents\+([a-z0-9.-]+)")
 _UTF8: Final = ("utf-8", "utf8", "us-ascii")
 _BATCH: Final = "application/cloudevents-batch"
@@ -28,10 +28,10 @@ _REMEMBERED_LENGTH: Final = 256
 class MediaType(msgspec.Struct, frozen=True):
     """A parsed media type; ``essence`` is ``type/subtype`` in lower case.
 
-    ``charset`` is the parameter's value or None, ``utf8`` whether text of this type is UTF-8. ``format`` is the event format's
-    suffix (``"json"``) where the essence is ``application/cloudevents+json``;
-    ``cloudevents`` and ``batch`` say whether the text starts like an event's or a
-    batch's media type (Kafka binding 3).
+    ``charset`` is the parameter's value or None, ``utf8`` whether text of this type
+    is UTF-8. ``format`` is the event format's suffix (``"json"``) where the essence
+    is ``application/cloudevents+json``; ``cloudevents`` and ``batch`` say whether the
+    text starts like an event's or a batch's media type (Kafka binding 3).
     """
 
     essence: str

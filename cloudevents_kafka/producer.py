@@ -26,7 +26,9 @@ _TURN: Final = 0.2  # seconds between looks at signals, so that Ctrl-C is never 
 class Producer(Protocol):
     """What `EventProducer` needs of a client: the shape of ``confluent_kafka.Producer``."""
 
-    def produce(self, topic: str, value: bytes | None = ..., key: bytes | None = ..., **options: Any) -> Any: ...
+    def produce(
+        self, topic: str, value: bytes | None = ..., key: bytes | None = ..., **options: Any
+    ) -> Any: ...
 
     def poll(self, timeout: float = ...) -> int: ...
 
@@ -42,7 +44,9 @@ class Delivery:
 
     __slots__ = ("_notify", "_producer", "done", "error", "event", "offset", "partition", "record", "topic")
 
-    def __init__(self, event: Event, record: Record, producer: EventProducer, notify: OnDelivery | None) -> None:
+    def __init__(
+        self, event: Event, record: Record, producer: EventProducer, notify: OnDelivery | None
+    ) -> None:
         self.event = event
         self.record = record
         self.topic = record.topic
@@ -65,7 +69,9 @@ class Delivery:
         """Take the client's delivery report; runs within its poll, flush or produce."""
         self.done = True
         if error is not None:
-            self.error = DeliveryError(f"event {self.event.id!r} of {self.event.source!r} to {self.topic}: {error}", [self])
+            self.error = DeliveryError(
+                f"event {self.event.id!r} of {self.event.source!r} to {self.topic}: {error}", [self]
+            )
         elif message is not None:
             self.partition = message.partition()
             self.offset = message.offset()
@@ -75,7 +81,13 @@ class Delivery:
             self._producer._failed.append(self)
 
     def __repr__(self) -> str:
-        state = "on its way" if not self.done else "failed" if self.error else f"{self.topic}[{self.partition}]@{self.offset}"
+        state = (
+            "on its way"
+            if not self.done
+            else "failed"
+            if self.error
+            else f"{self.topic}[{self.partition}]@{self.offset}"
+        )
         return f"Delivery({self.event.id!r} of {self.event.source!r}: {state})"
 
 
@@ -101,9 +113,13 @@ class EventProducer:
         key_mapper: KeyMapper | None = None,
     ) -> None:
         if inspect.iscoroutinefunction(getattr(producer, "produce", None)):
-            raise TypeError(f"{type(producer).__name__} is an asyncio client and drops headers; hand in the plain Producer")
+            raise TypeError(
+                f"{type(producer).__name__} is an asyncio client and drops headers; hand in the plain Producer"
+            )
         if format is not None and mode == "binary":
-            raise EncodeError(f"binary mode has no event format, but format={format!r} was given; use mode='structured'")
+            raise EncodeError(
+                f"binary mode has no event format, but format={format!r} was given; use mode='structured'"
+            )
         self.producer = producer
         self._topic = topic
         self._mode: ContentMode = mode
@@ -182,9 +198,13 @@ class EventProducer:
         left = self._drain(timeout)
         failed, self._failed = self._failed, []
         if left:
-            raise DeliveryError(f"{left} messages are still on their way after {timeout} s; flush again", failed)
+            raise DeliveryError(
+                f"{left} messages are still on their way after {timeout} s; flush again", failed
+            )
         if failed:
-            raise DeliveryError(f"{len(failed)} events were not delivered; the first: {failed[0].error}", failed)
+            raise DeliveryError(
+                f"{len(failed)} events were not delivered; the first: {failed[0].error}", failed
+            )
 
     def close(self, timeout: float | None = None) -> None:
         """Flush, and send no more; the wrapped producer stays open. Raises as `flush` does."""
@@ -194,7 +214,9 @@ class EventProducer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Close; what was sent is delivered, even where the block failed."""
         try:
             self.close()
@@ -216,7 +238,9 @@ class EventProducer:
         while not delivery.done:
             turn = _TURN if deadline is None else min(_TURN, deadline - time.monotonic())
             if turn < 0:
-                raise DeliveryError(f"no answer for event {delivery.event.id!r} after {timeout} s", [delivery])
+                raise DeliveryError(
+                    f"no answer for event {delivery.event.id!r} after {timeout} s", [delivery]
+                )
             self.producer.poll(turn)
 
     def _forget(self, delivery: Delivery) -> None:

@@ -22,7 +22,7 @@ HeaderInput = Mapping[str, str | bytes | None] | Iterable[tuple[str, str | bytes
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
+class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A Kafka record: key, value and headers as bytes, and where it stood if known.
 
     ``timestamp`` is in milliseconds since the epoch. A record is truthy always;

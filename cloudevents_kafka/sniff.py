@@ -57,9 +57,13 @@ def _of_prefix(media: MediaType, content_type: str | None) -> Verdict:
     if media.batch:
         return Verdict("batch", content_type, "the content-type names a batch of events")
     if media.format in formats.names():
-        return Verdict("structured", content_type, "the content-type names a known event format", media.format)
+        return Verdict(
+            "structured", content_type, "the content-type names a known event format", media.format
+        )
     known = ", ".join(map(formats.media_type_of, formats.names()))
-    return Verdict("unsupported-format", content_type, f"the content-type names no event format known here ({known})")
+    return Verdict(
+        "unsupported-format", content_type, f"the content-type names no event format known here ({known})"
+    )
 
 
 def _of_headers(present: set[str], content_type: str | None) -> Verdict:
@@ -71,7 +75,11 @@ def _of_headers(present: set[str], content_type: str | None) -> Verdict:
 
 
 def _why_not(missing: list[str], present: set[str], content_type: str | None) -> str:
-    said = "there is no content-type header" if content_type is None else f"the content-type is {content_type[:60]!r}"
+    said = (
+        "there is no content-type header"
+        if content_type is None
+        else f"the content-type is {content_type[:60]!r}"
+    )
     if len(missing) == len(_REQUIRED_HEADERS):
         lacking = "none of the required ce_ headers is there"
     else:

@@ -13,6 +13,7 @@ from cloudevents_kafka.media_type import MediaType
 from cloudevents_kafka.record import Headers
 from cloudevents_kafka.sniff import CONTENT_TYPE
 
+
 def decode(value: bytes | None, media: MediaType) -> Event | None:
     """Read a structured value by the format its media type names; None where that is unknown.
 

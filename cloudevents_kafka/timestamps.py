@@ -68,7 +68,7 @@ def from_datetime(moment: datetime) -> str:
 
 
 def _parse(text: str) -> tuple[datetime, str] | None:
-    """The instant, and what tells it apart within its microsecond."""
+    """Parse a text into the instant, and what tells it apart within its microsecond."""
     match = _RFC3339.fullmatch(text)
     if match is None:
         return None

@@ -76,7 +76,14 @@ def register(name: str, make: Callable[[], Format]) -> None:
     ``make`` is called once, when the format is first used. `ValueError` for a name
     that cannot be a media type's suffix.
     """
-    if not name or not name.replace("-", "").replace(".", "").isalnum() or name != name.lower() or not name.isascii():
-        raise ValueError(f"{name!r} cannot be the suffix of a media type: lower-case letters, digits, '-' and '.'")
+    if (
+        not name
+        or not name.replace("-", "").replace(".", "").isalnum()
+        or name != name.lower()
+        or not name.isascii()
+    ):
+        raise ValueError(
+            f"{name!r} cannot be the suffix of a media type: lower-case letters, digits, '-' and '.'"
+        )
     _makers[name] = make
     _formats.pop(name, None)

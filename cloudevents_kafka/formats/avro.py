@@ -44,7 +44,10 @@ SCHEMA: Final[dict[str, Any]] = {
     "name": "AvroCloudEvent",
     "version": "1.0",
     "fields": [
-        {"name": "attribute", "type": {"type": "map", "values": ["null", "boolean", "int", "string", "bytes"]}},
+        {
+            "name": "attribute",
+            "type": {"type": "map", "values": ["null", "boolean", "int", "string", "bytes"]},
+        },
         {
             "name": "data",
             "type": [
@@ -118,7 +121,9 @@ class AvroFormat:
 
 
 def _malformed(seen: str) -> Problem:
-    return Problem(None, "the value must be one datum of the schema io.cloudevents.AvroCloudEvent", "A-01", seen)
+    return Problem(
+        None, "the value must be one datum of the schema io.cloudevents.AvroCloudEvent", "A-01", seen
+    )
 
 
 def _to_union(event: Event) -> Any:
@@ -172,7 +177,8 @@ def _scalar(value: Any) -> Any:
 
 def _unfit(what: str) -> EncodeError:
     return EncodeError(
-        f"the Avro format has no place for {what}; set a datacontenttype, and the data goes as bytes (A-06, Avro format 3)"
+        f"the Avro format has no place for {what}; set a datacontenttype, and the data goes as bytes "
+        "(A-06, Avro format 3)"
     )
 
 
@@ -190,7 +196,10 @@ def _from_union(data: Any, content_type: Any) -> tuple[bytes | None, DataKind]:
 
 def _from_top(data: Any) -> Any:
     if isinstance(data, dict):
-        return {name: _from_record(value) if isinstance(value, dict) else _number(value) for name, value in data.items()}
+        return {
+            name: _from_record(value) if isinstance(value, dict) else _number(value)
+            for name, value in data.items()
+        }
     return [_from_record(item) for item in data] if isinstance(data, list) else _number(data)
 
 
@@ -205,5 +214,5 @@ def _from_entry(entry: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """A double that is a whole number reads as one: JSON does not tell 1 from 1.0, and people do."""
+    """Read a double that is a whole number as one: JSON does not tell 1 from 1.0, and people do."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT else value

@@ -16,8 +16,24 @@ from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka.attributes import AttributeValue, are_plain, find_problems, parse_binary, surely_valid, with_types
-from cloudevents_kafka.data import DataKind, decode_text, encode_text, holds_json, in_charset, is_json, json_text, to_utf8
+from cloudevents_kafka.attributes import (
+    AttributeValue,
+    are_plain,
+    find_problems,
+    parse_binary,
+    surely_valid,
+    with_types,
+)
+from cloudevents_kafka.data import (
+    DataKind,
+    decode_text,
+    encode_text,
+    holds_json,
+    in_charset,
+    is_json,
+    json_text,
+    to_utf8,
+)
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, held, trusted
 from cloudevents_kafka.media_type import media_type
@@ -50,7 +66,7 @@ class JsonFormat:
             return wire[1]
         head = _write(attributes)
         payload = event.payload
-        return head if payload is None else b'%b,%b}' % (head[:-1], self._data_member(event, payload))
+        return head if payload is None else b"%b,%b}" % (head[:-1], self._data_member(event, payload))
 
     def _data_member(self, event: Event, payload: bytes) -> bytes:
         content_type = event.datacontenttype
@@ -107,7 +123,9 @@ class JsonFormat:
             return None
         names, count = ",".join(attributes), len(attributes)
         size = 2 + len(names) + 5 * count + len(texts if texts.isascii() else texts.encode())
-        if size != (len(value) if at < 0 else at) or not (are_plain(names, count) and surely_valid(attributes, texts)):
+        if size != (len(value) if at < 0 else at) or not (
+            are_plain(names, count) and surely_valid(attributes, texts)
+        ):
             return None
         if at < 0:
             return trusted(attributes, None, DataKind.BYTES, (self.name, value))
@@ -115,12 +133,22 @@ class JsonFormat:
         content_type = attributes.get("datacontenttype")
         if content_type is not None and not ((media := media_type(content_type)).is_json and media.utf8):
             return None
-        return trusted(attributes, payload, DataKind.JSON, (self.name, value)) if _is_last(value, payload) else None
+        return (
+            trusted(attributes, payload, DataKind.JSON, (self.name, value))
+            if _is_last(value, payload)
+            else None
+        )
 
 
 def _is_last(value: bytes, payload: bytes) -> bool:
     """Tell that the payload is one JSON text that ends where the envelope does."""
-    return len(payload) > 0 and value[-1] == _BRACE and payload[0] > _SPACE and payload[-1] > _SPACE and is_json(payload)
+    return (
+        len(payload) > 0
+        and value[-1] == _BRACE
+        and payload[0] > _SPACE
+        and payload[-1] > _SPACE
+        and is_json(payload)
+    )
 
 
 def split(value: bytes) -> tuple[dict[str, Any], bytes | None, bytes | None]:
@@ -191,7 +219,9 @@ def _json_type(value: object) -> str:
     return {dict: "an object", list: "an array", float: f"{value}"}.get(type(value), type(value).__name__)
 
 
-def read_data(data: bytes | None, encoded: bytes | None, content_type: AttributeValue | None) -> tuple[bytes | None, DataKind]:
+def read_data(
+    data: bytes | None, encoded: bytes | None, content_type: AttributeValue | None
+) -> tuple[bytes | None, DataKind]:
     """Turn the texts of ``data`` and ``data_base64`` into a payload; raises `InvalidEvent`."""
     if encoded is not None:
         if data is not None and data != _NULL:
