@@ -191,7 +191,7 @@ def encode(event: Event) -> tuple[Headers, bytes | None]:
             headers.append((CONTENT_TYPE, _IMPLIED))
     elif media_type(content_type).cloudevents:
         raise EncodeError(
-            f"datacontenttype {shown(content_type)} would make receivers take the record for a structured one "
+            f"datacontenttype {shown(content_type)} would make the record look structured "
             "(K-20, Kafka binding 3); use structured mode"
         )
     return headers, event.payload

@@ -27,11 +27,14 @@ _TURN: Final = 0.5  # seconds the client may wait for a record before stop() is 
 class Consumer(Protocol):
     """What `EventConsumer` needs of a client: the shape of ``confluent_kafka.Consumer``."""
 
-    def poll(self, timeout: float = ...) -> Any: ...
+    def poll(self, timeout: float = ...) -> Any:
+        """Give a message, or None after ``timeout`` seconds."""
 
-    def consume(self, num_messages: int = ..., timeout: float = ...) -> list[Any]: ...
+    def consume(self, num_messages: int = ..., timeout: float = ...) -> list[Any]:
+        """Give up to ``num_messages`` that came within ``timeout`` seconds."""
 
-    def close(self) -> Any: ...
+    def close(self) -> Any:
+        """Leave the group and close."""
 
 
 class EventConsumer:

@@ -157,7 +157,8 @@ def to_record(
     """
     event = Event.of(event)
     if like is not None:
-        return _like(event, like, mode, format, _key(event, key, key_mapper), headers, topic)
+        made = _key(event, key, key_mapper)
+        return _like(event, like, mode=mode, format=format, key=made, headers=headers, topic=topic)
     if mode is None or mode == "binary":
         if format is not None:
             raise EncodeError(
@@ -195,6 +196,7 @@ def foreign(headers: HeaderInput) -> Headers:
 def _like(
     event: Event,
     like: Record,
+    *,
     mode: ContentMode | None,
     format: str | None,
     key: bytes | None,

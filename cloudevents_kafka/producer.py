@@ -26,13 +26,14 @@ _TURN: Final = 0.2  # seconds between looks at signals, so that Ctrl-C is never 
 class Producer(Protocol):
     """What `EventProducer` needs of a client: the shape of ``confluent_kafka.Producer``."""
 
-    def produce(
-        self, topic: str, value: bytes | None = ..., key: bytes | None = ..., **options: Any
-    ) -> Any: ...
+    def produce(self, topic: str, value: bytes | None = ..., key: bytes | None = ..., **options: Any) -> Any:
+        """Queue a message; BufferError where the queue is full."""
 
-    def poll(self, timeout: float = ...) -> int: ...
+    def poll(self, timeout: float = ...) -> int:
+        """Serve delivery reports, waiting for at most ``timeout`` seconds."""
 
-    def flush(self, timeout: float = ...) -> int: ...
+    def flush(self, timeout: float = ...) -> int:
+        """Wait for what is queued; gives how many are left after ``timeout`` seconds."""
 
 
 class Delivery:
@@ -114,7 +115,7 @@ class EventProducer:
     ) -> None:
         if inspect.iscoroutinefunction(getattr(producer, "produce", None)):
             raise TypeError(
-                f"{type(producer).__name__} is an asyncio client and drops headers; hand in the plain Producer"
+                f"{type(producer).__name__} is an asyncio client, which takes no headers; use Producer"
             )
         if format is not None and mode == "binary":
             raise EncodeError(

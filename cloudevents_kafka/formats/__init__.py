@@ -23,11 +23,14 @@ class Format(Protocol):
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The suffix of the media type."""
 
-    def encode(self, event: Event) -> bytes: ...
+    def encode(self, event: Event) -> bytes:
+        """Write an event as a value."""
 
-    def decode(self, value: bytes) -> Event: ...
+    def decode(self, value: bytes) -> Event:
+        """Read the event that a value holds."""
 
 
 def _json() -> Format:
