@@ -14,14 +14,20 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from cloudevents_kafka.jvm.cache import CACHE_VARIABLE
 from cloudevents_kafka.jvm.progress import Progress
 
 MIRROR_VARIABLE = "CLOUDEVENTS_KAFKA_MAVEN_MIRROR"
+REACH_HINT = (
+    f"Check the network, or set {MIRROR_VARIABLE} to the URL of a Maven repository that you can reach, "
+    f"or copy the cache folder of a machine that has them and set {CACHE_VARIABLE} to it."
+)
+MISSING_HINT = f"Check the version, or set {MIRROR_VARIABLE} to the URL of a Maven repository that has it."
 
 # How Java's network failures look in the output of Ivy and Maven.
 _UNREACHABLE = re.compile(
-    r"Server access error.*|.*(?:UnknownHostException|Connection refused|ConnectException|timed out|"
-    r"Network is unreachable|SSLException|SSLHandshakeException|Unknown host).*"
+    r".*(?:Server access error|Host \S+ not found|HTTP response status: (?!404)|UnknownHostException|"
+    r"Unknown host|ConnectException|Connection refused|timed out|Network is unreachable|SSL\w*Exception)"
 )
 
 
@@ -33,10 +39,10 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class FetchFailed(Exception):
-    """A download failed; ``hint`` overrides the usual advice."""
+    """A download failed for ``reason``; ``hint`` says what to do."""
 
-    def __init__(self, reason: str, hint: str | None = None) -> None:
-        super().__init__(reason)
+    def __init__(self, reason: str, hint: str) -> None:
+        super().__init__(reason, hint)
         self.reason = reason
         self.hint = hint
 
@@ -78,20 +84,21 @@ def run(argv: Sequence[str], on_line: Callable[[str], object]) -> tuple[int, lis
             raise
 
 
-def explain(lines: Iterable[str], missing: re.Pattern[str]) -> str:
-    """Say in one line why a download failed, from the downloader's output.
+def explain(lines: Iterable[str], missing: re.Pattern[str]) -> FetchFailed:
+    """Say why a download failed, from the downloader's output.
 
     `missing` finds an artifact that the repository does not have.
     """
-    text = [line.strip() for line in lines]
+    text = [line.strip() for line in lines if line.strip()]
     for line in text:
         if _UNREACHABLE.match(line):
-            return f"the Maven repository cannot be reached ({line[:160]})"
-    gone = sorted({match[1] for line in text if (match := missing.search(line))})
+            return FetchFailed(f"the Maven repository cannot be reached ({line[:160]})", REACH_HINT)
+    gone = sorted(
+        {match[1].replace("#", ":").replace(";", ":") for line in text if (match := missing.search(line))}
+    )
     if gone:
-        return f"the Maven repository does not have {', '.join(gone)}"
-    told = [line for line in text if line]
-    return f"the download failed ({told[-1][:160] if told else 'without a word'})"
+        return FetchFailed(f"the Maven repository does not have {', '.join(gone)}", MISSING_HINT)
+    return FetchFailed(f"the download failed ({text[-1][:160] if text else 'without a word'})", REACH_HINT)
 
 
 def proxy_flags(proxies: Mapping[str, str] | None = None) -> list[str]:

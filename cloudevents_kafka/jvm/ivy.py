@@ -8,12 +8,13 @@ import tempfile
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from cloudevents_kafka.jvm.fetch import FetchFailed, Request, explain, mirror, proxy_flags, run
+from cloudevents_kafka.jvm.fetch import Request, explain, mirror, proxy_flags, run
 from cloudevents_kafka.jvm.java import find_java
 from cloudevents_kafka.jvm.progress import Progress
 
 _FILE_NAMES = "[artifact]-[revision](-[classifier]).[ext]"
-_MISSING = re.compile(r"unresolved dependency: (\S+): not found|\[NOT FOUND +\] (\S+)")
+# `group#artifact;version: not found` of a module, `...!file.jar` of a jar alone.
+_MISSING = re.compile(r"^:: ([\w.-]+#[\w.-]+;[\w.-]+)(?:: not found|!\S+)")
 _FOUND = re.compile(r"^\s+found (\S+) in ")
 _LOADED = re.compile(r"\[SUCCESSFUL \] \S+!(\S+) ")
 
@@ -38,7 +39,7 @@ class Ivy:
             argv = self._command(request, folder, Path(work))
             code, lines = run(argv, _Teller(progress))
         if code != 0:
-            raise FetchFailed(explain(lines, _MISSING))
+            raise explain(lines, _MISSING)
 
     def _command(self, request: Request, folder: Path, work: Path) -> list[str]:
         (work / "ivy.xml").write_text(module_xml(request), encoding="utf-8")

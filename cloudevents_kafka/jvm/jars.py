@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 
 from cloudevents_kafka.jvm import ivy, manifest, maven
-from cloudevents_kafka.jvm.cache import CACHE_VARIABLE, building, cache_folder, locked
+from cloudevents_kafka.jvm.cache import building, cache_folder, locked
 from cloudevents_kafka.jvm.errors import NoJars
-from cloudevents_kafka.jvm.fetch import MIRROR_VARIABLE, Fetch, FetchFailed, Request
+from cloudevents_kafka.jvm.fetch import MISSING_HINT, Fetch, FetchFailed, Request
 from cloudevents_kafka.jvm.progress import Progress
 
 
@@ -78,10 +78,10 @@ def _fetch(request: Request, folder: Path, progress: Progress) -> None:
         try:
             choose_fetch()(request, scratch, progress)
         except FetchFailed as error:
-            raise NoJars(request.coordinates, folder, error.reason, error.hint or _hint()) from error
+            raise NoJars(request.coordinates, folder, error.reason, error.hint) from error
         made = manifest.write(scratch, request.coordinates, request.exclude)
         if not made.jars:
-            raise NoJars(request.coordinates, folder, "the repository gave no jar for them", _hint())
+            raise NoJars(request.coordinates, folder, "the repository gave no jar for them", MISSING_HINT)
     size = sum(jar.size for jar in made.jars) / 1e6
     progress.say(
         f"jars: {len(made.jars)} jars, {size:.0f} MB, in {time.monotonic() - began:.0f} s; kept in {folder}"
@@ -99,11 +99,4 @@ def choose_fetch() -> Fetch:
     raise FetchFailed(
         "neither PySpark (whose Ivy would fetch them) nor Maven is installed",
         "Do: pip install 'cloudevents-kafka[spark]', or install Maven (Debian, Ubuntu: apt install maven).",
-    )
-
-
-def _hint() -> str:
-    return (
-        f"Check the network, or set {MIRROR_VARIABLE} to the URL of a Maven repository that you can reach, "
-        f"or copy the cache folder of a machine that has them and set {CACHE_VARIABLE} to it."
     )

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from cloudevents_kafka.jvm.fetch import FetchFailed, Request, explain, mirror, proxy_flags, run
+from cloudevents_kafka.jvm.fetch import Request, explain, mirror, proxy_flags, run
 from cloudevents_kafka.jvm.progress import Progress
 
 _MISSING = re.compile(r"Could not find artifact (\S+)")
@@ -38,7 +38,7 @@ class Maven:
             ]  # fmt: skip
             code, lines = run(argv, lambda line: _tell(line, progress))
         if code != 0:
-            raise FetchFailed(explain([line for line in lines if "ERROR" in line] or lines, _MISSING))
+            raise explain([line for line in lines if "ERROR" in line] or lines, _MISSING)
 
 
 def _tell(line: str, progress: Progress) -> None:

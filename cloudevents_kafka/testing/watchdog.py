@@ -21,11 +21,18 @@ import threading
 # A broker whose data is kept gets this long to write it down.
 GRACE_SECONDS = 10.0
 PR_SET_PDEATHSIG = 1
+# The shell's exit code for a program that is not there.
+NOT_STARTED = 127
 
 
 def main(remove: str, log: str, argv: list[str]) -> int:
     """Run the program to its end; give its exit code, or 128 + the signal's number."""
-    program = launch(log, argv)
+    try:
+        program = launch(log, argv)
+    except OSError as error:
+        with open(log, "a", encoding="utf-8") as output:  # noqa: PTH123 (pathlib costs start-up time here)
+            output.write(f"{error}\n")
+        return NOT_STARTED
     signal.signal(signal.SIGTERM, lambda *_: program.terminate())
     sys.stdout.write(f"{program.pid}\n")
     sys.stdout.close()

@@ -2,14 +2,48 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
+import time
+from pathlib import Path
+
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient, ConfigResource
+
+from cloudevents_kafka.testing import BrokerFailed, LocalBroker
+from cloudevents_kafka.testing import broker as broker_module
 
 pytestmark = pytest.mark.broker
 
 
+def write(servers, topic, *values):
+    """Produce values and wait until the broker has them."""
+    producer = Producer({"bootstrap.servers": servers, "log_level": 0})
+    for value in values:
+        producer.produce(topic, value)
+    assert producer.flush(20) == 0
+
+
+def read(servers, topic, number, group="g"):
+    """Consume a number of values by a group."""
+    settings = {
+        "bootstrap.servers": servers,
+        "group.id": group,
+        "auto.offset.reset": "earliest",
+        "log_level": 0,
+    }
+    consumer = Consumer(settings)
+    consumer.subscribe([topic])
+    try:
+        return [message.value() for message in consumer.consume(number, 20)]
+    finally:
+        consumer.close()
+
+
 def test_serves(kafka_broker, kafka_topic):
-    """A record produced to a local broker comes back with its key, value and headers."""
+    """A record comes back from a local broker with its key, value and headers."""
     producer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
     producer.produce(kafka_topic, b"value", b"key", headers=[("name", None), ("name", b"\xff")])
     assert producer.flush(10) == 0
@@ -26,3 +60,180 @@ def test_serves(kafka_broker, kafka_topic):
     assert message is not None
     assert (message.key(), message.value()) == (b"key", b"value")
     assert message.headers() == [("name", None), ("name", b"\xff")]
+
+
+def test_listens_on_loopback_only(kafka_broker):
+    """The broker is at 127.0.0.1 and tells clients no other address."""
+    host, _, port = kafka_broker.bootstrap_servers.partition(":")
+    assert (host, int(port)) == ("127.0.0.1", kafka_broker.port)
+    metadata = AdminClient({"bootstrap.servers": kafka_broker.bootstrap_servers}).list_topics(timeout=10)
+    assert [(broker.host, broker.port) for broker in metadata.brokers.values()] == [(host, int(port))]
+
+
+def test_topic_settings(kafka_broker):
+    """A topic gets its partitions and its configuration, and can be deleted."""
+    name = kafka_broker.create_topic(
+        "settings", partitions=3, config={"cleanup.policy": "compact", "preallocate": True}
+    )
+    client = AdminClient({"bootstrap.servers": kafka_broker.bootstrap_servers})
+    assert len(client.list_topics(name, timeout=10).topics[name].partitions) == 3
+    (future,) = client.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, name)]).values()
+    config = future.result(10)
+    assert (config["cleanup.policy"].value, config["preallocate"].value) == ("compact", "true")
+    with pytest.raises(KafkaException, match="already exists"):
+        kafka_broker.create_topic(name)
+    kafka_broker.delete_topic(name)
+    assert watch_gone(client, name)
+
+
+def watch_gone(client, name):
+    """Wait until a topic is no longer listed."""
+    deadline = time.monotonic() + 10
+    while name in client.list_topics(timeout=10).topics:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def cluster_id(broker):
+    """Ask a broker for its cluster's id."""
+    client = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    return client.describe_cluster().result(10).cluster_id
+
+
+def test_two_at_once(kafka_broker):
+    """Brokers stand side by side, each its own cluster with its own data."""
+    with LocalBroker() as other:
+        assert other.port != kafka_broker.port
+        assert cluster_id(other) != cluster_id(kafka_broker)
+        folder, pid = other.folder, other.pid
+    assert not folder.exists()
+    assert not other.running
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_kill_and_restart_keep_data():
+    """After a crash and after a restart the broker goes on with its data, port and committed offsets."""
+    with LocalBroker(properties={"auto.create.topics.enable": False}) as broker:
+        servers = broker.bootstrap_servers
+        broker.create_topic("kept")
+        write(servers, "kept", b"1", b"2")
+        assert read(servers, "kept", 1) == [b"1"]
+        broker.kill()
+        assert not broker.running
+        broker.start()
+        assert read(servers, "kept", 1) == [b"2"]
+        write(servers, "kept", b"3")
+        broker.restart()
+        assert broker.bootstrap_servers == servers
+        assert read(servers, "kept", 1) == [b"3"]
+
+
+def test_data_dir(tmp_path):
+    """A folder of one's own keeps the data for the next broker."""
+    for expected in ([], [b"first"]):
+        with LocalBroker(data_dir=tmp_path / "kept") as broker:
+            if expected:
+                assert read(broker.bootstrap_servers, "orders", 1) == expected
+            else:
+                broker.create_topic("orders")
+                write(broker.bootstrap_servers, "orders", b"first")
+    assert (tmp_path / "kept" / "broker.log").exists()
+
+
+def test_bad_setting():
+    """A broker that does not start shows the end of its log, and nothing stays behind."""
+    broker = LocalBroker(properties={"num.io.threads": "many"})
+    with pytest.raises(BrokerFailed, match=r"num\.io\.threads") as caught:
+        broker.start()
+    assert "exit code 1" in str(caught.value)
+    assert not caught.value.log_file.parent.exists()
+    assert not broker.running
+
+
+def test_slow_start():
+    """A broker that is not ready in time is ended."""
+    with pytest.raises(BrokerFailed, match="was not ready after 0 s"):
+        LocalBroker(start_seconds=0.0).start()
+
+
+@pytest.fixture
+def taken():
+    """A port on which another program listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def test_port_taken_meanwhile(monkeypatch, taken):
+    """When somebody takes a port between our look and the broker's use, others are tried."""
+    free = broker_module.free_ports
+    answers = iter([[taken, *free(1)]])
+    monkeypatch.setattr(broker_module, "free_ports", lambda count: next(answers, None) or free(count))
+    with LocalBroker() as broker:
+        assert broker.port != taken
+
+
+def test_fixed_port(taken):
+    """A fixed port is used, or its being taken is said at once."""
+    with pytest.raises(BrokerFailed, match=f"port {taken} is taken"):
+        LocalBroker(port=taken).start()
+
+
+def test_internal_topics_as_asked():
+    """Settings about internal topics hold, though prepared data has such topics already."""
+    with LocalBroker(properties={"offsets.topic.num.partitions": 3}) as broker:
+        broker.create_topic("t")
+        write(broker.bootstrap_servers, "t", b"1")
+        read(broker.bootstrap_servers, "t", 1)
+        topics = AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=10).topics
+        assert len(topics["__consumer_offsets"].partitions) == 3
+
+
+PARENT = """
+    import sys, time
+    from cloudevents_kafka.testing import LocalBroker
+    with LocalBroker() as broker:
+        print(broker.pid, broker.folder, flush=True)
+        time.sleep(100)
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])
+def test_parent_ends(python, watch, tmp_path, name):
+    """Ctrl-C and a crash of the program leave no broker and no data."""
+    with python(PARENT) as parent:
+        pid, folder = parent.stdout.readline().split()
+        os.killpg(parent.pid, getattr(signal, name))
+        parent.wait()
+        assert watch.eventually(lambda: not watch.is_alive(int(pid)))
+        assert watch.eventually(lambda: not Path(folder).exists())
+
+
+def test_interrupted_start(python, watch, tmp_path):
+    """Ctrl-C while a broker starts leaves nothing."""
+    source = f"""
+        import tempfile
+        tempfile.tempdir = {str(tmp_path)!r}
+        from cloudevents_kafka.testing import LocalBroker
+        print("up", flush=True)
+        LocalBroker().start()
+    """
+    with python(source) as parent:
+        parent.stdout.readline()
+        assert watch.eventually(lambda: any(tmp_path.glob("cloudevents-kafka-*/broker.log")))
+        os.killpg(parent.pid, signal.SIGINT)
+        parent.wait()
+        assert "KeyboardInterrupt" in parent.stderr.read()
+    assert watch.eventually(lambda: not list(tmp_path.iterdir()))
+
+
+def test_not_started():
+    """A broker that was not started says so."""
+    broker = LocalBroker()
+    assert not broker.running
+    for name in ("bootstrap_servers", "pid", "folder"):
+        with pytest.raises(RuntimeError, match="the broker"):
+            getattr(broker, name)
+    broker.stop()
