@@ -209,7 +209,7 @@ def _problems(attributes: dict[str, Any]) -> list[Problem]:
     problems = [
         Problem(name, "must be text, true, false or a whole number of 32 bits", "J-03", _json_type(value))
         for name, value in attributes.items()
-        if not isinstance(value, str | bool | int)
+        if not isinstance(value, AttributeValue)
     ]
     wrong = {problem.attribute for problem in problems}
     return problems + [p for p in find_problems(attributes) if p.attribute not in wrong]

@@ -1,0 +1,269 @@
+"""EventProducer and EventConsumer over confluent-kafka: the mock cluster, and a real broker."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from cloudevents_kafka import (
+    Decoded,
+    DeliveryError,
+    Event,
+    EventConsumer,
+    EventProducer,
+    NotAnEvent,
+    Undecodable,
+)
+from cloudevents_kafka.testing import LocalBroker
+
+QUIET = {"log_level": 0}
+EVENTS = [
+    Event(id="json", source="/s", type="t", datacontenttype="application/json", data=b'{ "a" : 1.10 }'),
+    Event(id="bytes", source="/s", type="t", data=b"\x00\xff"),
+    Event(id="text", source="/s", type="t", datacontenttype="text/plain", data="Euro € 😀"),
+    Event(id="empty", source="/s", type="t", datacontenttype="text/plain", data=b""),
+    Event(id="none", source="/s", type="t", subject="Euro € 😀", time="2018-04-05T17:31:00.123456789+01:00"),
+    Event(id="typed", source="/s", type="t", data="x", sampledrate=7, deprecated=True, dssematerial=b"\x00"),
+]
+MODES: list[dict[str, Any]] = [
+    {"mode": "binary"},
+    {"mode": "structured", "format": "json"},
+    {"mode": "structured", "format": "avro", "key": b"\xff\x00"},
+]
+
+
+@pytest.fixture(scope="module")
+def mock_cluster() -> Iterator[str]:
+    """Librdkafka's own cluster, which lives as long as its client."""
+    host = Producer({"test.mock.num.brokers": 1, **QUIET})
+    metadata = host.list_topics(timeout=10)
+    yield ",".join(f"{broker.host}:{broker.port}" for broker in metadata.brokers.values())
+    host.flush(1)
+
+
+@pytest.fixture(params=["mock", pytest.param("real", marks=pytest.mark.broker)])
+def servers(request: pytest.FixtureRequest) -> str:
+    """Both kinds of cluster, by their addresses."""
+    if request.param == "mock":
+        return str(request.getfixturevalue("mock_cluster"))
+    return str(request.getfixturevalue("kafka_broker").bootstrap_servers)
+
+
+@pytest.fixture
+def topic() -> str:
+    """A topic that is made when it is first written to."""
+    return f"events-{uuid.uuid4()}"
+
+
+def producing(servers: str, **config: Any) -> Producer:
+    return Producer({"bootstrap.servers": servers, "linger.ms": 1, **QUIET, **config})
+
+
+def reading(servers: str, topic: str, partitions: int = 1, **config: Any) -> Consumer:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": f"g-{uuid.uuid4()}",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            **QUIET,
+            **config,
+        }
+    )
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
+    return consumer
+
+
+def take(events: EventConsumer, count: int) -> list[Decoded | Undecodable]:
+    taken = []
+    for item in events.items(idle_timeout=20):
+        taken.append(item)
+        if len(taken) == count:
+            break
+    return taken
+
+
+def test_every_event_arrives_as_it_was_sent(servers: str, topic: str) -> None:
+    """In all modes and formats: attributes, data, null and empty values, keys of any bytes."""
+    with EventProducer(producing(servers), topic=topic) as producer:
+        deliveries = [producer.send(event, partition=0, **options) for options in MODES for event in EVENTS]
+    with EventConsumer(reading(servers, topic)) as events:
+        items = take(events, len(deliveries))
+    for delivery, item in zip(deliveries, items, strict=True):
+        assert isinstance(item, Decoded)
+        assert item.event.payload == delivery.event.payload
+        assert (item.record.key, item.record.value, item.record.headers) == (
+            delivery.record.key,
+            delivery.record.value,
+            delivery.record.headers,
+        )
+        assert (item.record.partition, item.record.offset) == (delivery.partition, delivery.offset)
+        if delivery.record.headers[0][0] == "content-type":  # structured formats keep every type
+            assert item.event == delivery.event
+
+
+def test_null_repeated_and_binary_headers_pass(servers: str, topic: str) -> None:
+    """What is foreign arrives in order, with nulls and repeats, and never disturbs the event."""
+    foreign: list[tuple[str, str | bytes | None]] = [("a", b"\xff"), ("a", None), ("b", b""), ("a", b"\xff")]
+    with EventProducer(producing(servers), topic=topic) as producer:
+        producer.send(EVENTS[0], headers=foreign, partition=0)
+    with EventConsumer(reading(servers, topic)) as events:
+        (item,) = take(events, 1)
+    assert isinstance(item, Decoded)
+    assert item.record.headers[-4:] == foreign
+
+
+def test_an_event_of_64_kib_passes(servers: str, topic: str) -> None:
+    """Intermediaries forward events of 64 KiB (core: Size Limits); no limit of ours stands below."""
+    event = Event(id="1", source="/s", type="t", data=b"x" * 65_536)
+    with EventProducer(producing(servers), topic=topic, mode="structured") as producer:
+        producer.send(event, partition=0)
+    with EventConsumer(reading(servers, topic)) as events:
+        (item,) = take(events, 1)
+    assert isinstance(item, Decoded)
+    assert item.event == event
+
+
+def test_back_pressure_takes_the_place_of_buffer_errors(servers: str, topic: str) -> None:
+    """With a queue of a hundred messages, a thousand arrive, in order."""
+    small = producing(servers, **{"queue.buffering.max.messages": 100})
+    with EventProducer(small, topic=topic) as producer:
+        for number in range(1000):
+            producer.send(Event(id=str(number), source="/s", type="t"), partition=0)
+    with EventConsumer(reading(servers, topic)) as events:
+        batches = events.batches(200, 1.0, idle_timeout=20)
+        ids: list[str] = []
+        while len(ids) < 1000:
+            ids += [item.event.id for item in next(batches) if isinstance(item, Decoded)]
+    assert ids == [str(number) for number in range(1000)]
+
+
+def test_foreign_records_do_not_stop_the_loop(servers: str, topic: str) -> None:
+    """They come as Undecodable, with where they stood, between the events around them."""
+    client = producing(servers)
+    with EventProducer(client, topic=topic) as producer:
+        producer.send(EVENTS[0], partition=0)
+        client.produce(topic, value=b"\xff", key=b"\xff", partition=0)
+        producer.send(EVENTS[1], partition=0)
+    with EventConsumer(reading(servers, topic)) as events:
+        first, foreign, last = take(events, 3)
+    assert isinstance(first, Decoded)
+    assert isinstance(foreign, Undecodable)
+    assert isinstance(foreign.error, NotAnEvent)
+    assert str(foreign.error).startswith(f"{topic}[0]@1: not a CloudEvent")
+    assert isinstance(last, Decoded)
+
+
+def test_commit_pause_and_seek_are_done_on_the_client(servers: str, topic: str) -> None:
+    """After a commit within the loop, a second reader of the group goes on behind that record."""
+    group = {"group.id": f"g-{uuid.uuid4()}"}
+    with EventProducer(producing(servers), topic=topic) as producer:
+        for number in range(6):
+            producer.send(Event(id=str(number), source="/s", type="t"), partition=0)
+    with EventConsumer(reading(servers, topic, **group)) as events:
+        for item in events.items(idle_timeout=20):
+            if item.record.offset == 2:
+                events.consumer.commit(asynchronous=False)
+                break
+        events.consumer.seek(TopicPartition(topic, 0, 1))
+        (again,) = take(events, 1)
+        assert again.record.offset == 1
+    consumer = reading(servers, topic, **group)
+    assert consumer.committed([TopicPartition(topic, 0)], timeout=20)[0].offset == 3
+    consumer.close()
+
+
+def test_a_transaction_that_is_aborted_is_not_read(servers: str, topic: str) -> None:
+    """Transactions are begun and ended on the wrapped producer; its events follow them."""
+    client = producing(servers, **{"transactional.id": f"tx-{uuid.uuid4()}"})
+    client.init_transactions(30)
+    producer = EventProducer(client, topic=topic)
+    client.begin_transaction()
+    producer.send(Event(id="committed", source="/s", type="t"), partition=0)
+    client.commit_transaction(30)
+    client.begin_transaction()
+    aborted = producer.send(
+        Event(id="aborted", source="/s", type="t"), partition=0, on_delivery=lambda _: None
+    )
+    client.abort_transaction(30)
+    producer.flush()
+    assert aborted.done
+    client.begin_transaction()
+    producer.send(Event(id="after", source="/s", type="t"), partition=0)
+    client.commit_transaction(30)
+    with EventConsumer(reading(servers, topic)) as events:
+        items = take(events, 2)
+    assert [item.event.id for item in items if isinstance(item, Decoded)] == ["committed", "after"]
+
+
+@pytest.mark.broker
+def test_a_tombstone_stays_null_on_a_compacted_topic(kafka_broker: LocalBroker) -> None:
+    """An event without data is a null value in binary mode, and is none in structured mode."""
+    topic = kafka_broker.create_topic(f"compact-{uuid.uuid4()}", config={"cleanup.policy": "compact"})
+    event = Event(id="gone", source="/s", type="order.deleted")
+    with EventProducer(producing(kafka_broker.bootstrap_servers), topic=topic) as producer:
+        producer.send(event, key="order-1", partition=0)
+        producer.send(event, key="order-2", partition=0, mode="structured").result(20)
+        with pytest.raises(
+            DeliveryError, match="validate"
+        ):  # a compacted topic takes no record without a key
+            producer.send(event, partition=0).result(20)
+    with EventConsumer(reading(kafka_broker.bootstrap_servers, topic)) as events:
+        binary, structured = take(events, 2)
+    assert isinstance(binary, Decoded)
+    assert isinstance(structured, Decoded)
+    assert binary.record.value is None
+    assert binary.event == structured.event == event
+    assert structured.record.value is not None
+
+
+@pytest.mark.broker
+def test_nothing_acknowledged_is_lost_when_the_broker_dies() -> None:
+    """A broker is killed in mid-stream and started again; what was sent arrives, each event once."""
+    with LocalBroker() as broker:
+        topic = broker.create_topic("orders")
+        client = producing(
+            broker.bootstrap_servers, **{"enable.idempotence": True, "reconnect.backoff.max.ms": 200}
+        )
+        with EventProducer(client, topic=topic) as producer:
+            for number in range(500):
+                producer.send(Event(id=str(number), source="/s", type="t"))
+                if number == 250:
+                    producer.flush()
+                    broker.kill()
+                    broker.start()
+        with EventConsumer(reading(broker.bootstrap_servers, topic)) as events:
+            ids = [item.event.id for item in take(events, 500) if isinstance(item, Decoded)]
+    assert ids == [str(number) for number in range(500)]
+
+
+@pytest.mark.broker
+def test_a_broker_that_stays_away_fails_deliveries_in_time() -> None:
+    """The client's own message timeout ends the wait, and every lost event is named."""
+    with LocalBroker() as broker:
+        topic = broker.create_topic("orders")
+        client = producing(broker.bootstrap_servers, **{"message.timeout.ms": 500})
+        producer = EventProducer(client, topic=topic)
+        producer.send(EVENTS[0]).result(20)
+    producer.send(EVENTS[1])
+    with pytest.raises(DeliveryError, match="1 events were not delivered") as caught:
+        producer.flush(30)
+    assert [delivery.event for delivery in caught.value.failed] == [EVENTS[1]]
+
+
+def test_the_batch_call_of_the_client_is_not_used() -> None:
+    """confluent-kafka's produce_batch drops headers without a word, so no event may go through it."""
+    used: list[str] = []
+
+    class Watched:
+        def __getattr__(self, name: str) -> Any:
+            used.append(name)
+            return lambda *_, **__: 0
+
+    with EventProducer(Watched(), topic="t") as producer:
+        producer.send(EVENTS[0])
+    assert set(used) == {"produce", "poll", "flush"}

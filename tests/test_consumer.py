@@ -1,0 +1,169 @@
+"""EventConsumer over a stand-in of the client, whose truth tests/testing proves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cloudevents_kafka import (
+    BrokenEvent,
+    ConsumeError,
+    Decoded,
+    Event,
+    EventConsumer,
+    NotAnEvent,
+    Undecodable,
+    key_to_attribute,
+    to_record,
+)
+from cloudevents_kafka.testing import FakeConsumer, FakeProducer
+
+
+def order(number: int) -> Event:
+    return Event(id=str(number), source="/shop", type="order.placed", data={"number": number})
+
+
+def topic_of(*items: Event | tuple[Any, ...]) -> FakeConsumer:
+    """A consumer of a topic that holds these events and (value, headers, key) records."""
+    producer = FakeProducer()
+    for item in items:
+        if isinstance(item, Event):
+            record = to_record(item, key="k")
+            producer.produce("orders", value=record.value, key=record.key, headers=record.headers)
+        else:
+            value, headers, key = item
+            producer.produce("orders", value=value, headers=headers, key=key)
+    producer.flush()
+    consumer = FakeConsumer(producer.log)
+    consumer.subscribe(["orders"])
+    return consumer
+
+
+FOREIGN = (b"hello", None, None)
+BROKEN = (b"", [("ce_specversion", b"1.0"), ("ce_id", b""), ("ce_source", b"/s"), ("ce_type", b"t")], b"\xff")
+
+
+def test_gives_decoded_and_undecodable_in_order() -> None:
+    """One bad record is an item like any other; it does not stop the loop."""
+    with EventConsumer(topic_of(order(1), FOREIGN, BROKEN, order(2))) as events:
+        items = list(events.items(idle_timeout=0.05))
+    match items:
+        case [Decoded(one), Undecodable(foreign), Undecodable(broken), Decoded(two)]:
+            assert (one.id, two.id) == ("1", "2")
+            assert isinstance(foreign, NotAnEvent)
+            assert isinstance(broken, BrokenEvent)
+            assert str(broken).startswith("orders[0]@2: ")
+        case _:
+            pytest.fail(f"not in order: {items}")
+
+
+def test_an_item_has_its_record() -> None:
+    """Key, offset and all are there beside the event; the key never becomes an attribute."""
+    events = EventConsumer(topic_of(order(1)))
+    item = events.poll()
+    assert isinstance(item, Decoded)
+    assert (item.record.key, item.record.topic, item.record.partition, item.record.offset) == (
+        b"k",
+        "orders",
+        0,
+        0,
+    )
+    assert item.record.timestamp is not None
+    assert "partitionkey" not in item.event
+
+
+def test_poll_gives_none_where_nothing_came() -> None:
+    """An empty topic is no error."""
+    assert EventConsumer(topic_of()).poll(0.01) is None
+
+
+def test_strict_raises_the_first_bad_record() -> None:
+    """The error is the one that Undecodable would hold, with the record on it."""
+    events = EventConsumer(topic_of(order(1), BROKEN), strict=True)
+    assert isinstance(events.poll(), Decoded)
+    with pytest.raises(BrokenEvent) as caught:
+        events.poll()
+    assert caught.value.record.key == b"\xff"
+
+
+def test_lenient_reads_what_producers_are_known_to_send() -> None:
+    """And tells what it let pass."""
+    headers = [("ce-specversion", b"1.0"), ("ce-id", b"1"), ("ce-source", b"/s"), ("ce-type", b"t")]
+    item = EventConsumer(topic_of((b"", headers, None)), lenient=True).poll()
+    assert isinstance(item, Decoded)
+    assert [problem.attribute for problem in item.tolerated] == [
+        "ce-specversion",
+        "ce-id",
+        "ce-source",
+        "ce-type",
+    ]
+
+
+def test_a_reverse_key_mapper_makes_the_event_that_is_wanted() -> None:
+    """Only when asked for, and the record stays as it was."""
+    item = EventConsumer(topic_of(order(1)), reverse_key_mapper=key_to_attribute("partitionkey")).poll()
+    assert isinstance(item, Decoded)
+    assert item.event["partitionkey"] == "k"
+    assert all(name != "ce_partitionkey" for name, _ in item.record.headers)
+
+
+def test_batches_give_lists_that_are_never_empty() -> None:
+    """All records, in order, in lists of at most the size asked for."""
+    events = EventConsumer(topic_of(*map(order, range(7)), FOREIGN))
+    batches = list(events.batches(3, 0.05, idle_timeout=0.05))
+    assert [len(batch) for batch in batches] == [3, 3, 2]
+    assert [i.event.id for batch in batches for i in batch if isinstance(i, Decoded)] == [
+        str(n) for n in range(7)
+    ]
+
+
+def test_items_leave_unread_what_the_loop_has_not_seen() -> None:
+    """The client's position is behind the record at hand, so that a plain commit loses nothing."""
+    consumer = topic_of(*map(order, range(10)))
+    for item in EventConsumer(consumer):
+        if item.record.offset == 3:
+            consumer.commit(asynchronous=False)
+            break
+    (committed,) = consumer.committed(consumer.assignment())
+    assert committed.offset == 4
+
+
+def test_stop_ends_iteration_after_the_record_at_hand() -> None:
+    """From within the loop, a thread or a signal handler."""
+    events = EventConsumer(topic_of(*map(order, range(10))))
+    seen = []
+    for item in events:
+        seen.append(item)
+        if len(seen) == 2:
+            events.stop()
+    assert len(seen) == 2
+    assert list(events.batches()) == []
+
+
+def test_news_of_the_client_is_no_record() -> None:
+    """The end of a partition and errors that mend themselves are passed over."""
+    consumer = topic_of(order(1))
+    consumer.fail_next("_PARTITION_EOF")
+    events = EventConsumer(consumer)
+    assert events.poll(0.01) is None
+    assert isinstance(events.poll(0.01), Decoded)
+
+
+def test_an_error_that_stays_is_raised() -> None:
+    """With what the client said, and it can be read on from there."""
+    consumer = topic_of(order(1))
+    consumer.fail_next("TOPIC_AUTHORIZATION_FAILED")
+    events = EventConsumer(consumer)
+    with pytest.raises(ConsumeError, match="the consumer failed") as caught:
+        events.poll(0.01)
+    assert caught.value.error is not None
+    assert isinstance(events.poll(0.01), Decoded)
+
+
+def test_close_closes_the_client() -> None:
+    """So that its group knows at once."""
+    consumer = topic_of(order(1))
+    EventConsumer(consumer).close()
+    with pytest.raises(RuntimeError):
+        consumer.poll(0)

@@ -1,0 +1,231 @@
+"""EventProducer over a stand-in of the client, whose truth tests/testing proves."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from cloudevents_kafka import DeliveryError, EncodeError, Event, EventProducer, Record, from_record, to_record
+from cloudevents_kafka.keys import partition_key
+from cloudevents_kafka.testing import FakeProducer
+
+
+def order(number: int = 1, **more: Any) -> Event:
+    return Event(id=str(number), source="/shop", type="order.placed", data={"number": number}, **more)
+
+
+def records(fake: FakeProducer) -> list[Record]:
+    return [Record.of(message) for message in fake.log]
+
+
+def test_sends_an_event_in_binary_mode_by_default() -> None:
+    """What arrives is the record that to_record makes."""
+    fake = FakeProducer()
+    with EventProducer(fake, topic="orders") as producer:
+        producer.send(order())
+    (record,) = records(fake)
+    assert from_record(record).data == {"number": 1}
+    assert record.headers == to_record(order()).headers
+    assert record.topic == "orders"
+    assert record.key is None
+
+
+def test_mode_format_and_key_mapper_hold_per_producer_and_per_call() -> None:
+    """A call's own mode, format, key mapper and key win over those of the producer."""
+    fake = FakeProducer()
+    event = order(partitionkey="p", subject="s")
+    with EventProducer(
+        fake, topic="t", mode="structured", format="avro", key_mapper=partition_key
+    ) as producer:
+        producer.send(event)
+        producer.send(event, mode="binary", key_mapper=lambda e: e.subject)
+        producer.send(event, format="json", key="explicit")
+        producer.send(event, topic="elsewhere")
+    avro, binary, json, elsewhere = sorted(records(fake), key=lambda r: (r.topic != "t", r.offset))
+    assert dict(avro.headers)["content-type"] == b"application/cloudevents+avro"
+    assert avro.key == b"p"
+    assert dict(binary.headers)["ce_partitionkey"] == b"p"
+    assert binary.key == b"s"
+    assert dict(json.headers)["content-type"] == b"application/cloudevents+json"
+    assert json.key == b"explicit"
+    assert elsewhere.topic == "elsewhere"
+
+
+def test_a_delivery_knows_its_event_and_where_it_went() -> None:
+    """The report of the client has no headers; the delivery has the whole event."""
+    fake = FakeProducer()
+    fake.hold = True
+    producer = EventProducer(fake, topic="orders")
+    event = order()
+    delivery = producer.send(event)
+    assert not delivery.done
+    fake.hold = False
+    assert delivery.result(5) is delivery
+    assert (delivery.event, delivery.topic, delivery.partition, delivery.offset) == (event, "orders", 0, 0)
+    assert "orders[0]@0" in repr(delivery)
+
+
+def test_a_callback_is_told_of_every_delivery() -> None:
+    """Good and failed deliveries reach on_delivery, and flush does not raise them again."""
+    fake = FakeProducer()
+    fake.fail_next("_MSG_TIMED_OUT")
+    told: list[Any] = []
+    with EventProducer(fake, topic="t") as producer:
+        for number in (1, 2):
+            producer.send(order(number), on_delivery=told.append)
+    assert [(d.event.id, d.error is None) for d in told] == [("1", False), ("2", True)]
+
+
+def test_a_full_queue_is_waited_for() -> None:
+    """No BufferError reaches the user, and no event is lost."""
+    fake = FakeProducer(queue_limit=2)
+    with EventProducer(fake, topic="t") as producer:
+        for number in range(50):
+            producer.send(order(number))
+    assert [from_record(r).id for r in records(fake)] == [str(n) for n in range(50)]
+
+
+def test_flush_raises_what_failed_and_nobody_was_told_of() -> None:
+    """Every failed event is in the error, once."""
+    fake = FakeProducer()
+    producer = EventProducer(fake, topic="t")
+    fake.fail_next("_MSG_TIMED_OUT", "_MSG_TIMED_OUT")
+    for number in (1, 2, 3):
+        producer.send(order(number))
+    with pytest.raises(DeliveryError, match="2 events were not delivered") as caught:
+        producer.flush()
+    assert [d.event.id for d in caught.value.failed] == ["1", "2"]
+    producer.flush()
+
+
+def test_a_failure_seen_through_result_is_not_raised_again() -> None:
+    """Result raises the failure of its event, and that is the telling."""
+    fake = FakeProducer()
+    fake.fail_next("_MSG_TIMED_OUT")
+    producer = EventProducer(fake, topic="orders")
+    delivery = producer.send(order(7))
+    with pytest.raises(DeliveryError, match="event '7' of '/shop' to orders"):
+        delivery.result()
+    producer.flush()
+
+
+def test_flush_and_result_end_at_their_timeout() -> None:
+    """A broker that does not answer holds nobody longer than asked for, and nothing is forgotten."""
+    fake = FakeProducer()
+    fake.hold = True
+    producer = EventProducer(fake, topic="t")
+    delivery = producer.send(order())
+    with pytest.raises(DeliveryError, match="still on their way"):
+        producer.flush(0.05)
+    with pytest.raises(DeliveryError, match="no answer for event '1'"):
+        delivery.result(0.05)
+    fake.hold = False
+    producer.flush()
+    assert delivery.done
+
+
+def test_leaving_the_block_by_an_error_delivers_what_was_sent() -> None:
+    """The block's own error is raised, with a note of what was not delivered besides."""
+    fake = FakeProducer()
+    fake.fail_next("_MSG_TIMED_OUT")
+
+    def block() -> None:
+        with EventProducer(fake, topic="t") as producer:
+            producer.send(order(1))
+            producer.send(order(2))
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError) as caught:
+        block()
+    assert [from_record(r).id for r in records(fake)] == ["2"]
+    assert "1 events were not delivered" in caught.value.__notes__[0]
+
+
+def test_a_closed_producer_sends_no_more_but_the_client_lives() -> None:
+    """Close ends the wrapper only: the client is the user's."""
+    fake = FakeProducer()
+    producer = EventProducer(fake, topic="t")
+    producer.close()
+    with pytest.raises(DeliveryError, match="was closed"):
+        producer.send(order())
+    producer.producer.produce("t", b"mine")
+    fake.flush()
+    assert len(fake.log) == 1
+
+
+def test_headers_of_the_user_go_along_and_may_not_be_the_events() -> None:
+    """Foreign headers are kept in order; a collision is an error before anything is sent."""
+    fake = FakeProducer()
+    mine = [("trace", b"\xff"), ("trace", None)]
+    with EventProducer(fake, topic="t") as producer:
+        producer.send(order(), headers=mine)
+        for name in ("ce_id", "content-type", "Content-Type", "CE_foo"):
+            with pytest.raises(EncodeError, match="belongs to the event"):
+                producer.send(order(), headers=[(name, b"x")])
+    (record,) = records(fake)
+    assert record.headers[-2:] == mine
+    assert mine == [("trace", b"\xff"), ("trace", None)]
+
+
+def test_a_record_is_passed_on_as_it_was() -> None:
+    """like= gives the record that the event came from, byte for byte."""
+    fake = FakeProducer()
+    value = b'{ "specversion":"1.0", "type":"t", "id":"1", "source":"/s", "data": [1.0] }'
+    record = Record(
+        key=b"\xff",
+        value=value,
+        headers=[("x", None), ("content-type", b"application/cloudevents+json; charset=UTF-8"), ("x", b"")],
+    )
+    with EventProducer(fake, topic="t") as producer:
+        producer.send(from_record(record), like=record)
+    (sent,) = records(fake)
+    assert (sent.key, sent.value, sent.headers) == (record.key, record.value, record.headers)
+
+
+def test_timestamp_and_partition_are_the_clients() -> None:
+    """They reach the client as given, and are left to it where not."""
+    fake = FakeProducer()
+    with EventProducer(fake, topic="t") as producer:
+        producer.send(order(), timestamp=1_234_567_890_123, partition=0)
+    assert records(fake)[0].timestamp == 1_234_567_890_123
+
+
+@pytest.mark.parametrize("topic", [None, ""])
+def test_an_event_without_a_topic_is_refused(topic: str | None) -> None:
+    """There is no default topic to guess."""
+    with pytest.raises(EncodeError, match="no topic"):
+        EventProducer(FakeProducer()).send(order(), topic)
+
+
+def test_binary_mode_takes_no_format() -> None:
+    """A format without structured mode is a mistake that is told at once."""
+    with pytest.raises(EncodeError, match="binary mode has no event format"):
+        EventProducer(FakeProducer(), format="avro")
+
+
+def test_an_asyncio_client_is_refused() -> None:
+    """It takes no headers, so it can carry no event; the error says what to use."""
+
+    class AsyncioClient:
+        async def produce(self) -> None:
+            await asyncio.sleep(0)
+
+    with pytest.raises(TypeError, match="use Producer"):
+        EventProducer(AsyncioClient())  # type: ignore[arg-type]  # that is the point
+
+
+def test_transactions_are_the_clients() -> None:
+    """Events of an aborted transaction fail, those of a committed one arrive."""
+    fake = FakeProducer(transactional=True)
+    fake.init_transactions()
+    with EventProducer(fake, topic="t") as producer:
+        fake.begin_transaction()
+        producer.send(order(1))
+        fake.commit_transaction()
+        fake.begin_transaction()
+        lost = producer.send(order(2), on_delivery=lambda _: None)
+        fake.abort_transaction()
+    assert [from_record(r).id for r in records(fake)] == ["1"]
+    assert lost.done
