@@ -1,0 +1,49 @@
+"""Spark's Kafka connector is the one of the installed PySpark."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloudevents_kafka.jvm import NoJars
+from cloudevents_kafka.spark import connector
+
+
+@pytest.mark.parametrize("version", ["4.0.0", "4.1.2"])
+def test_package(monkeypatch, version):
+    """The coordinate carries the version of the installed PySpark."""
+    monkeypatch.setattr(connector, "version", lambda _: version)
+    assert connector.kafka_package() == f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version}"
+
+
+@pytest.mark.spark
+def test_jars():
+    """The jars are the connector and the three that PySpark does not bring along."""
+    names = [jar.name.rpartition("-")[0] for jar in connector.connector_jars()]
+    assert names == [
+        "commons-pool2",
+        "kafka-clients",
+        "spark-sql-kafka-0-10_2.13",
+        "spark-token-provider-kafka-0-10_2.13",
+    ]
+
+
+def test_none_published(monkeypatch, tmp_path):
+    """Where there is none, the error names the installed PySpark and one that works."""
+
+    def none(coordinates, exclude):
+        raise NoJars(coordinates, tmp_path, "the Maven repository does not have it", "hint")
+
+    monkeypatch.setattr(connector, "version", lambda _: "4.0.4")
+    monkeypatch.setattr(connector, "resolve", none)
+    with pytest.raises(connector.NoConnector) as caught:
+        connector.connector_jars()
+    text = str(caught.value)
+    assert "no Kafka connector for PySpark 4.0.4" in text
+    assert "pip install pyspark==4.0.0" in text
+
+
+def test_no_pyspark(monkeypatch):
+    """Without PySpark the error says how to get it."""
+    monkeypatch.setattr(connector.importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(connector.NoConnector, match=r"pip install 'cloudevents-kafka\[spark\]'"):
+        connector.kafka_package()
