@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 from cloudevents_kafka.convert import Decoded, Undecodable, decode
 from cloudevents_kafka.errors import ConsumeError
@@ -37,7 +37,10 @@ class Consumer(Protocol):
         """Leave the group and close."""
 
 
-class EventConsumer:
+ConsumerT = TypeVar("ConsumerT", bound=Consumer)
+
+
+class EventConsumer(Generic[ConsumerT]):
     """Reads CloudEvents through ``consumer``, which stays the user's and reachable.
 
     ``strict`` raises the `DecodeError` of a bad record instead of giving it as
@@ -47,7 +50,7 @@ class EventConsumer:
 
     def __init__(
         self,
-        consumer: Consumer,
+        consumer: ConsumerT,
         *,
         strict: bool = False,
         lenient: bool = False,

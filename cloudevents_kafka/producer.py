@@ -12,7 +12,7 @@ import inspect
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 from cloudevents_kafka.convert import ContentMode, to_record
 from cloudevents_kafka.errors import DeliveryError, EncodeError
@@ -26,14 +26,18 @@ _TURN: Final = 0.2  # seconds between looks at signals, so that Ctrl-C is never 
 class Producer(Protocol):
     """What `EventProducer` needs of a client: the shape of ``confluent_kafka.Producer``."""
 
-    def produce(self, topic: str, value: bytes | None = ..., key: bytes | None = ..., **options: Any) -> Any:
-        """Queue a message; BufferError where the queue is full."""
+    @property
+    def produce(self) -> Callable[..., Any]:
+        """Queue a message: topic, value, key, headers, on_delivery; BufferError where the queue is full."""
 
     def poll(self, timeout: float = ...) -> int:
         """Serve delivery reports, waiting for at most ``timeout`` seconds."""
 
     def flush(self, timeout: float = ...) -> int:
         """Wait for what is queued; gives how many are left after ``timeout`` seconds."""
+
+
+ProducerT = TypeVar("ProducerT", bound=Producer)
 
 
 class Delivery:
@@ -46,7 +50,7 @@ class Delivery:
     __slots__ = ("_notify", "_producer", "done", "error", "event", "offset", "partition", "record", "topic")
 
     def __init__(
-        self, event: Event, record: Record, producer: EventProducer, notify: OnDelivery | None
+        self, event: Event, record: Record, producer: EventProducer[Any], notify: OnDelivery | None
     ) -> None:
         self.event = event
         self.record = record
@@ -96,7 +100,7 @@ OnDelivery = Callable[[Delivery], None]
 """Told of every delivery, good or failed, from within `send`, `flush` or ``poll``."""
 
 
-class EventProducer:
+class EventProducer(Generic[ProducerT]):
     """Sends CloudEvents through ``producer``, which stays the user's and reachable.
 
     ``mode``, ``format`` and ``key_mapper`` hold for every event unless a call says
@@ -106,7 +110,7 @@ class EventProducer:
 
     def __init__(
         self,
-        producer: Producer,
+        producer: ProducerT,
         *,
         topic: str | None = None,
         mode: ContentMode = "binary",

@@ -63,7 +63,7 @@ def producing(servers: str, **config: Any) -> Producer:
     return Producer({"bootstrap.servers": servers, "linger.ms": 1, **QUIET, **config})
 
 
-def reading(servers: str, topic: str, partitions: int = 1, **config: Any) -> Consumer:
+def reading(servers: str, topic: str, **config: Any) -> Consumer:
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
@@ -74,7 +74,7 @@ def reading(servers: str, topic: str, partitions: int = 1, **config: Any) -> Con
             **config,
         }
     )
-    consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
+    consumer.assign([TopicPartition(topic, 0, 0)])
     return consumer
 
 
