@@ -213,7 +213,7 @@ def test_an_asyncio_client_is_refused() -> None:
             await asyncio.sleep(0)
 
     with pytest.raises(TypeError, match="use Producer"):
-        EventProducer(AsyncioClient())  # type: ignore[arg-type]  # that is the point
+        EventProducer(AsyncioClient())  # type: ignore[type-var]  # that is the point
 
 
 def test_transactions_are_the_clients() -> None:

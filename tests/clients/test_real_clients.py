@@ -78,7 +78,7 @@ def reading(servers: str, topic: str, **config: Any) -> Consumer:
     return consumer
 
 
-def take(events: EventConsumer, count: int) -> list[Decoded | Undecodable]:
+def take(events: EventConsumer[Any], count: int) -> list[Decoded | Undecodable]:
     taken = []
     for item in events.items(idle_timeout=20):
         taken.append(item)
