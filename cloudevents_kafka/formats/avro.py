@@ -2,21 +2,22 @@
 
 The schema is the official one: the order of its union branches is the wire format.
 No container file, no single-object marker and no registry prefix goes before the
-datum. fastavro does the bytes; this module says which branch a value takes.
+datum. This module says which branch a value takes; fastavro writes the bytes.
 """
 
 from __future__ import annotations
 
 import io
-import struct
+from collections import Counter
 from typing import Any, Final
 
 import fastavro
 
-from cloudevents_kafka.attributes import find_problems, with_types
-from cloudevents_kafka.data import DataKind, encode_text, holds_json, in_charset, json_text
+from cloudevents_kafka.attributes import are_plain, find_problems, surely_valid, with_types
+from cloudevents_kafka.data import DataKind, encode_text, holds_json, in_charset, json_text, parse_json
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, held, trusted
+from cloudevents_kafka.formats import avro_reader
 
 _NODE: Final = {
     "type": "record",
@@ -63,21 +64,8 @@ SCHEMA: Final[dict[str, Any]] = {
     ],
 }
 _EXACT: Final = 2**53  # whole numbers up to here are the same as doubles
-_DEPTH: Final = 200  # of nested data; the reader and the writer recurse
+_ONLY_TEXTS: Final = frozenset((str,))
 _PARSED: Final = fastavro.parse_schema(SCHEMA)
-# What fastavro raises on bytes that are no datum of the schema: short reads, bad UTF-8, wild
-# lengths and union indexes. They are bugs of nobody, so they become a verdict.
-_MALFORMED: Final = (
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    MemoryError,
-    RecursionError,
-    TypeError,
-    ValueError,
-    struct.error,
-)
 
 
 class AvroFormat:
@@ -101,18 +89,13 @@ class AvroFormat:
 
     def decode(self, value: bytes) -> Event:
         """Read one event from one datum; raises `InvalidEvent`, naming every problem."""
-        source = io.BytesIO(value)
         try:
-            datum: Any = fastavro.schemaless_reader(source, _PARSED, None)
-        except _MALFORMED as error:
-            raise InvalidEvent([_malformed(f"{type(error).__name__} {error}")]) from None
-        if source.tell() != len(value):
-            raise InvalidEvent([_malformed(f"{len(value) - source.tell()} bytes are left over")])
-        attributes = {name: entry for name, entry in datum["attribute"].items() if entry is not None}
-        attributes = with_types(attributes)
-        problems = find_problems(attributes)
+            entries, data = avro_reader.read(value)
+        except avro_reader.Malformed as error:
+            raise InvalidEvent([_malformed(error)]) from None
+        attributes, problems = _checked(entries)
         try:
-            payload, kind = _from_union(datum["data"], attributes.get("datacontenttype"))
+            payload, kind = _from_union(data, attributes.get("datacontenttype"))
         except DataError as error:
             problems.append(Problem("data", str(error), "A-06"))
         if problems:
@@ -120,16 +103,34 @@ class AvroFormat:
         return trusted(attributes, payload, kind, (self.name, value))
 
 
-def _malformed(seen: str) -> Problem:
-    return Problem(
-        None, "the value must be one datum of the schema io.cloudevents.AvroCloudEvent", "A-01", seen
-    )
+def _checked(entries: list[tuple[str, Any]]) -> tuple[dict[str, Any], list[Problem]]:
+    """Attributes by name, and every rule they break; a null is an absent one."""
+    attributes: dict[str, Any] = dict(entries)
+    if len(attributes) == len(entries) and _ONLY_TEXTS.issuperset(map(type, attributes.values())):
+        names = ",".join(attributes)
+        if are_plain(names, len(attributes)) and surely_valid(attributes, "".join(attributes.values())):
+            return attributes, []
+    attributes = with_types({name: value for name, value in entries if value is not None})
+    return attributes, _repeats(entries) + find_problems(attributes)
+
+
+def _repeats(entries: list[tuple[str, Any]]) -> list[Problem]:
+    counts = Counter(name for name, _ in entries)
+    return [Problem(name, "occurs more than once", "N-05") for name, count in counts.items() if count > 1]
+
+
+def _malformed(error: avro_reader.Malformed) -> Problem:
+    rule = f"the value must be one datum of the schema io.cloudevents.AvroCloudEvent, but {error}"
+    return Problem(None, rule, "A-01")
 
 
 def _to_union(event: Event) -> Any:
     if event.kind is not DataKind.JSON or event.datacontenttype is not None:
         return event.payload
-    data = event.data
+    try:
+        data = parse_json(event.payload or b"")  # not event.data, which a reader may have changed
+    except DataError as error:
+        raise EncodeError(str(error)) from None
     if data is None:
         raise _unfit("a JSON null, which would read as no data")
     if isinstance(data, dict):
@@ -152,7 +153,7 @@ def _in_top(value: Any) -> Any:
 def _record(value: Any, depth: int) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise _unfit(f"a {type(value).__name__} where only objects can stand")
-    if depth > _DEPTH:
+    if depth > avro_reader.DEPTH:
         raise _unfit("data nested so deep")
     return {"value": {name: _in_record(entry, depth + 1) for name, entry in value.items()}}
 
@@ -188,31 +189,7 @@ def _from_union(data: Any, content_type: Any) -> tuple[bytes | None, DataKind]:
     if not isinstance(content_type, str):
         content_type = None
     if holds_json(content_type):
-        return in_charset(json_text(_from_top(data)), content_type), DataKind.JSON
+        return in_charset(json_text(data), content_type), DataKind.JSON
     if isinstance(data, str):
         return encode_text(data, content_type), DataKind.TEXT
     raise DataError(f"must be bytes or a string where datacontenttype is {content_type}")
-
-
-def _from_top(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {
-            name: _from_record(value) if isinstance(value, dict) else _number(value)
-            for name, value in data.items()
-        }
-    return [_from_record(item) for item in data] if isinstance(data, list) else _number(data)
-
-
-def _from_record(record: dict[str, Any]) -> dict[str, Any]:
-    return {name: _from_entry(entry) for name, entry in record["value"].items()}
-
-
-def _from_entry(entry: Any) -> Any:
-    if isinstance(entry, dict):
-        return {name: _from_record(value) for name, value in entry.items()}
-    return [_from_record(item) for item in entry] if isinstance(entry, list) else _number(entry)
-
-
-def _number(value: Any) -> Any:
-    """Read a double that is a whole number as one: JSON does not tell 1 from 1.0, and people do."""
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT else value
