@@ -1,0 +1,214 @@
+"""The job: Kafka topics of CloudEvents into Parquet tables, each record once.
+
+::
+
+    summary = run(PipelineOptions(bootstrap_servers="…", topics=("orders",), out="lake/orders", once=True))
+
+`run` brings its own Spark and ends it; `start` works in a session of yours. How
+each record lands once is told in `landing`; the tables are those of `tables`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.spark.failures import explained
+from cloudevents_kafka.spark.landing import CHECKPOINT, Landing
+from cloudevents_kafka.spark.options import PipelineOptions
+from cloudevents_kafka.spark.progress import Batch, batch_of
+from cloudevents_kafka.spark.session import local_session
+from cloudevents_kafka.spark.store import open_store
+from cloudevents_kafka.spark.summary import Summary
+from cloudevents_kafka.spark.tally import Tally
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+Report = Callable[[Batch], None]
+
+_LOOK_SECONDS = 0.2
+
+
+class PipelineFailed(CloudEventsKafkaError):
+    """The pipeline stopped by itself; what has landed is whole, and a new start goes on after it."""
+
+
+class _AskedToStop(Exception):  # noqa: N818  (raised in Spark's thread to keep it from another batch)
+    pass
+
+
+def run(
+    options: PipelineOptions, *, report: Report | None = None, stop: threading.Event | None = None
+) -> Summary:
+    """Run a pipeline to its end: with ``once`` when all is read, else when `stop` is set.
+
+    A batch under way is finished first. `report` is told of each batch. Raises
+    `PipelineFailed`, `InUse`, `WrongCheckpoint`, `Miscounted`, or what `local_session` does.
+    """
+    log = None if options.log is None else Path(options.log)
+    with local_session(master=options.master, ui=options.ui, conf=options.conf, log=log) as spark:
+        pipeline = start(spark, options, report=report)
+        while not pipeline.wait(_LOOK_SECONDS):
+            if stop is not None and stop.is_set():
+                pipeline.stop()
+        pipeline.close()
+        return pipeline.summary()
+
+
+def start(spark: SparkSession, options: PipelineOptions, *, report: Report | None = None) -> Pipeline:
+    """Start a pipeline in a session that has the Kafka connector.
+
+    First finishes what an earlier run has left unfinished. Of the options, ``master``,
+    ``conf``, ``ui`` and ``log`` are the session's business. Raises `InUse`, `WrongCheckpoint`.
+    """
+    store = open_store(options.out, spark)
+    store.lock()
+    try:
+        return Pipeline(spark, options, Landing(store), report)
+    except BaseException:
+        store.close()
+        raise
+
+
+class Pipeline:
+    """A pipeline at work, made by `start`; `wait` tells when it has ended, then `close` it."""
+
+    def __init__(
+        self, spark: SparkSession, options: PipelineOptions, landing: Landing, report: Report | None
+    ) -> None:
+        self._options = options
+        self._landing = landing
+        self._report = report
+        self._recovered = landing.recover()
+        self._error: BaseException | None = None
+        self._stopping = False
+        self._busy = threading.Lock()
+        self._known = threading.Event()
+        self._untold: dict[int, Tally] = {}
+        self._batches = 0
+        self._tally = Tally()
+        self._began = time.monotonic()
+        self._ended: float | None = None
+        self._tasks = max(1, spark.sparkContext.defaultParallelism)
+        self.query = self._start(spark)
+        self._known.set()
+
+    def _start(self, spark: SparkSession) -> StreamingQuery:
+        options = self._options
+        records = spark.readStream.format("kafka").options(**options.source()).load()
+        writer = records.writeStream.foreachBatch(self._land)
+        writer = writer.option("checkpointLocation", self._checkpoint)
+        if options.once:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime=f"{round(options.interval * 1000)} milliseconds").start()
+
+    @property
+    def _checkpoint(self) -> str:
+        return self._options.checkpoint or self._landing.store.url(CHECKPOINT)
+
+    # --- in Spark's thread ---
+
+    def _land(self, records: DataFrame, batch: int) -> None:
+        self._known.wait()
+        with self._busy:
+            try:
+                if self._stopping:
+                    raise _AskedToStop
+                self._land_now(records, batch)
+            except BaseException as error:
+                # Spark would tell of it as a text inside a Java exception.
+                self._error = self._error or error
+                raise
+
+    def _land_now(self, records: DataFrame, batch: int) -> None:
+        note = self._landing.land(batch, str(self.query.id), lambda folder: self._write(records, folder))
+        if note is not None:
+            self._untold[batch] = note.tally
+            self._batches += 1
+            self._tally = self._tally.plus(note.tally)
+
+    def _write(self, records: DataFrame, folder: str) -> Tally:
+        from cloudevents_kafka.spark import decode_events
+        from cloudevents_kafka.spark.tables import KAFKA, write
+
+        decoded = decode_events(records, keep=KAFKA, lenient=self._options.lenient)
+        return write(decoded, folder, date_of=self._options.date_of, tasks=self._tasks)
+
+    # --- in the user's thread ---
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until the pipeline has ended, or so long; say whether it has ended.
+
+        Reports on batches meanwhile. Raises what ended the pipeline, if it was not asked to end.
+        """
+        deadline = float("inf") if seconds is None else time.monotonic() + seconds
+        while True:
+            ended = self._has_ended()
+            self._tell(last=ended)
+            left = deadline - time.monotonic()
+            if ended or left <= 0:
+                return ended
+            time.sleep(min(_LOOK_SECONDS, left))
+
+    def _has_ended(self) -> bool:
+        if self.query.isActive:
+            return False
+        if self._ended is None:
+            self._ended = time.monotonic()
+            error = self.query.exception()
+            if error is not None and not self._stopping:
+                self._raise(error)
+        return True
+
+    def _raise(self, error: Exception) -> None:
+        if isinstance(self._error, CloudEventsKafkaError):
+            raise self._error
+        raise PipelineFailed(explained(str(self._error or error))) from (self._error or error)
+
+    def _tell(self, *, last: bool) -> None:
+        """Report on the batches that have landed, as soon as Spark has told about them too."""
+        for progress in self.query.recentProgress if self._untold else ():
+            tally = self._untold.pop(progress["batchId"], None)
+            if tally is not None:
+                self._say(batch_of(progress, tally))
+        while last and self._untold:
+            number = min(self._untold)
+            self._say(Batch(number=number, tally=self._untold.pop(number)))
+
+    def _say(self, batch: Batch) -> None:
+        if self._report is not None:
+            self._report(batch)
+
+    def stop(self) -> None:
+        """Stop after the batch under way."""
+        self._stopping = self._stopping or self._ended is None
+        with self._busy:
+            pass  # the batch under way, if any, has landed; another one sees that it is not wanted
+        self.query.stop()
+
+    def close(self) -> None:
+        """Stop if need be, and let other pipelines use the folder."""
+        self.stop()
+        self._landing.store.close()
+
+    def summary(self) -> Summary:
+        """Sum up what this pipeline has done until now; raises `Miscounted` if that does not add up."""
+        url = self._landing.store.url
+        return Summary(
+            topics=self._options.topics,
+            events_table=url("events"),
+            quarantine_table=url("quarantine"),
+            checkpoint=self._checkpoint,
+            batches=self._batches,
+            recovered=self._recovered,
+            complete=self._options.once and not self._stopping,
+            seconds=round((self._ended or time.monotonic()) - self._began, 3),
+            tally=self._tally.checked(),
+            total=self._landing.total.checked(),
+        )

@@ -1,0 +1,142 @@
+"""A Spark session for a pipeline on this machine: quiet, in UTC, bound to loopback, with the connector."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from subprocess import TimeoutExpired
+from typing import TYPE_CHECKING, Any
+
+from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.jvm import find_java
+from cloudevents_kafka.spark.connector import connector_jars
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOOPBACK = "127.0.0.1"
+_SECONDS_TO_END = 20
+
+# Java's log goes to its stderr, which is a file: this process says itself what matters.
+_LOG4J = """\
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = Console
+appender.file.name = file
+appender.file.target = SYSTEM_ERR
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+
+
+class SparkFailed(CloudEventsKafkaError):
+    """Spark did not start, or its Java process ended."""
+
+
+def settings(*, master: str | None, ui: bool, conf: Mapping[str, str], log4j: Path | None) -> dict[str, str]:
+    """Give Spark's settings; those in `conf` win over ours."""
+    ours = {
+        "spark.master": master or "local[*]",
+        "spark.app.name": "cloudevents-kafka",
+        "spark.driver.host": _LOOPBACK,
+        "spark.driver.bindAddress": _LOOPBACK,
+        "spark.ui.enabled": str(ui).lower(),
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.jars": ",".join(map(str, connector_jars())),
+        # Few rows are ever shuffled here (counts); 200 tasks for them would take longer than the batch.
+        "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
+        "spark.sql.streaming.numRecentProgressUpdates": "20",
+        # No parquet summary or success files in the staging folders: they are moved file by file.
+        "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    }
+    if log4j is not None:
+        ours["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={log4j.as_uri()}"
+    return {**ours, **conf}
+
+
+@contextmanager
+def local_session(
+    *,
+    master: str | None = None,
+    ui: bool = False,
+    conf: Mapping[str, str] | None = None,
+    log: Path | None = None,
+) -> Iterator[SparkSession]:
+    """Run Spark within this block, its Java process included; `log` gets Java's log.
+
+    Raises `NoJava`, `NoConnector`, or `SparkFailed` with the end of the log.
+    """
+    with tempfile.TemporaryDirectory(prefix="cloudevents-kafka-spark-") as folder:
+        log4j = Path(folder) / "log4j2.properties"
+        log4j.write_text(_LOG4J, encoding="utf-8")
+        # Spark leaves folders behind when it is killed: here they go with this one.
+        scratch = {"spark.local.dir": folder, "spark.sql.warehouse.dir": f"file://{folder}/warehouse"}
+        chosen = settings(master=master, ui=ui, conf={**scratch, **(conf or {})}, log4j=log4j)
+        gateway = _launch(chosen, log or Path(folder) / "java.log")
+        try:
+            session = _connect(chosen, gateway)
+            yield session
+        except BaseException:
+            # Whatever Java is still at must not hold up the bad news.
+            gateway.proc.kill()
+            raise
+        else:
+            session.stop()
+        finally:
+            _end(gateway)
+
+
+def _launch(chosen: Mapping[str, str], log: Path) -> Any:
+    from pyspark import SparkConf
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    os.environ["JAVA_HOME"] = str(find_java().home)
+    # Workers must run what this process runs.
+    os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
+    conf = SparkConf(loadDefaults=False).setAll(list(chosen.items()))
+    with log.open("ab") as output:
+        try:
+            return launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]  # PySpark's own
+        except PySparkRuntimeError as error:
+            end = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-25:])
+            raise SparkFailed(f"Spark's Java process did not start; the end of its log:\n{end}") from error
+
+
+def _connect(chosen: Mapping[str, str], gateway: Any) -> SparkSession:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    ours = signal.getsignal(signal.SIGINT)
+    conf = SparkConf(_jvm=gateway.jvm).setAll(list(chosen.items()))
+    session = SparkSession(SparkContext(conf=conf, gateway=gateway))
+    if threading.current_thread() is threading.main_thread():
+        # Spark puts a handler of its own there, which would end a batch half-way.
+        signal.signal(signal.SIGINT, ours)
+    return session
+
+
+def _end(gateway: Any) -> None:
+    """Wait until the Java process is gone, and let PySpark forget it."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has none
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    gateway.proc.stdin.close()  # which tells Java to end
+    try:
+        gateway.proc.wait(_SECONDS_TO_END)
+    except TimeoutExpired:
+        gateway.proc.kill()
+        gateway.proc.wait()
+    with suppress(Py4JError, OSError):
+        gateway.shutdown()
+    # Else the next session would talk to the Java that is gone.
+    SparkContext._active_spark_context = None  # noqa: SLF001
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    SparkSession._instantiatedSession = None  # noqa: SLF001
