@@ -5,9 +5,9 @@ canonical text (`str`) for String, URI, URI-reference and Timestamp, and a Pytho
 `bool`, `int` or `bytes` for Boolean, Integer and Binary. Received in a header, all
 are text; what is known to be of another type is turned into it.
 
-The rules are written once, in `find_problems`. `are_plain` and `surely_valid` are a
-quick look that passes nearly every good event and never a bad one; what they do not
-pass goes to `find_problems`, which decides.
+The rules are written once, in `find_problems`. `surely_good` and its parts are a quick
+look that passes nearly every good event and never a bad one; what they do not pass
+goes to `find_problems`, which decides.
 """
 
 from __future__ import annotations
@@ -301,25 +301,37 @@ def with_types(attributes: dict[str, AttributeValue]) -> dict[str, AttributeValu
 
 _sources: Final[set[str]] = set()
 _schemas: Final[set[str]] = set()
-_plain_names: Final[dict[str, int]] = {}
+_plain_names: Final[dict[tuple[str, ...], int]] = {}
 _REMEMBERED: Final = 4096
 _REMEMBERED_LENGTH: Final = 256
+_ONLY_TEXTS: Final = frozenset((str,))
 _write_json: Final = msgspec.json.Encoder().encode
 
 
-def surely_valid(attributes: Mapping[str, Any], joined: str) -> bool:
-    """Tell, quickly, that attributes break no rule; False means "look closer".
+def surely_good(attributes: Mapping[str, Any]) -> bool:
+    """Tell, quickly, that attributes of any names and types are texts that break no rule."""
+    return (
+        _ONLY_TEXTS.issuperset(map(type, attributes.values()))
+        and plain_length(tuple(attributes)) >= 0
+        and surely_strings("".join(attributes.values()))
+        and surely_valid(attributes)
+    )
 
-    The names must pass `are_plain`, and all values are texts; ``joined`` is all of
-    them together, to be checked at once for what a String may hold. Values that many
-    events share are remembered once they proved good.
-    """
+
+def surely_strings(joined: str) -> bool:
+    """Tell, quickly, that texts put together hold nothing that a String may not hold."""
     if joined.isascii():
         # JSON escapes control characters, so a text that it leaves alone has none; that leaves DEL.
-        if len(_write_json(joined)) != len(joined) + 2 or "\x7f" in joined:
-            return False
-    elif not is_string(joined):
-        return False
+        return len(_write_json(joined)) == len(joined) + 2 and "\x7f" not in joined
+    return is_string(joined)
+
+
+def surely_valid(attributes: Mapping[str, Any]) -> bool:
+    """Tell, quickly, that attributes break no rule; False means "look closer".
+
+    The names must be plain (`plain_length`), and the values pass `surely_strings`.
+    Values that many events share are remembered once they proved good.
+    """
     if "" in attributes.values():
         return False
     try:
@@ -340,21 +352,22 @@ def _is_schema(text: str) -> bool:
     return text in _schemas or (is_uri(text) and _remember(_schemas, text))
 
 
-def are_plain(names: str, count: int) -> bool:
-    """Tell that names may name attributes whose values are texts, by all that is known.
+def plain_length(names: tuple[str, ...]) -> int:
+    """Return how long the names are together, if they are plain; else -1.
 
-    ``names`` are all ``count`` of them, joined by commas. Events of one kind share
-    their names, so a list that proved good is remembered as a whole.
+    Plain names may name attributes whose values are texts, by all that is known.
+    Events of one kind share their names, so a list that proved good is remembered.
     """
-    if _plain_names.get(names) == count:
-        return True
-    parts = names.split(",")
-    plain = len(parts) == count and all(is_name(name) and name not in _ruled for name in parts)
-    if plain and len(names) <= _REMEMBERED_LENGTH:
-        if len(_plain_names) >= _REMEMBERED:
-            _plain_names.clear()
-        _plain_names[names] = count
-    return plain
+    length = _plain_names.get(names)
+    if length is None:
+        if not all(is_name(name) and name not in _ruled for name in names):
+            return -1
+        length = len("".join(names))
+        if length <= _REMEMBERED_LENGTH:
+            if len(_plain_names) >= _REMEMBERED:
+                _plain_names.clear()
+            _plain_names[names] = length
+    return length
 
 
 def _remember(seen: set[str], text: str) -> bool:

@@ -10,11 +10,12 @@ from typing import Any, Final
 
 from cloudevents_kafka.attributes import (
     AttributeValue,
-    are_plain,
     canonical_text,
     find_problems,
     is_name,
     on_registration,
+    plain_length,
+    surely_strings,
     surely_valid,
     with_types,
 )
@@ -107,7 +108,7 @@ def _learn(header: str) -> str | None:
     An attribute that is not plain text, by its name or by its type, is suspicious.
     """
     name = _attribute_of(header)
-    if name is not None and not are_plain(name, 1):
+    if name is not None and plain_length((name,)) < 0:
         name = _SUSPICIOUS
     if len(_attribute_names) >= _REMEMBERED:
         _attribute_names.clear()
@@ -118,7 +119,11 @@ def _learn(header: str) -> str | None:
 
 def decode_plain(attributes: dict[str, Any], value: bytes | None) -> Event | None:
     """Make an event of collected attributes, texts all, where they are valid at first sight."""
-    return trusted(attributes, value) if surely_valid(attributes, "".join(attributes.values())) else None
+    return (
+        trusted(attributes, value)
+        if surely_strings("".join(attributes.values())) and surely_valid(attributes)
+        else None
+    )
 
 
 def decode(record: Record) -> Event:

@@ -18,21 +18,19 @@ from cloudevents_kafka.attributes import (
     SPECVERSION,
     AttributeType,
     AttributeValue,
-    are_plain,
     canonical_text,
     find_problems,
-    surely_valid,
+    surely_good,
     to_attribute,
     type_of,
     with_types,
 )
 from cloudevents_kafka.data import DataKind, data_problem, from_payload, to_payload
 from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
-from cloudevents_kafka.timestamps import instant, to_datetime
+from cloudevents_kafka.timestamps import instant, is_timestamp, to_datetime
 
 _UNREAD: Final = object()
 _new: Final = object.__new__
-_ONLY_TEXTS: Final = frozenset((str,))
 
 
 class Event:
@@ -56,6 +54,7 @@ class Event:
 
     def __init__(
         self,
+        /,
         *,
         id: str | None = None,
         source: str | None = None,
@@ -160,7 +159,7 @@ class Event:
         """Return an attribute: its typed value, a datetime for a known Timestamp."""
         value = self._attributes[name]
         if type_of(name) is AttributeType.TIMESTAMP and isinstance(value, str):
-            return to_datetime(value)
+            return to_datetime(value) if is_timestamp(value) else value  # lenient reading keeps bad ones
         return value
 
     def get(self, name: str) -> AttributeValue | datetime | None:
@@ -213,7 +212,7 @@ class Event:
 
     # --- a value among values ---
 
-    def replace(self, *, data: Any = _UNREAD, **attributes: AttributeValue | datetime | None) -> Event:
+    def replace(self, /, *, data: Any = _UNREAD, **attributes: AttributeValue | datetime | None) -> Event:
         """Make a changed event; an attribute set to None goes, data stays unless given.
 
         A new ``datacontenttype`` alone does not touch the payload: it says anew what the
@@ -345,10 +344,8 @@ def held(event: Event) -> tuple[dict[str, AttributeValue], tuple[str, bytes] | N
 def _checked(given: Mapping[str, object]) -> tuple[dict[str, AttributeValue], list[Problem]]:
     """Attribute values in canonical form, and every rule they break."""
     attributes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if _ONLY_TEXTS.issuperset(map(type, attributes.values())):
-        names = ",".join(attributes)
-        if are_plain(names, len(attributes)) and surely_valid(attributes, "".join(attributes.values())):
-            return attributes, []
+    if surely_good(attributes):
+        return attributes, []
     problems: list[Problem] = []
     for name, value in list(attributes.items()):
         try:
@@ -365,5 +362,5 @@ def _equal(name: str, one: AttributeValue, other: AttributeValue) -> bool:
     if type(one) is type(other) and one == other:
         return True
     if type_of(name) is AttributeType.TIMESTAMP and isinstance(one, str) and isinstance(other, str):
-        return instant(one) == instant(other)
+        return is_timestamp(one) and is_timestamp(other) and instant(one) == instant(other)
     return False

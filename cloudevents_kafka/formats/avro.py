@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import fastavro
 
-from cloudevents_kafka.attributes import are_plain, find_problems, surely_valid, with_types
+from cloudevents_kafka.attributes import find_problems, surely_good, with_types
 from cloudevents_kafka.data import DataKind, encode_text, holds_json, in_charset, json_text, parse_json
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, held, trusted
@@ -64,7 +64,6 @@ SCHEMA: Final[dict[str, Any]] = {
     ],
 }
 _EXACT: Final = 2**53  # whole numbers up to here are the same as doubles
-_ONLY_TEXTS: Final = frozenset((str,))
 _PARSED: Final = fastavro.parse_schema(SCHEMA)
 
 
@@ -106,10 +105,8 @@ class AvroFormat:
 def _checked(entries: list[tuple[str, Any]]) -> tuple[dict[str, Any], list[Problem]]:
     """Attributes by name, and every rule they break; a null is an absent one."""
     attributes: dict[str, Any] = dict(entries)
-    if len(attributes) == len(entries) and _ONLY_TEXTS.issuperset(map(type, attributes.values())):
-        names = ",".join(attributes)
-        if are_plain(names, len(attributes)) and surely_valid(attributes, "".join(attributes.values())):
-            return attributes, []
+    if len(attributes) == len(entries) and surely_good(attributes):
+        return attributes, []
     attributes = with_types({name: value for name, value in entries if value is not None})
     return attributes, _repeats(entries) + find_problems(attributes)
 

@@ -18,9 +18,10 @@ import msgspec
 
 from cloudevents_kafka.attributes import (
     AttributeValue,
-    are_plain,
     find_problems,
+    is_string,
     parse_binary,
+    plain_length,
     surely_valid,
     with_types,
 )
@@ -41,7 +42,9 @@ from cloudevents_kafka.media_type import media_type
 _split: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _parse: Final = msgspec.json.Decoder().decode
 _write: Final = msgspec.json.Encoder().encode
-_DATA: Final = b'"data":'
+_NAME: Final = "json"
+_DATA: Final = b',"data":'
+_DEL: Final = 0x7F
 _BRACE: Final = ord("}")
 _SPACE: Final = ord(" ")  # the greatest of the four signs that JSON counts as white space
 _NULL: Final = b"null"
@@ -54,7 +57,7 @@ class JsonFormat:
     as a JSON string, where they are text in that charset; else they go as base64.
     """
 
-    name: Final = "json"
+    name: Final = _NAME
 
     def __init__(self, *, text_data: bool = False) -> None:
         self._text_data = text_data
@@ -93,7 +96,7 @@ class JsonFormat:
 
     def decode(self, value: bytes) -> Event:
         """Read one event from a JSON object; raises `InvalidEvent`, naming every problem."""
-        event = self._decode_plain(value)
+        event = _decode_plain(value)
         if event is not None:
             return event
         attributes, data, encoded = split(value)
@@ -107,37 +110,40 @@ class JsonFormat:
             raise InvalidEvent(problems)
         return trusted(attributes, payload, kind, (self.name, value))
 
-    def _decode_plain(self, value: bytes) -> Event | None:
-        """Read an envelope of the plainest kind at once; None where it needs a closer look.
 
-        That is one without white space, escapes, or anything but texts beside JSON
-        data, which stands last. What stands before it is parsed as an object of its
-        own, whose names and texts must account for its every byte: so none is
-        repeated, and ``"data":`` stood between members, not within a text.
-        """
-        at = value.find(_DATA)
-        try:
-            attributes: dict[str, Any] = _parse(value if at < 0 else value[: at - 1] + b"}")
-            texts = "".join(attributes.values())
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, AttributeError, TypeError):
-            return None
-        names, count = ",".join(attributes), len(attributes)
-        size = 2 + len(names) + 5 * count + len(texts if texts.isascii() else texts.encode())
-        if size != (len(value) if at < 0 else at) or not (
-            are_plain(names, count) and surely_valid(attributes, texts)
-        ):
-            return None
-        if at < 0:
-            return trusted(attributes, None, DataKind.BYTES, (self.name, value))
-        payload = value[at + len(_DATA) : -1]
-        content_type = attributes.get("datacontenttype")
-        if content_type is not None and not ((media := media_type(content_type)).is_json and media.utf8):
-            return None
-        return (
-            trusted(attributes, payload, DataKind.JSON, (self.name, value))
-            if _is_last(value, payload)
-            else None
-        )
+def _decode_plain(value: bytes) -> Event | None:
+    """Read an envelope of the plainest kind at once; None where it needs a closer look.
+
+    That is one without white space, escapes, or anything but texts beside JSON data,
+    which stands last. What stands before the data is parsed as an object of its own,
+    whose names and texts must account for its every byte: so none is repeated, none
+    has an escape, and ``"data":`` stood between members, not within a text.
+    """
+    head, *rest = value.split(_DATA, 1)
+    if rest:
+        head += b"}"
+    try:
+        attributes: dict[str, Any] = _parse(head)
+        texts = "".join(attributes.values())
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, AttributeError, TypeError):
+        return None
+    names = plain_length(tuple(attributes))
+    ascii_only = head.isascii()
+    size = names + 6 * len(attributes) + 1 + len(texts if ascii_only else texts.encode())
+    if names < 0 or size != len(head) or not surely_valid(attributes):
+        return None
+    if not (_DEL not in head if ascii_only else is_string(texts)):
+        return None  # the other control characters would have been escaped
+    if not rest:
+        return trusted(attributes, None, DataKind.BYTES, (_NAME, value))
+    payload = rest[0][:-1]
+    if not (_holds_utf8_json(attributes.get("datacontenttype")) and _is_last(value, payload)):
+        return None
+    return trusted(attributes, payload, DataKind.JSON, (_NAME, value))
+
+
+def _holds_utf8_json(content_type: str | None) -> bool:
+    return content_type is None or ((media := media_type(content_type)).is_json and media.utf8)
 
 
 def _is_last(value: bytes, payload: bytes) -> bool:
@@ -188,7 +194,10 @@ def _refuse_repeats(value: bytes) -> None:
     def keep(pairs: list[tuple[str, Any]]) -> None:
         outermost[:] = pairs  # inner objects come first, so the last call is the outermost
 
-    json.loads(value, object_pairs_hook=keep, parse_int=str, parse_float=str)
+    try:
+        json.loads(value, object_pairs_hook=keep, parse_int=str, parse_float=str)
+    except RecursionError as error:  # this parser gives up a level or two before the other
+        raise InvalidEvent([_malformed(value, error)]) from None
     repeated = [name for name, count in Counter(name for name, _ in outermost).items() if count > 1]
     if repeated:
         raise InvalidEvent([Problem(name, "occurs more than once", "N-05") for name in repeated])
@@ -216,7 +225,8 @@ def _problems(attributes: dict[str, Any]) -> list[Problem]:
 
 
 def _json_type(value: object) -> str:
-    return {dict: "an object", list: "an array", float: f"{value}"}.get(type(value), type(value).__name__)
+    kinds = {dict: "an object", list: "an array"}  # which may be nested too deep to show
+    return kinds.get(type(value)) or str(value)
 
 
 def read_data(
@@ -232,14 +242,14 @@ def read_data(
     if not isinstance(content_type, str):
         content_type = None
     try:
-        if content_type is None or ((media := media_type(content_type)).is_json and media.utf8):
+        if _holds_utf8_json(content_type):
             return data, DataKind.JSON
         if holds_json(content_type):
             return in_charset(data, content_type), DataKind.JSON
         text = _parse(data)
         if isinstance(text, str):
             return encode_text(text, content_type), DataKind.TEXT
-    except (DataError, msgspec.MsgspecError) as error:
+    except (DataError, msgspec.MsgspecError, RecursionError) as error:
         raise InvalidEvent([Problem("data", str(error), "J-16")]) from None
     raise InvalidEvent([Problem("data", f"must be a string where datacontenttype is {content_type}", "J-16")])
 
