@@ -112,7 +112,7 @@ def _learn(header: str) -> str | None:
         name = _SUSPICIOUS
     if len(_attribute_names) >= _REMEMBERED:
         _attribute_names.clear()
-    if len(header) <= _REMEMBERED_LENGTH:
+    if isinstance(header, str) and len(header) <= _REMEMBERED_LENGTH:
         _attribute_names[header] = name
     return name
 

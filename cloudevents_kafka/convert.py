@@ -12,6 +12,7 @@ import msgspec
 
 from cloudevents_kafka import binary, structured
 from cloudevents_kafka import lenient as lenient_reading
+from cloudevents_kafka.attributes import AttributeType, type_of
 from cloudevents_kafka.errors import (
     BrokenEvent,
     DecodeError,
@@ -26,10 +27,12 @@ from cloudevents_kafka.errors import (
 from cloudevents_kafka.event import Event, held
 from cloudevents_kafka.keys import KeyMapper
 from cloudevents_kafka.media_type import MediaType, media_type
-from cloudevents_kafka.record import HeaderInput, Headers, Record, as_headers
+from cloudevents_kafka.record import HeaderInput, Headers, Record, as_bytes, as_headers
 from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX, sniff
 
 ContentMode = Literal["binary", "structured"]
+
+_COPY = "ce_datacontenttype"  # some write it beside content-type
 
 
 class Decoded(msgspec.Struct, frozen=True, gc=False):
@@ -177,7 +180,7 @@ def to_record(
 def _key(event: Event, key: bytes | str | None, key_mapper: KeyMapper | None) -> bytes | None:
     if key is None and key_mapper is not None:
         key = key_mapper(event)
-    return key.encode() if isinstance(key, str) else key
+    return as_bytes(key)
 
 
 def foreign(headers: HeaderInput) -> Headers:
@@ -223,13 +226,24 @@ def _like(
 def _in_place(written: Headers, like: Headers, *, same: bool) -> Headers:
     """Put written headers where their namesakes stood, foreign ones as they stood, new ones last.
 
-    In the same mode, a null header that stands for an absent attribute stays too.
+    In the same mode, a null header that stands for an absent attribute stays too; so does
+    a copy of the content-type that still is one.
     """
     fresh = dict(written)
+    copy = (_COPY, fresh.get(CONTENT_TYPE))
+    told = {name for name, value in like if value is not None}
     kept: Headers = []
     for name, value in like:
-        if name in fresh:
-            kept.append((name, fresh.pop(name)))
-        elif binary.attribute_of(name) is None or (same and value is None):
+        attribute = binary.attribute_of(name)
+        if name in fresh and (value is not None or name not in told):
+            new = fresh.pop(name)
+            kept.append((name, value if _means_same(attribute, value, new) else new))
+        elif attribute is None or (same and value is None) or (name, value) == copy:
             kept.append((name, value))
     return kept + list(fresh.items())
+
+
+def _means_same(attribute: str | None, received: bytes | None, written: bytes | None) -> bool:
+    """Tell that two texts are one Integer: of all types it alone has two texts for a value."""
+    zeros = received == b"-0" and written == b"0"
+    return zeros and attribute is not None and type_of(attribute) is AttributeType.INTEGER

@@ -30,6 +30,7 @@ class DataKind(Enum):
 
 _encode_json: Final = msgspec.json.Encoder().encode
 _decode_json: Final = msgspec.json.Decoder().decode
+_LEAVES: Final = (str, int, bytes, msgspec.Raw, type(None))
 _check_json: Final = msgspec.json.Decoder(msgspec.Raw).decode
 
 
@@ -78,7 +79,7 @@ def json_text(value: Any) -> bytes:
         text = _encode_json(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise DataError(f"data cannot be written as JSON: {error}") from None
-    if text.find(b"null") >= 0 and not _is_finite(value):  # the encoder writes NaN and infinities as null
+    if text.find(b"null") >= 0 and _has_odd_number(value):  # the encoder writes NaN and infinities as null
         raise DataError("data cannot be written as JSON: it has a NaN or infinite number")
     return text
 
@@ -105,7 +106,10 @@ def to_utf8(payload: bytes, content_type: str | None) -> bytes:
     """Turn text from the content type's charset into UTF-8; raises `DataError`."""
     if content_type is None or media_type(content_type).utf8:
         return payload
-    return decode_text(payload, content_type).encode()
+    try:
+        return decode_text(payload, content_type).encode()
+    except UnicodeEncodeError:  # utf-7 and its like can say half a surrogate pair
+        raise DataError(f"data is not {content_type}: it has a lone surrogate") from None
 
 
 def in_charset(text: bytes, content_type: str | None) -> bytes:
@@ -136,11 +140,18 @@ def data_problem(error: DataError, clause: str = "J-10") -> Problem:
     return Problem("data", str(error), clause)
 
 
-def _is_finite(value: Any) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)
-    if isinstance(value, dict):
-        return all(map(_is_finite, value.values()))
-    if isinstance(value, list | tuple | set | frozenset):
-        return all(map(_is_finite, value))
-    return True
+def _has_odd_number(value: Any) -> bool:
+    """Tell whether a NaN or infinite number is anywhere in a value that the encoder took."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, float):
+            if not math.isfinite(one):
+                return True
+        elif isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, list | tuple | set | frozenset):
+            waiting += one
+        elif not isinstance(one, _LEAVES):
+            waiting.append(msgspec.to_builtins(one))  # a dataclass and the like
+    return False

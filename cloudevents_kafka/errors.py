@@ -51,7 +51,11 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """Show a value in an error: its `repr`, cut to `limit` characters."""
+    """Show a value in an error: its `repr`, cut to `limit` characters; of what may be endless, its kind."""
+    if isinstance(value, dict | list):
+        return f"a {type(value).__name__} of {len(value)}"
+    if isinstance(value, int) and value.bit_length() > 64:
+        return f"a number of {value.bit_length()} bits"
     text = repr(value[: limit + 1] if isinstance(value, str | bytes) else value)
     return text if len(text) <= limit else f"{text[:limit]}…"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cloudevents_kafka.attributes import is_name
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Record
 
@@ -46,7 +47,10 @@ def key_to_attribute(name: str) -> ReverseKeyMapper:
 
     What the event says of itself stays. A key that is null, empty or not UTF-8 adds
     nothing: the specification defines no such mapping, so it must not break the event.
+    `ValueError` for a name that no attribute can have.
     """
+    if not is_name(name):
+        raise ValueError(f"{name!r} cannot name an attribute: lower-case a-z and 0-9, and not data")
 
     def to_attribute(event: Event, record: Record) -> Event:
         if not record.key or name in event:

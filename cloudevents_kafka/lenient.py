@@ -57,6 +57,8 @@ def read(record: Record) -> tuple[Event, tuple[Problem, ...]]:
         return _binary(headers, record.value, tolerated), tuple(tolerated)
     if verdict.mode == "batch":
         raise UnsupportedBatch(str(verdict.media_type), record)
+    if verdict.mode == "structured" or media_type(verdict.media_type or "").essence == CLOUDEVENTS:
+        _check_content_type(headers)
     if verdict.mode == "structured" and verdict.format != "json":
         event = structured.decode(record.value, media_type(str(verdict.media_type)))
         if event is not None:
@@ -66,6 +68,16 @@ def read(record: Record) -> tuple[Event, tuple[Problem, ...]]:
     if verdict.mode == "not-an-event":
         raise NotAnEvent(verdict.reason, record)
     raise UnsupportedFormat(str(verdict.media_type), record, verdict.reason)
+
+
+def _check_content_type(headers: Headers) -> None:
+    """Refuse a content-type that is not UTF-8, or that names a charset which JSON and Avro cannot have."""
+    content_type = dict(headers)[CONTENT_TYPE] or b""
+    try:
+        structured.check_charset(media_type(content_type.decode()))
+    except UnicodeDecodeError:
+        rule = "header value must be UTF-8"
+        raise InvalidEvent([Problem(CONTENT_TYPE, rule, "K-06", shown(content_type))]) from None
 
 
 # --- headers -------------------------------------------------------------------
@@ -170,10 +182,17 @@ def _flatten(members: dict[str, Any], tolerated: list[Problem]) -> dict[str, Any
     """Keep objects and lists of extensions as their JSON text."""
     flat = dict(members)
     for name, value in members.items():
-        if isinstance(value, dict | list) and is_name(name):
-            flat[name] = msgspec.json.encode(value).decode()
+        if isinstance(value, dict | list) and is_name(name) and name not in CORE:
+            flat[name] = _text_of(value)
             tolerated.append(Problem(name, "is an object or a list: kept as its JSON text", "J-03"))
     return flat
+
+
+def _text_of(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except RecursionError:
+        raise InvalidEvent([Problem(None, "the value is nested too deep", "J-01")]) from None
 
 
 def _data(

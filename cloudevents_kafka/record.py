@@ -78,14 +78,14 @@ def as_headers(headers: HeaderInput) -> Headers:
     if not headers:
         return []
     pairs = headers.items() if isinstance(headers, Mapping) else headers
-    return [(name, value.encode() if isinstance(value, str) else _as_bytes(value)) for name, value in pairs]
+    return [(name, value.encode() if isinstance(value, str) else as_bytes(value)) for name, value in pairs]
 
 
 def _of_message(message: Any) -> Record:
     kind, timestamp = message.timestamp()
     return Record(
-        key=_as_bytes(message.key()),
-        value=_as_bytes(message.value()),
+        key=as_bytes(message.key()),
+        value=as_bytes(message.value()),
         headers=as_headers(message.headers()),
         topic=message.topic(),
         partition=message.partition(),
@@ -96,8 +96,8 @@ def _of_message(message: Any) -> Record:
 
 def _of_fields(get: Any) -> Record:
     return Record(
-        key=_as_bytes(get("key")),
-        value=_as_bytes(get("value")),
+        key=as_bytes(get("key")),
+        value=as_bytes(get("value")),
         headers=as_headers(get("headers")),
         topic=get("topic"),
         partition=get("partition"),
@@ -106,7 +106,11 @@ def _of_fields(get: Any) -> Record:
     )
 
 
-def _as_bytes(value: Any) -> bytes | None:
+def as_bytes(value: Any) -> bytes | None:
+    """Make bytes of what may stand for a key, a value or a header's value; text becomes UTF-8.
+
+    `TypeError` for anything else but None.
+    """
     if value is None or type(value) is bytes:
         return value
     if isinstance(value, str):

@@ -24,10 +24,15 @@ def decode(value: bytes | None, media: MediaType) -> Event | None:
         return None
     if value is None:
         raise InvalidEvent([Problem(None, "a structured event stands in the value, which is null", "K-08")])
+    check_charset(media)
+    return found.decode(value)
+
+
+def check_charset(media: MediaType) -> None:
+    """Raise `InvalidEvent` where an event format's media type names a charset other than UTF-8."""
     if not media.utf8:
         rule = "an event format's charset must be UTF-8"
-        raise InvalidEvent([Problem("content-type", rule, "K-15", shown(media.charset))])
-    return found.decode(value)
+        raise InvalidEvent([Problem(CONTENT_TYPE, rule, "K-15", shown(media.charset))])
 
 
 def encode(event: Event, name: str) -> tuple[Headers, bytes]:

@@ -23,7 +23,7 @@ _from_iso: Final = datetime.fromisoformat
 def is_timestamp(text: str) -> bool:
     """Tell whether the text is an RFC 3339 date-time that names a real instant."""
     shape = text[4:20:3]  # the punctuation of YYYY-MM-DDThh:mm:ss and what follows the seconds
-    if (shape == "--T::." and text[-1] == "Z") or (shape == "--T::Z" and len(text) == 20):
+    if (shape == "--T::Z" and len(text) == 20) or (shape == "--T::." and _ends_plainly(text)):
         # The common form by its shape; the date parser, written in C, does the digits.
         try:
             _from_iso(text)
@@ -32,6 +32,12 @@ def is_timestamp(text: str) -> bool:
         else:
             return not _TAKES_HOUR_24 or text[11:13] != "24"
     return _parse(text) is not None
+
+
+def _ends_plainly(text: str) -> bool:
+    """Tell that digits and Z follow the seconds' point: the date parser looks at six of them only."""
+    digits = text[20:-1]
+    return text[-1] == "Z" and digits.isdigit() and digits.isascii()
 
 
 def to_datetime(text: str) -> datetime:
@@ -46,7 +52,10 @@ def to_datetime(text: str) -> datetime:
 
 
 def instant(text: str) -> tuple[datetime, str]:
-    """Return what two texts of one instant share: UTC time and digits below a microsecond."""
+    """Return what two texts of one instant share: UTC time, and what it cannot hold.
+
+    That is the digits below a microsecond, and all of a leap second.
+    """
     parsed = _parse(text)
     if parsed is None:
         raise ValueError(f"no RFC 3339 timestamp: {text!r}")
@@ -83,4 +92,4 @@ def _parse(text: str) -> tuple[datetime, str] | None:
         return None
     if leap and (utc.hour, utc.minute) != (23, 59):
         return None  # leap seconds are put in before midnight UTC, and nowhere else
-    return moment, ("60" if leap else "") + digits[6:].rstrip("0")
+    return moment, "60." + digits.rstrip("0") if leap else digits[6:].rstrip("0")

@@ -225,8 +225,9 @@ def _problems(attributes: dict[str, Any]) -> list[Problem]:
 
 
 def _json_type(value: object) -> str:
-    kinds = {dict: "an object", list: "an array"}  # which may be nested too deep to show
-    return kinds.get(type(value)) or str(value)
+    if isinstance(value, dict | list):  # which may be nested too deep to show
+        return "an object" if isinstance(value, dict) else "an array"
+    return str(value)
 
 
 def read_data(
