@@ -1,0 +1,8 @@
+"""``python -m cloudevents_kafka``: the command line."""
+
+from __future__ import annotations
+
+from cloudevents_kafka.cli import main
+
+if __name__ == "__main__":
+    main()

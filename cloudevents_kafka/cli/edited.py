@@ -1,0 +1,137 @@
+"""Which record a line of JSON means: the exact one it holds, or the one its event makes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from cloudevents_kafka.cli.lines import Line
+from cloudevents_kafka.convert import ContentMode, Decoded, decode, foreign, to_record
+from cloudevents_kafka.data import decode_text, holds_json, to_utf8
+from cloudevents_kafka.errors import DataError, EncodeError
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.keys import KeyMapper
+from cloudevents_kafka.record import Headers, Record
+
+_GREATEST: Final = sys.float_info.max
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """How records are to be written, where it is not as the line says."""
+
+    mode: ContentMode | None = None
+    format: str | None = None
+    key: bytes | None = None
+    key_mapper: KeyMapper | None = None
+    headers: Headers = []
+
+
+class Meant(msgspec.Struct, frozen=True):
+    """The record that a line means; ``event`` is None where it holds none."""
+
+    record: Record
+    event: Event | None
+
+
+def meant(line: Line, wanted: Wanted) -> Meant:
+    """Make the record that a line means; raises `EncodeError`.
+
+    The exact record goes as it is, unless the line's event says otherwise or another
+    mode or format is wanted. A record that is no event has no other form: it always
+    goes as it is, but for a key and headers given.
+    """
+    if not line.exact:
+        return _of_event(line, wanted)
+    held = _held_event(line.record)
+    if line.event is not None and (held is None or not same(held, line.event)):
+        return _of_event(line, wanted)
+    if held is not None and (wanted.mode or wanted.format):
+        return _of_event(msgspec.structs.replace(line, event=held), wanted)
+    return Meant(_with(line.record, held, wanted), held)
+
+
+def _held_event(record: Record) -> Event | None:
+    """Read the event of a record, leniently if need be: a line of --lenient has one."""
+    item = decode(record)
+    if not isinstance(item, Decoded):
+        item = decode(record, lenient=True)
+    return item.event if isinstance(item, Decoded) else None
+
+
+def _of_event(line: Line, wanted: Wanted) -> Meant:
+    event, record = line.event, line.record
+    if event is None:
+        raise EncodeError('the line has neither "event" nor "value" (which is null for a tombstone)')
+    mode = wanted.mode or (None if line.exact else _mode(line.mode))
+    if wanted.format is not None and mode is None:
+        mode = "structured"
+    format = wanted.format or (line.format if mode == "structured" and line.format != "" else None)
+    if line.exact:
+        made = to_record(event, mode=mode, format=format, like=record)
+    else:
+        made = to_record(event, mode=mode, format=format, key=record.key, headers=record.headers)
+    placed = msgspec.structs.replace(
+        made, topic=record.topic, partition=record.partition, timestamp=record.timestamp
+    )
+    return Meant(_with(placed, event, wanted), event)
+
+
+def _mode(text: str | None) -> ContentMode | None:
+    if text is None:
+        return None
+    if text == "binary":
+        return "binary"
+    if text == "structured":
+        return "structured"
+    raise EncodeError(f"no content mode {text!r}: it is 'binary' or 'structured'")
+
+
+def _with(record: Record, event: Event | None, wanted: Wanted) -> Record:
+    """Give a record the key and the headers that are wanted."""
+    key = wanted.key
+    if key is None and wanted.key_mapper is not None and event is not None:
+        mapped = wanted.key_mapper(event)
+        key = mapped.encode() if isinstance(mapped, str) else mapped
+    if key is None and not wanted.headers:
+        return record
+    headers = record.headers + foreign(wanted.headers)
+    return msgspec.structs.replace(record, key=record.key if key is None else key, headers=headers)
+
+
+# --- is it the same event? -------------------------------------------------------
+
+
+def same(one: Event, other: Event) -> bool:
+    """Tell whether two events say the same, numbers in JSON data taken as doubles."""
+    if _texts(one) != _texts(other):
+        return False
+    if one.payload == other.payload:
+        return True
+    if one.payload is None or other.payload is None:
+        return False
+    if one.datacontenttype is None and one.kind != other.kind:
+        return False
+    return bool(_comparable(one) == _comparable(other))
+
+
+def _texts(event: Event) -> Mapping[str, str | None]:
+    return {name: event.text(name) for name in event}
+
+
+def _comparable(event: Event) -> Any:
+    payload, content_type = event.payload or b"", event.datacontenttype
+    try:
+        if holds_json(content_type):
+            return json.loads(to_utf8(payload, content_type), parse_int=_double, parse_float=_double)
+        return decode_text(payload, content_type)
+    except (DataError, ValueError, RecursionError):
+        return payload
+
+
+def _double(text: str) -> float:
+    """Read a number as jq does: a double, the greatest in place of infinity."""
+    return max(-_GREATEST, min(_GREATEST, float(text)))

@@ -1,0 +1,244 @@
+r"""JSON lines: what `consume` writes and `produce` reads, one JSON object per record.
+
+::
+
+    {"topic": "orders", "partition": 0, "offset": 17, "timestamp": 1763730000123,
+     "key": "customer-7",
+     "mode": "binary",
+     "event": {"specversion": "1.0", "id": "1", "source": "/shop", "type": "order.placed",
+               "datacontenttype": "application/json", "data": {"total": 12.50}},
+     "headers": [["ce_specversion", "1.0"], ["ce_id", "1"], ["ce_source", "/shop"],
+                 ["ce_type", "order.placed"], ["content-type", "application/json"],
+                 ["trace", {"base64": "/wA="}], ["note", null]],
+     "value": "{\"total\": 12.50}"}
+
+The exact record stands in ``key``, ``headers`` and ``value``: text where the bytes are
+UTF-8 (and have no NUL), else ``{"base64": …}``, null where there is nothing (so a
+tombstone is null, and a value of no bytes is ``""``). ``headers`` are all of them, in
+order, with repeats. ``timestamp`` is in milliseconds since the epoch, null if the broker has none.
+
+What the record means stands beside it: ``mode`` is ``binary`` or ``structured``, then
+with ``format``; ``event`` is the event in the JSON event format, with ``data`` in its
+exact text (line ends between tokens become spaces). With --lenient, ``tolerated`` lists
+what was let pass. A record that is no event has ``error`` instead::
+
+    "error": {"verdict": "not-an-event", "reason": "…", "clauses": ["K-11"]}
+
+So `produce` gives back the same bytes, whatever the record was. A line whose ``event``
+was edited on the way says something else than its record does: then the event counts,
+and is written like the record was (mode, key, other headers). Tools such as jq keep
+numbers as doubles: that alone is no edit. A line without ``value`` has no exact record:
+its ``event`` is written, with ``headers`` as headers beside it.
+
+`produce` takes a plain event, in the JSON event format, too: the object that has a
+``specversion``. All lines are safe to print: what a terminal would obey is escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any, Final
+
+import msgspec
+
+from cloudevents_kafka.convert import Decoded, Undecodable
+from cloudevents_kafka.errors import (
+    BrokenEvent,
+    CloudEventsKafkaError,
+    DecodeError,
+    NotAnEvent,
+    UnsupportedBatch,
+)
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.formats.json import JsonFormat
+from cloudevents_kafka.record import Headers, Record
+from cloudevents_kafka.sniff import sniff
+
+_event_format: Final = JsonFormat(text_data=True)
+_encode: Final = msgspec.json.Encoder().encode
+_split: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_parse: Final = msgspec.json.Decoder().decode
+_WHITE: Final = bytes.maketrans(b"\n\r\t", b"   ")  # raw, they stand between tokens only
+_BYTES_RULE: Final = 'must be text, null, {"base64": text} or {"hex": text}'
+
+
+# --- writing -------------------------------------------------------------------
+
+
+def write_line(item: Decoded | Undecodable) -> bytes:
+    """Write what was read as one line, with its line end; total."""
+    from cloudevents_kafka.cli.visible import visible_json
+
+    record = item.record
+    members: dict[str, Any] = {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "key": written(record.key),
+    }
+    if isinstance(item, Decoded):
+        members |= _meaning(item)
+    else:
+        members["error"] = error_members(item.error)
+    members["headers"] = [[name, written(value)] for name, value in record.headers]
+    members["value"] = written(record.value)
+    line = _encode(members)
+    if not line.isascii() or b"\x7f" in line:
+        line = visible_json(line.decode()).encode()
+    return line + b"\n"
+
+
+def _meaning(item: Decoded) -> dict[str, Any]:
+    verdict = sniff(item.record.headers)
+    structured = verdict.mode == "structured"
+    members: dict[str, Any] = {"mode": verdict.mode if structured else "binary"}
+    if structured:
+        members["format"] = verdict.format
+    members["event"] = event_members(item.event)
+    if item.tolerated:
+        members["tolerated"] = [str(problem) for problem in item.tolerated]
+    return members
+
+
+def event_members(event: Event) -> msgspec.Raw:
+    """Write an event in the JSON event format, on one line."""
+    return msgspec.Raw(_event_format.encode(event).translate(_WHITE))
+
+
+def error_members(error: DecodeError) -> dict[str, Any]:
+    """Tell why a record is no event: a word, a sentence, and the clauses."""
+    members: dict[str, Any] = {
+        "verdict": verdict_word(error),
+        "reason": error.reason,
+        "clauses": clauses(error),
+    }
+    return members | ({"hint": error.hint} if error.hint else {})
+
+
+def verdict_word(error: DecodeError) -> str:
+    """Return the word for what a record is, where it is no event."""
+    if isinstance(error, BrokenEvent):
+        return "broken-event"
+    if isinstance(error, NotAnEvent):
+        return "not-an-event"
+    return "batch" if isinstance(error, UnsupportedBatch) else "unsupported-format"
+
+
+def clauses(error: DecodeError) -> list[str]:
+    """Return the ids of the clauses that a record breaks, each once."""
+    if isinstance(error, BrokenEvent):
+        return list(dict.fromkeys(problem.clause for problem in error.problems))
+    return {"not-an-event": ["K-11"], "batch": ["K-01"]}.get(verdict_word(error), ["K-10"])
+
+
+def written(value: bytes | None) -> str | dict[str, str] | None:
+    """Write bytes as text where they are UTF-8 without NUL, else as base64; null is null."""
+    if value is None:
+        return None
+    if b"\0" not in value:  # text has none: these are numbers, or Avro
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            pass
+    return {"base64": base64.b64encode(value).decode()}
+
+
+# --- reading -------------------------------------------------------------------
+
+
+class BadLine(CloudEventsKafkaError, ValueError):
+    """A line is neither an event nor a record."""
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """What a line says: the exact record, an event, or both; see this module's text.
+
+    ``record`` without ``exact`` has the key and the headers to go beside the event.
+    """
+
+    record: Record
+    event: Event | None = None
+    exact: bool = False
+    mode: str | None = None
+    format: str | None = None
+
+
+def read_line(text: bytes) -> Line:
+    """Read a line; raises `BadLine`, and `InvalidEvent` for an event that breaks rules."""
+    try:
+        text.decode()
+        members: dict[str, Any] = _split(text.strip())
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise BadLine(f"no JSON object: {error}") from None
+    if "specversion" in members:
+        return Line(record=Record(), event=_event_format.decode(text.strip()))
+    if not members.keys() & {"event", "value", "headers", "key"}:
+        raise BadLine(
+            'neither an event (no "specversion") nor a record (no "event", "value", "headers" or "key")'
+        )
+    raw_event = bytes(members.pop("event", b"null"))
+    try:
+        values = {name: _parse(value) for name, value in members.items()}
+    except msgspec.MsgspecError as error:
+        raise BadLine(f"no JSON object: {error}") from None
+    return _of_members(values, raw_event)
+
+
+def _of_members(members: dict[str, Any], raw_event: bytes) -> Line:
+    event = None if raw_event == b"null" else _event_format.decode(raw_event)
+    record = Record(
+        key=as_bytes(members.get("key"), "key"),
+        value=as_bytes(members.get("value"), "value"),
+        headers=as_headers(members.get("headers")),
+        topic=_checked(members, "topic", str),
+        partition=_checked(members, "partition", int),
+        offset=_checked(members, "offset", int),
+        timestamp=_checked(members, "timestamp", int),
+    )
+    return Line(
+        record=record,
+        event=event,
+        exact="value" in members,
+        mode=_checked(members, "mode", str),
+        format=_checked(members, "format", str),
+    )
+
+
+def _checked(members: dict[str, Any], name: str, kind: type) -> Any:
+    value = members.get(name)
+    if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+        raise BadLine(f"{name} must be {'text' if kind is str else 'a whole number'} or null")
+    return value
+
+
+def as_bytes(value: Any, what: str) -> bytes | None:
+    """Read what `written` writes, and ``{"hex": …}``; raises `BadLine`."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, dict) and len(value) == 1:
+        [(kind, text)] = value.items()
+        try:
+            if kind == "base64":
+                return base64.b64decode(text, validate=True)
+            if kind == "hex":
+                return bytes.fromhex(text)
+        except (TypeError, ValueError, binascii.Error):
+            raise BadLine(f"{what} is no {kind}") from None
+    raise BadLine(f"{what} {_BYTES_RULE}")
+
+
+def as_headers(value: Any) -> Headers:
+    """Read headers: a list of [name, value], or an object; raises `BadLine`."""
+    pairs = list(value.items()) if isinstance(value, dict) else [] if value is None else value
+    if not isinstance(pairs, list):
+        raise BadLine("headers must be a list of [name, value]")
+    headers: Headers = []
+    for pair in pairs:
+        if not isinstance(pair, list | tuple) or len(pair) != 2 or not isinstance(pair[0], str):
+            raise BadLine("headers must be a list of [name, value], where the name is text")
+        headers.append((pair[0], as_bytes(pair[1], f"header {pair[0]!r}")))
+    return headers
