@@ -1,0 +1,43 @@
+"""Read events in batches, set bad records aside, commit what is done.
+
+python examples/consume.py BOOTSTRAP_SERVERS TOPIC
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+from confluent_kafka import Consumer
+
+from cloudevents_kafka import Decoded, EventConsumer, NotAnEvent
+
+
+def main(servers: str, topic: str) -> int:
+    client = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "example-consume",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    client.subscribe([topic])
+    done = bad = 0
+    with EventConsumer(client) as events:
+        signal.signal(signal.SIGTERM, lambda *_: events.stop())
+        for batch in events.batches(idle_timeout=5):
+            for item in batch:
+                if isinstance(item, Decoded):
+                    done += 1
+                    print(f"{item.event.type}: {item.event.data}")
+                elif not isinstance(item.error, NotAnEvent):  # other traffic is none of our business
+                    bad += 1
+                    print(item.error, file=sys.stderr)
+            client.commit(asynchronous=False)  # the batch is done, all of it
+    print(f"{done} events, {bad} broken")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

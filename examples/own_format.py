@@ -1,0 +1,55 @@
+"""Teach the library an event format and an extension of one's own.
+
+python examples/own_format.py
+"""
+
+from __future__ import annotations
+
+import json
+
+from cloudevents_kafka import Event, InvalidEvent, from_record, to_record
+from cloudevents_kafka.attributes import AttributeType, register_extension
+from cloudevents_kafka.errors import EncodeError, Problem
+from cloudevents_kafka.formats import register
+from cloudevents_kafka.formats.json import JsonFormat
+
+
+class LinesFormat:
+    """A toy: one ``name: value`` line each, then the data as JSON text; for events without binary data."""
+
+    name = "lines"
+
+    def encode(self, event: Event) -> bytes:
+        if event.payload is not None and not isinstance(event.data, dict):
+            raise EncodeError("only objects fit")
+        lines = [f"{name}: {event.text(name)}" for name in event]
+        return "\n".join([*lines, json.dumps(event.data)]).encode()
+
+    def decode(self, value: bytes) -> Event:
+        try:
+            *lines, data = value.decode().split("\n")
+            attributes = dict(line.split(": ", 1) for line in lines)
+            return Event(**attributes, data=json.loads(data))
+        except ValueError as error:
+            if isinstance(error, InvalidEvent):
+                raise
+            raise InvalidEvent(
+                [Problem(None, "must be lines of 'name: value'", "J-01", str(error))]
+            ) from None
+
+
+def main() -> None:
+    register("lines", LinesFormat)
+    register("json", lambda: JsonFormat(text_data=True))  # text as text, instead of base64
+    register_extension(
+        "attempt", AttributeType.INTEGER, rule="must not be negative", accepts=lambda n: int(n) >= 0
+    )
+    event = Event(id="1", source="/s", type="t", datacontenttype="application/json", data={"a": 1}, attempt=3)
+    record = to_record(event, mode="structured", format="lines")
+    print(record.value.decode() if record.value else "")
+    assert from_record(record) == event
+    assert from_record(to_record(event))["attempt"] == 3
+
+
+if __name__ == "__main__":
+    main()

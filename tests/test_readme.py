@@ -1,0 +1,70 @@
+"""The README's snippets and every example are run, against a real broker where they need one."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cloudevents_kafka.testing import LocalBroker
+
+ROOT = Path(__file__).parent.parent
+BLOCKS = re.findall(
+    r"^```(\w+)( notest)?\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL
+)
+PYTHON = [code for language, skipped, code in BLOCKS if language == "python" and not skipped]
+SHELL = [
+    line
+    for language, skipped, code in BLOCKS
+    if language == "sh" and not skipped
+    for line in code.splitlines()
+    if line.startswith("cloudevents-kafka")
+]
+
+
+def run(*argv: str) -> str:
+    """Run a program to its end; its output, and a failure with all it said otherwise."""
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False, cwd=ROOT)
+    assert done.returncode == 0, f"{argv}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.broker
+def test_readme_snippets_run(kafka_broker: LocalBroker) -> None:
+    """All Python snippets, in order, as printed but for the broker's address."""
+    kafka_broker.create_topic("orders")
+    code = "\n".join(PYTHON).replace("localhost:9092", kafka_broker.bootstrap_servers)
+    output = run(sys.executable, "-c", code.replace("idle_timeout=10", "idle_timeout=6"))
+    assert "com.example.order.placed None {'order': 17, 'total': '9.50'} b'customer-4'" in output
+    assert "orders[2]@1741: not a CloudEvent" in output
+
+
+@pytest.mark.broker
+def test_readme_commands_run(kafka_broker: LocalBroker) -> None:
+    """The command lines too."""
+    if not SHELL:
+        pytest.fail("the README shows no command line")
+    topic, copy = kafka_broker.create_topic("orders-cli"), kafka_broker.create_topic("copy-of-orders-cli")
+    scripts = Path(sys.executable).parent
+    for line in SHELL:
+        command = line.replace("localhost:9092", kafka_broker.bootstrap_servers)
+        command = command.replace("copy-of-orders", copy).replace("-t orders", f"-t {topic}")
+        output = run("bash", "-o", "pipefail", "-c", f"PATH={scripts}:$PATH; {command}")
+        if "consume" in line and "|" not in line:
+            assert "order.placed" in output
+
+
+@pytest.mark.broker
+def test_examples_run(kafka_broker: LocalBroker) -> None:
+    """Each example does what its head says."""
+    servers = kafka_broker.bootstrap_servers
+    source, target = kafka_broker.create_topic("example-orders"), kafka_broker.create_topic("example-copies")
+    example = {path.stem: str(path) for path in (ROOT / "examples").glob("*.py")}
+    assert set(example) == {"emit", "consume", "relay", "own_format"}, "an example that no test runs"
+    assert run(sys.executable, example["emit"], servers, source) == "sent 3 events\n"
+    assert run(sys.executable, example["relay"], servers, source, target) == "passed 3 records\n"
+    assert run(sys.executable, example["consume"], servers, target).endswith("3 events, 0 broken\n")
+    assert "attempt: 3" in run(sys.executable, example["own_format"])
