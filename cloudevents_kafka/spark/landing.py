@@ -111,13 +111,15 @@ class Landing:
             if batch == 0:
                 return False
             raise WrongCheckpoint(
-                f"the checkpoint goes on with batch {batch}, but {self.store.url('')} holds no batch at all: "
-                "its records went elsewhere. Use the folder that belongs to the checkpoint, or a fresh checkpoint"
+                f"the checkpoint goes on with batch {batch}, but {self.store.url('')} holds no batch: "
+                "its records went elsewhere. Use the folder that belongs to the checkpoint, "
+                "or a fresh checkpoint"
             )
         if self.last.query != query:
             raise WrongCheckpoint(
-                f"{self.store.url('')} was filled under another checkpoint (query {self.last.query}, this is {query}): "
-                "records would land twice or never. Use its own checkpoint, or a fresh folder"
+                f"{self.store.url('')} was filled under another checkpoint (query {self.last.query}, "
+                f"this is {query}): records would land twice or never. "
+                "Use its own checkpoint, or a fresh folder"
             )
         if batch > self.last.batch + 1:
             raise WrongCheckpoint(

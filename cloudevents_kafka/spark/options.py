@@ -11,7 +11,9 @@ import msgspec
 
 from cloudevents_kafka.spark.landing import CHECKPOINT
 
-_SECRET: Final = re.compile(r"password|secret|token|jaas|credential|private|keystore\.key|access\.key", re.IGNORECASE)
+_SECRET: Final = re.compile(
+    r"password|secret|token|jaas|credential|private|keystore\.key|access\.key", re.IGNORECASE
+)
 # Spark sets these itself or refuses them; without headers there are no events.
 _OURS: Final = frozenset(
     {
@@ -98,9 +100,9 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
         return options
 
 
-def masked(options: Mapping[str, str]) -> dict[str, str]:
-    """Give options fit for showing: secrets as stars."""
-    return {name: "***" if _SECRET.search(name) else value for name, value in options.items()}
+def is_secret(name: str) -> bool:
+    """Tell whether an option's value may never be shown."""
+    return _SECRET.search(name) is not None and not name.endswith(".location")
 
 
 def _is_object(text: str) -> bool:

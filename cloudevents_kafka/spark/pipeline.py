@@ -39,14 +39,14 @@ class PipelineFailed(CloudEventsKafkaError):
     """The pipeline stopped by itself; what has landed is whole, and a new start goes on after it."""
 
 
-class _AskedToStop(Exception):  # noqa: N818  (raised in Spark's thread to keep it from another batch)
-    pass
+class _AskedToStop(Exception):
+    """Raised in Spark's thread to keep it from another batch."""
 
 
 def run(
-    options: PipelineOptions, *, report: Report | None = None, stop: threading.Event | None = None
+    options: PipelineOptions, *, report: Report | None = None, stop: Callable[[], bool] | None = None
 ) -> Summary:
-    """Run a pipeline to its end: with ``once`` when all is read, else when `stop` is set.
+    """Run a pipeline to its end: with ``once`` when all is read, else when `stop` says so.
 
     A batch under way is finished first. `report` is told of each batch. Raises
     `PipelineFailed`, `InUse`, `WrongCheckpoint`, `Miscounted`, or what `local_session` does.
@@ -55,7 +55,7 @@ def run(
     with local_session(master=options.master, ui=options.ui, conf=options.conf, log=log) as spark:
         pipeline = start(spark, options, report=report)
         while not pipeline.wait(_LOOK_SECONDS):
-            if stop is not None and stop.is_set():
+            if stop is not None and stop():
                 pipeline.stop()
         pipeline.close()
         return pipeline.summary()
@@ -117,9 +117,9 @@ class Pipeline:
     def _land(self, records: DataFrame, batch: int) -> None:
         self._known.wait()
         with self._busy:
+            if self._stopping:
+                raise _AskedToStop
             try:
-                if self._stopping:
-                    raise _AskedToStop
                 self._land_now(records, batch)
             except BaseException as error:
                 # Spark would tell of it as a text inside a Java exception.

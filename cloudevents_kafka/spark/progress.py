@@ -25,10 +25,8 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         tally = self.tally
-        parts = [
-            f"batch {self.number}: {tally.read:,} read = {tally.events:,} events"
-            f" + {tally.quarantined:,} quarantined"
-        ]
+        sums = f"{tally.read:,} read = {tally.events:,} events + {tally.quarantined:,} quarantined"
+        parts = [f"batch {self.number}: {sums}"]
         if self.seconds:
             parts.append(f"{tally.read / self.seconds:,.0f} records/s")
         if self.behind is not None:

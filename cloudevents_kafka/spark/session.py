@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm import find_java
 from cloudevents_kafka.spark.connector import connector_jars
+from cloudevents_kafka.spark.options import is_secret
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -98,9 +99,10 @@ def _launch(chosen: Mapping[str, str], log: Path) -> Any:
     from pyspark.java_gateway import launch_gateway
 
     os.environ["JAVA_HOME"] = str(find_java().home)
-    # Workers must run what this process runs.
+    # Else Spark looks for another address of this host, and warns when it is loopback.
     os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
-    conf = SparkConf(loadDefaults=False).setAll(list(chosen.items()))
+    # Command lines can be read by anyone on the machine: secrets follow when Java runs.
+    conf = SparkConf(loadDefaults=False).setAll([item for item in chosen.items() if not is_secret(item[0])])
     with log.open("ab") as output:
         try:
             return launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]  # PySpark's own

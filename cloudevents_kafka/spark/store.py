@@ -93,7 +93,7 @@ class LocalStore:
     def names(self, folder: str) -> list[str]:
         """List what stands in a folder."""
         with suppress(FileNotFoundError):
-            return sorted(os.listdir(self._root / folder))
+            return sorted(path.name for path in (self._root / folder).iterdir())
         return []
 
     def files(self, folder: str, suffix: str) -> list[str]:

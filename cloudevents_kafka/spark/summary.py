@@ -38,10 +38,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     def to_text(self) -> str:
         """Give the summary as aligned text."""
         tally = self.tally
-        parts = [
-            f"{tally.read:,} records read = {tally.events:,} events + {tally.quarantined:,} quarantined"
-            f"  ({self.batches:,} batches, {self.seconds:.1f} s, {self.rate:,.0f} records/s)"
-        ]
+        sums = f"{tally.events:,} events + {tally.quarantined:,} quarantined"
+        pace = f"{self.batches:,} batches, {self.seconds:.1f} s, {self.rate:,.0f} records/s"
+        parts = [f"{tally.read:,} records read = {sums}  ({pace})"]
         if self.recovered is not None:
             parts.append(f"batch {self.recovered} of an earlier run was finished first")
         if tally.events:
@@ -57,7 +56,11 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
                 f"in the tables by now: {total.events:,} events, {total.quarantined:,} quarantined, "
                 f"of {total.read:,} records"
             )
-        where = [["events", self.events_table], ["quarantine", self.quarantine_table], ["checkpoint", self.checkpoint]]
+        where = [
+            ["events", self.events_table],
+            ["quarantine", self.quarantine_table],
+            ["checkpoint", self.checkpoint],
+        ]
         parts.append(aligned(None, where))
         return "\n\n".join(parts)
 
@@ -90,16 +93,27 @@ def _offset_rows(tally: Tally) -> list[list[str]]:
 
 def aligned(header: list[str] | None, rows: list[list[str]]) -> str:
     """Set a table as text: columns of one width, those of numbers to the right."""
+    rows = [[_visible(cell) for cell in row] for row in rows]
     lines = [*([header] if header else []), *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     right = [all(_is_number(row[column]) for row in rows) for column in range(len(widths))]
     text = [
-        "  ".join(cell.rjust(width) if to_right else cell.ljust(width) for cell, width, to_right in zip(line, widths, right, strict=True)).rstrip()
+        "  ".join(
+            cell.rjust(width) if to_right else cell.ljust(width)
+            for cell, width, to_right in zip(line, widths, right, strict=True)
+        ).rstrip()
         for line in lines
     ]
     if header:
         text.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join(f"  {line}" for line in text)
+
+
+def _visible(text: str) -> str:
+    """Spell out what a terminal would obey: names come from strangers."""
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
 def _is_number(cell: str) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, Literal
+from functools import reduce
+from typing import Final, Literal
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of PySpark's users know
 from pyspark.storagelevel import StorageLevel
 
@@ -28,7 +29,16 @@ _SURELY_SHORT: Final = 76  # characters that would all become %XX
 _ESCAPED: Final = r"[\u0000-\u001f\u007f\"#%'*/:=?\\{\[\]^]"
 # From "broken CloudEvent: time: must be …, got '…' (T-12, core: …)" the rule alone: values
 # would make as many reasons as there are bad records.
-_RULE: Final = r"^(?s)(?:broken CloudEvent: |not a CloudEvent: )?(.{1,160}?)(?:, got | \([A-Z]-[0-9]+|$)"
+_RULE: Final = r"^(?:broken CloudEvent: |not a CloudEvent: )?(.{1,160}?)(?:, got | \\([A-Z]-[0-9]+|$)"
+# Of each table: the columns that counts are told apart by, the outer and the inner name.
+_LABELS: Final = {
+    "events": ("type string, mode string", "type", "mode"),
+    "quarantine": (
+        "error struct<verdict:string, reason:string, clause:string>",
+        "error.verdict",
+        rf"concat_ws(' ', regexp_extract(error.reason, '{_RULE}', 1), concat('[', error.clause, ']'))",
+    ),
+}
 
 
 def day_of(time: Column) -> Column:
@@ -99,63 +109,65 @@ def write(decoded: DataFrame, folder: str, *, date_of: DateOf, tasks: int) -> Ta
     """
     records = shaped(decoded).persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        offsets = _offsets(records)
+        parts = _parts(records, tasks)
         # All records of a folder go to one task, so that a batch gives each folder one file.
-        events = events_of(records, date_of)
-        events = events.repartition(tasks, "event_type", "event_date")
+        events = events_of(records, date_of).repartition(tasks, "event_type", "event_date")
         _save(events, f"{folder}/events", "event_type", "event_date")
-        _save(quarantine_of(records).coalesce(1), f"{folder}/quarantine", "verdict", "record_date")
+        if any(part["errors"] for part in parts):
+            _save(quarantine_of(records).coalesce(1), f"{folder}/quarantine", "verdict", "record_date")
+            tables: tuple[str, ...] = ("events", "quarantine")
+        else:
+            tables = ("events",)
     finally:
         records.unpersist()
-    return _tally(offsets, *_counts(decoded, folder, tasks))
+    return _tally(parts, _counts(decoded.sparkSession, folder, tables, tasks))
 
 
 def _save(table: DataFrame, folder: str, *partitions: str) -> None:
     table.write.partitionBy(*partitions).parquet(folder)
 
 
-def _offsets(records: DataFrame) -> list[Row]:
+def _parts(records: DataFrame, tasks: int) -> list[Row]:
+    """Tell what was read of each partition."""
     offset = F.col("offset")
-    found = records.groupBy("topic", "partition").agg(F.min(offset), F.max(offset), F.count(offset))
-    return found.collect()
-
-
-def _counts(batch: DataFrame, folder: str, tasks: int) -> tuple[list[Row], list[Row]]:
-    """Count what the files hold, from a few small columns of theirs."""
-    spark = batch.sparkSession
-    events = _load(spark, f"{folder}/events", "topic string, partition int, type string, mode string")
-    label = F.concat_ws(" ", F.regexp_extract("error.reason", _RULE, 1), F.concat(F.lit("["), "error.clause", F.lit("]")))
-    error = "error struct<verdict:string, reason:string, clause:string>"
-    bad = _load(spark, f"{folder}/quarantine", f"topic string, partition int, {error}")
-    return (
-        _grouped(events, F.col("type"), F.col("mode"), tasks),
-        _grouped(bad, F.col("error.verdict"), label, tasks),
+    found = records.groupBy("topic", "partition").agg(
+        F.min(offset).alias("first"),
+        F.max(offset).alias("last"),
+        F.count(offset).alias("records"),
+        F.count("error").alias("errors"),
     )
+    return found.coalesce(tasks).collect()
 
 
-def _load(spark: Any, folder: str, schema: str) -> DataFrame:
-    loaded: DataFrame = spark.read.schema(schema).option("recursiveFileLookup", True).parquet(folder)
-    return loaded
+def _counts(spark: SparkSession, folder: str, tables: Iterable[str], tasks: int) -> list[Row]:
+    """Count what the files hold, from a few small columns of theirs."""
+    rows = reduce(DataFrame.unionAll, (_labelled(spark, f"{folder}/{table}", table) for table in tables))
+    return rows.groupBy(*rows.columns).count().coalesce(tasks).collect()
 
 
-def _grouped(table: DataFrame, outer: Column, inner: Column, tasks: int) -> list[Row]:
-    groups = ("topic", "partition", "outer", "inner")
-    named = table.select("topic", "partition", outer.alias("outer"), inner.alias("inner"))
-    return named.groupBy(*groups).count().coalesce(tasks).collect()
+def _labelled(spark: SparkSession, folder: str, table: str) -> DataFrame:
+    schema, outer, inner = _LABELS[table]
+    # Not by folders: those would be looked through for partitions, and types guessed from their names.
+    reader = spark.read.schema(f"topic string, partition int, {schema}").option("recursiveFileLookup", True)
+    columns = (F.lit(table).alias("table"), "topic", "partition", F.expr(outer).alias("outer"))
+    return reader.parquet(folder).select(*columns, F.expr(inner).alias("inner"))
 
 
-def _tally(offsets: Iterable[Row], events: list[Row], quarantined: list[Row]) -> Tally:
-    by_part: dict[str, dict[str, Offsets]] = {}
-    for topic, partition, first, last, records in offsets:
-        by_part.setdefault(topic, {})[str(partition)] = Offsets(first, last, records)
-    _check(by_part, [*events, *quarantined])
+def _tally(parts: Iterable[Row], counts: list[Row]) -> Tally:
+    offsets: dict[str, dict[str, Offsets]] = {}
+    for row in parts:
+        read = Offsets(row["first"], row["last"], row["records"])
+        offsets.setdefault(row["topic"], {})[str(row["partition"])] = read
+    _check(offsets, counts)
+    events = [row for row in counts if row["table"] == "events"]
+    quarantined = [row for row in counts if row["table"] == "quarantine"]
     return Tally(
-        read=sum(part.records for parts in by_part.values() for part in parts.values()),
+        read=sum(part.records for by_number in offsets.values() for part in by_number.values()),
         events=sum(row["count"] for row in events),
         quarantined=sum(row["count"] for row in quarantined),
         by_type=_nested(events),
         by_reason=_nested(quarantined),
-        offsets=by_part,
+        offsets=offsets,
     )
 
 
@@ -177,6 +189,6 @@ def _check(read: dict[str, dict[str, Offsets]], written: Iterable[Row]) -> None:
         for number, part in parts.items():
             if found.get((topic, number), 0) != part.records:
                 raise Miscounted(
-                    f"{topic}[{number}]@{part.first}–{part.last}: {part.records:,} records were read, "
+                    f"{topic}[{number}]@{part.first} to {part.last}: {part.records:,} records were read, "
                     f"but the files hold {found.get((topic, number), 0):,}"
                 )

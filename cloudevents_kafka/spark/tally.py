@@ -33,9 +33,7 @@ class Offsets(msgspec.Struct, frozen=True):
 
     def plus(self, later: Offsets) -> Offsets:
         """Join with what was read after it."""
-        return Offsets(
-            min(self.first, later.first), max(self.last, later.last), self.records + later.records
-        )
+        return Offsets(min(self.first, later.first), max(self.last, later.last), self.records + later.records)
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
