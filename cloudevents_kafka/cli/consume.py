@@ -11,10 +11,10 @@ import click
 import msgspec
 
 from cloudevents_kafka.cli.failures import BadData
-from cloudevents_kafka.cli.filters import Filter, parse_pair
+from cloudevents_kafka.cli.filters import Filter
 from cloudevents_kafka.cli.interrupts import Interrupts
 from cloudevents_kafka.cli.offsets import Position, PositionType
-from cloudevents_kafka.cli.options import kafka_options, take_settings
+from cloudevents_kafka.cli.options import kafka_options, pairs, take_settings
 from cloudevents_kafka.cli.output import FORMS, Output, make_output, reader_has_gone
 from cloudevents_kafka.cli.progress import Progress
 from cloudevents_kafka.cli.settings import Settings
@@ -44,16 +44,6 @@ class Choices(msgspec.Struct, kw_only=True):
     lenient: bool
     strict: bool
     output: str | None
-
-
-def _pairs(*, valueless: bool) -> Any:
-    def parse(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[Any, ...]:
-        try:
-            return tuple(parse_pair(text, valueless=valueless) for text in texts)
-        except ValueError as error:
-            raise click.BadParameter(str(error), ctx, param) from None
-
-    return parse
 
 
 def _numbers(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[int, ...]:
@@ -105,7 +95,7 @@ cloudevents-kafka consume -b localhost:9092 -t orders --from -1 --follow
 @click.option(
     "--where",
     multiple=True,
-    callback=_pairs(valueless=False),
+    callback=pairs(),
     metavar="NAME=VALUE",
     help="Only events with this attribute. Repeatable: all must hold.",
 )
@@ -113,7 +103,7 @@ cloudevents-kafka consume -b localhost:9092 -t orders --from -1 --follow
     "--header",
     "headers",
     multiple=True,
-    callback=_pairs(valueless=True),
+    callback=pairs(valueless=True),
     metavar="NAME[=VALUE]",
     help="Only records with this header. Repeatable: all must hold.",
 )

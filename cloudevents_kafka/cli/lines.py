@@ -42,6 +42,7 @@ from typing import Any, Final
 
 import msgspec
 
+from cloudevents_kafka.cli.visible import visible_json
 from cloudevents_kafka.convert import Decoded, Undecodable
 from cloudevents_kafka.errors import (
     BrokenEvent,
@@ -68,8 +69,6 @@ _BYTES_RULE: Final = 'must be text, null, {"base64": text} or {"hex": text}'
 
 def write_line(item: Decoded | Undecodable) -> bytes:
     """Write what was read as one line, with its line end; total."""
-    from cloudevents_kafka.cli.visible import visible_json
-
     record = item.record
     members: dict[str, Any] = {
         "topic": record.topic,
@@ -84,10 +83,13 @@ def write_line(item: Decoded | Undecodable) -> bytes:
         members["error"] = error_members(item.error)
     members["headers"] = [[name, written(value)] for name, value in record.headers]
     members["value"] = written(record.value)
+    return encoded(members) + b"\n"
+
+
+def encoded(members: dict[str, Any]) -> bytes:
+    """Write a JSON object that is safe to print."""
     line = _encode(members)
-    if not line.isascii() or b"\x7f" in line:
-        line = visible_json(line.decode()).encode()
-    return line + b"\n"
+    return line if line.isascii() and b"\x7f" not in line else visible_json(line.decode()).encode()
 
 
 def _meaning(item: Decoded) -> dict[str, Any]:
@@ -167,11 +169,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_line(text: bytes) -> Line:
     """Read a line; raises `BadLine`, and `InvalidEvent` for an event that breaks rules."""
-    try:
-        text.decode()
-        members: dict[str, Any] = _split(text.strip())
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise BadLine(f"no JSON object: {error}") from None
+    members = _members(text)
     if "specversion" in members:
         return Line(record=Record(), event=_event_format.decode(text.strip()))
     if not members.keys() & {"event", "value", "headers", "key"}:
@@ -179,16 +177,43 @@ def read_line(text: bytes) -> Line:
             'neither an event (no "specversion") nor a record (no "event", "value", "headers" or "key")'
         )
     raw_event = bytes(members.pop("event", b"null"))
+    values = _values(members)
+    return Line(
+        record=_record(values),
+        event=None if raw_event == b"null" else _event_format.decode(raw_event),
+        exact="value" in values,
+        mode=_checked(values, "mode", str),
+        format=_checked(values, "format", str),
+    )
+
+
+def read_record(text: bytes) -> Record:
+    """Read the exact record of a line, and nothing else; raises `BadLine`."""
+    members = _members(text)
+    if not members.keys() & {"value", "headers", "key"}:
+        raise BadLine('no record: it has no "value", "headers" or "key"')
+    members.pop("event", None)
+    return _record(_values(members))
+
+
+def _members(text: bytes) -> dict[str, Any]:
     try:
-        values = {name: _parse(value) for name, value in members.items()}
-    except msgspec.MsgspecError as error:
+        text.decode()
+        found: dict[str, Any] = _split(text.strip())
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadLine(f"no JSON object: {error}") from None
-    return _of_members(values, raw_event)
+    return found
 
 
-def _of_members(members: dict[str, Any], raw_event: bytes) -> Line:
-    event = None if raw_event == b"null" else _event_format.decode(raw_event)
-    record = Record(
+def _values(members: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return {name: _parse(value) for name, value in members.items()}
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise BadLine(f"no JSON object: {error}") from None
+
+
+def _record(members: dict[str, Any]) -> Record:
+    return Record(
         key=as_bytes(members.get("key"), "key"),
         value=as_bytes(members.get("value"), "value"),
         headers=as_headers(members.get("headers")),
@@ -196,13 +221,6 @@ def _of_members(members: dict[str, Any], raw_event: bytes) -> Line:
         partition=_checked(members, "partition", int),
         offset=_checked(members, "offset", int),
         timestamp=_checked(members, "timestamp", int),
-    )
-    return Line(
-        record=record,
-        event=event,
-        exact="value" in members,
-        mode=_checked(members, "mode", str),
-        format=_checked(members, "format", str),
     )
 
 

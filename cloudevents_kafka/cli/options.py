@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from cloudevents_kafka.cli.filters import parse_pair
 from cloudevents_kafka.cli.settings import Settings, gather
 
 _Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
@@ -38,6 +39,18 @@ def kafka_options(command: _Decorated) -> _Decorated:
     for option in reversed(_KAFKA):
         command = option(command)
     return command
+
+
+def pairs(*, valueless: bool = False) -> Callable[..., tuple[Any, ...]]:
+    """Make a callback that parses options of ``name=value``; with ``valueless`` also ``name``."""
+
+    def parse(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[Any, ...]:
+        try:
+            return tuple(parse_pair(text, valueless=valueless) for text in texts)
+        except ValueError as error:
+            raise click.BadParameter(str(error), ctx, param) from None
+
+    return parse
 
 
 def take_settings(options: dict[str, Any]) -> Settings:

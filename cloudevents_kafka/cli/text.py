@@ -97,7 +97,7 @@ def data_text(event: Event) -> str:
 def header_lines(record: Record, *, foreign: bool) -> list[Line]:
     """Lay out a record's headers; only those that are not the event's if ``foreign``."""
     return [
-        [("  header ", DIM), (f"{visible(name)} ", HEADER), ("= " if value is not None else "is null", DIM)]
+        [*row("header", visible(name), HEADER), (" is null" if value is None else " = ", DIM)]
         + ([] if value is None else [(bytes_text(value), "")])
         for name, value in record.headers
         if not foreign or attribute_of(name) is None
