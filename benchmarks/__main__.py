@@ -1,6 +1,6 @@
 """Run the benchmarks: all of them, or those named. Each prints ratios from one run.
 
-    python benchmarks [converters] [clients] [spark_decode] [-- options of the last one named]
+python benchmarks [converters] [clients] [spark_decode] [-- options of the last one named]
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NAMES = sorted(path.stem for path in HERE.glob("*.py") if not path.stem.startswith("_") and path.stem != "sidebyside")
+NAMES = sorted(
+    path.stem for path in HERE.glob("*.py") if not path.stem.startswith("_") and path.stem != "sidebyside"
+)
 
 
 def main(arguments: list[str]) -> int:

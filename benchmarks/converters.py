@@ -63,7 +63,12 @@ def main() -> None:
     assert from_kafka(their_binary, json).get_data() == from_record(binary).data == DATA
     assert from_kafka(their_structured, json).get_id() == from_record(structured).id
     pairs = [
-        ("binary decode, data untouched", lambda: from_record(binary), lambda: from_kafka(their_binary, json), 8),
+        (
+            "binary decode, data untouched",
+            lambda: from_record(binary),
+            lambda: from_kafka(their_binary, json),
+            8,
+        ),
         (
             "binary decode, JSON data read",
             lambda: from_record(binary).data,
@@ -93,7 +98,9 @@ def main() -> None:
             None,
         ),
     ]
-    print(f"cloudevents {version('cloudevents')}, Python {sys.version.split()[0]}; medians of {options.rounds} rounds")
+    print(
+        f"cloudevents {version('cloudevents')}, Python {sys.version.split()[0]}; medians of {options.rounds} rounds"
+    )
     print(f"{'':<44} {'ours':>11} {'the SDK':>11} {'ratio':>7}")
     for name, own, other, target in pairs:
         timings = interleaved(own, other, rounds=options.rounds, calls=options.calls)

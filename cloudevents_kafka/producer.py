@@ -14,6 +14,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
+import msgspec
+
 from cloudevents_kafka.convert import ContentMode, to_record
 from cloudevents_kafka.errors import DeliveryError, EncodeError
 from cloudevents_kafka.event import Event
@@ -40,27 +42,25 @@ class Producer(Protocol):
 ProducerT = TypeVar("ProducerT", bound=Producer)
 
 
-class Delivery:
+class Delivery(msgspec.Struct, gc=False, eq=False):
     """One event on its way, and what became of it.
 
-    ``event`` and ``record`` are what was sent; ``partition`` and ``offset`` are known
-    once it is ``done``; ``error`` is None unless it failed.
+    ``event`` is what was sent; ``partition`` and ``offset`` are known once it is
+    ``done``; ``error`` is None unless it failed.
+
+    Many are on their way at once, so they are light, and hidden from the garbage
+    collector, which would walk them all again and again. They are the very callback
+    that the client is given.
     """
 
-    __slots__ = ("_notify", "_producer", "done", "error", "event", "offset", "partition", "record", "topic")
-
-    def __init__(
-        self, event: Event, record: Record, producer: EventProducer[Any], notify: OnDelivery | None
-    ) -> None:
-        self.event = event
-        self.record = record
-        self.topic = record.topic
-        self.partition: int | None = None
-        self.offset: int | None = None
-        self.error: DeliveryError | None = None
-        self.done = False
-        self._producer = producer
-        self._notify = notify
+    event: Event
+    topic: str
+    _producer: EventProducer[Any]
+    _notify: OnDelivery | None
+    done: bool = False
+    partition: int | None = None
+    offset: int | None = None
+    error: DeliveryError | None = None
 
     def result(self, timeout: float | None = None) -> Delivery:
         """Wait until the broker has answered, at most ``timeout`` seconds; raises `DeliveryError`."""
@@ -70,13 +70,12 @@ class Delivery:
             raise self.error
         return self
 
-    def _report(self, error: Any, message: Any) -> None:
-        """Take the client's delivery report; runs within its poll, flush or produce."""
+    def __call__(self, error: Any, message: Any) -> None:
+        """Take the client's delivery report, from within its poll, flush or produce."""
         self.done = True
         if error is not None:
-            self.error = DeliveryError(
-                f"event {self.event.id!r} of {self.event.source!r} to {self.topic}: {error}", [self]
-            )
+            what = f"event {self.event.id!r} of {self.event.source!r} to {self.topic}"
+            self.error = DeliveryError(f"{what}: {error}", [self])
         elif message is not None:
             self.partition = message.partition()
             self.offset = message.offset()
@@ -86,13 +85,10 @@ class Delivery:
             self._producer._failed.append(self)
 
     def __repr__(self) -> str:
-        state = (
-            "on its way"
-            if not self.done
-            else "failed"
-            if self.error
-            else f"{self.topic}[{self.partition}]@{self.offset}"
-        )
+        if not self.done:
+            state = "on its way"
+        else:
+            state = "failed" if self.error else f"{self.topic}[{self.partition}]@{self.offset}"
         return f"Delivery({self.event.id!r} of {self.event.source!r}: {state})"
 
 
@@ -174,8 +170,8 @@ class EventProducer(Generic[ProducerT]):
             topic=topic,
             like=like,
         )
-        delivery = Delivery(event, record, self, on_delivery)
-        options: dict[str, Any] = {"headers": list(record.headers), "on_delivery": delivery._report}
+        delivery = Delivery(event, topic, self, on_delivery)
+        options: dict[str, Any] = {"headers": record.headers, "on_delivery": delivery}
         if partition is not None:
             options["partition"] = partition
         if timestamp is not None:
