@@ -98,9 +98,8 @@ def main() -> None:
             None,
         ),
     ]
-    print(
-        f"cloudevents {version('cloudevents')}, Python {sys.version.split()[0]}; medians of {options.rounds} rounds"
-    )
+    versions = f"cloudevents {version('cloudevents')}, Python {sys.version.split()[0]}"
+    print(f"{versions}; medians of {options.rounds} rounds")
     print(f"{'':<44} {'ours':>11} {'the SDK':>11} {'ratio':>7}")
     for name, own, other, target in pairs:
         timings = interleaved(own, other, rounds=options.rounds, calls=options.calls)

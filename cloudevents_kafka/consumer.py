@@ -79,12 +79,13 @@ class EventConsumer(Generic[ConsumerT]):
 
     def items(self, *, idle_timeout: float | None = None) -> Iterator[Decoded | Undecodable]:
         """Read records one by one, until `stop`, `close`, or ``idle_timeout`` seconds without any."""
+        turn = _TURN if idle_timeout is None else min(_TURN, idle_timeout)
         silent_since = time.monotonic()
         while not self._stopped:
-            item = self.poll(_turn(idle_timeout))
-            if item is not None:
-                yield item
-                silent_since = time.monotonic() if idle_timeout is not None else silent_since
+            message = self.consumer.poll(turn)
+            if message is not None and _is_record(message):
+                yield self._read(message)
+                silent_since = time.monotonic()
             elif idle_timeout is not None and time.monotonic() - silent_since >= idle_timeout:
                 return
 
@@ -130,10 +131,6 @@ class EventConsumer(Generic[ConsumerT]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _turn(idle_timeout: float | None) -> float:
-    return _TURN if idle_timeout is None else min(_TURN, idle_timeout)
 
 
 def _is_record(message: Any) -> bool:
