@@ -47,6 +47,7 @@ _DATA: Final = b',"data":'
 _DEL: Final = 0x7F
 _BRACE: Final = ord("}")
 _SPACE: Final = ord(" ")  # the greatest of the four signs that JSON counts as white space
+_QUOTE: Final = b'"'
 _NULL: Final = b"null"
 
 
@@ -247,19 +248,17 @@ def read_data(
             return data, DataKind.JSON
         if holds_json(content_type):
             return in_charset(data, content_type), DataKind.JSON
-        text = _parse(data)
-        if isinstance(text, str):
-            return encode_text(text, content_type), DataKind.TEXT
-    except (DataError, msgspec.MsgspecError, RecursionError) as error:
+        if data.startswith(_QUOTE):  # nothing else is a string, and might be nested too deep to read
+            return encode_text(_parse(data), content_type), DataKind.TEXT
+    except (DataError, msgspec.MsgspecError) as error:
         raise InvalidEvent([Problem("data", str(error), "J-16")]) from None
     raise InvalidEvent([Problem("data", f"must be a string where datacontenttype is {content_type}", "J-16")])
 
 
 def _read_base64(encoded: bytes) -> bytes:
     try:
-        text = _parse(encoded)
-        if isinstance(text, str):
-            return parse_binary(text)
+        if encoded.startswith(_QUOTE):
+            return parse_binary(_parse(encoded))
     except ValueError:
         pass
     raise InvalidEvent([Problem("data_base64", "must be a string of base64, RFC 4648, with padding", "J-14")])
