@@ -1,0 +1,484 @@
+"""Laws that hold for every event and every record, tried on hundreds of made-up ones."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import pickle
+import re
+from collections import Counter
+from contextlib import suppress
+from typing import Any
+
+import pytest
+import strategies as make
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from cloudevents_kafka import (
+    BrokenEvent,
+    DataError,
+    Decoded,
+    DecodeError,
+    EncodeError,
+    Event,
+    InvalidEvent,
+    Record,
+    Undecodable,
+    decode,
+    from_record,
+    sniff,
+    to_record,
+)
+from cloudevents_kafka.attributes import find_problems, surely_good, with_types
+from cloudevents_kafka.convert import ContentMode
+from cloudevents_kafka.data import DataKind
+from cloudevents_kafka.event import held
+from cloudevents_kafka.formats.json import JsonFormat
+from cloudevents_kafka.media_type import media_type
+from cloudevents_kafka.timestamps import is_timestamp
+
+JSON = ("content-type", b"application/cloudevents+json")
+AVRO = ("content-type", b"application/cloudevents+avro")
+MODES: tuple[ContentMode, ...] = ("binary", "structured")
+GOOD = {"specversion": "1.0", "id": "1", "source": "/", "type": "t"}
+
+# --- quick looks -------------------------------------------------------------------
+
+
+@make.examples(200)
+@given(
+    hostile=st.dictionaries(make.any_names, make.any_texts, max_size=4),
+    good=make.attributes(make.texts),
+    mixed=st.booleans(),
+)
+def test_the_quick_look_passes_nothing_that_the_rules_refuse(
+    hostile: dict[str, str], good: dict[str, Any], *, mixed: bool
+) -> None:
+    """What is good at first sight has no problem at the second."""
+    attributes = {**GOOD, **good, **(hostile if mixed else {})}
+    if surely_good(attributes):
+        assert find_problems(with_types(attributes)) == []
+
+
+@given(make.attributes(make.texts))
+def test_the_quick_look_passes_good_texts(good: dict[str, Any]) -> None:
+    """Good events of texts alone are seen at a glance, if they need no escape in JSON."""
+    texts = {
+        name: v for name, v in good.items() if isinstance(v, str) and name not in {"expirytime", "dataref"}
+    }
+    attributes = {**GOOD, **texts}
+    joined = "".join(attributes.values())
+    assume(not joined.isascii() or len(json.dumps(joined)) == len(joined) + 2)
+    assert surely_good(attributes)
+
+
+_CLOCK = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?(Z|[+-](\d\d):(\d\d))", re.ASCII | re.IGNORECASE
+)
+
+
+def is_rfc3339(text: str) -> bool:
+    """Decide by the calendar, in another way than the library does."""
+    match = _CLOCK.fullmatch(text)
+    if match is None:
+        return False
+    year, month, day, hour, minute, second = map(int, match.groups()[:6])
+    offset_hour, offset_minute = int(match[9] or 0), int(match[10] or 0)
+    leap_year = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    days = [31, 28 + leap_year, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+    if not (1 <= month <= 12 and 1 <= day <= days[month - 1] and hour < 24 and minute < 60):
+        return False
+    if offset_hour > 23 or offset_minute > 59:
+        return False
+    sign = -1 if match[8].startswith("-") else 1
+    of_day = hour * 60 + minute - sign * (offset_hour * 60 + offset_minute)
+    return second < 60 or (second == 60 and of_day % 1440 == 1439)
+
+
+@make.examples(100)
+@given(st.one_of(make.timestamps(), make.almost_timestamps()))
+@example("2018-04-05T17:31:00.Z")
+@example("2018-04-05T17:31:00.123456,7Z")
+@example("2018-04-05T17:31:00.1234567xZ")
+@example("2018-04-05T24:00:00Z")
+@example("2016-12-31T18:59:60-05:00")
+def test_the_quick_look_at_times_agrees_with_the_grammar(text: str) -> None:
+    """The date parser's leniency does not show: a timestamp is what RFC 3339 says it is."""
+    assume(text[:4] not in {"0000", "0001", "9999"})  # where an offset leads out of the calendar
+    assert is_timestamp(text) == is_rfc3339(text)
+
+
+# --- the JSON envelope, read by other means -------------------------------------------
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+Members = list[tuple[str, Any, str]]
+
+
+class Endless:
+    """Stands for a number that no attribute can have."""
+
+
+def _constant(_: str) -> Any:
+    raise ValueError("no JSON")
+
+
+def _number(text: str) -> Any:
+    return int(text) if len(text) < 20 else Endless()
+
+
+_decoder = json.JSONDecoder(parse_constant=_constant, parse_int=_number, parse_float=lambda _: Endless())
+
+
+def members_of(text: str) -> Members:
+    """Walk the outermost object: names, values, and the texts of the values; ValueError for no JSON."""
+    at = _skip(text, 0)
+    members: Members = []
+    if text[at : at + 1] != "{":
+        raise ValueError("no object")
+    at = _skip(text, at + 1)
+    while text[at : at + 1] != "}" or members:
+        if text[at : at + 1] != '"':
+            raise ValueError("no name")
+        name, at = _decoder.raw_decode(text, at)
+        at = _skip(text, at)
+        if text[at : at + 1] != ":":
+            raise ValueError("no colon")
+        start = _skip(text, at + 1)
+        value, at = _decoder.raw_decode(text, start)
+        members.append((name, value, text[start:at]))
+        at = _skip(text, at)
+        if text[at : at + 1] == "}":
+            break
+        if text[at : at + 1] != ",":
+            raise ValueError("no comma")
+        at = _skip(text, at + 1)
+    if _skip(text, at + 1) != len(text):
+        raise ValueError("more")
+    return members
+
+
+def _skip(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    assert match is not None
+    return match.end()
+
+
+def has_surrogate(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(has_surrogate, value)) or any(map(has_surrogate, value.values()))
+    if isinstance(value, list):
+        return any(map(has_surrogate, value))
+    return isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value)
+
+
+Read = tuple[dict[str, Any], bytes | None, DataKind]
+
+
+def read_by_other_means(value: bytes) -> Read | None:
+    """Say what an envelope means, or None where it breaks a rule."""
+    try:
+        members = members_of(value.decode())
+    except ValueError:
+        return None
+    counts = Counter(name for name, _, _ in members)
+    if any(count > 1 for count in counts.values()) or any(has_surrogate([n, v]) for n, v, _ in members):
+        return None
+    data = {name: (v, text) for name, v, text in members if name in {"data", "data_base64"}}
+    attributes = {name: v for name, v, _ in members if name not in data and v is not None}
+    if not all(isinstance(v, str | int) for v in attributes.values()):
+        return None
+    attributes = with_types(attributes)
+    if find_problems(attributes):
+        return None
+    found = _data_by_other_means(data, attributes.get("datacontenttype"))
+    return None if found is None else (attributes, *found)
+
+
+def _data_by_other_means(
+    data: dict[str, tuple[Any, str]], content_type: Any
+) -> tuple[bytes | None, DataKind] | None:
+    encoded, _ = data.get("data_base64", (None, ""))
+    if encoded is not None:
+        plain, _ = data.get("data", (None, ""))
+        return None if plain is not None else _base64_by_other_means(encoded)
+    if "data" not in data:
+        return None, DataKind.BYTES
+    value, text = data["data"]
+    media = media_type(content_type or "application/json")
+    if media.is_json:
+        return text.encode(media.charset or "utf-8"), DataKind.JSON
+    if not isinstance(value, str):
+        return None
+    try:
+        return value.encode(media.charset or "utf-8"), DataKind.TEXT
+    except UnicodeEncodeError:
+        return None
+
+
+def _base64_by_other_means(text: Any) -> tuple[bytes, DataKind] | None:
+    if not isinstance(text, str) or re.fullmatch(r"[A-Za-z0-9+/]*={0,2}", text) is None or len(text) % 4:
+        return None
+    raw = base64.b64decode(text)
+    return (raw, DataKind.BYTES) if base64.b64encode(raw).decode() == text else None
+
+
+_HEAD = b'{"specversion":"1.0","id":"1","source":"/","type":"t"'
+
+
+@make.examples(500)
+@given(make.envelopes())
+@example(_HEAD + b' "data":1}')
+@example(_HEAD + b'X"data":1}')
+@example(_HEAD + b',"data":1} ')
+@example(_HEAD + b',"data":1}}')
+@example(_HEAD + b',"data": 1}')
+@example(_HEAD + b',"data":1,"data":2}')
+@example(_HEAD + b',"data":{"x":[{"data":1}]},"subject":"s"}')
+@example(_HEAD + b',"subject":"\\",\\"data\\":1","data":{}}')
+@example(_HEAD + b',"subject":",\\"data\\":","data":"x"}')
+@example(_HEAD + b',"subject":"\xed\xa0\x80","data":1}')
+@example(_HEAD + b',"subject":"\x7f"}')
+@example(_HEAD + b',"subject":"\xc2\x85\xc3\xa9","data":1}')
+@example(_HEAD + b',"\xc3\xa9":"","data":1}')
+@example(_HEAD + b',"datacontenttype":"text/plain","data":"x"}')
+@example(_HEAD + b',"data":null,"data_base64":"TQ=="}')
+@example(_HEAD + b',"data":"\\ud800"}')
+@example(b'{"data":1}')
+@example(b'"data":1}')
+def test_json_envelopes_mean_what_another_reader_says(value: bytes) -> None:
+    """The quick way and the careful way both give what Python's own scanner finds."""
+    expected = read_by_other_means(value)
+    try:
+        event = JsonFormat().decode(value)
+    except InvalidEvent:
+        assert expected is None
+        return
+    assert expected is not None
+    attributes, _ = held(event)
+    assert (attributes, list(attributes), event.payload, event.kind) == (
+        expected[0],
+        list(expected[0]),
+        expected[1],
+        expected[2],
+    )
+    assert [*map(type, attributes.values())] == [*map(type, expected[0].values())]
+
+
+# --- round trips ----------------------------------------------------------------------
+
+
+@make.examples(100)
+@given(make.events(), make.foreign_headers, make.keys)
+def test_binary_mode_gives_the_event_back(event: Event, headers: list[Any], key: bytes | None) -> None:
+    """An event comes back from its binary record as it was, its payload byte for byte."""
+    headers = [(name, value) for name, value in headers if not _is_taken(name)]
+    record = to_record(event, headers=headers, key=key)
+    again = from_record(record)
+    if event.kind is DataKind.JSON and event.datacontenttype is None:  # R-10: made explicit
+        event = event.replace(datacontenttype="application/json")
+    assert _texts(again) == _texts(event)
+    assert again.payload == event.payload
+    assert (record.key, record.headers[len(record.headers) - len(headers) :]) == (key, headers)
+
+
+@make.examples(100)
+@given(make.events(), make.keys)
+def test_structured_json_gives_the_event_back(event: Event, key: bytes | None) -> None:
+    """An event comes back from structured JSON as it was: equal, and its payload byte for byte."""
+    again = from_record(to_record(event, mode="structured", key=key))
+    binaries = [n for n, v in held(event)[0].items() if isinstance(v, bytes) and n != "dssematerial"]
+    event = event.replace(**{name: event.text(name) for name in binaries})  # JSON has no type for them
+    assert again == event
+    assert again.payload == event.payload
+    assert _typed(again) == _typed(event)
+
+
+@make.examples(100)
+@given(make.events())
+def test_structured_avro_gives_the_event_back(event: Event) -> None:
+    """An event comes back from Avro as it was; data without a content type by its value."""
+    try:
+        record = to_record(event, mode="structured", format="avro")
+    except EncodeError:  # A-06: no place in the unions
+        assert event.kind is DataKind.JSON
+        assert event.datacontenttype is None
+        return
+    again = from_record(record)
+    assert _typed(again) == _typed(event)
+    if event.kind is DataKind.JSON and event.datacontenttype is None:
+        assert again.data == event.data
+    else:
+        assert again == event
+
+
+@make.examples(100)
+@given(make.events(), st.data())
+def test_a_record_read_and_written_again_is_the_same(event: Event, data: st.DataObject) -> None:
+    """Read, then written like it came, a record keeps every byte: order, strangers, nulls, key."""
+    mode = data.draw(st.sampled_from(MODES))
+    record = to_record(event, mode=mode)
+    mixed = record.headers + data.draw(make.foreign_headers)
+    if mode == "binary":
+        mixed += data.draw(
+            st.sampled_from([[], [("ce_gone", None)], [("ce_subject", None), ("content-type", None)]])
+        )
+    else:
+        mixed += data.draw(
+            st.sampled_from([[], [("ce_id", b"2"), ("ce_id", b"3")], [("ce_datacontenttype", b"x")]])
+        )
+    assume(mode == "binary" or sum(name == "content-type" for name, _ in mixed) == 1)
+    came = Record(key=data.draw(make.keys), value=record.value, headers=data.draw(st.permutations(mixed)))
+    again = to_record(from_record(came), like=came)
+    assert (again.key, again.value, again.headers) == (came.key, came.value, came.headers)
+
+
+@make.examples(100)
+@given(record=make.hostile_records(), lenient=st.booleans())
+def test_what_can_be_read_can_be_relayed(record: Record, *, lenient: bool) -> None:
+    """Any record that is read strictly is given back byte for byte; leniently read ones are written."""
+    result = decode(record, lenient=lenient)
+    assume(isinstance(result, Decoded))
+    assert isinstance(result, Decoded)
+    again = to_record(result.event, like=record)
+    assert again.key == record.key
+    if not result.tolerated:
+        assert (again.value, again.headers) == (record.value, record.headers)
+
+
+def _is_taken(name: str) -> bool:
+    return name.lower() == "content-type" or name.lower().startswith("ce_")
+
+
+def _texts(event: Event) -> dict[str, str | None]:
+    return {name: event.text(name) for name in event}
+
+
+def _typed(event: Event) -> dict[str, tuple[type, Any]]:
+    """Attributes as they are held, with their types: True is not 1."""
+    return {name: (type(value), value) for name, value in held(event)[0].items()}
+
+
+# --- whatever comes ---------------------------------------------------------------------
+
+
+@st.composite
+def avro_values(draw: st.DrawFn) -> bytes:
+    try:
+        value = to_record(draw(make.events()), mode="structured", format="avro").value
+    except EncodeError:
+        value = b""
+    return draw(make.mutated(value or b""))
+
+
+@make.examples(400)
+@given(record=make.hostile_records(avro_values()), lenient=st.booleans())
+def test_reading_never_raises(record: Record, *, lenient: bool) -> None:
+    """Any record gets an answer: an event, or the reason why not, with the record untouched."""
+    before = copy.deepcopy(record)
+    verdict = sniff(record.headers)
+    result = decode(record, lenient=lenient)
+    assert result.record is record
+    assert record == before
+    if isinstance(result, Undecodable):
+        assert isinstance(result.error, DecodeError)
+        assert result.error.record is record
+        assert result.error.reason
+        assert not isinstance(result.error, BrokenEvent) or result.error.problems
+        assert str(pickle.loads(pickle.dumps(result.error))) == str(result.error)
+    else:
+        _look_at(result.event)
+        assert lenient or not result.tolerated
+        assert lenient or verdict.mode in {"binary", "structured"}
+
+
+def _look_at(event: Event) -> None:
+    """Ask an event everything; its data may be refused, and by DataError only."""
+    assert all(name in event for name in ("id", "source", "type", "specversion"))
+    assert dict(event.attributes).keys() == set(event)
+    assert (event.time is None) == ("time" not in event)
+    assert event == pickle.loads(pickle.dumps(event))
+    assert hash(event) == hash(copy.deepcopy(event))
+    assert repr(event)
+    with suppress(DataError):
+        assert event.data is event.data
+
+
+@make.examples(100)
+@given(make.hostile_records(), st.sampled_from(["binary", "json", "avro"]))
+def test_writing_what_was_read_raises_only_encode_errors(record: Record, way: str) -> None:
+    """An event that was read can be written in any mode and format, or there is an EncodeError."""
+    result = decode(record, lenient=True)
+    assume(isinstance(result, Decoded))
+    assert isinstance(result, Decoded)
+    with suppress(EncodeError):
+        if way == "binary":
+            to_record(result.event)
+        else:
+            to_record(result.event, mode="structured", format=way)
+
+
+@make.examples(100)
+@given(make.hostile_records())
+def test_lenient_reading_takes_all_that_strict_reading_takes(record: Record) -> None:
+    """Lenient reading gives the same event where strict reading gives one, and reports nothing then."""
+    strict = decode(record)
+    lenient = decode(record, lenient=True)
+    if isinstance(strict, Decoded):
+        assert isinstance(lenient, Decoded)
+        assert lenient.event == strict.event
+    elif isinstance(lenient, Decoded):
+        assert lenient.tolerated
+
+
+@make.examples(100)
+@given(make.hostile_records())
+def test_an_error_tells_no_byte_of_the_data(record: Record) -> None:
+    """What stands in logs has no payload: neither in errors nor in events nor in results."""
+    secret = b"S3CRET-payload"
+    marked = Record(
+        key=record.key, value=b'{"data":"%b' % secret + (record.value or b""), headers=record.headers
+    )
+    assert secret.decode() not in repr(decode(marked))
+    assert secret.decode() not in str(getattr(decode(marked), "error", ""))
+
+
+@pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
+@pytest.mark.parametrize(
+    "before",
+    [
+        b',"data":',
+        b', "data":',
+        b',"\\u0069d2":1, "data":',
+        b', "x":',
+        b', "id2":[], "x":',
+        b',"data_base64":',
+        b',"datacontenttype":"text/plain","data":',
+    ],
+)
+@pytest.mark.parametrize("lenient", [False, True])
+def test_deep_json_is_read_or_refused(
+    opening: bytes, closing: bytes, before: bytes, *, lenient: bool
+) -> None:
+    """However deep strangers nest, there is an answer; what was taken can be looked at and written.
+
+    The parsers give up at the interpreter's recursion limit, each a level earlier or later.
+    """
+    for depth in (63, 200, 500, *range(850, 1010), 3000, 100_000):
+        value = _HEAD + before + make.deep(opening, depth, closing) + b"}"
+        result = decode(Record(value=value, headers=[JSON]), lenient=lenient)
+        if isinstance(result, Decoded):
+            _look_at_data(result.event)
+            for format_name in ("json", "avro"):
+                _write(result.event.replace(subject="s"), format_name)
+
+
+def _look_at_data(event: Event) -> None:
+    with suppress(DataError):
+        assert event.data is event.data
+
+
+def _write(event: Event, format_name: str) -> None:
+    with suppress(EncodeError):
+        assert to_record(event, mode="structured", format=format_name).value
