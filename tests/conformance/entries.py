@@ -1,0 +1,142 @@
+"""The doors by which an attribute comes into an event: each tries one value of one attribute.
+
+An Avro datum is written here by hand, so that the reader is not tested with its own
+writer, and so that what no writer would write can be tried as well.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from cloudevents_kafka import Event, InvalidEvent, NotAnEvent, Problem, Record, from_record
+
+from .loading import Case, as_value
+
+MINIMUM: Final = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
+Attempt = Callable[[], Event]
+
+
+def attempts(case: Case) -> Iterator[tuple[str, Attempt]]:
+    """Give every way in that a case goes by, named; calling one gives an event or raises."""
+    if case.get("absent"):
+        yield from _without(case["attribute"])
+        return
+    if "json" in case:
+        yield "json", _from_json(case["attribute"], case["json"])
+        return
+    value = text_of(case["code_units"]) if "code_units" in case else as_value(case["value"])
+    allowed = case.get("entry_points", DOORS)
+    for door, (takes, enter) in DOORS.items():
+        if door in allowed and isinstance(value, takes):
+            yield door, enter(case["attribute"], value)
+
+
+def text_of(code_units: list[str]) -> str:
+    """Make a text of UTF-16 code units; those that form no pair stay as they are."""
+    return bytes.fromhex("".join(code_units)).decode("utf-16-be", "surrogatepass")
+
+
+def _construct(name: str, value: Any) -> Attempt:
+    return lambda: Event(**{**MINIMUM, name: value})
+
+
+def _from_headers(name: str, value: str) -> Attempt:
+    headers = {_header(n): v for n, v in {**MINIMUM, name: value}.items()}
+    pairs = [(header, text.encode("utf-8", "surrogatepass")) for header, text in headers.items()]
+    return lambda: from_record(Record(headers=pairs))
+
+
+def _header(name: str) -> str:
+    return "content-type" if name == "datacontenttype" else f"ce_{name}"
+
+
+def _from_value(name: str, value: Any) -> Attempt:
+    return _from_json(name, json.dumps(value))
+
+
+def _from_json(name: str, text: str) -> Attempt:
+    members = {**{n: json.dumps(v) for n, v in MINIMUM.items()}, name: text}
+    envelope = "{" + ",".join(f"{json.dumps(n)}:{v}" for n, v in members.items()) + "}"
+    return _structured("json", envelope.encode())
+
+
+def _from_avro(name: str, value: Any) -> Attempt:
+    return _structured("avro", avro({**MINIMUM, name: value}))
+
+
+def _structured(name: str, value: bytes) -> Attempt:
+    headers = [("content-type", f"application/cloudevents+{name}".encode())]
+    return lambda: from_record(Record(value=value, headers=headers))
+
+
+DOORS: Final[dict[str, tuple[Any, Callable[[str, Any], Attempt]]]] = {
+    "constructor": (object, _construct),
+    "headers": (str, _from_headers),
+    "json": ((str, int, float, list, dict), _from_value),
+    "avro": ((str, int, bytes), _from_avro),
+}
+
+
+def _without(name: str) -> Iterator[tuple[str, Attempt]]:
+    rest: dict[str, Any] = {n: v for n, v in MINIMUM.items() if n != name}
+    pairs = [(_header(n), v.encode()) for n, v in rest.items()]
+    # Here the door has its own word for it: without a required header a record is no event.
+    yield "constructor", lambda: Event(**{"specversion": None, **rest, name: None})
+    yield "headers", _refusing_as_broken(lambda: from_record(Record(headers=pairs)), name)
+    yield (
+        "headers, null",
+        _refusing_as_broken(lambda: from_record(Record(headers=[*pairs, (_header(name), None)])), name),
+    )
+    yield "json", _structured("json", json.dumps(rest).encode())
+    yield "json, null", _from_json(name, "null")
+    yield "avro", _structured("avro", avro(rest))
+    yield "avro, null", _structured("avro", avro({**rest, name: None}))
+
+
+def _refusing_as_broken(attempt: Attempt, name: str) -> Attempt:
+    def enter() -> Event:
+        try:
+            return attempt()
+        except NotAnEvent as error:
+            if name not in MINIMUM:
+                raise
+            raise InvalidEvent([Problem(name, "is required", "R-01")]) from error
+
+    return enter
+
+
+# --- Avro, by hand -----------------------------------------------------------------
+
+
+def avro(attributes: dict[str, Any]) -> bytes:
+    """Write a datum without data: one block of map entries, and the null branch."""
+    entries = b"".join(_text(name) + _entry(value) for name, value in attributes.items())
+    return _long(len(attributes)) + entries + b"\x00" + b"\x02"
+
+
+def _entry(value: Any) -> bytes:
+    if value is None:
+        return b"\x00"
+    if isinstance(value, bool):
+        return b"\x02" + bytes([value])
+    if isinstance(value, int):
+        return b"\x04" + _long(value)
+    if isinstance(value, bytes):
+        return b"\x08" + _long(len(value)) + value
+    return b"\x06" + _text(value)
+
+
+def _text(text: str) -> bytes:
+    raw = text.encode("utf-8", "surrogatepass")
+    return _long(len(raw)) + raw
+
+
+def _long(number: int) -> bytes:
+    left = number << 1 if number >= 0 else (-number << 1) - 1
+    written = bytearray()
+    while left > 0x7F:
+        written.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes(written) + bytes([left])

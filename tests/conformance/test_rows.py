@@ -1,0 +1,301 @@
+"""Clauses that no datum can show: what belongs to Python, and what must not happen.
+
+A name says which clause it is: ``test_t_07_…`` is about T-07.
+"""
+
+from __future__ import annotations
+
+import copy
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudevents_kafka import (
+    Decoded,
+    Event,
+    InvalidEvent,
+    Record,
+    Undecodable,
+    UnsupportedFormat,
+    decode,
+    from_record,
+    sniff,
+    to_record,
+)
+from cloudevents_kafka.clauses import SECTIONS
+
+MINIMUM = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
+HEADERS: list[tuple[str, bytes | None]] = [(f"ce_{name}", value.encode()) for name, value in MINIMUM.items()]
+JSON = [("content-type", b"application/cloudevents+json")]
+MODES = [("binary", None), ("structured", "json"), ("structured", "avro")]
+
+
+class SdkEvent:
+    """Any event of an SDK, by the two methods that all have."""
+
+    def __init__(self, attributes: dict[str, Any], data: Any = None) -> None:
+        self.attributes = attributes
+        self.data = data
+
+    def get_attributes(self) -> dict[str, Any]:
+        return self.attributes
+
+    def get_data(self) -> Any:
+        return self.data
+
+
+def test_n_04_sdk_event_with_an_attribute_called_data() -> None:
+    """An SDK's event that has got an attribute called data is refused."""
+    with pytest.raises(InvalidEvent, match="N-04"):
+        Event.of(SdkEvent({**MINIMUM, "data": "x"}))
+
+
+@pytest.mark.parametrize("mode", ["binary", "structured"])
+def test_r_01_nothing_is_made_up(mode: str) -> None:
+    """An event has the attributes that were given, before and after it was sent."""
+    event = Event(id="1", source="/s", type="t")
+    assert dict(event.attributes) == MINIMUM
+    assert dict(from_record(to_record(event, mode=mode)).attributes) == MINIMUM
+
+
+@pytest.mark.parametrize("name", MINIMUM)
+def test_r_01_sdk_event_without_a_required_attribute(name: str) -> None:
+    """What an SDK's event lacks is not filled in, its version included."""
+    with pytest.raises(InvalidEvent) as caught:
+        Event.of(SdkEvent({n: v for n, v in MINIMUM.items() if n != name}))
+    assert [problem.attribute for problem in caught.value.problems] == [name]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        float("nan"),
+        float("inf"),
+        1.0,
+        Decimal(1),
+        date(2018, 4, 5),
+        timedelta(1),
+        (),
+        set(),
+        object(),
+        b"x".__class__,
+    ],
+    ids=repr,
+)
+def test_t_01_python_values_of_no_type(value: Any) -> None:
+    """A Python value of none of the seven types is refused, not printed."""
+    with pytest.raises(InvalidEvent):
+        Event(id="1", source="/s", type="t", x=value)
+
+
+@pytest.mark.parametrize("text", ["2018-04-05T17:31:00Z", "2018-04-05T18:31:00.1230+01:00"])
+def test_t_02_time_from_text(text: str) -> None:
+    """A time set from its text gives that text back, and the instant it names."""
+    event = Event(id="1", source="/s", type="t", time=text)
+    assert event.text("time") == text
+    assert event.time is not None
+    assert event.time.replace(microsecond=0) == datetime(2018, 4, 5, 17, 31, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("moment", "text"),
+    [
+        (datetime(2018, 4, 5, 17, 31, tzinfo=UTC), "2018-04-05T17:31:00Z"),
+        (datetime(2018, 4, 5, 18, 31, tzinfo=timezone(timedelta(hours=1))), "2018-04-05T18:31:00+01:00"),
+        (datetime(2018, 4, 5, 17, 31, 0, 5, tzinfo=UTC), "2018-04-05T17:31:00.000005Z"),
+    ],
+)
+def test_t_02_time_from_datetime(moment: datetime, text: str) -> None:
+    """A time set from a datetime has its canonical text, and is that datetime."""
+    event = Event(id="1", source="/s", type="t", time=moment)
+    assert event.text("time") == text
+    assert event.time == moment
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [datetime(2018, 4, 5), datetime(2018, 4, 5, tzinfo=timezone(timedelta(seconds=5)))],  # noqa: DTZ001
+    ids=["no offset", "seconds in the offset"],
+)
+def test_t_12_datetime_without_a_timestamp(moment: datetime) -> None:
+    """A datetime that no RFC 3339 text stands for is refused, not given an offset."""
+    with pytest.raises(InvalidEvent):
+        Event(id="1", source="/s", type="t", time=moment)
+
+
+def test_t_02_enum_stands_for_its_value() -> None:
+    """An enum of texts is written as its value, not as its name."""
+
+    class Kind(StrEnum):
+        ORDER = "com.example.order"
+
+    record = to_record(Event(id="1", source="/s", type=Kind.ORDER))
+    assert ("ce_type", b"com.example.order") in record.headers
+
+
+NONCHARACTERS = [
+    *range(0xFDD0, 0xFDF0),
+    *(plane << 16 | low for plane in range(17) for low in (0xFFFE, 0xFFFF)),
+]
+
+
+@pytest.mark.parametrize("code", NONCHARACTERS, ids=hex)
+def test_t_07_all_noncharacters(code: int) -> None:
+    """All 66 noncharacters are refused, by the constructor and in a header."""
+    with pytest.raises(InvalidEvent):
+        Event(id="1", source="/s", type="t", x=chr(code))
+    with pytest.raises(InvalidEvent):
+        from_record(Record(headers=[*HEADERS, ("ce_x", chr(code).encode())]))
+
+
+@pytest.mark.parametrize("code", [*range(0x20), *range(0x7F, 0xA0)], ids=hex)
+def test_t_06_all_controls(code: int) -> None:
+    """All 65 control characters are refused, by the constructor and in a header."""
+    with pytest.raises(InvalidEvent):
+        Event(id="1", source="/s", type="t", x=chr(code))
+    with pytest.raises(InvalidEvent):
+        from_record(Record(headers=[*HEADERS, ("ce_x", chr(code).encode())]))
+
+
+def test_e_03_foreign_headers_are_kept_beside_the_event() -> None:
+    """Foreign headers stand in the record that goes with the event, bytes, nulls and all."""
+    foreign: list[tuple[str, bytes | None]] = [("foo", b"\xff"), ("foo", None), ("Bar", b"")]
+    outcome = decode(Record(headers=[*HEADERS, *foreign]))
+    assert isinstance(outcome, Decoded)
+    assert outcome.record.headers[-3:] == foreign
+    assert set(outcome.event.attributes) == set(MINIMUM)
+
+
+@pytest.mark.parametrize(("mode", "form"), MODES)
+@pytest.mark.parametrize("size", [65536, 1_000_000])
+def test_s_02_large_events_pass(mode: str, form: str | None, size: int) -> None:
+    """An event of 64 KiB, and a much larger one, goes through every mode."""
+    event = Event(id="1", source="/s", type="t", datacontenttype="application/octet-stream", data=bytes(size))
+    assert from_record(to_record(event, mode=mode, format=form)) == event
+
+
+def test_s_02_large_attributes_pass() -> None:
+    """So does one whose attributes are large."""
+    event = Event(id="1" * 65536, source="/s", type="t", x="é" * 65536)
+    assert from_record(to_record(event)) == event
+
+
+def test_d_04_problems_say_what_where_and_by_which_rule() -> None:
+    """Each problem names attribute, rule, clause and what was seen, in one line."""
+    with pytest.raises(InvalidEvent) as caught:
+        Event(id="", source="/s", type="t", time="noon", my_ext="v")
+    assert {problem.attribute for problem in caught.value.problems} == {"id", "time", "my_ext"}
+    for problem in caught.value.problems:
+        assert problem.clause in SECTIONS
+        assert problem.rule
+        assert "\n" not in str(problem)
+        assert str(problem) in str(caught.value)
+
+
+def test_d_04_errors_hold_no_data() -> None:
+    """An error may be logged, so no byte of the data is in it."""
+    record = Record(value=b'{"specversion":"1.0","id":"","data":"secret"}', headers=JSON)
+    outcome = decode(record)
+    assert isinstance(outcome, Undecodable)
+    assert "secret" not in str(outcome.error) + repr(outcome.error) + repr(record)
+
+
+@pytest.mark.parametrize("data", [None, b"", b"null"])
+def test_j_13_no_data_no_bytes_and_null_differ(data: bytes | None) -> None:
+    """No data, no bytes and an explicit null are three things in every mode."""
+    event = Event(id="1", source="/s", type="t", datacontenttype="application/json", data=data)
+    for mode, form in MODES:
+        assert from_record(to_record(event, mode=mode, format=form)).payload == data
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), {"a": [float("nan")]}, object()])
+def test_j_10_what_json_cannot_hold(value: Any) -> None:
+    """Data that JSON has no words for is refused when the event is made."""
+    with pytest.raises(InvalidEvent):
+        Event(id="1", source="/s", type="t", datacontenttype="application/json", data=value)
+
+
+def test_k_01_a_list_of_events_is_no_event() -> None:
+    """Many events are many records: a list of them is refused."""
+    with pytest.raises(TypeError):
+        to_record([Event(id="1", source="/s", type="t")])
+
+
+def test_k_07_no_data_is_no_value() -> None:
+    """No data is None on the wire, so that a compacted topic forgets the key."""
+    record = to_record(Event(id="1", source="/s", type="t"), key=b"k")
+    assert record.value is None
+
+
+def test_k_10_unknown_format_carries_the_record() -> None:
+    """The error for an unknown format has media type and record, so it can be forwarded as it is."""
+    record = Record(
+        key=b"\xff", value=b"\x00", headers=[("content-type", b"application/cloudevents+xyz"), ("a", None)]
+    )
+    outcome = decode(record)
+    assert isinstance(outcome, Undecodable)
+    assert isinstance(outcome.error, UnsupportedFormat)
+    assert outcome.error.media_type == "application/cloudevents+xyz"
+    assert outcome.error.record is record
+
+
+def test_k_12_key_given_as_text() -> None:
+    """A key given as text is its UTF-8."""
+    assert to_record(Event(id="1", source="/s", type="t"), key="é").key == b"\xc3\xa9"
+
+
+def test_k_14_mapper_cannot_change_the_event() -> None:
+    """A mapper that tries to change the event fails, or changes a copy only."""
+
+    def meddle(event: Event) -> str:
+        event.get_attributes()["id"] = "changed"
+        with pytest.raises(TypeError):
+            event.attributes["id"] = "changed"  # type: ignore[index]  # the point of it
+        with pytest.raises(AttributeError):
+            event.id = "changed"  # type: ignore[misc]  # the point of it
+        return "k"
+
+    event = Event(id="1", source="/s", type="t", partitionkey="p")
+    record = to_record(event, key_mapper=meddle)
+    assert record.key == b"k"
+    assert from_record(record) == event
+    assert event.id == "1"
+
+
+def test_k_14_the_caller_s_objects_stay_as_they_are() -> None:
+    """Neither an SDK's event nor its data nor a list of headers is changed by writing."""
+    attributes, data = {**MINIMUM, "partitionkey": "p"}, {"a": [1]}
+    headers: list[tuple[str, bytes | None]] = [("foo", b"1")]
+    before = copy.deepcopy((attributes, data, headers))
+    record = to_record(SdkEvent(attributes, data), headers=headers, key_mapper=lambda event: event.text("id"))
+    record.headers.append(("bar", b"2"))
+    assert (attributes, data, headers) == before
+
+
+def test_k_14_an_event_does_not_follow_its_source() -> None:
+    """What is done to the caller's objects later does not reach the event."""
+    attributes, data = dict(MINIMUM), {"a": [1]}
+    event = Event.of(SdkEvent(attributes, data))
+    attributes["id"] = "2"
+    data["a"].append(2)
+    assert event.id == "1"
+    assert event.payload == b'{"a":[1]}'
+
+
+NAMES = st.sampled_from(["content-type", "ce_id", "ce_", "ce_data", "CE_ID", "ce-id", "", "x"]) | st.text()
+VALUES = st.none() | st.binary() | st.sampled_from([b"application/cloudevents+json", b"1.0", b"1"])
+
+
+@given(headers=st.lists(st.tuples(NAMES, VALUES)), value=st.none() | st.binary(), lenient=st.booleans())
+def test_k_09_any_record_has_a_verdict(
+    headers: list[tuple[str, bytes | None]], value: bytes | None, *, lenient: bool
+) -> None:
+    """Whatever bytes come, sniffing and decoding give a verdict and raise nothing."""
+    record = Record(value=value, headers=headers)
+    assert sniff(headers).reason
+    assert isinstance(decode(record, lenient=lenient), Decoded | Undecodable)
