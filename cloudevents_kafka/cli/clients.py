@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 QUIET: Final = {"log_level": "0"}
 _TURN: Final = 0.5  # seconds in one call that no signal can end
+_PAUSE: Final = 0.02  # seconds between two questions; the client says its troubles meanwhile
 _NEWS: Final = 1.0  # seconds of silence after which a terminal is told
 # Errors that no waiting mends, by name.
 _HOPELESS: Final = ("_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "_UNSUPPORTED_FEATURE")
@@ -64,22 +65,30 @@ class Reach:
         """Make the error of a broker that does not answer."""
         return self.trouble(f"did not answer within {self.timeout:g} s")
 
-    def partitions(self, client: Consumer | Producer, topic: str) -> list[int]:
-        """Ask for a topic's partitions; raises `BadUsage` where there is no such topic."""
+    def partitions(self, client: Consumer | Producer, topic: str, *, grace: float = 0) -> list[int]:
+        """Ask for a topic's partitions; raises `BadUsage` where there is no such topic.
+
+        ``grace`` is for how many seconds the broker may say so, and yet create it.
+        """
+        patient_until = time.monotonic() + grace
+        error: KafkaError | None = None
         for _ in self.turns(client):
             found = self._ask(client, topic)
             if found is not None and found.error is None and found.partitions:
                 return sorted(found.partitions)
-            if found is not None and found.error is not None and not found.error.retriable():
-                raise self.refusal(found.error, topic)
-        if found is not None and found.error is not None:
-            raise self.refusal(found.error, topic)
+            error = None if found is None else found.error
+            if error is not None and not _passes(error) and time.monotonic() >= patient_until:
+                break
+        if error is not None:
+            raise self.refusal(error, topic)
         raise self.silence()
 
     def refusal(self, error: KafkaError, topic: str) -> Failure:
         """Make the error of a topic that the broker does not give."""
         if error.name() in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
             return BadUsage(f"broker {self.address} has no topic {topic!r}: check -t")
+        if error.name() == "TOPIC_EXCEPTION":
+            return BadUsage(f"{topic!r} cannot name a topic: letters, digits, '.', '_' and '-'; check -t")
         return self.trouble(f"refuses topic {topic!r}", error)
 
     def turns(self, client: Consumer | Producer) -> Iterator[float]:
@@ -88,7 +97,7 @@ class Reach:
         told = not sys.stderr.isatty()
         while (left := began + self.timeout - time.monotonic()) > 0:
             yield min(_TURN, left)
-            client.poll(0)
+            client.poll(_PAUSE)
             self.check()
             if not told and time.monotonic() - began > _NEWS:
                 print(f"waiting for broker {self.address} …", file=sys.stderr)
@@ -153,6 +162,11 @@ def kafka_errors(reach: Reach) -> Iterator[None]:
         raise reach.trouble("failed", error.args[0]) from None
 
 
+def _passes(error: KafkaError) -> bool:
+    """Tell whether a topic's error is one of its being created, or of a broker's being away."""
+    return error.retriable() or error.name() in ("LEADER_NOT_AVAILABLE", "_WAIT_CACHE")
+
+
 def _text(error: object) -> object:
     """Give the words of a KafkaError, without its C-like frame."""
     words = getattr(error, "str", None)
@@ -169,4 +183,6 @@ def _advice(error: object) -> str:
         return "ask for the right to do this, or use other credentials"
     if name == "_RESOLVE":
         return "check the host name in -b"
-    return "check -b, that a broker listens there, and security.protocol (--show-config)"
+    if name in ("", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_TIMED_OUT"):
+        return "check -b, that a broker listens there, and security.protocol (--show-config)"
+    return f"its word for it is {name}"

@@ -38,19 +38,21 @@ class Meant(msgspec.Struct, frozen=True):
 
 
 def meant(line: Line, wanted: Wanted) -> Meant:
-    """Make the record that a line means; raises `EncodeError`.
+    """Make the record that a line means; raises `EncodeError`, and `InvalidEvent` for its event.
 
     The exact record goes as it is, unless the line's event says otherwise or another
     mode or format is wanted. A record that is no event has no other form: it always
     goes as it is, but for a key and headers given.
     """
     if not line.exact:
-        return _of_event(line, wanted)
+        return record_of(line.event(), line, wanted)
     held = _held_event(line.record)
-    if line.event is not None and (held is None or not same(held, line.event)):
-        return _of_event(line, wanted)
+    if line.told is not None and not (held is not None and line.tells(held)):
+        told = line.event()
+        if held is None or (told is not None and not same(held, told)):
+            return record_of(told, line, wanted)
     if held is not None and (wanted.mode or wanted.format):
-        return _of_event(msgspec.structs.replace(line, event=held), wanted)
+        return record_of(held, line, wanted)
     return Meant(_with(line.record, held, wanted), held)
 
 
@@ -62,8 +64,9 @@ def _held_event(record: Record) -> Event | None:
     return item.event if isinstance(item, Decoded) else None
 
 
-def _of_event(line: Line, wanted: Wanted) -> Meant:
-    event, record = line.event, line.record
+def record_of(event: Event | None, line: Line, wanted: Wanted) -> Meant:
+    """Make the record of an event: like that of its line, else as the line and ``wanted`` say."""
+    record = line.record
     if event is None:
         raise EncodeError('the line has neither "event" nor "value" (which is null for a tombstone)')
     mode = wanted.mode or (None if line.exact else _mode(line.mode))

@@ -158,29 +158,38 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """What a line says: the exact record, an event, or both; see this module's text.
 
     ``record`` without ``exact`` has the key and the headers to go beside the event.
+    ``told`` is the event in the JSON event format, not looked at yet.
     """
 
     record: Record
-    event: Event | None = None
+    told: bytes | None = None
     exact: bool = False
     mode: str | None = None
     format: str | None = None
 
+    def event(self) -> Event | None:
+        """Read the event that the line tells; raises `InvalidEvent`."""
+        return None if self.told is None else _event_format.decode(self.told)
+
+    def tells(self, event: Event) -> bool:
+        """Tell quickly that the line tells this event, as it was written; False is "look closer"."""
+        return self.told == bytes(event_members(event))
+
 
 def read_line(text: bytes) -> Line:
-    """Read a line; raises `BadLine`, and `InvalidEvent` for an event that breaks rules."""
+    """Read a line; raises `BadLine`."""
     members = _members(text)
     if "specversion" in members:
-        return Line(record=Record(), event=_event_format.decode(text.strip()))
+        return Line(record=Record(), told=text.strip())
     if not members.keys() & {"event", "value", "headers", "key"}:
         raise BadLine(
             'neither an event (no "specversion") nor a record (no "event", "value", "headers" or "key")'
         )
-    raw_event = bytes(members.pop("event", b"null"))
+    told = bytes(members.pop("event", b"null"))
     values = _values(members)
     return Line(
         record=_record(values),
-        event=None if raw_event == b"null" else _event_format.decode(raw_event),
+        told=None if told == b"null" else told,
         exact="value" in values,
         mode=_checked(values, "mode", str),
         format=_checked(values, "format", str),

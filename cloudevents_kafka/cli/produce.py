@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from cloudevents_kafka import formats
-from cloudevents_kafka.cli.edited import Wanted, meant
+from cloudevents_kafka.cli.edited import Wanted, meant, record_of
 from cloudevents_kafka.cli.failures import BadData, BadUsage, BrokerTrouble
 from cloudevents_kafka.cli.inputs import Given, Text, make_event, read_texts
 from cloudevents_kafka.cli.interrupts import Interrupted, Interrupts
@@ -21,6 +21,7 @@ from cloudevents_kafka.cli.settings import Settings
 from cloudevents_kafka.cli.visible import visible
 from cloudevents_kafka.convert import ContentMode, foreign
 from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError
+from cloudevents_kafka.event import Event
 from cloudevents_kafka.keys import attribute_key
 from cloudevents_kafka.record import Record
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from cloudevents_kafka.cli.sending import Sender
 
 _LEAST_MESSAGE_TIMEOUT: Final = 60.0  # seconds; a long queue on a slow line is no trouble yet
+_CREATION: Final = 3.0  # seconds in which a broker may create a topic that was asked for
 _HELP: Final = """Send events: JSON lines, or one from options.
 
 Lines, from FILES or stdin, are plain events (CloudEvents in the JSON format, one on a
@@ -112,8 +114,8 @@ def command(timeout: float, *, show_config: bool, **options: Any) -> None:
     settings.brokers  # noqa: B018  # says at once that there are none
     if given and choices.files:
         raise click.UsageError("give FILES, or the options of one event")
-    line = Line(record=Record(), event=make_event(given)) if given else None
-    _run(choices, wanted, line, settings, timeout)
+    event = make_event(given) if given else None
+    _run(choices, wanted, event, settings, timeout)
 
 
 def _client_settings(settings: Settings, timeout: float) -> Settings:
@@ -153,7 +155,7 @@ def _as_given(text: str | None) -> bytes | None:
     return None if text is None else text.encode("utf-8", "surrogateescape")
 
 
-def _run(choices: Choices, wanted: Wanted, line: Line | None, settings: Settings, timeout: float) -> None:
+def _run(choices: Choices, wanted: Wanted, event: Event | None, settings: Settings, timeout: float) -> None:
     from cloudevents_kafka.cli.clients import Reach, make_producer
     from cloudevents_kafka.cli.sending import Sender
 
@@ -163,11 +165,13 @@ def _run(choices: Choices, wanted: Wanted, line: Line | None, settings: Settings
         producer = make_producer(reach)
         tally = Tally(stack.enter_context(Progress("delivered")))
         sender = Sender(producer, reach, tally.undelivered)
-        topics = Topics(lambda topic: reach.partitions(producer, topic))
+        topics = Topics(lambda topic: reach.partitions(producer, topic, grace=_CREATION))
+        if choices.topic is not None:
+            topics.check(choices.topic)
         job = Job(choices, wanted, sender, tally, topics)
         try:
-            if line is not None:
-                job.send("the event", line)
+            if event is not None:
+                job.send("the event", record_of(event, Line(record=Record()), wanted).record)
             else:
                 job.send_all(read_texts(choices.files, interrupts))
         except BadUsage:
@@ -259,16 +263,16 @@ class Job:
         """Send every line; a bad one is told, and with --strict is the last."""
         for text in texts:
             try:
-                self.send(text.where, read_line(text.text))
+                self.send(text.where, meant(read_line(text.text), self._wanted).record)
             except (CloudEventsKafkaError, BadUsage) as error:
                 self._tally.bad_line(text.where, error)
                 if self._choices.strict:
                     return
             self._tally.progress.show(self._sender.delivered)
 
-    def send(self, where: str, line: Line) -> None:
-        """Send what a line means."""
-        record = self._placed(meant(line, self._wanted).record)
+    def send(self, where: str, record: Record) -> None:
+        """Send a record to where it belongs."""
+        record = self._placed(record)
         if record.topic is None:
             raise BadUsage("no topic: give -t TOPIC, or a line with a topic")
         self._topics.check(record.topic)
