@@ -1,0 +1,203 @@
+"""Records: null is not empty, shapes of other clients, and what a repr may show."""
+
+from __future__ import annotations
+
+import pickle
+from collections import namedtuple
+from datetime import UTC, datetime, timedelta, timezone
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cloudevents_kafka import Record
+from cloudevents_kafka.record import as_bytes, as_headers
+
+FULL = Record(
+    key=b"k", value=b"v", headers=[("a", b"1"), ("a", None)], topic="t", partition=1, offset=2, timestamp=3
+)
+
+
+class Message:
+    """As confluent-kafka has it: methods all, and a length."""
+
+    def __init__(self, record: Record, kind: int = 1) -> None:
+        self._record = record
+        self._kind = kind
+
+    def __len__(self) -> int:
+        return 0
+
+    def key(self) -> bytes | None:
+        return self._record.key
+
+    def value(self) -> bytes | None:
+        return self._record.value
+
+    def headers(self) -> Any:
+        return self._record.headers or None
+
+    def topic(self) -> str | None:
+        return self._record.topic
+
+    def partition(self) -> int | None:
+        return self._record.partition
+
+    def offset(self) -> int | None:
+        return self._record.offset
+
+    def timestamp(self) -> tuple[int, int | None]:
+        return self._kind, self._record.timestamp
+
+
+Row = namedtuple("Row", "key value topic partition offset timestamp headers")  # noqa: PYI024 - as Spark makes it
+
+
+class SparkRow(Row):
+    """As Spark has it: a tuple, so ``count`` and ``index`` are methods, with bytearrays in it."""
+
+    def asDict(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        return self._asdict()
+
+
+FIELDS = {
+    "key": b"k",
+    "value": b"v",
+    "headers": (("a", b"1"), ("a", None)),
+    "topic": "t",
+    "partition": 1,
+    "offset": 2,
+    "timestamp": 3,
+}
+SHAPES: list[Any] = [
+    FULL,
+    Message(FULL),
+    FIELDS,
+    SimpleNamespace(**FIELDS),
+    SparkRow(
+        bytearray(b"k"),
+        bytearray(b"v"),
+        "t",
+        1,
+        2,
+        datetime(1970, 1, 1, 0, 0, 0, 3000, UTC),
+        [("a", b"1"), ("a", None)],
+    ),
+    {
+        **FIELDS,
+        "key": memoryview(b"k"),
+        "timestamp": datetime(1970, 1, 1, 1, 0, 0, 3000, timezone(timedelta(hours=1))),
+    },
+]
+
+
+@pytest.mark.parametrize("source", SHAPES, ids=lambda source: type(source).__name__)
+def test_records_are_made_by_shape(source: Any) -> None:
+    """A confluent message, an attribute record, a Spark row and a mapping give one and the same record."""
+    record = Record.of(source)
+    assert record == FULL
+    assert type(record.key) is type(record.value) is bytes
+
+
+@pytest.mark.parametrize("value", [None, b""])
+def test_null_and_empty_stay_apart(value: bytes | None) -> None:
+    """A key, a value and a header that are null are not empty, and the other way round."""
+    given = Record(key=value, value=value, headers=[("h", value)])
+    for record in (
+        given,
+        Record.of(Message(given)),
+        Record.of({"key": value, "value": value, "headers": [("h", value)]}),
+    ):
+        assert record.key == value
+        assert record.value == value
+        assert record.headers == [("h", value)]
+        assert bool(record) is True
+
+
+def test_a_message_without_timestamp_or_headers_has_none() -> None:
+    """Kind 0 means that the broker told no time, whatever number stands beside it."""
+    record = Record.of(Message(Record(timestamp=-1), kind=0))
+    assert record.timestamp is None
+    assert record.headers == []
+
+
+def test_a_naive_time_is_local() -> None:
+    """Spark gives naive times in the session's zone."""
+    naive = datetime(2024, 1, 2, 3, 4, 5, 678000)  # noqa: DTZ001 - on purpose
+    assert Record.of({"timestamp": naive}).timestamp == round(naive.timestamp() * 1000)
+
+
+@pytest.mark.parametrize("thing", [None, 5, b"", "x", object(), [("a", b"")], SimpleNamespace(value=b"")])
+def test_what_has_no_such_shape_is_refused(thing: object) -> None:
+    """A thing that is no record is a TypeError that says so."""
+    with pytest.raises(TypeError, match="no Kafka record"):
+        Record.of(thing)
+
+
+@pytest.mark.parametrize("value", [5, 1.5, ["x"], object()])
+def test_only_bytes_and_text_become_bytes(value: object) -> None:
+    """A number is not turned into bytes: bytes(5) would be five zeros."""
+    with pytest.raises(TypeError, match="bytes or None"):
+        as_bytes(value)
+    with pytest.raises(TypeError, match="bytes or None"):
+        Record.of({"value": value})
+
+
+@pytest.mark.parametrize(
+    ("given", "headers"),
+    [
+        (None, []),
+        ([], []),
+        ({}, []),
+        ({"a": "é", "b": None, "c": b""}, [("a", b"\xc3\xa9"), ("b", None), ("c", b"")]),
+        ((("a", bytearray(b"x")), ("a", memoryview(b"y"))), [("a", b"x"), ("a", b"y")]),
+        (iter([["a", b"x"]]), [("a", b"x")]),
+    ],
+)
+def test_headers_become_one_fresh_list(given: Any, headers: list[tuple[str, bytes | None]]) -> None:
+    """Any shape of headers gives name and bytes pairs in order; the caller's list is not kept."""
+    made = as_headers(given)
+    assert made == headers
+    assert made is not given
+    assert all(type(value) in {bytes, type(None)} for _, value in made)
+
+
+def test_a_made_record_keeps_nothing_of_the_callers() -> None:
+    """Later changes to a client's buffers and lists do not reach the record."""
+    value, headers = bytearray(b"v"), [("a", b"1")]
+    record = Record.of({"value": value, "headers": headers})
+    value[:] = b"w"
+    headers.clear()
+    assert (record.value, record.headers) == (b"v", [("a", b"1")])
+    assert Record().headers is not Record().headers
+
+
+@pytest.mark.parametrize(
+    ("record", "where"),
+    [
+        (Record(), ""),
+        (Record(partition=1, offset=2), ""),
+        (Record(topic="t"), "t"),
+        (Record(topic="t", partition=0), "t[0]"),
+        (Record(topic="t", partition=0, offset=0), "t[0]@0"),
+    ],
+)
+def test_where_a_record_stood(record: Record, where: str) -> None:
+    """Topic, partition and offset are told as far as they are known."""
+    assert record.where == where
+
+
+def test_repr_has_no_byte_of_the_value() -> None:
+    """Attributes may be logged, data may not."""
+    assert repr(Record(key=b"k", value=b"secret", headers=[("a", None)], topic="t")) == (
+        "Record(key=b'k', value=<6 bytes>, headers=[('a', None)], where='t')"
+    )
+    assert "value=None" in repr(Record())
+    assert "value=<0 bytes>" in repr(Record(value=b""))
+
+
+def test_records_are_read_only_values() -> None:
+    """Equal by what they hold, not to be changed, and they cross processes."""
+    with pytest.raises(AttributeError):
+        FULL.value = b""  # type: ignore[misc]  # that is the test
+    assert pickle.loads(pickle.dumps(FULL)) == FULL

@@ -1,0 +1,155 @@
+"""Timestamps: RFC 3339 texts, the instants they name, and datetimes written as text."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+import strategies as make
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudevents_kafka.timestamps import from_datetime, instant, is_timestamp, to_datetime
+
+NOON = datetime(2018, 4, 5, 12, 0, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2018-04-05T17:31:00Z",
+        "2018-04-05T17:31:00.000000000Z",
+        "2018-04-05T18:31:00+01:00",
+        "2018-04-05t17:31:00z",
+        "2018-04-05T17:31:00-00:00",
+        "2018-04-05T17:31:00.1234567890123Z",
+        "2016-12-31T23:59:60Z",
+        "2020-02-29T00:00:00Z",
+        "2016-12-31T18:59:60.5-05:00",
+        "2017-01-01T00:59:60+01:00",
+        "0001-01-01T00:00:00Z",
+        "9999-12-31T23:59:59Z",
+    ],
+)
+def test_good(text: str) -> None:
+    """RFC 3339, lower-case letters and leap seconds among it, is a timestamp."""
+    assert is_timestamp(text)
+    assert to_datetime(text).tzinfo is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "lunchtime",
+        "2018-04-05",
+        "2018-04-05T18:31Z",
+        "2018-04-05T18:31:00",
+        "2018-04-05T18:31:00X",
+        "20180405T183100Z",
+        "2018-04-05T18:31:00+25:00",
+        "2018-04-05T18:31:00+xx:00",
+        "2018-04-05T18:31:00+05",
+        "2018-04-05T18:31:00+0530",
+        "2018-04-05T18:31:00+01:30:30",
+        "2018-04-05T18:31:00-00:60",
+        "2018-04-05 18:31:00Z",
+        "2018-04-05T18:31:00,5Z",
+        "2018-04-05T24:00:00Z",
+        "2018-04-05T18:60:00Z",
+        "2018-13-05T18:31:00Z",
+        "2100-02-29T00:00:00Z",
+        "10000-01-01T00:00:00Z",
+        "2018-04-05T18:31:60Z",
+        "2016-12-31T23:59:60+01:00",
+        "2016-12-31T23:59:61Z",
+        "2018-W14-4T03:56:24Z",
+        "0000-01-01T00:00:00Z",
+        "2018-04-05T18:31:00.Z",
+        "2018-04-05T18:31:00.123456xZ",
+        "2018-04-05T18:31:00.1234567+Z",
+        " 2018-04-05T18:31:00Z",
+        "2018-04-05T18:31:00Z\n",
+        "٢018-04-05T18:31:00Z",
+        "2018-04-05T18:31:00.١Z",
+        "2018-04-05T18:31:00.²Z",
+        "2018-04-05T18:31:00ZZ",
+        "2018-04-05T18:31:00.123456789²Z",
+        "0001-01-01T00:00:00+01:00",
+        "9999-12-31T23:59:59-01:00",
+    ],
+)
+def test_bad(text: str) -> None:
+    """What date parsers let pass beside RFC 3339 is no timestamp."""
+    assert not is_timestamp(text)
+    for read in (to_datetime, instant):
+        with pytest.raises(ValueError, match="no RFC 3339 timestamp"):
+            read(text)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("2018-04-05T17:31:00Z", "2018-04-05T18:31:00+01:00", True),
+        ("2018-04-05T17:31:00Z", "2018-04-05T17:31:00.000000000Z", True),
+        ("2018-04-05T17:31:00Z", "2018-04-05t17:31:00-00:00", True),
+        ("2018-04-05T17:31:00.1Z", "2018-04-05T17:31:00.10Z", True),
+        ("2018-04-05T17:31:00.123456789Z", "2018-04-05T17:31:00.1234567890Z", True),
+        ("2018-04-05T17:31:00.123456789Z", "2018-04-05T17:31:00.123456788Z", False),
+        ("2018-04-05T17:31:00.123456Z", "2018-04-05T17:31:00.1234560001Z", False),
+        ("2018-04-05T17:31:00Z", "2018-04-05T17:31:01Z", False),
+        ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59.999999Z", False),
+        ("2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z", False),
+        ("2016-12-31T23:59:60Z", "2017-01-01T00:59:60.000+01:00", True),
+        ("2016-12-31T23:59:60.1Z", "2016-12-31T23:59:60.2Z", False),
+        ("2016-12-31T23:59:60.1Z", "2016-12-31T23:59:59.999999601Z", False),
+        ("2016-12-31T23:59:60.1Z", "2016-12-31T23:59:60.10Z", True),
+    ],
+)
+def test_instants(one: str, other: str, same: bool) -> None:  # noqa: FBT001 - a column
+    """Two texts are one instant by time and offset, to the last digit, leap seconds apart."""
+    assert (instant(one) == instant(other)) is same
+
+
+@pytest.mark.parametrize(
+    ("moment", "text"),
+    [
+        (NOON, "2018-04-05T12:00:00Z"),
+        (NOON.replace(microsecond=500000), "2018-04-05T12:00:00.500000Z"),
+        (NOON.replace(tzinfo=timezone(timedelta(0), "GMT")), "2018-04-05T12:00:00Z"),
+        (NOON.astimezone(timezone(timedelta(hours=-5, minutes=-30))), "2018-04-05T06:30:00-05:30"),
+        (datetime(1, 1, 1, tzinfo=UTC), "0001-01-01T00:00:00Z"),
+    ],
+)
+def test_datetimes_as_text(moment: datetime, text: str) -> None:
+    """A datetime keeps its offset, UTC is Z, and no digit is made up or lost."""
+    assert from_datetime(moment) == text
+
+
+@pytest.mark.parametrize(
+    ("moment", "why"),
+    [
+        (NOON.replace(tzinfo=None), "needs an offset"),
+        (NOON.replace(tzinfo=timezone(timedelta(minutes=53, seconds=28))), "no seconds"),
+        (NOON.replace(tzinfo=timezone(timedelta(microseconds=1))), "no seconds"),
+    ],
+)
+def test_datetimes_without_rfc_3339_text(moment: datetime, why: str) -> None:
+    """No offset is assumed, and none is rounded."""
+    with pytest.raises(ValueError, match=why):
+        from_datetime(moment)
+
+
+@given(st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31), timezones=make.zones))  # noqa: DTZ001 - bounds are naive
+def test_a_datetime_comes_back(moment: datetime) -> None:
+    """Written and read, a datetime is the same instant in the same offset."""
+    again = to_datetime(from_datetime(moment))
+    assert again == moment
+    assert again.utcoffset() == moment.utcoffset()
+
+
+@given(make.timestamps())
+def test_every_spelling_is_read(text: str) -> None:
+    """All spellings that RFC 3339 has are timestamps, equal to themselves in upper case."""
+    assert is_timestamp(text)
+    assert instant(text) == instant(text.upper())
