@@ -16,6 +16,7 @@ from cloudevents_kafka.attributes import (
     CORE,
     INTEGER_RANGE,
     REQUIRED,
+    SPECVERSION,
     AttributeValue,
     canonical_text,
     find_problems,
@@ -55,6 +56,7 @@ def read(record: Record) -> tuple[Event, tuple[Problem, ...]]:
     verdict = sniff(headers)
     if verdict.mode == "binary":
         return _binary(headers, record.value, tolerated), tuple(tolerated)
+    tolerated = _of_content_type(tolerated)  # in structured mode no other header counts
     if verdict.mode == "batch":
         raise UnsupportedBatch(str(verdict.media_type), record)
     if verdict.mode == "structured" or media_type(verdict.media_type or "").essence == CLOUDEVENTS:
@@ -110,6 +112,16 @@ def _straighten(headers: Headers, tolerated: list[Problem]) -> Headers:
     return list(kept.items())
 
 
+def _of_content_type(problems: list[Problem]) -> list[Problem]:
+    """Keep what is about the content-type header, under that header's name."""
+    return [
+        msgspec.structs.replace(problem, attribute=CONTENT_TYPE) if problem.clause == "N-05" else problem
+        for problem in problems
+        if str(problem.attribute).lower() == CONTENT_TYPE
+        or (problem.attribute == "datacontenttype" and problem.clause == "N-05")
+    ]
+
+
 def _meant(name: str) -> str | None:
     folded = str(name).lower()
     if folded.startswith("ce-"):
@@ -160,6 +172,8 @@ def _means_json(record: Record, content_type: str | None, tolerated: list[Proble
     except InvalidEvent:
         return False
     if not all(isinstance(members.get(name), str) for name in REQUIRED):
+        return False
+    if members["specversion"] != SPECVERSION:
         return False
     tolerated.append(Problem(CONTENT_TYPE, "header is missing: the value reads as a JSON event", "K-09"))
     return True
