@@ -32,6 +32,7 @@ def judge(record: Record, expected: Case, *, lenient: bool) -> None:
         _judge_faults(outcome, expected.get("attributes_at_fault", []))
         return
     judge_event(outcome.event, expected)
+    assert (outcome.event.payload == record.value) is (expected["mode"] == "binary")
     if lenient and "tolerated" in expected:
         assert {problem.attribute for problem in outcome.tolerated} == set(expected["tolerated"])
     if not lenient:
