@@ -105,7 +105,7 @@ def _read_closely(record: Record) -> Event:
     try:
         if verdict.mode == "binary":
             return binary.decode(record)
-        if verdict.mode == "structured":
+        if verdict.mode != "batch":
             _check_content_type(record.headers)
     except InvalidEvent as error:
         raise BrokenEvent(error.problems, record) from None

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka import structured
+from cloudevents_kafka import formats, structured
 from cloudevents_kafka.attributes import (
     CORE,
     INTEGER_RANGE,
@@ -59,7 +59,7 @@ def read(record: Record) -> tuple[Event, tuple[Problem, ...]]:
     tolerated = _of_content_type(tolerated)  # in structured mode no other header counts
     if verdict.mode == "batch":
         raise UnsupportedBatch(str(verdict.media_type), record)
-    if verdict.mode == "structured" or media_type(verdict.media_type or "").essence == CLOUDEVENTS:
+    if verdict.mode != "not-an-event":
         _check_content_type(headers)
     if verdict.mode == "structured" and verdict.format != "json":
         event = structured.decode(record.value, media_type(str(verdict.media_type)))
@@ -73,10 +73,12 @@ def read(record: Record) -> tuple[Event, tuple[Problem, ...]]:
 
 
 def _check_content_type(headers: Headers) -> None:
-    """Refuse a content-type that is not UTF-8, or that names a charset which JSON and Avro cannot have."""
+    """Refuse a content-type that is not UTF-8, or whose event format would be in another charset."""
     content_type = dict(headers)[CONTENT_TYPE] or b""
     try:
-        structured.check_charset(media_type(content_type.decode()))
+        media = media_type(content_type.decode())
+        if media.essence == CLOUDEVENTS or media.format in formats.names():
+            structured.check_charset(media)
     except UnicodeDecodeError:
         rule = "header value must be UTF-8"
         raise InvalidEvent([Problem(CONTENT_TYPE, rule, "K-06", shown(content_type))]) from None

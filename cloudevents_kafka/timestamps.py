@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 _RFC3339: Final = re.compile(
@@ -16,6 +16,8 @@ _RFC3339: Final = re.compile(
     r"([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)",
     re.ASCII,
 )
+_MINUTES: Final = 24 * 60
+_LAST_MINUTE: Final = _MINUTES - 1
 _TAKES_HOUR_24: Final = sys.version_info >= (3, 13)
 _from_iso: Final = datetime.fromisoformat
 
@@ -76,6 +78,12 @@ def from_datetime(moment: datetime) -> str:
     return f"{text[:-6]}Z" if offset == timedelta(0) else text
 
 
+def _utc_minute(moment: datetime) -> int:
+    """Return the minute of the day in UTC; by hand, as UTC may be past the first or last year."""
+    offset = moment.utcoffset() or timedelta(0)
+    return (moment.hour * 60 + moment.minute - offset // timedelta(minutes=1)) % _MINUTES
+
+
 def _parse(text: str) -> tuple[datetime, str] | None:
     """Parse a text into the instant, and what tells it apart within its microsecond."""
     match = _RFC3339.fullmatch(text)
@@ -87,9 +95,8 @@ def _parse(text: str) -> tuple[datetime, str] | None:
     shown = "59.999999" if leap else f"{second}.{digits[:6]:0<6}"
     try:
         moment = _from_iso(f"{date}T{minute}:{shown}{offset.upper()}")
-        utc = moment.astimezone(UTC)
-    except (ValueError, OverflowError):  # 31 June; year 0; an offset past the first or last year
+    except ValueError:  # 31 June; or the year 0, which RFC 3339 has and no datetime can name
         return None
-    if leap and (utc.hour, utc.minute) != (23, 59):
+    if leap and _utc_minute(moment) != _LAST_MINUTE:
         return None  # leap seconds are put in before midnight UTC, and nowhere else
     return moment, "60." + digits.rstrip("0") if leap else digits[6:].rstrip("0")
