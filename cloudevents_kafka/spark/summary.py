@@ -46,7 +46,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         if tally.events:
             parts.append(aligned(["event type", *tally.modes, "all"], _type_rows(tally)))
         if tally.quarantined:
-            parts.append(aligned(["quarantined as", "reason", "records"], _reason_rows(tally)))
+            parts.append(aligned(["quarantined as", "reason", "records"], reason_rows(tally)))
         if tally.read:
             header = ["partition", "first", "last", "records", "offsets without a record"]
             parts.append(aligned(header, _offset_rows(tally)))
@@ -74,7 +74,8 @@ def _type_rows(tally: Tally) -> list[list[str]]:
     return [*rows, ["", *(f"{number:,}" for number in modes.values()), f"{tally.events:,}"]]
 
 
-def _reason_rows(tally: Tally) -> list[list[str]]:
+def reason_rows(tally: Tally) -> list[list[str]]:
+    """Give verdict, reason and number of what was quarantined, the sum last."""
     rows = [
         [verdict, reason, f"{number:,}"]
         for verdict, reasons in sorted(tally.by_reason.items())
@@ -93,7 +94,7 @@ def _offset_rows(tally: Tally) -> list[list[str]]:
 
 def aligned(header: list[str] | None, rows: list[list[str]]) -> str:
     """Set a table as text: columns of one width, those of numbers to the right."""
-    rows = [[_visible(cell) for cell in row] for row in rows]
+    rows = [[visible(cell) for cell in row] for row in rows]
     lines = [*([header] if header else []), *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     right = [all(_is_number(row[column]) for row in rows) for column in range(len(widths))]
@@ -109,7 +110,7 @@ def aligned(header: list[str] | None, rows: list[list[str]]) -> str:
     return "\n".join(f"  {line}" for line in text)
 
 
-def _visible(text: str) -> str:
+def visible(text: str) -> str:
     """Spell out what a terminal would obey: names come from strangers."""
     if text.isprintable():
         return text
