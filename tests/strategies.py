@@ -14,6 +14,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from cloudevents_kafka import Event, Record
 from cloudevents_kafka.attributes import CORE
+from cloudevents_kafka.record import Headers
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _MORE: Final = int(os.environ.get("MORE_EXAMPLES", "1"))  # a night's run: MORE_EXAMPLES=100
@@ -401,7 +402,7 @@ _content_types: Final = st.sampled_from(
 _header_values: Final = st.one_of(
     header_bytes, _content_types, st.sampled_from([b"1.0", b"\xff", b"true", b"5", b"2018-04-05 17:31:00Z"])
 )
-required_headers: Final = [(f"ce_{name}", text.encode()) for name, text in _GOOD.items()]
+required_headers: Final[Headers] = [(f"ce_{name}", text.encode()) for name, text in _GOOD.items()]
 
 
 @st.composite
