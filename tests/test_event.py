@@ -1,0 +1,250 @@
+"""Events: read-only values that invent nothing, lose nothing, and keep nothing of their makers'."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from datetime import UTC, datetime, timedelta, timezone
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+import strategies as make
+from hypothesis import given
+
+from cloudevents_kafka import DataError, Event, InvalidEvent, Record, decode, from_record, to_record
+from cloudevents_kafka.data import DataKind
+
+FULL = Event(
+    id="1",
+    source="/s",
+    type="t",
+    datacontenttype="application/json",
+    dataschema="https://a.example/s",
+    subject="x",
+    time="2018-04-05T17:31:00.123456789+02:00",
+    data={"a": 1},
+    sampledrate=5,
+    deprecated=True,
+    dssematerial=b"Ma",
+    expirytime="2018-04-05T17:31:00Z",
+    extension="e",
+)
+
+
+def least(**more: Any) -> Event:
+    return Event(**{"id": "1", "source": "/", "type": "t", **more})
+
+
+def test_nothing_is_invented() -> None:
+    """An event has what it was given, and specversion, and no more."""
+    event = least()
+    assert dict(event.attributes) == {"specversion": "1.0", "id": "1", "source": "/", "type": "t"}
+    for value in (
+        event.time,
+        event.subject,
+        event.dataschema,
+        event.datacontenttype,
+        event.payload,
+        event.data,
+    ):
+        assert value is None
+    assert event.get("time") is event.text("time") is None
+    assert not event.extensions
+
+
+def test_attributes_by_property_and_by_name() -> None:
+    """Each attribute is there by name with its type, and as the text that travels."""
+    assert (FULL.id, FULL.source, FULL.type, FULL.specversion) == ("1", "/s", "t", "1.0")
+    assert (FULL.subject, FULL.dataschema, FULL.datacontenttype) == (
+        "x",
+        "https://a.example/s",
+        "application/json",
+    )
+    assert FULL.time == datetime(2018, 4, 5, 17, 31, 0, 123456, timezone(timedelta(hours=2)))
+    assert FULL["expirytime"] == datetime(2018, 4, 5, 17, 31, tzinfo=UTC)
+    assert dict(FULL.extensions) == {
+        "sampledrate": 5,
+        "deprecated": True,
+        "dssematerial": b"Ma",
+        "expirytime": FULL["expirytime"],
+        "extension": "e",
+    }
+    assert [FULL.text(n) for n in FULL][-5:] == ["5", "true", "TWE=", "2018-04-05T17:31:00Z", "e"]
+    assert FULL.text("time") == "2018-04-05T17:31:00.123456789+02:00"
+    assert "extension" in FULL
+    assert "other" not in FULL
+    assert 5 not in FULL
+    assert list(FULL) == list(FULL.attributes)
+    with pytest.raises(KeyError):
+        FULL["other"]
+
+
+def test_an_event_cannot_be_changed() -> None:
+    """Neither an attribute nor what its mappings show can be set."""
+    event = least(x="1")
+    for name in ("id", "data", "payload", "other"):
+        with pytest.raises(AttributeError):
+            setattr(event, name, "2")
+    for mapping in (event.attributes, event.extensions):
+        assert isinstance(mapping, MappingProxyType)
+    event.get_attributes().clear()
+    assert event == least(x="1")
+
+
+def test_nothing_of_the_callers_is_kept() -> None:
+    """Later changes to what an event was made of do not reach it; nor do those to what it gave."""
+    data, raw, attribute = {"a": [1]}, bytearray(b"raw"), bytearray(b"b")
+    event = least(data=data)
+    binary = least(data=raw, x=attribute)
+    data["a"].append(2)
+    raw[:] = b"new"
+    attribute[:] = b"n"
+    assert event.payload == b'{"a":[1]}'
+    assert (binary.payload, binary["x"]) == (b"raw", b"b")
+    event.data["a"].append(3)
+    for way in ("json", "avro"):
+        plain = least(data={"a": "b"})
+        plain.data["a"] = "c"
+        assert from_record(to_record(plain, mode="structured", format=way)).data == {"a": "b"}
+    assert from_record(to_record(event)).data == {"a": [1]}
+
+
+def test_data_is_decoded_once_and_when_asked_for() -> None:
+    """A payload that is not what it says harms nobody who does not look."""
+    event = least(datacontenttype="application/json", data=b"{")
+    assert event.payload == b"{"
+    with pytest.raises(DataError, match="not JSON"):
+        _ = event.data
+    assert FULL.data is FULL.data
+
+
+@pytest.mark.parametrize("data", [None, b"", "", "null", b"null", 0, False, [], {}])
+def test_no_data_and_empty_data_stay_apart(data: Any) -> None:
+    """Only None is no data; whatever else is falsy is a payload."""
+    event = least(data=data)
+    assert (event.payload is None) is (data is None)
+    assert event.data == data
+    assert type(event.data) is type(data)
+
+
+def test_an_explicit_json_null_is_data() -> None:
+    """The payload null is a value, though the value is None."""
+    event = least(datacontenttype="application/json", data=b"null")
+    assert event.payload == b"null"
+    assert event.data is None
+    assert event != least(datacontenttype="application/json")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (least(), least(), True),
+        (least(), least(id="2"), False),
+        (least(x="1"), least(), False),
+        (least(x="1"), least(x=1), False),
+        (least(x=1), least(x=True), False),
+        (least(x=b"Ma"), least(x="TWE="), False),
+        (least(x="1", y="2"), least(y="2", x="1"), True),
+        (least(data=b""), least(), False),
+        (least(data={"a": 1}), least(data=b'{"a":1}'), True),
+        (least(data=b'{"a": 1}'), least(data=b'{"a":1}'), False),
+        (least(time="2018-04-05T17:31:00Z"), least(time="2018-04-05T18:31:00.000+01:00"), True),
+        (least(time="2018-04-05T17:31:00.1234567Z"), least(time="2018-04-05T17:31:00.1234568Z"), False),
+        (least(time="2018-04-05T17:31:00.1234567Z"), least(time="2018-04-05t17:31:00.12345670z"), True),
+        (least(time="2016-12-31T23:59:60Z"), least(time="2016-12-31T23:59:59.999999Z"), False),
+        (least(expirytime="2018-04-05T17:31:00Z"), least(expirytime="2018-04-05T17:31:00-00:00"), True),
+        (least(x="2018-04-05T17:31:00Z"), least(x="2018-04-05T17:31:00-00:00"), False),
+        (least(datacontenttype="text/plain"), least(datacontenttype="TEXT/plain"), False),
+        (least(), "another thing", False),
+    ],
+)
+def test_equality(one: Event, other: object, same: bool) -> None:  # noqa: FBT001 - a column
+    """Equal attributes of equal types, times by instant to the last digit, and equal bytes."""
+    assert (one == other) is same
+    assert (other == one) is same
+    if same:
+        assert hash(one) == hash(other)
+
+
+@given(make.events())
+def test_events_are_values(event: Event) -> None:
+    """Pickled, copied and replaced by nothing, an event is equal, and so is all about it."""
+    assert copy.copy(event) is event
+    assert copy.deepcopy([event])[0] is event
+    for again in (pickle.loads(pickle.dumps(event)), event.replace()):
+        assert again == event
+        assert hash(again) == hash(event)
+        assert repr(again) == repr(event)
+        assert (again.payload, again.kind, list(again)) == (event.payload, event.kind, list(event))
+    assert {event: 1}[event.replace()] == 1
+
+
+def test_repr_shows_attributes_and_no_data() -> None:
+    """Attributes may be logged, data may not."""
+    assert (
+        repr(least(data="secret", x=True)) == "Event(id='1', source='/', type='t', x='true', data=<8 bytes>)"
+    )
+    assert "data" not in repr(least())
+
+
+def test_replace() -> None:
+    """A changed event is checked like a new one; None takes an attribute away; the old one stays."""
+    changed = FULL.replace(id="2", subject=None, extension=None, other=5)
+    assert (changed.id, changed.subject, changed["other"]) == ("2", None, 5)
+    assert "extension" not in changed
+    assert (changed.payload, changed.kind) == (FULL.payload, FULL.kind)
+    assert FULL.id == "1"
+    assert FULL.replace(data=None).payload is None
+    assert FULL.replace(data=b"x").payload == b"x"
+    for bad in ({"id": None}, {"id": ""}, {"time": "noon"}, {"Bad": "x"}, {"data": object()}):
+        with pytest.raises(InvalidEvent):
+            FULL.replace(**bad)
+
+
+def test_self_may_name_an_attribute() -> None:
+    """No name of Python's stands in the way of the specification's."""
+    event = least(self="x", cls="y", given="z")
+    assert event["self"] == "x"
+    assert event.replace(self="w")["self"] == "w"
+
+
+@pytest.mark.parametrize(
+    ("event", "content_type", "kind", "data"),
+    [
+        (least(data={"a": 1}), "application/json", DataKind.BYTES, {"a": 1}),
+        (least(data={"a": 1}), "text/plain", DataKind.BYTES, '{"a":1}'),
+        (least(data={"a": 1}, datacontenttype="application/json"), None, DataKind.BYTES, b'{"a":1}'),
+        (least(data="x", datacontenttype="application/xml"), "text/html", DataKind.BYTES, "x"),
+        (least(data="x", datacontenttype="text/plain"), None, DataKind.BYTES, b"x"),
+        (least(data="x", datacontenttype="text/plain"), "text/plain", DataKind.TEXT, "x"),
+        (least(data="x"), None, DataKind.JSON, "x"),
+        (least(data=b"x"), "text/plain", DataKind.BYTES, "x"),
+    ],
+)
+def test_a_new_content_type_says_anew_what_the_bytes_are(
+    event: Event, content_type: str | None, kind: DataKind, data: Any
+) -> None:
+    """The payload stays byte for byte, and what it stands for follows its content type."""
+    changed = event.replace(datacontenttype=content_type)
+    assert (changed.payload, changed.kind, changed.data) == (event.payload, kind, data)
+
+
+def test_a_changed_event_forgets_the_bytes_it_was_read_from() -> None:
+    """A structured record written anew has the change, and its exact data."""
+    value = b'{"specversion":"1.0","id":"1","source":"/","type":"t","data": {"a" : 1.0} }'
+    event = from_record(Record(value=value, headers=[("content-type", b"application/cloudevents+json")]))
+    assert to_record(event, mode="structured").value == value
+    changed = to_record(event.replace(subject="x"), mode="structured").value or b""
+    assert b'"subject":"x"' in changed
+    assert b'"data":{"a" : 1.0}' in changed
+
+
+def test_times_that_lenient_reading_kept_do_no_harm() -> None:
+    """What is no timestamp is shown as the text that it is."""
+    headers: Any = [*make.required_headers, ("ce_expirytime", b"soon")]
+    event = decode(Record(headers=headers), lenient=True).event  # type: ignore[union-attr]  # it is read
+    assert event["expirytime"] == event.get("expirytime") == event.text("expirytime") == "soon"
+    assert event.attributes["expirytime"] == event.extensions["expirytime"] == "soon"
+    assert event == copy.deepcopy(event)
+    assert event != least(expirytime="2018-04-05T17:31:00Z")

@@ -1,0 +1,118 @@
+"""Key mappers: opt-in, pure, and told apart from keys that a user gives."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from cloudevents_kafka import (
+    Event,
+    Record,
+    attribute_key,
+    first_of,
+    from_record,
+    key_to_attribute,
+    partition_key,
+    to_record,
+)
+
+EVENT = Event(id="1", source="/", type="t", subject="s", partitionkey="é", count=5)
+
+
+@pytest.mark.parametrize(
+    ("mapper", "key"),
+    [
+        (partition_key, "é".encode()),
+        (attribute_key("subject"), b"s"),
+        (attribute_key("count"), b"5"),
+        (attribute_key("absent"), None),
+        (first_of(attribute_key("absent"), attribute_key("subject"), partition_key), b"s"),
+        (first_of(), None),
+        (first_of(lambda _: b"", partition_key), b""),
+        (lambda _: b"\xff\xfe", b"\xff\xfe"),
+        (lambda _: "", b""),
+    ],
+)
+@pytest.mark.parametrize("mode", ["binary", "structured"])
+def test_a_mapper_gives_the_key_and_changes_nothing(mapper: Any, key: bytes | None, mode: Any) -> None:
+    """The event is the same before and after, and what was mapped from is sent as well."""
+    before = copy.deepcopy(dict(EVENT.attributes))
+    record = to_record(EVENT, key_mapper=mapper, mode=mode)
+    assert record.key == key
+    assert dict(EVENT.attributes) == before
+    assert dict(from_record(record).attributes).keys() == before.keys()
+    assert from_record(record)["partitionkey"] == "é"
+
+
+@pytest.mark.parametrize("key", [b"own", "own", b"", ""])
+def test_an_explicit_key_wins(key: Any) -> None:
+    """The mapper is not even asked, for an empty key as for any."""
+
+    def unasked(_: Event) -> str:
+        raise AssertionError
+
+    assert to_record(EVENT, key=key, key_mapper=unasked).key == (
+        key if isinstance(key, bytes) else key.encode()
+    )
+
+
+def test_without_mapper_there_is_no_key() -> None:
+    """The partitionkey extension alone makes no key."""
+    assert to_record(EVENT).key is None
+    assert to_record(EVENT, key=None, key_mapper=None).key is None
+
+
+@pytest.mark.parametrize("key", [5, 1.5, True, ["k"]])
+def test_a_key_that_is_no_text_or_bytes_is_refused(key: Any) -> None:
+    """Nothing is turned into a key by its Python text."""
+    for arguments in ({"key": key}, {"key_mapper": lambda _: key}):
+        with pytest.raises(TypeError, match="bytes or None"):
+            to_record(EVENT, **arguments)
+
+
+def test_a_mutable_key_is_copied() -> None:
+    """Later changes to the caller's buffer do not reach the record."""
+    key: Any = bytearray(b"k")
+    record = to_record(EVENT, key=key)
+    key[:] = b"x"
+    assert record.key == b"k"
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [
+        ("partitionkey", b"k", "é"),
+        ("other", b"k", "k"),
+        ("self", b"k", "k"),
+        ("other", "é".encode(), "é"),
+        ("other", None, None),
+        ("other", b"", None),
+        ("other", b"\xff", None),
+        ("other", b"\x00", None),
+        ("sampledrate", b"5", 5),
+        ("sampledrate", b"many", None),
+        ("datacontenttype", b"xyz", None),
+    ],
+)
+def test_the_reverse_way(name: str, key: bytes | None, value: Any) -> None:
+    """A key becomes an attribute where there is none, if it can be one; else the event stays as it is."""
+    event = key_to_attribute(name)(EVENT, Record(key=key))
+    assert event.get(name) == value
+    if value is None or name == "partitionkey":
+        assert event is EVENT
+
+
+@pytest.mark.parametrize("name", ["", "data", "my_ext", "Key"])
+def test_the_reverse_way_needs_a_name(name: str) -> None:
+    """A mapper that could never map is refused when it is made."""
+    with pytest.raises(ValueError, match="cannot name an attribute"):
+        key_to_attribute(name)
+
+
+@pytest.mark.parametrize("key", [None, b"", b"k", b"\xff\xfe\x00"])
+def test_reading_never_looks_at_the_key(key: bytes | None) -> None:
+    """Any bytes may be a key, and no attribute comes from them."""
+    record = to_record(Event(id="1", source="/", type="t"), key=key)
+    assert from_record(record) == Event(id="1", source="/", type="t")
