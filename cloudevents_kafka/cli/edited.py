@@ -17,6 +17,7 @@ from cloudevents_kafka.event import Event
 from cloudevents_kafka.keys import KeyMapper
 from cloudevents_kafka.record import Headers, Record
 
+_JSON_EVENT: Final[Headers] = [("content-type", b"application/cloudevents+json")]
 _GREATEST: Final = sys.float_info.max
 
 
@@ -46,22 +47,29 @@ def meant(line: Line, wanted: Wanted) -> Meant:
     """
     if not line.exact:
         return record_of(line.event(), line, wanted)
-    held = _held_event(line.record)
+    held = _read(line.record, lenient=False)
     if line.told is not None and not (held is not None and line.tells(held)):
-        told = line.event()
-        if held is None or (told is not None and not same(held, told)):
-            return record_of(told, line, wanted)
+        loose = _read(line.record, lenient=True)
+        if not _is_told(line, held, loose):
+            return record_of(line.event(), line, wanted)
+        held = held or loose
     if held is not None and (wanted.mode or wanted.format):
         return record_of(held, line, wanted)
     return Meant(_with(line.record, held, wanted), held)
 
 
-def _held_event(record: Record) -> Event | None:
-    """Read the event of a record, leniently if need be: a line of --lenient has one."""
-    item = decode(record)
-    if not isinstance(item, Decoded):
-        item = decode(record, lenient=True)
+def _read(record: Record, *, lenient: bool) -> Event | None:
+    item = decode(record, lenient=lenient)
     return item.event if isinstance(item, Decoded) else None
+
+
+def _is_told(line: Line, *readings: Event | None) -> bool:
+    """Tell whether the line's event is one of these: what its record says, read either way."""
+    if any(event is not None and line.tells(event) for event in readings):
+        return True
+    # Leniently: what --lenient let pass in the record stands in the line as well.
+    told = _read(Record(value=line.told, headers=_JSON_EVENT), lenient=True)
+    return told is not None and any(event is not None and same(event, told) for event in readings)
 
 
 def record_of(event: Event | None, line: Line, wanted: Wanted) -> Meant:

@@ -1,0 +1,91 @@
+"""The command line as a whole: what it loads, what it says, and how it ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from cloudevents_kafka.cli.app import COMMANDS
+
+HEAVY = ("confluent_kafka", "pyspark", "fastavro", "rich", "pandas", "pyarrow", "cloudevents")
+LOADED = """
+import sys
+from cloudevents_kafka.cli import main
+sys.argv = ["cloudevents-kafka", *sys.argv[1:]]
+try:
+    main()
+except SystemExit as end:
+    assert end.code == 0, end.code
+print(*sorted(name for name in sys.modules if name in {heavy!r}), file=sys.stderr)
+"""
+
+
+def python(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)])
+def test_help_loads_nothing_heavy(arguments):
+    """Help is quick: no Kafka client, no Spark, no Avro is loaded for it."""
+    done = python(LOADED.format(heavy=HEAVY), *arguments)
+    assert (done.returncode, done.stderr.strip()) == (0, "")
+    assert done.stdout
+
+
+def test_the_list_of_commands_loads_none():
+    """The list of commands is there without loading one."""
+    script = LOADED.replace("in {heavy!r}", 'and name.startswith("cloudevents_kafka.cli.")')
+    done = python(script, "--help")
+    assert done.returncode == 0
+    for name in COMMANDS:
+        assert name in done.stdout
+        assert f"cloudevents_kafka.cli.{name}" not in done.stderr.split()
+
+
+def test_without_click():
+    """Where click is missing, what to install is said, and the exit code is 2."""
+    done = python("import sys; sys.modules['click'] = None\nfrom cloudevents_kafka.cli import main\nmain()")
+    assert done.returncode == 2
+    assert done.stderr == "cloudevents-kafka needs click and rich: pip install 'cloudevents-kafka[cli]'\n"
+    assert done.stdout == ""
+
+
+def test_without_rich():
+    """Where rich is missing, text is plain."""
+    script = """
+import sys; sys.modules["rich"] = sys.modules["rich.console"] = None
+import io
+from cloudevents_kafka.cli.text import Painter
+Painter(sys.stdout, colours=True).paint([[("a", "bold"), ("b", "")]])
+"""
+    done = python(script)
+    assert (done.stdout, done.stderr) == ("ab\n", "")
+
+
+def test_as_a_module():
+    """``python -m cloudevents_kafka`` is the command line, under the same name."""
+    done = subprocess.run(
+        [sys.executable, "-m", "cloudevents_kafka", "nonsense"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("Usage: cloudevents-kafka")
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell):
+    """Click's completion knows the commands and their options."""
+    script = "from cloudevents_kafka.cli import main\nmain()"
+    env = {"_CLOUDEVENTS_KAFKA_COMPLETE": f"{shell}_source"}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**env, "PATH": "/bin"},
+    )
+    assert "cloudevents-kafka" in done.stdout
