@@ -74,7 +74,7 @@ def _options(servers: str, out: Path, records: int) -> PipelineOptions:
         out=str(out),
         once=True,
         # Some batches, to be seen at work.
-        max_records=max(1, records // 3 + 1),
+        max_records=records // 3 + 50,
         conf=_BRIEF,
     )
 

@@ -39,10 +39,9 @@ def explained(text: str) -> str:
 
 
 def _cause(text: str) -> str:
-    """Find the innermost cause: the last ``Caused by``, else the first line that says something."""
-    causes = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
-    lines = [
-        line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")
-    ]
-    cause = causes[-1] if causes else " ".join(lines[:3])
+    """Find the innermost cause: the last ``Caused by``, or error of Python's, else the first lines."""
+    java = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
+    python = re.findall(r"^\s*((?:\w+\.)*\w+(?:Error|Exception): .+)$", text, re.MULTILINE)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    cause = (java or python or [" ".join(lines[:3])])[-1]
     return cause if len(cause) <= _LONGEST else f"{cause[:_LONGEST]}…"

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from cloudevents_kafka.spark.landing import CHECKPOINT, Landing
 from cloudevents_kafka.spark.options import PipelineOptions
 from cloudevents_kafka.spark.progress import Batch, batch_of
 from cloudevents_kafka.spark.session import local_session
-from cloudevents_kafka.spark.store import open_store
+from cloudevents_kafka.spark.store import LocalStore, local_path, open_store
 from cloudevents_kafka.spark.summary import Summary
 from cloudevents_kafka.spark.tally import Tally
 
@@ -52,13 +53,31 @@ def run(
     `PipelineFailed`, `InUse`, `WrongCheckpoint`, `Miscounted`, or what `local_session` does.
     """
     log = None if options.log is None else Path(options.log)
-    with local_session(master=options.master, ui=options.ui, conf=options.conf, log=log) as spark:
-        pipeline = start(spark, options, report=report)
+    with (
+        # Before Spark, which takes some seconds to start.
+        _locked(options.out),
+        local_session(master=options.master, ui=options.ui, conf=options.conf, log=log) as spark,
+    ):
+        pipeline = Pipeline(spark, options, Landing(open_store(options.out, spark)), report)
         while not pipeline.wait(_LOOK_SECONDS):
             if stop is not None and stop():
                 pipeline.stop()
-        pipeline.close()
+        pipeline.stop()
         return pipeline.summary()
+
+
+@contextmanager
+def _locked(out: str) -> Iterator[None]:
+    local = local_path(out)
+    if local is None:
+        yield
+        return
+    store = LocalStore(local)
+    store.lock()
+    try:
+        yield
+    finally:
+        store.close()
 
 
 def start(spark: SparkSession, options: PipelineOptions, *, report: Report | None = None) -> Pipeline:

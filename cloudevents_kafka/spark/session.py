@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _LOOPBACK = "127.0.0.1"
 _SECONDS_TO_END = 20
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 # Java's log goes to its stderr, which is a file: this process says itself what matters.
 _LOG4J = """\
@@ -57,7 +59,10 @@ def settings(*, master: str | None, ui: bool, conf: Mapping[str, str], log4j: Pa
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     }
     if log4j is not None:
-        ours["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={log4j.as_uri()}"
+        ours[_JAVA_OPTIONS] = (
+            f"-Dlog4j2.configurationFile={log4j.as_uri()} {conf.get(_JAVA_OPTIONS, '')}".strip()
+        )
+        conf = {name: value for name, value in conf.items() if name != _JAVA_OPTIONS}
     return {**ours, **conf}
 
 
@@ -99,6 +104,8 @@ def _launch(chosen: Mapping[str, str], log: Path) -> Any:
     from pyspark.java_gateway import launch_gateway
 
     os.environ["JAVA_HOME"] = str(find_java().home)
+    # Workers need this package too: not whatever python3 is on the PATH.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # Else Spark looks for another address of this host, and warns when it is loopback.
     os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
     # Command lines can be read by anyone on the machine: secrets follow when Java runs.

@@ -29,7 +29,9 @@ _SURELY_SHORT: Final = 76  # characters that would all become %XX
 _ESCAPED: Final = r"[\u0000-\u001f\u007f\"#%'*/:=?\\{\[\]^]"
 # From "broken CloudEvent: time: must be …, got '…' (T-12, core: …)" the rule alone: values
 # would make as many reasons as there are bad records.
-_RULE: Final = r"^(?:broken CloudEvent: |not a CloudEvent: )?(.{1,160}?)(?:, got | \\([A-Z]-[0-9]+|$)"
+_RULE: Final = (
+    r"(?s)^(?:broken CloudEvent: |not a CloudEvent: )?(.+?)(?:, got |, but | \\([A-Z]-[0-9]|$|(?<=.{120}))"
+)
 # Of each table: the columns that counts are told apart by, the outer and the inner name.
 _LABELS: Final = {
     "events": ("type string, mode string", "type", "mode"),
