@@ -1,7 +1,8 @@
 """RFC 3339 timestamps: which texts are one, and which instant they name.
 
 The text is what travels; a `datetime` is made when somebody asks. It cuts below a
-microsecond, and names a leap second by the last microsecond before it.
+microsecond, names a leap second by the last microsecond before it, and a time in the
+year 0, which RFC 3339 has, by the first moment of the year 1.
 """
 
 from __future__ import annotations
@@ -93,10 +94,14 @@ def _parse(text: str) -> tuple[datetime, str] | None:
     digits = fraction or ""
     leap = second == "60"
     shown = "59.999999" if leap else f"{second}.{digits[:6]:0<6}"
+    year_0 = date.startswith("0000")
     try:
-        moment = _from_iso(f"{date}T{minute}:{shown}{offset.upper()}")
-    except ValueError:  # 31 June; or the year 0, which RFC 3339 has and no datetime can name
+        # Like the year 0, the year 4 is a leap year, and a datetime can name it.
+        moment = _from_iso(f"{'0004' + date[4:] if year_0 else date}T{minute}:{shown}{offset.upper()}")
+    except ValueError:  # 31 June
         return None
     if leap and _utc_minute(moment) != _LAST_MINUTE:
         return None  # leap seconds are put in before midnight UTC, and nowhere else
+    if year_0:
+        return datetime.min.replace(tzinfo=moment.tzinfo), text
     return moment, "60." + digits.rstrip("0") if leap else digits[6:].rstrip("0")

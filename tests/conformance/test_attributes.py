@@ -10,16 +10,8 @@ from .entries import Attempt, attempts
 from .judging import faults, judge_attribute
 from .loading import Case, all_cases
 
-# Known deviations, kept in sight; README.md of spec-conformance tells of them.
-DEVIATIONS = {"T-12/17": "no datetime can name the year 0"}
-
-
-def _marks(name: str) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.xfail(raises=InvalidEvent, reason=DEVIATIONS[name])] if name in DEVIATIONS else []
-
-
 ENTRIES = [
-    pytest.param(case, attempt, id=f"{case['id']} {door}", marks=_marks(case["id"]))
+    pytest.param(case, attempt, id=f"{case['id']} {door}")
     for case in all_cases()
     if case["kind"] == "attribute"
     for door, attempt in attempts(case)
