@@ -18,6 +18,7 @@ from cloudevents_kafka.cli.options import kafka_options, pairs, take_settings
 from cloudevents_kafka.cli.output import FORMS, Output, make_output, reader_has_gone
 from cloudevents_kafka.cli.progress import Progress
 from cloudevents_kafka.cli.settings import Settings
+from cloudevents_kafka.cli.words import count
 from cloudevents_kafka.convert import Decoded, Undecodable, decode
 from cloudevents_kafka.record import Record
 
@@ -222,7 +223,7 @@ class Copying:
         """Say what was left out, and raise what --strict found."""
         self._progress.end()
         if self._left_out:
-            told = f"{self._left_out} records are no events, so the filters left them out"
-            click.echo(f"cloudevents-kafka: {told}", err=True)
+            told = count(self._left_out, "record")
+            click.echo(f"cloudevents-kafka: left out by the filters, being no events: {told}", err=True)
         if self._failed:
             raise self._failed

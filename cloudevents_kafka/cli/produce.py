@@ -19,6 +19,7 @@ from cloudevents_kafka.cli.options import kafka_options, pairs, take_settings
 from cloudevents_kafka.cli.progress import Progress
 from cloudevents_kafka.cli.settings import Settings
 from cloudevents_kafka.cli.visible import visible
+from cloudevents_kafka.cli.words import count
 from cloudevents_kafka.convert import ContentMode, foreign
 from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError
 from cloudevents_kafka.event import Event
@@ -179,7 +180,9 @@ def _run(choices: Choices, wanted: Wanted, event: Event | None, settings: Settin
             raise
         except Interrupted:
             _flush(sender)
-            click.echo(f"cloudevents-kafka: interrupted; {sender.delivered} records delivered", err=True)
+            click.echo(
+                f"cloudevents-kafka: interrupted; {count(sender.delivered, 'record')} delivered", err=True
+            )
             raise
         _flush(sender)
         tally.finish(sender)
@@ -192,7 +195,7 @@ def _flush(sender: Sender) -> None:
     finally:
         if sender.sent > sender.delivered + sender.failed:
             owed = sender.sent - sender.delivered - sender.failed
-            click.echo(f"cloudevents-kafka: nobody knows what became of {owed} records", err=True)
+            click.echo(f"cloudevents-kafka: nobody knows what became of {count(owed, 'record')}", err=True)
 
 
 class Topics:
@@ -240,11 +243,9 @@ class Tally:
         """Raise what the exit code is to say."""
         self.progress.end()
         if sender.failed:
-            raise BrokerTrouble(f"{sender.failed} of {sender.sent} records were not delivered")
+            raise BrokerTrouble(f"{sender.failed:,} of {count(sender.sent, 'record')} not delivered")
         if self.bad:
-            raise BadData(
-                f"{self.bad} bad {'line' if self.bad == 1 else 'lines'}; {sender.delivered} records delivered"
-            )
+            raise BadData(f"{count(self.bad, 'bad line')}; {count(sender.delivered, 'record')} delivered")
 
 
 class Job:

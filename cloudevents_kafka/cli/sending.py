@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.cli.clients import Reach, kafka_errors
 from cloudevents_kafka.cli.failures import BrokerTrouble
+from cloudevents_kafka.cli.words import count
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
@@ -88,5 +89,7 @@ class Sender:
     def trouble(self) -> BrokerTrouble:
         """Make the error of records of which nobody knows what became."""
         owed = self.sent - self.delivered - self.failed
-        silence = f"did not answer within {self._reach.timeout:g} s for {owed} of {self.sent} records"
+        silence = (
+            f"did not answer within {self._reach.timeout:g} s for {owed:,} of {count(self.sent, 'record')}"
+        )
         return self._reach.trouble(silence)

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 from confluent_kafka import Producer
 
-from cloudevents_kafka import Record
 from cloudevents_kafka.cli.app import app
 
 _numbers = itertools.count(1)
@@ -50,24 +45,3 @@ def mock_cluster() -> Iterator[str]:
 @pytest.fixture
 def topic() -> str:
     return f"cli-{next(_numbers)}"
-
-
-def start(*args: str, **more: Any) -> subprocess.Popen[bytes]:
-    """Start the command line as a process of its own, with pipes all around."""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([sys.executable, "-m", "cloudevents_kafka", *args], **{**pipes, **more})
-
-
-def send(brokers: str, topic: str, *records: Record) -> None:
-    """Send records as they are, in order, to partition 0 unless they name one."""
-    producer = Producer({"bootstrap.servers": brokers, "log_level": 0, "linger.ms": 0})
-    for record in records:
-        producer.produce(
-            topic, record.value, record.key, partition=record.partition or 0, headers=list(record.headers)
-        )
-    assert producer.flush(20) == 0
-
-
-def lines(text: str) -> list[dict[str, Any]]:
-    """Parse JSON lines."""
-    return [json.loads(line) for line in text.splitlines()]

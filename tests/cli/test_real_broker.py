@@ -1,0 +1,274 @@
+"""The command line on a real Kafka: bytes, ranges, signals, pipes, transactions, trouble."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from cli.calling import lines, send, start
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from cloudevents_kafka import Event, Record, to_record
+from cloudevents_kafka.testing import LocalBroker
+
+pytestmark = pytest.mark.broker
+COMMAND = f"{sys.executable} -m cloudevents_kafka"
+EVENT = to_record(
+    Event(id="1", source="/", type="t", datacontenttype="application/json", data=b'{"n": 1.10}')
+)
+HOSTILE = [
+    EVENT,
+    Record(key=b"\xff\x00", value=b"\x80", headers=[("x", b"\xfe"), ("x", None), ("é", b""), ("x", b"1")]),
+    Record(key=b"tombstone"),
+    Record(key=b"", value=b""),
+    Record(value=b"\x1b[2J\xc2\x9b", headers=[*EVENT.headers[:3], ("ce_type", b"t"), ("ce_time", b"no")]),
+    Record(value=b"{", headers=[("content-type", b"application/cloudevents+json")]),
+    to_record(Event(id="2", source="/", type="t", data=[{"a": None}]), mode="structured", format="avro"),
+    Record(
+        value=b' {"specversion":"1.0",\n"id":"3","source":"/","type":"t"}',
+        headers=[("content-type", b"application/cloudevents+json; charset=UTF-8"), ("trace", b"\x00")],
+    ),
+]
+
+
+def shell(script: str, servers: str) -> subprocess.CompletedProcess[str]:
+    """Run a line of bash in which ``$C`` is the command line, on that broker."""
+    env = {**os.environ, "C": COMMAND, "CE_KAFKA_BOOTSTRAP_SERVERS": servers}
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", script],
+        capture_output=True,
+        text=True,
+        env=env,
+        check=False,
+        timeout=60,
+    )
+
+
+def stored(servers: str, topic: str, count: int) -> list[tuple[object, ...]]:
+    """Read records with the bare client."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "bare", "enable.auto.commit": False})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    try:
+        messages = consumer.consume(count, 20)
+    finally:
+        consumer.close()
+    return [(m.key(), m.value(), m.headers() or []) for m in messages]
+
+
+def offsets(done) -> list[int]:
+    assert done.exit_code == 0, done.output
+    return [line["offset"] for line in lines(done.stdout)]
+
+
+def test_bytes_survive_the_round_trip(kafka_broker, kafka_topic):
+    """Consume | produce gives the same keys, values and headers in the same order, byte for byte."""
+    servers = kafka_broker.bootstrap_servers
+    copy = kafka_broker.create_topic(f"{kafka_topic}-copy")
+    send(servers, kafka_topic, *HOSTILE)
+    done = shell(f"$C consume -t {kafka_topic} | $C produce -t {copy}", servers)
+    assert (done.returncode, done.stderr) == (0, "")
+    expected = [(record.key, record.value, record.headers) for record in HOSTILE]
+    assert stored(servers, copy, len(HOSTILE)) == stored(servers, kafka_topic, len(HOSTILE)) == expected
+
+
+def test_edits_on_the_way_count(kafka_broker, kafka_topic):
+    """Consume | jq-like edit | produce sends the edited event, and leaves the others as they were."""
+    servers = kafka_broker.bootstrap_servers
+    copy = kafka_broker.create_topic(f"{kafka_topic}-edited")
+    send(servers, kafka_topic, *HOSTILE)
+    edit = 'sed \'s/"type":"t","datacontenttype"/"type":"new","datacontenttype"/\''
+    assert shell(f"$C consume -t {kafka_topic} | {edit} | $C produce -t {copy}", servers).returncode == 0
+    first, *others = stored(servers, copy, len(HOSTILE))
+    assert dict(first[2])["ce_type"] == b"new"
+    assert others == [(record.key, record.value, record.headers) for record in HOSTILE[1:]]
+
+
+def test_times(run, kafka_broker, kafka_topic):
+    """A time is the first record from then on; --until a time ends before it."""
+    servers = kafka_broker.bootstrap_servers
+    producer = Producer({"bootstrap.servers": servers})
+    for second in (10, 20, 30):
+        producer.produce(kafka_topic, b"v", timestamp=1795262400000 + second * 1000)
+    assert producer.flush(20) == 0
+
+    def read(*arguments):
+        return offsets(run("consume", "-b", servers, "-t", kafka_topic, *arguments))
+
+    assert read("--from", "@2026-11-21T12:00:20Z") == [1, 2]
+    assert read("--from", "@2026-11-21T12:00:20.001Z") == [2]
+    assert read("--from", "@2026-11-21T13:00:15+01:00", "--until", "@1795262430000") == [1]
+    assert read("--until", "@2026-11-21T12:00:20Z") == [0]
+    assert read("--from", "@2099-01-01T00:00:00Z") == []
+    assert read("--until", "@2099-01-01T00:00:00Z") == [0, 1, 2]
+
+
+def test_ends_behind_transactions(run, kafka_broker, kafka_topic):
+    """Markers and aborted records at a topic's end are no records, and nothing is waited for."""
+    servers = kafka_broker.bootstrap_servers
+    producer = Producer({"bootstrap.servers": servers, "transactional.id": kafka_topic})
+    producer.init_transactions(20)
+    for commit in (True, False):
+        producer.begin_transaction()
+        producer.produce(kafka_topic, b"v")
+        producer.flush(20)
+        producer.commit_transaction(20) if commit else producer.abort_transaction(20)
+    began = time.monotonic()
+    assert offsets(run("consume", "-b", servers, "-t", kafka_topic)) == [0]
+    assert offsets(run("consume", "-b", servers, "-t", kafka_topic, "--from", "1")) == []
+    everything = run("consume", "-b", servers, "-t", kafka_topic, "-X", "isolation.level=read_uncommitted")
+    assert offsets(everything) == [0, 2]
+    producer.begin_transaction()
+    producer.produce(kafka_topic, b"open")
+    producer.flush(20)
+    assert offsets(run("consume", "-b", servers, "-t", kafka_topic)) == [0]
+    producer.abort_transaction(20)
+    assert time.monotonic() - began < 12
+
+
+def test_begins_behind_deleted_records(run, kafka_broker, kafka_topic):
+    """Where the first records are gone, reading begins at the first there is."""
+    servers = kafka_broker.bootstrap_servers
+    send(servers, kafka_topic, EVENT, EVENT, EVENT)
+    admin = AdminClient({"bootstrap.servers": servers})
+    for future in admin.delete_records([TopicPartition(kafka_topic, 0, 2)]).values():
+        future.result(20)
+    for start_at in ("earliest", "0", "1", "-9"):
+        assert offsets(run("consume", "-b", servers, "-t", kafka_topic, "--from", start_at)) == [2]
+
+
+def test_follow_ends_by_ctrl_c(kafka_broker, kafka_topic):
+    """--follow gives records as they come; Ctrl-C ends it with 130, whole lines and stored offsets."""
+    servers = kafka_broker.bootstrap_servers
+    send(servers, kafka_topic, EVENT)
+    follow = start(
+        "consume", "-b", servers, "-t", kafka_topic, "--follow", "--group", kafka_topic, "--commit"
+    )
+    assert json.loads(follow.stdout.readline())["offset"] == 0
+    send(servers, kafka_topic, EVENT)
+    assert json.loads(follow.stdout.readline())["offset"] == 1
+    time.sleep(0.5)
+    follow.send_signal(signal.SIGINT)
+    rest, errors = follow.communicate(timeout=20)
+    assert (follow.returncode, rest, errors) == (130, b"", b"")
+    again = start("consume", "-b", servers, "-t", kafka_topic, "--group", kafka_topic)
+    assert again.communicate(timeout=20)[0] == b""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_produce_ended_by_a_signal_has_delivered(kafka_broker, kafka_topic, number, code):
+    """A signal while `produce` waits for input: what it had read is delivered, and it says so."""
+    servers = kafka_broker.bootstrap_servers
+    process = start("produce", "-b", servers, "-t", kafka_topic, "-X", "linger.ms=5000")
+    line = b'{"specversion":"1.0","id":"1","source":"/","type":"t"}\n'
+    process.stdin.write(line * 500)
+    process.stdin.flush()
+    time.sleep(2)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == code
+    [delivered] = re.findall(rb"interrupted; (\d+) records delivered", errors)
+    assert len(stored(servers, kafka_topic, 500)) == int(delivered) == 500
+
+
+@pytest.mark.parametrize("option", ["", "--follow"])
+def test_a_broken_pipe_ends_quietly(kafka_broker, kafka_topic, option):
+    """Where `head` has gone, `consume` ends like any program in a pipe: at once, 141, nothing on stderr."""
+    servers = kafka_broker.bootstrap_servers
+    send(servers, kafka_topic, *[EVENT] * 2000)
+    done = shell(f"$C consume -t {kafka_topic} {option} | head -1; echo ${{PIPESTATUS[0]}}", servers)
+    first, code = done.stdout.splitlines()
+    assert (json.loads(first)["offset"], done.stderr) == (0, "")
+    assert code == "141"
+
+
+def test_topics_that_are_not_there(run, kafka_broker):
+    """A topic that is not there is bad usage and told as such, also where the name cannot be one."""
+    servers = kafka_broker.bootstrap_servers
+    done = run("consume", "-b", servers, "-t", "nowhere")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"broker {servers} has no topic 'nowhere'" in done.stderr
+    done = run("produce", "-b", servers, "-t", "no/where", "--source", "/", "--type", "t")
+    assert done.exit_code == 2
+    assert "'no/where' cannot name a topic" in done.stderr
+
+
+def test_topics_that_come_by_themselves(run, kafka_broker, kafka_topic):
+    """Where the broker creates topics by itself, the first record already gets there."""
+    servers = kafka_broker.bootstrap_servers
+    done = run("produce", "-b", servers, "-t", f"{kafka_topic}-new", "--source", "/", "--type", "t")
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
+def test_a_record_too_large_for_the_broker(run, kafka_broker):
+    """What the broker refuses is told with its line; the others are there; exit code 3."""
+    servers = kafka_broker.bootstrap_servers
+    topic = kafka_broker.create_topic("narrow", config={"max.message.bytes": 500})
+    given = "".join(json.dumps({"key": None, "value": "x" * size}) + "\n" for size in (1, 1000, 2))
+    done = run(
+        "produce", "-b", servers, "-t", topic, "-X", "linger.ms=0", "-X", "batch.num.messages=1", given=given
+    )
+    assert done.exit_code == 3
+    assert "stdin:2: not delivered: " in done.stderr
+    assert done.stderr.count("not delivered") == 2
+    assert [value for _, value, _ in stored(servers, topic, 2)] == [b"x", b"xx"]
+
+
+def test_a_broker_that_goes_away():
+    """A broker lost on the way is broker trouble within the time given, for both; exit code 3."""
+    with LocalBroker() as broker:
+        servers = broker.bootstrap_servers
+        broker.create_topic("t")
+        send(servers, "t", EVENT)
+        reading = start("consume", "-b", servers, "-t", "t", "--follow")
+        assert reading.stdout.readline()
+        writing = start("produce", "-b", servers, "-t", "t", "--timeout", "2", "-X", "linger.ms=0")
+        line = b'{"specversion":"1.0","id":"1","source":"/","type":"t"}\n'
+        writing.stdin.write(line)
+        writing.stdin.flush()
+        assert reading.stdout.readline()
+        broker.kill()
+        writing.stdin.write(line)
+        began = time.monotonic()
+        _, errors = writing.communicate(timeout=30)
+        assert writing.returncode == 3
+        assert f"broker {servers} did not answer within 2 s for 1 of 2 records" in errors.decode()
+        assert time.monotonic() - began < 15
+        assert reading.poll() is None
+        reading.send_signal(signal.SIGINT)
+        assert reading.wait(20) == 130
+        reading.communicate()
+
+
+def test_broker_command(run):
+    """`broker` prints its address once it serves, with its topics, and ends cleanly by Ctrl-C."""
+    process = start("broker", "--topic", "orders:3", "--topic", "more")
+    servers = process.stdout.readline().decode().strip()
+    try:
+        assert re.fullmatch(r"127\.0\.0\.1:\d+", servers)
+        assert (
+            run(
+                "produce", "-b", servers, "-t", "orders", "--partition", "2", "--source", "/", "--type", "t"
+            ).exit_code
+            == 0
+        )
+        assert run("consume", "-b", servers, "-t", "more").stdout == ""
+    finally:
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate(timeout=30)
+    assert (process.returncode, rest, errors) == (130, b"", b"")
+    assert run("consume", "-b", servers, "-t", "more", "--timeout", "0.6").exit_code == 3
+
+
+@pytest.mark.parametrize("text", ["", ":3", "a:", "a:0", "a:x", "a:٣"])
+def test_bad_topics_for_the_broker(run, text):
+    """A topic that is not NAME or NAME:N is refused before anything starts."""
+    done = run("broker", "--topic", text)
+    assert done.exit_code == 2
+    assert "write NAME" in done.stderr
