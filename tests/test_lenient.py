@@ -1,0 +1,173 @@
+"""Lenient reading: what is let pass is reported, nothing is invented, and the rest is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import strategies as make
+
+from cloudevents_kafka import (
+    BrokenEvent,
+    Decoded,
+    NotAnEvent,
+    Record,
+    Undecodable,
+    UnsupportedFormat,
+    decode,
+    from_record,
+    to_record,
+)
+from cloudevents_kafka.data import DataKind
+
+CE = make.required_headers
+JSON = ("content-type", b"application/cloudevents+json")
+HEAD = b'{"specversion":"1.0","id":"1","source":"/","type":"t"'
+
+
+def read(headers: Any, value: bytes | None = None) -> Decoded:
+    result = decode(Record(headers=headers, value=value), lenient=True)
+    assert isinstance(result, Decoded), result
+    return result
+
+
+@pytest.mark.parametrize(
+    ("headers", "attribute", "text", "clauses"),
+    [
+        ([*CE, ("CE_SUBJECT", b"x")], "subject", "x", ["K-05"]),
+        ([*CE, ("ce-subject", b"x")], "subject", "x", ["K-05"]),
+        ([*CE, ("Content-Type", b"a/b")], "datacontenttype", "a/b", ["K-05"]),
+        ([*CE, ("ce_subject", b"x"), ("CE_SUBJECT", b"y")], "subject", "x", ["K-05"]),
+        ([*CE, ("CE_SUBJECT", b"y"), ("ce_subject", b"x")], "subject", "x", ["K-05"]),
+        ([*CE, ("ce_id", b"2")], "id", "2", ["N-05"]),
+        ([*CE, ("ce_datacontenttype", b"a/b")], "datacontenttype", "a/b", ["K-04"]),
+        ([*CE, ("ce_datacontenttype", b"a/b"), ("content-type", b"a/c")], "datacontenttype", "a/c", ["K-04"]),
+        ([*CE, ("ce_datacontenttype", b"a/b"), ("content-type", b"a/b")], "datacontenttype", "a/b", []),
+        ([*CE, ("ce_data", b"x")], "data", None, ["N-04"]),
+        ([*CE, ("ce_my_ext", b"x")], "my_ext", None, ["N-01"]),
+        ([*CE, ("ce_subject", b"")], "subject", None, ["R-12"]),
+        ([*CE, ("content-type", b"")], "datacontenttype", None, ["R-07"]),
+        ([*CE, ("content-type", b"xyz")], "datacontenttype", "xyz", ["R-07"]),
+        ([*CE, ("ce_time", b"2018-04-05 17:31:00Z")], "time", "2018-04-05T17:31:00Z", ["T-12"]),
+        ([*CE, ("ce_dataschema", b"rel/path")], "dataschema", "rel/path", ["T-10"]),
+        ([*CE, ("ce_dataschema", b"http://a b")], "dataschema", "http://a b", ["T-10"]),
+        ([*CE, ("ce_expirytime", b"soon")], "expirytime", "soon", ["T-12"]),
+        ([*CE, ("ce_subject", None)], "subject", None, []),
+        ([*CE, ("foo", b"\xff")], "foo", None, []),
+    ],
+    ids=lambda value: repr(value)[-60:],
+)
+def test_headers_let_pass(headers: Any, attribute: str, text: str | None, clauses: list[str]) -> None:
+    """What was meant counts, an attribute that cannot be is absent, and each is told."""
+    result = read(headers)
+    assert result.event.text(attribute) == text
+    assert [p.clause for p in result.tolerated] == clauses
+    assert all(map(str, result.tolerated))
+
+
+@pytest.mark.parametrize(
+    ("members", "attribute", "text", "clauses"),
+    [
+        (b',"x":{"a":[1]}', "x", '{"a":[1]}', ["J-03"]),
+        (b',"x":[]', "x", "[]", ["J-03"]),
+        (b',"myExt":"v"', "myExt", None, ["N-01"]),
+        (b',"my_ext":{}', "my_ext", None, ["N-01"]),
+        (b',"subject":""', "subject", None, ["R-12"]),
+        (b',"partitionkey":5', "partitionkey", "5", ["T-06"]),
+        (b',"time":"2018-04-05 17:31:00Z"', "time", "2018-04-05T17:31:00Z", ["T-12"]),
+        (b',"datacontenttype":"xyz"', "datacontenttype", "xyz", ["R-07"]),
+    ],
+)
+def test_members_let_pass(members: bytes, attribute: str, text: str | None, clauses: list[str]) -> None:
+    """The same in JSON, where objects and lists are kept as their text."""
+    result = read([JSON], HEAD + members + b"}")
+    assert result.event.text(attribute) == text
+    assert [p.clause for p in result.tolerated] == clauses
+
+
+@pytest.mark.parametrize(
+    ("members", "payload", "kind"),
+    [
+        (b',"datacontenttype":"text/plain","data":{"a": 1}', b'{"a": 1}', DataKind.JSON),
+        (b',"datacontenttype":"text/plain","data":5', b"5", DataKind.JSON),
+        (b',"datacontenttype":"text/plain","data":null', None, DataKind.BYTES),
+    ],
+)
+def test_data_of_another_type_is_kept_as_json(members: bytes, payload: bytes | None, kind: DataKind) -> None:
+    """A value where a string should stand is not lost."""
+    result = read([JSON], HEAD + members + b"}")
+    assert (result.event.payload, result.event.kind) == (payload, kind)
+    assert [p.clause for p in result.tolerated] == ["J-16"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "value", "clauses"),
+    [
+        ([], HEAD + b"}", ["K-09"]),
+        ([("content-type", b"application/cloudevents")], HEAD + b"}", ["K-10"]),
+        ([JSON], b"\xef\xbb\xbf" + HEAD + b"}", ["J-01"]),
+        ([("Content-Type", b"application/cloudevents+json")], HEAD + b"}", ["K-05"]),
+    ],
+)
+def test_structured_records_let_pass(headers: Any, value: bytes, clauses: list[str]) -> None:
+    """Structured JSON that says so badly, or not at all, is read as what it is."""
+    result = read(headers, value)
+    assert [p.clause for p in result.tolerated] == clauses
+    assert result.event.id == "1"
+
+
+@pytest.mark.parametrize(
+    ("headers", "value", "error"),
+    [
+        (CE[:3], None, NotAnEvent),
+        ([], b'{"type":"t","source":"/"}', NotAnEvent),
+        ([], b"\xff", NotAnEvent),
+        ([], None, NotAnEvent),
+        ([("content-type", b"application/json")], HEAD + b"}", NotAnEvent),
+        ([("content-type", b"application/cloudevents+xyz; charset=latin-1")], HEAD + b"}", UnsupportedFormat),
+        ([("content-type", b"application/cloudeventsfoo")], HEAD + b"}", UnsupportedFormat),
+        ([("content-type", b"application/cloudevents+json; charset=latin-1")], HEAD + b"}", BrokenEvent),
+        ([("content-type", b"application/cloudevents; charset=utf-16")], HEAD + b"}", BrokenEvent),
+        ([("content-type", b"application/cloudevents+json;\xff")], HEAD + b"}", BrokenEvent),
+        ([JSON], None, BrokenEvent),
+        ([JSON], HEAD + b',"id":"2"}', BrokenEvent),
+        ([JSON], HEAD + b',"x":1.5}', BrokenEvent),
+        ([JSON], HEAD + b',"x":2147483648}', BrokenEvent),
+        ([JSON], HEAD + b',"x":18446744073709551615}', BrokenEvent),
+        ([JSON], HEAD + b',"subject":{"a":1}}', BrokenEvent),
+        ([JSON], HEAD + b',"subject":5}', BrokenEvent),
+        ([JSON], HEAD + b',"data":1,"data_base64":"TQ=="}', BrokenEvent),
+        ([JSON], HEAD + b',"data_base64":"TQ"}', BrokenEvent),
+        ([JSON], HEAD.replace(b'"1"', b'{"a":1}') + b"}", BrokenEvent),
+        ([("content-type", b"application/cloudevents+avro")], b"\x00", BrokenEvent),
+        ([*CE, ("ce_x", b"\xff")], None, BrokenEvent),
+        ([*CE, ("ce_x", b"\x00")], None, BrokenEvent),
+        ([*CE, ("ce_time", b"noon")], None, BrokenEvent),
+        ([*CE[1:], ("ce_specversion", b"0.3")], None, BrokenEvent),
+        ([*CE[1:], ("ce_specversion", b"")], None, BrokenEvent),
+    ],
+    ids=lambda value: repr(value)[-70:],
+)
+def test_what_lenient_reading_refuses_too(headers: Any, value: bytes | None, error: type[Exception]) -> None:
+    """What cannot be meant in one way only is refused, with the record."""
+    result = decode(Record(headers=headers, value=value), lenient=True)
+    assert isinstance(result, Undecodable), result
+    assert type(result.error) is error
+
+
+def test_nothing_is_reported_of_a_good_record() -> None:
+    """A record by the rules gives the same event, and exact bytes when written again."""
+    for record in (Record(headers=CE, value=b"x"), Record(headers=[JSON], value=HEAD + b', "data": 1.0}')):
+        result = decode(record, lenient=True)
+        assert isinstance(result, Decoded)
+        assert result.tolerated == ()
+        assert result.event == from_record(record)
+        assert to_record(result.event, like=record) == record
+
+
+def test_avro_is_read_leniently_as_far_as_headers_go() -> None:
+    """The envelope itself has one spelling."""
+    value = to_record(from_record(Record(headers=CE)), mode="structured", format="avro").value
+    result = read([("Content-Type", b"application/cloudevents+avro")], value)
+    assert result.event == from_record(Record(headers=CE))
+    assert [p.clause for p in result.tolerated] == ["K-05"]

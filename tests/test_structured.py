@@ -1,0 +1,92 @@
+"""Structured mode: one header, and the whole event in the value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import strategies as make
+
+from cloudevents_kafka import (
+    BrokenEvent,
+    EncodeError,
+    Event,
+    Record,
+    UnsupportedBatch,
+    UnsupportedFormat,
+    from_record,
+    to_record,
+)
+
+EVENT = Event(id="1", source="/", type="t")
+VALUE = b'{"specversion":"1.0","id":"1","source":"/","type":"t"}'
+
+
+def of(content_type: bytes, value: bytes | None = VALUE, more: Any = ()) -> Record:
+    return Record(headers=[*more, ("content-type", content_type)], value=value)
+
+
+def test_the_record() -> None:
+    """The content-type is the format's, never the data's; no ce_ header, no tombstone."""
+    record = to_record(Event(id="1", source="/", type="t", datacontenttype="text/plain"), mode="structured")
+    assert record.headers == [("content-type", b"application/cloudevents+json")]
+    assert record.value == VALUE[:-1] + b',"datacontenttype":"text/plain"}'
+    assert to_record(EVENT, mode="structured", format="avro").headers == [
+        ("content-type", b"application/cloudevents+avro")
+    ]
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        b"application/cloudevents+json",
+        b"Application/CloudEvents+JSON; charset=UTF-8",
+        b'application/cloudevents+json; charset="utf-8"',
+        b"application/cloudevents+json;charset=us-ascii",
+        b"application/cloudevents+json ;x=y",
+    ],
+)
+def test_the_format_is_found_by_its_media_type(content_type: bytes) -> None:
+    """In any case, with any parameters, whatever ce_ headers stand beside it."""
+    assert from_record(of(content_type)) == EVENT
+    assert (
+        from_record(of(content_type, more=[("ce_id", b"2"), ("ce_my_ext", b"\xff"), *make.required_headers]))
+        == EVENT
+    )
+
+
+@pytest.mark.parametrize(
+    ("record", "error", "said"),
+    [
+        (of(b"application/cloudevents+json", None), BrokenEvent, "K-08"),
+        (of(b"application/cloudevents+json", b""), BrokenEvent, "J-01"),
+        (of(b"application/cloudevents+json; charset=utf-16"), BrokenEvent, "K-15"),
+        (of(b"application/cloudevents+avro; charset=latin-1"), BrokenEvent, "K-15"),
+        (of(b"application/cloudevents+json;\xff"), BrokenEvent, "K-06"),
+        (of(b"application/cloudevents+json", more=[("content-type", b"text/plain")]), BrokenEvent, "N-05"),
+        (of(b"application/cloudevents+json", b"\xef\xbb\xbf" + VALUE), BrokenEvent, "byte order mark"),
+        (of(b"application/cloudevents"), UnsupportedFormat, "K-10"),
+        (
+            of(b"application/cloudevents+xyz", more=make.required_headers),
+            UnsupportedFormat,
+            r"'application/cloudevents\+xyz'",
+        ),
+        (of(b"application/cloudevents+xml"), UnsupportedFormat, "register the format"),
+        (of(b"application/cloudevents-batch+json", b"[]"), UnsupportedBatch, "K-01"),
+        (of(b"Application/CloudEvents-Batch+xyz", more=make.required_headers), UnsupportedBatch, "K-01"),
+    ],
+)
+def test_what_cannot_be_read(record: Record, error: type[Exception], said: str) -> None:
+    """Each failure has its own type and clause."""
+    with pytest.raises(error, match=said):
+        from_record(record)
+
+
+@pytest.mark.parametrize("name", ["xyz", "", "JSON", "batch+json"])
+def test_unknown_formats_are_not_written(name: str) -> None:
+    """The error names those that are known."""
+    if name:
+        with pytest.raises(EncodeError, match="known: json, avro"):
+            to_record(EVENT, mode="structured", format=name)
+    else:
+        assert to_record(EVENT, mode="structured", format=name).value == VALUE
