@@ -66,7 +66,6 @@ as kafka.NAME=VALUE, and Spark's as spark.NAME=VALUE; NAME@=FILE reads from a fi
     help="Most records of a batch.",
 )
 @click.option("--allow-data-loss", is_flag=True, help="Go on where records expired before they were read.")
-@click.option("--lenient", is_flag=True, help="Take what known producers send beside the rules.")
 @click.option(
     "--date-of",
     type=click.Choice(["time", "timestamp"]),

@@ -55,7 +55,6 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     start: str = "earliest"
     max_records: int | None = 200_000
     allow_data_loss: bool = False
-    lenient: bool = False
     date_of: Literal["time", "timestamp"] = "time"
     kafka: Mapping[str, str] = {}
     conf: Mapping[str, str] = {}

@@ -156,7 +156,7 @@ class Pipeline:
         from cloudevents_kafka.spark import decode_events
         from cloudevents_kafka.spark.tables import KAFKA, write
 
-        decoded = decode_events(records, keep=KAFKA, lenient=self._options.lenient)
+        decoded = decode_events(records, keep=KAFKA)
         return write(decoded, folder, date_of=self._options.date_of, tasks=self._tasks)
 
     # --- in the user's thread ---
