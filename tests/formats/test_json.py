@@ -1,0 +1,221 @@
+"""The JSON event format: exact texts of data, all types, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cloudevents_kafka import Event, InvalidEvent
+from cloudevents_kafka.data import DataKind
+from cloudevents_kafka.formats.json import JsonFormat
+
+HEAD = b'{"specversion":"1.0","id":"1","source":"/","type":"t"'
+JSON = JsonFormat()
+B, J, T = DataKind.BYTES, DataKind.JSON, DataKind.TEXT
+
+
+def least(**more: Any) -> Event:
+    return Event(**{"id": "1", "source": "/", "type": "t", **more})
+
+
+@pytest.mark.parametrize(
+    ("event", "members"),
+    [
+        (least(), b""),
+        (
+            least(x=True, y=-1, z=b"Ma", s='q"\\é😀'),
+            b',"x":true,"y":-1,"z":"TWE=","s":"q\\"\\\\\xc3\xa9\xf0\x9f\x98\x80"',
+        ),
+        (least(x=False, y=0, z=b"", s=""), b',"x":false,"y":0,"z":"","s":""'),
+        (least(data=b"\x01\x02"), b',"data_base64":"AQI="'),
+        (least(data=b""), b',"data_base64":""'),
+        (least(data=1.5), b',"data":1.5'),
+        (least(data="x"), b',"data":"x"'),
+        (
+            least(datacontenttype="text/json", data=b' {"a" : 1.0}'),
+            b',"datacontenttype":"text/json","data": {"a" : 1.0}',
+        ),
+        (least(datacontenttype="text/json", data=b"null"), b',"datacontenttype":"text/json","data":null'),
+        (
+            least(datacontenttype="text/json", data=b"{"),
+            b',"datacontenttype":"text/json","data_base64":"ew=="',
+        ),
+        (
+            least(datacontenttype="text/json", data=b'"\xff"'),
+            b',"datacontenttype":"text/json","data_base64":"Iv8i"',
+        ),
+        (least(datacontenttype="text/json", data=b""), b',"datacontenttype":"text/json","data_base64":""'),
+        (least(datacontenttype="text/xml", data="<a/>"), b',"datacontenttype":"text/xml","data":"<a/>"'),
+        (
+            least(datacontenttype="text/xml", data=b"<a/>"),
+            b',"datacontenttype":"text/xml","data_base64":"PGEvPg=="',
+        ),
+        (
+            least(datacontenttype="text/x;charset=latin-1", data="\xe9"),
+            b',"datacontenttype":"text/x;charset=latin-1","data":"\xc3\xa9"',
+        ),
+        (
+            least(datacontenttype="text/json;charset=utf-16le", data=["\xe9"]),
+            b',"datacontenttype":"text/json;charset=utf-16le","data":["\xc3\xa9"]',
+        ),
+        (
+            least(datacontenttype="text/json;charset=utf-16le", data=b'"\x00'),
+            b',"datacontenttype":"text/json;charset=utf-16le","data_base64":"IgA="',
+        ),
+        (
+            least(datacontenttype="text/json;charset=odd", data=b"1"),
+            b',"datacontenttype":"text/json;charset=odd","data_base64":"MQ=="',
+        ),
+    ],
+    ids=lambda value: repr(value)[:70],
+)
+def test_written(event: Event, members: bytes) -> None:
+    """Types by JSON's own; JSON data as its exact text, text as a string, bytes as base64."""
+    value = JSON.encode(event)
+    assert value == HEAD + members + b"}"
+    again = JSON.decode(value)
+    assert again.payload == (event.payload or b"").strip() or event.payload is None
+    assert {n: again.text(n) for n in again} == {n: event.text(n) for n in event}
+
+
+@pytest.mark.parametrize(
+    ("content_type", "data", "member"),
+    [
+        ("text/plain", b"\xc3\xa9", b'"data":"\xc3\xa9"'),
+        ("text/plain; charset=latin-1", b"\xe9", b'"data":"\xc3\xa9"'),
+        ("application/xml", b"<a/>", b'"data":"<a/>"'),
+        ("text/plain", b"\xff", b'"data_base64":"/w=="'),
+        ("text/plain; charset=odd", b"x", b'"data_base64":"eA=="'),
+        ("application/json", b"{", b'"data_base64":"ew=="'),
+        ("text/plain", b'"\n', b'"data":"\\"\\n"'),
+    ],
+)
+def test_bytes_as_text_where_asked_for(content_type: str, data: bytes, member: bytes) -> None:
+    """With text_data, bytes that are text in their charset go as a string; the payload is the same."""
+    event = least(datacontenttype=content_type, data=data)
+    value = JsonFormat(text_data=True).encode(event)
+    assert value.endswith(member + b"}")
+    assert JSON.decode(value).payload == data
+    assert b"data_base64" in JSON.encode(event)
+
+
+@pytest.mark.parametrize(
+    ("members", "payload", "kind", "data"),
+    [
+        (b"", None, B, None),
+        (b',"data":null', b"null", J, None),
+        (b',"data":"{\\"a\\":1}"', b'"{\\"a\\":1}"', J, '{"a":1}'),
+        (b', "data" : {"a" : 1.0, "a":2e0 } ', b'{"a" : 1.0, "a":2e0 }', J, {"a": 2.0}),
+        (b',"data":"\\u00e9"', b'"\\u00e9"', J, "é"),
+        (b',"data":' + b"9" * 5000, b"9" * 5000, J, Ellipsis),
+        (b',"data_base64":"eyAieHl6IjogMTIzIH0="', b'{ "xyz": 123 }', B, b'{ "xyz": 123 }'),
+        (b',"data_base64":"\\u0054Q=="', b"M", B, b"M"),
+        (b',"data_base64":null', None, B, None),
+        (b',"data":null,"data_base64":"TQ=="', b"M", B, b"M"),
+        (b',"data":1,"data_base64":null', b"1", J, 1),
+        (b',"datacontenttype":"text/xml","data":"<\\u0061/>"', b"<a/>", T, "<a/>"),
+        (b',"datacontenttype":"text/x;charset=utf-16be","data":"a"', b"\x00a", T, "a"),
+        (b',"datacontenttype":"text/json;charset=utf-16be","data":"a"', b'\x00"\x00a\x00"', J, "a"),
+        (b',"datacontenttype":"text/json","data_base64":"MQ=="', b"1", B, 1),
+        (b',"datacontenttype":"text/plain"', None, B, None),
+    ],
+    ids=lambda value: repr(value)[:60],
+)
+def test_read(members: bytes, payload: bytes | None, kind: DataKind, data: Any) -> None:
+    """The payload is the member's exact text, the string in its charset, or the bytes."""
+    for value in (HEAD + members + b"}", b' {"type":"t"' + members + b"," + HEAD[1:-11] + b"} "):
+        event = JSON.decode(value)
+        assert (event.payload, event.kind) == (payload, kind)
+        if data is not Ellipsis:
+            assert event.data == data
+        assert JSON.encode(event) == value
+        assert JSON.decode(JSON.encode(event.replace(subject="s"))).payload == payload
+
+
+@pytest.mark.parametrize(
+    ("members", "value"),
+    [
+        (b',"x":10', 10),
+        (b',"x":-0', 0),
+        (b',"x":-2147483648', -(2**31)),
+        (b',"x":true', True),
+        (b',"x":"TWE="', "TWE="),
+        (b',"dssematerial":"TWE="', b"Ma"),
+        (b',"sampledrate":"5"', 5),
+        (b',"x":"\\ud83d\\ude00"', "😀"),
+        (b',"\\u0078":"v"', "v"),
+        (b',"x":null', None),
+    ],
+)
+def test_attributes_read(members: bytes, value: Any) -> None:
+    """JSON's types are the attribute's, and null is absent."""
+    event = JSON.decode(HEAD + members + b"}")
+    name = next((n for n in event.extensions), "x")
+    assert event.get(name) == value
+    assert type(event.get(name)) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "clause"),
+    [
+        (b"", "J-01"),
+        (b"[]", "J-01"),
+        (b"null", "J-01"),
+        (b'"x"', "J-01"),
+        (HEAD, "J-01"),
+        (HEAD + b"}}", "J-01"),
+        (HEAD + b",}", "J-01"),
+        (HEAD + b'X"data":1}', "J-01"),
+        (HEAD + b' "data":1}', "J-01"),
+        (b"\xef\xbb\xbf" + HEAD + b"}", "J-01"),
+        (HEAD + b',"x":"\xff"}', "J-01"),
+        (HEAD + b',"data":"\xff"}', "J-01"),
+        (HEAD + b',"x":"\\ud800"}', "J-01"),
+        (HEAD + b',"data":NaN}', "J-01"),
+        (HEAD.decode().encode("utf-16"), "J-01"),
+        (HEAD + b',"id":"1"}', "N-05"),
+        (HEAD + b',"\\u0069d":"1"}', "N-05"),
+        (HEAD + b',"data":1,"data":1}', "N-05"),
+        (HEAD + b',"data_base64":"","data_base64":""}', "N-05"),
+        (HEAD + b',"x":1.0}', "J-03"),
+        (HEAD + b',"x":1e2}', "J-03"),
+        (HEAD + b',"x":[]}', "J-03"),
+        (HEAD + b',"subject":{}}', "J-03"),
+        (HEAD + b',"x":2147483648}', "T-04"),
+        (HEAD + b',"subject":5}', "R-12"),
+        (HEAD + b',"myExt":"x"}', "N-01"),
+        (HEAD + b',"time":"noon"}', "T-12"),
+        (HEAD.replace(b'"1"', b"null") + b"}", "R-01"),
+        (HEAD.replace(b'"1"', b"25") + b"}", "R-02"),
+        (HEAD.replace(b'"1.0"', b"1.0") + b"}", "J-03"),
+        (HEAD + b',"data":1,"data_base64":"TQ=="}', "J-12"),
+        (HEAD + b',"data_base64":5}', "J-14"),
+        (HEAD + b',"data_base64":"TQ"}', "J-14"),
+        (HEAD + b',"datacontenttype":"text/plain","data":5}', "J-16"),
+        (HEAD + b',"datacontenttype":"text/plain","data":null}', "J-16"),
+        (HEAD + b',"datacontenttype":"text/x;charset=us-ascii","data":"\\u00e9"}', "J-16"),
+        (HEAD + b',"datacontenttype":"text/json;charset=odd","data":1}', "J-16"),
+    ],
+    ids=lambda value: repr(value)[-50:],
+)
+def test_refused(value: bytes, clause: str) -> None:
+    """Each breach is told with its clause."""
+    with pytest.raises(InvalidEvent) as caught:
+        JSON.decode(value)
+    assert [p.clause for p in caught.value.problems] == [clause]
+
+
+def test_all_problems_are_told_together() -> None:
+    """Attributes and data alike."""
+    with pytest.raises(InvalidEvent) as caught:
+        JSON.decode(b'{"specversion":"0.9","id":"","type":{},"x":1.5,"Y":1,"data":1,"data_base64":""}')
+    assert sorted(p.clause for p in caught.value.problems) == [
+        "J-03",
+        "J-03",
+        "J-12",
+        "N-01",
+        "R-01",
+        "R-02",
+        "R-05",
+    ]

@@ -1,0 +1,77 @@
+"""Event formats by name: those that come with the library, and others a user registers."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloudevents_kafka import Event, Record, UnsupportedFormat, decode, formats, from_record, sniff, to_record
+from cloudevents_kafka.formats import find, media_type_of, names, register
+from cloudevents_kafka.formats.json import JsonFormat
+
+EVENT = Event(id="1", source="/", type="t")
+
+
+class Loud(JsonFormat):
+    """JSON with a shout before it."""
+
+    def encode(self, event: Event) -> bytes:
+        return b"!" + super().encode(event)
+
+    def decode(self, value: bytes) -> Event:
+        return super().decode(value[1:])
+
+
+@pytest.fixture(autouse=True)
+def registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Formats as they were, when a test is over."""
+    monkeypatch.setattr(formats, "_makers", {**formats._makers})
+    monkeypatch.setattr(formats, "_formats", {**formats._formats})
+
+
+def test_those_that_come_with_the_library() -> None:
+    """JSON and Avro are made once, and found by their suffix to the letter."""
+    assert names() == ("json", "avro")
+    for name in names():
+        found = find(name)
+        assert found is not None
+        assert found is find(name)
+        assert found.name == name
+        assert media_type_of(name) == f"application/cloudevents+{name}"
+    assert find("JSON") is find("") is find(None) is None
+
+
+def test_a_registered_format_is_used_everywhere() -> None:
+    """It is sniffed, read and written; made when first used, and once."""
+    made: list[Loud] = []
+
+    def make() -> Loud:
+        made.append(Loud())
+        return made[-1]
+
+    headers = [("content-type", b"application/cloudevents+x-loud.1")]
+    record = Record(headers=[*headers], value=b"!" + JsonFormat().encode(EVENT))
+    for lenient in (False, True):
+        result = decode(record, lenient=lenient)
+        assert isinstance(getattr(result, "error", None), UnsupportedFormat)
+    register("x-loud.1", make)
+    assert made == []
+    assert (sniff(record.headers).mode, sniff(record.headers).format) == ("structured", "x-loud.1")
+    assert from_record(record) == EVENT
+    assert from_record(record, lenient=True) == EVENT
+    assert to_record(EVENT, mode="structured", format="x-loud.1") == record
+    assert len(made) == 1
+
+
+def test_a_format_can_be_replaced() -> None:
+    """Who wants texts as strings registers JSON anew."""
+    event = Event(id="1", source="/", type="t", datacontenttype="text/plain", data=b"hi")
+    assert b"data_base64" in (to_record(event, mode="structured").value or b"")
+    register("json", lambda: JsonFormat(text_data=True))
+    assert b'"data":"hi"' in (to_record(event, mode="structured").value or b"")
+
+
+@pytest.mark.parametrize("name", ["", "JSON", "a b", "é", "a+b", "-", "a/b", "²"])
+def test_what_is_no_suffix_is_refused(name: str) -> None:
+    """A name that no media type can end in would never be found."""
+    with pytest.raises(ValueError, match="cannot be the suffix"):
+        register(name, JsonFormat)
