@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,21 +28,41 @@ _HOPELESS: Final = ("_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "_U
 
 
 class Reach:
-    """The way to one cluster: settings, patience, and what was last heard of trouble."""
+    """The way to one cluster: settings, patience, and what was last heard of trouble.
 
-    def __init__(self, settings: Settings, timeout: float, interrupts: Interrupts) -> None:
+    ``on_lost`` is told when no broker can be reached, once until one is again.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        timeout: float,
+        interrupts: Interrupts,
+        on_lost: Callable[[], object] = lambda: None,
+    ) -> None:
         self.settings = settings
+        self._on_lost = on_lost
         self.timeout = timeout
         self.interrupts = interrupts
         self.last: KafkaError | None = None
         self._hopeless: KafkaError | None = None
+        self._lost = False
 
     def hear(self, error: KafkaError) -> None:
         """Take what the client says of trouble, from within its poll."""
         if error.name() in _HOPELESS:
             self._hopeless = error
-        if self.last is None or error.name() != "_ALL_BROKERS_DOWN":  # it says less than what came before
+        if error.name() != "_ALL_BROKERS_DOWN":
             self.last = error
+            return
+        self.last = self.last or error  # it says less than what came before
+        if not self._lost:
+            self._lost = True
+            self._on_lost()
+
+    def found(self) -> None:
+        """Know that there is a broker again."""
+        self._lost = False
 
     def check(self) -> None:
         """Raise for a signal, and for trouble that waiting does not mend."""

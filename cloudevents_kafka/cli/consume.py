@@ -158,7 +158,8 @@ def _run(choices: Choices, settings: Settings, timeout: float) -> None:
         group=choices.group,
     )
     with ExitStack() as stack:
-        reach = Reach(settings, timeout, stack.enter_context(Interrupts()))
+        on_lost = _say_lost if choices.follow else lambda: None
+        reach = Reach(settings, timeout, stack.enter_context(Interrupts()), on_lost)
         consumer = make_consumer(reach)
         stack.callback(consumer.close)
         reading = Reading(consumer, reach, request)
@@ -171,6 +172,10 @@ def _run(choices: Choices, settings: Settings, timeout: float) -> None:
             if reader_has_gone():
                 raise BrokenPipeError
         copying.finish()
+
+
+def _say_lost() -> None:
+    click.echo("cloudevents-kafka: no broker can be reached now; trying on, Ctrl-C ends it", err=True)
 
 
 class Copying:

@@ -83,6 +83,7 @@ class Reading:
             if records:
                 yield records
             if messages:
+                self._reach.found()
                 heard = time.monotonic()  # after the yield: whoever writes may take their time
             elif not self._request.follow and time.monotonic() - heard > self._reach.timeout:
                 raise self._reach.silence()

@@ -241,3 +241,11 @@ def test_secrets_are_in_no_error(run):
     assert done.exit_code == 2
     assert "security.protocol" in done.stderr
     assert "hunter" not in done.output
+
+
+def test_a_full_queue_is_waited_for(produce, arrived):
+    """More lines than the client's queue holds are sent all the same, in order."""
+    given = "".join(PLAIN % number for number in range(500))
+    done = produce("--partition", "0", "-X", "queue.buffering.max.messages=10", given=given)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert [line["event"]["id"] for line in arrived()] == [str(number) for number in range(500)]

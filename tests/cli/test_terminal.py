@@ -1,0 +1,91 @@
+"""On a terminal there is text for people, progress, and no byte that it would obey."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+from cli.calling import send
+
+from cloudevents_kafka import Event, Record, to_record
+
+COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
+EVENT = to_record(
+    Event(id="1", source="/", type="t", datacontenttype="text/plain", data="\x1b[2J"), key=b"\x1b]0;x\x07"
+)
+
+
+def on_terminal(*args: str, stdout: bool = True, stderr: bool = True, **env: str) -> tuple[bytes, bytes, int]:
+    """Run with stdout and/or stderr on a terminal; gives what it got, what pipes got, and the exit code."""
+    terminal, end = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cloudevents_kafka", *args],
+        stdin=subprocess.DEVNULL,
+        stdout=end if stdout else subprocess.PIPE,
+        stderr=end if stderr else subprocess.PIPE,
+        env={**os.environ, "TERM": "xterm-256color", **env},
+    )
+    os.close(end)
+    shown = b""
+    try:
+        while part := os.read(terminal, 65536):
+            shown += part
+    except OSError:  # Linux: the last one closed it
+        pass
+    os.close(terminal)
+    piped = b"".join(part or b"" for part in process.communicate(timeout=30))
+    return shown, piped, process.returncode
+
+
+@pytest.fixture
+def filled(mock_cluster, topic):
+    send(mock_cluster, topic, EVENT, Record(value=b"\x1b[2J\xff\n\xc2\x9b2J"))
+    return ["consume", "-b", mock_cluster, "-t", topic, "-p", "0"]
+
+
+def test_text_in_colours(filled):
+    """A terminal gets text, in colours; what records hold is spelled out."""
+    shown, _, code = on_terminal(*filled)
+    assert code == 0
+    assert COLOUR.search(shown)
+    plain = COLOUR.sub(b"", shown)
+    assert b"\x1b" not in plain
+    assert b"  data             \\x1b[2J\r\n" in plain
+    assert b"key=\\x1b]0;x\\x07" in plain
+
+
+def test_no_colours(filled):
+    """NO_COLOR is respected, and so is a terminal that has none."""
+    for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        shown, _, _ = on_terminal(*filled, **env)
+        assert not re.search(rb"\x1b\[[0-9;]*3[0-9]", shown)
+        assert b"  type             " in shown
+
+
+@pytest.mark.parametrize("form", ["raw", "json"])
+def test_forms_forced_on_a_terminal(filled, form):
+    """Raw values and JSON lines forced on a terminal hold nothing that it obeys."""
+    shown, _, code = on_terminal(*filled, "-o", form)
+    assert code == 0
+    assert not re.search(rb"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f]", shown)
+    assert b"\xc2\x9b" not in shown
+
+
+def test_a_pipe_gets_json_and_no_progress(filled):
+    """A pipe gets JSON lines and nothing else, whatever stderr is."""
+    shown, piped, _ = on_terminal(*filled, stdout=False)
+    assert piped.startswith(b'{"topic":')
+    assert COLOUR.sub(b"", shown).strip() == b""
+    _, piped, _ = on_terminal("consume", "-b", "127.0.0.1:1", "-t", "x", "--timeout", "1.5", stderr=False)
+    assert piped.count(b"\n") == 1
+
+
+def test_waiting_is_told_on_a_terminal():
+    """Who waits for a broker at a terminal is told so."""
+    shown, _, code = on_terminal("consume", "-b", "127.0.0.1:1", "-t", "x", "--timeout", "1.5")
+    assert code == 3
+    assert shown.startswith("waiting for broker 127.0.0.1:1 …\r\n".encode())
