@@ -1,0 +1,81 @@
+"""The package as a whole: its names, and what importing it loads."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import cloudevents_kafka
+
+HEAVY = (
+    "confluent_kafka",
+    "pyspark",
+    "fastavro",
+    "cloudevents",
+    "google.protobuf",
+    "click",
+    "rich",
+    "orjson",
+    "dateutil",
+    "pytest",
+)
+
+CONVERT = """
+from cloudevents_kafka import Event, from_record, to_record
+event = Event(id="1", source="/", type="t", data={"a": 1})
+from_record(to_record(event, mode="structured"))
+from_record(to_record(event), lenient=True)
+"""
+
+
+def modules_after(code: str) -> set[str]:
+    """Run code in a fresh interpreter; the modules that it has then."""
+    script = f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    return set(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import cloudevents_kafka",
+        "from cloudevents_kafka import *",
+        "import cloudevents_kafka.formats.json",
+        CONVERT,
+    ],
+)
+def test_importing_is_light(code: str) -> None:
+    """Neither a client nor Spark nor Avro is loaded for those who only convert."""
+    assert modules_after(code).isdisjoint(HEAVY)
+
+
+def test_avro_is_loaded_when_it_is_used() -> None:
+    """And then it is; so the test above looks at the right names."""
+    code = CONVERT.replace('"structured"', '"structured", format="avro"')
+    assert "fastavro" in modules_after(code)
+
+
+def test_all_names_are_there_and_sorted() -> None:
+    """What the package says it has, it has, in order; and every public name is said."""
+    names = cloudevents_kafka.__all__
+    assert names == sorted(names)
+    assert len(names) == len(set(names))
+    public = {
+        name
+        for name, value in vars(cloudevents_kafka).items()
+        if not name.startswith("_") and getattr(value, "__module__", "").startswith("cloudevents_kafka.")
+    }
+    assert set(names) == public
+
+
+@pytest.mark.parametrize("name", cloudevents_kafka.__all__)
+def test_every_name_is_explained(name: str) -> None:
+    """Each public name has a docstring whose first line is short."""
+    text = getattr(cloudevents_kafka, name).__doc__
+    assert text
+    assert len(text.strip().splitlines()[0]) <= 110

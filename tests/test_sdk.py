@@ -1,0 +1,190 @@
+"""Side by side with the official SDK: it takes our events, we take its, of both versions."""
+
+from __future__ import annotations
+
+import copy
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+import strategies as make
+from cloudevents.core.base import BaseCloudEvent
+from cloudevents.core.bindings import http, kafka
+from cloudevents.core.formats.json import JSONFormat
+from cloudevents.core.v1.event import CloudEvent
+from cloudevents.v1.http import CloudEvent as OldCloudEvent
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudevents_kafka import Event, InvalidEvent, Record, from_record, to_record
+from cloudevents_kafka.data import DataKind
+
+TIME = datetime(2018, 4, 5, 17, 31, tzinfo=UTC)
+ATTRIBUTES: dict[str, Any] = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
+EVENT = Event(
+    id="1",
+    source="/s",
+    type="t",
+    subject="é",
+    time=TIME,
+    datacontenttype="application/json",
+    data={"a": 1},
+    ext="x",
+    n=5,
+)
+
+
+def record_of(message: kafka.KafkaMessage) -> Record:
+    """Make a record of what the SDK would hand to a client."""
+    return Record.of({"key": message.key, "value": message.value, "headers": message.headers})
+
+
+# --- our events in the SDK -----------------------------------------------------------
+
+
+def test_the_sdk_reads_our_events_by_its_own_protocol() -> None:
+    """All its getters answer, with the types that it has itself."""
+    event: BaseCloudEvent = EVENT
+    assert (event.get_id(), event.get_source(), event.get_type()) == ("1", "/s", "t")
+    assert (event.get_specversion(), event.get_subject(), event.get_time()) == ("1.0", "é", TIME)
+    assert (event.get_datacontenttype(), event.get_dataschema()) == ("application/json", None)
+    assert (event.get_extension("ext"), event.get_extension("none")) == ("x", None)
+    assert event.get_data() == {"a": 1}
+    attributes = event.get_attributes()
+    assert attributes["time"] == TIME
+    attributes.clear()
+    assert event.get_attributes()
+
+
+def test_the_sdks_json_format_writes_our_events() -> None:
+    """What it writes reads back, here and there, as the same event."""
+    written = JSONFormat().write(EVENT)
+    assert json.loads(written)["time"] == "2018-04-05T17:31:00Z"
+    headers: Any = [("content-type", b"application/cloudevents+json")]
+    assert from_record(Record(headers=headers, value=written)).replace(data=EVENT.payload) == EVENT
+    assert JSONFormat().read(None, written).get_data() == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "event", [EVENT, EVENT.replace(data=b"\xff", datacontenttype="image/png"), EVENT.replace(data=None)]
+)
+def test_the_sdks_http_binding_takes_our_events(event: Event) -> None:
+    """Binary and structured, over and back."""
+    for message in (http.to_binary(event, JSONFormat()), http.to_structured(event, JSONFormat())):
+        again = Event.of(http.from_http(message, JSONFormat()))
+        assert (again.id, again.time, again.subject, again["ext"]) == (
+            event.id,
+            event.time,
+            event.subject,
+            event["ext"],
+        )
+        assert again.data == event.data
+
+
+@pytest.mark.parametrize("event", [EVENT, EVENT.replace(data=b"\xff\x00", datacontenttype="image/png")])
+def test_the_sdks_kafka_binding_takes_our_events(event: Event) -> None:
+    """Its records are ours: the same headers and bytes in binary mode, the same event in both."""
+    binary = record_of(kafka.to_binary(event, JSONFormat()))
+    assert sorted(binary.headers) == sorted(to_record(event).headers)
+    assert from_record(binary).data == event.data
+    structured = from_record(record_of(kafka.to_structured(event, JSONFormat())))
+    assert structured.replace(data=None) == event.replace(data=None)
+    assert structured.data == event.data
+
+
+@given(
+    make.attributes(make.texts),
+    st.one_of(st.none(), st.binary(min_size=1), st.dictionaries(make.json_texts, make.json_texts)),
+)
+def test_the_sdk_reads_our_records(attributes: dict[str, Any], data: Any) -> None:
+    """Whatever texts, times and data: from our structured record the SDK makes our event."""
+    for name in ("dssematerial", "partitionkey", "expirytime"):  # which have other types, or a key, there
+        attributes.pop(name, None)
+    if "time" in attributes:
+        attributes["time"] = TIME
+    event = Event(**attributes, data=data)
+    record = to_record(event, mode="structured")
+    headers = {name: value or b"" for name, value in record.headers}
+    message = kafka.KafkaMessage(headers=headers, key=None, value=record.value or b"")
+    again = kafka.from_structured(message, JSONFormat())
+    found = dict(again.get_attributes())
+    assert {name: found[name] for name in event} == event.get_attributes()
+    assert again.get_data() == event.data
+
+
+# --- the SDK's events here --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [CloudEvent, OldCloudEvent])
+@pytest.mark.parametrize(
+    ("more", "data", "payload", "data_kind"),
+    [
+        ({}, None, None, DataKind.BYTES),
+        ({"datacontenttype": "application/json"}, {"a": 1}, b'{"a":1}', DataKind.JSON),
+        ({}, {"a": 1}, b'{"a":1}', DataKind.JSON),
+        ({"datacontenttype": "text/plain"}, "é", b"\xc3\xa9", DataKind.TEXT),
+        ({"datacontenttype": "application/json"}, "hi", b'"hi"', DataKind.JSON),
+        ({"datacontenttype": "image/png"}, b"\xff", b"\xff", DataKind.BYTES),
+        ({}, b"", b"", DataKind.BYTES),
+        ({"subject": "s", "ext": "x", "dataschema": "a:b"}, None, None, DataKind.BYTES),
+    ],
+)
+def test_events_of_both_versions_are_taken(
+    kind: Any, more: Any, data: Any, payload: bytes | None, data_kind: DataKind
+) -> None:
+    """Attributes and data come over; the SDK's object stays as it was."""
+    sdk = kind({**ATTRIBUTES, "time": TIME if kind is CloudEvent else "2018-04-05T17:31:00Z", **more}, data)
+    before = copy.deepcopy((dict(sdk.get_attributes()), sdk.get_data()))
+    event = Event.of(sdk)
+    assert (event.payload, event.kind) == (payload, data_kind)
+    assert {n: event[n] for n in event} == {**ATTRIBUTES, "time": TIME, **more}
+    assert from_record(to_record(sdk)).data == from_record(to_record(event)).data
+    assert to_record(sdk, mode="structured") == to_record(event, mode="structured")
+    assert (dict(sdk.get_attributes()), sdk.get_data()) == before
+
+
+def test_an_event_of_ours_is_itself() -> None:
+    """Nothing is copied that cannot change."""
+    assert Event.of(EVENT) is EVENT
+
+
+def test_types_come_over_from_sdk_events() -> None:
+    """Extension values that the SDK lets stand keep their type here."""
+    sdk = CloudEvent(
+        {**ATTRIBUTES, "n": 5, "b": True, "raw": b"Ma", "t": TIME.astimezone(timezone(timedelta(hours=2)))}
+    )
+    event = Event.of(sdk)
+    assert (event["n"], event["b"], event["raw"], event["t"]) == (5, True, b"Ma", "2018-04-05T19:31:00+02:00")
+    assert ("ce_b", b"true") in to_record(sdk).headers
+
+
+@pytest.mark.parametrize(
+    ("more", "data", "clauses"),
+    [
+        ({"x": [1]}, None, {"T-01"}),
+        ({"x": 2**31}, None, {"T-04"}),
+        ({"abc\n": "x"}, None, {"N-01"}),
+        ({"x": "a\nb"}, None, {"T-06"}),
+        ({"source": "a b"}, None, {"T-11"}),
+        ({"datacontenttype": "xyz"}, None, {"R-07"}),
+        ({"datacontenttype": "text/plain"}, {"a": 1}, {"J-10"}),
+        ({"partitionkey": "", "x": 1.5}, float("nan"), {"E-01", "T-01", "J-10"}),
+    ],
+)
+def test_what_the_sdk_lets_pass_and_the_rules_do_not(more: Any, data: Any, clauses: set[str]) -> None:
+    """Every problem of an SDK event is told, by its clause."""
+    sdk = CloudEvent({**ATTRIBUTES, "time": TIME, **more}, data)
+    for refuse in (Event.of, to_record):
+        with pytest.raises(InvalidEvent) as caught:
+            refuse(sdk)
+        assert {p.clause for p in caught.value.problems} == clauses
+
+
+def test_what_the_sdk_sends_is_read_and_nothing_is_added() -> None:
+    """A tombstone of the SDK is empty bytes; an event without time gets none."""
+    sdk = CloudEvent({**ATTRIBUTES, "time": TIME, "partitionkey": "p"}, None)
+    record = record_of(kafka.to_binary(sdk, JSONFormat()))
+    event = from_record(record)
+    assert (record.key, event["partitionkey"], event.payload) == (b"p", "p", b"")
+    assert from_record(Record(headers=make.required_headers)).get_attributes().keys() == ATTRIBUTES.keys()
