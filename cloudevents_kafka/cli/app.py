@@ -31,7 +31,7 @@ class Commands(click.Group):
         """Name the commands, in the order they are shown."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # too
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # the same
         """Load a command; None for one that is not there."""
         if cmd_name not in COMMANDS:
             return None
@@ -44,7 +44,7 @@ class Commands(click.Group):
             return None
         return found
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # too
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # the same
         """List the commands without loading any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 
-from cloudevents_kafka.cli.app import COMMANDS
+from cloudevents_kafka.cli.app import COMMANDS, Commands
+from cloudevents_kafka.cli.failures import BadUsage
+from cloudevents_kafka.cli.interrupts import Interrupted
+from cloudevents_kafka.errors import DeliveryError, EncodeError
+from cloudevents_kafka.jvm.errors import NoJars
+from cloudevents_kafka.testing import BrokerFailed
 
 HEAVY = ("confluent_kafka", "pyspark", "fastavro", "rich", "pandas", "pyarrow", "cloudevents")
 LOADED = """
@@ -89,3 +97,34 @@ def test_completion(shell):
         env={**env, "PATH": "/bin"},
     )
     assert "cloudevents-kafka" in done.stdout
+
+
+ENDS = [
+    (EncodeError("why"), 1, "cloudevents-kafka: why\n"),
+    (BadUsage("why\x1b"), 2, "cloudevents-kafka: why\\x1b\n"),
+    (DeliveryError("why"), 3, "cloudevents-kafka: why\n"),
+    (NoJars(["a:b:1"], Path("jars"), "no network", "hint"), 3, "cloudevents-kafka: cannot fetch a:b:1"),
+    (BrokerFailed("died", Path("log"), "tail"), 3, "cloudevents-kafka: died\n"),
+    (KeyboardInterrupt(), 130, ""),
+    (Interrupted(15), 143, ""),
+    (BrokenPipeError(), 141, ""),
+]
+
+
+@pytest.mark.parametrize(("error", "code", "told"), ENDS, ids=lambda case: type(case).__name__)
+def test_ends(error, code, told):
+    """Whatever ends a command has its exit code, and one message without a traceback."""
+
+    @click.group(cls=Commands)
+    def app():
+        pass
+
+    @click.command()
+    def broken():
+        raise error
+
+    app.get_command = lambda ctx, name: broken  # type: ignore[method-assign]
+    done = CliRunner().invoke(app, ["demo"])
+    assert (done.exit_code, done.stdout) == (code, "")
+    assert done.stderr.startswith(told)
+    assert bool(done.stderr) is bool(told)

@@ -220,6 +220,7 @@ def test_a_record_too_large_for_the_broker(run, kafka_broker):
     assert [value for _, value, _ in stored(servers, topic, 2)] == [b"x", b"xx"]
 
 
+@pytest.mark.slow
 def test_a_broker_that_goes_away():
     """A broker lost on the way is broker trouble within the time given, for both; exit code 3."""
     with LocalBroker() as broker:
@@ -249,6 +250,7 @@ def test_a_broker_that_goes_away():
         reading.communicate()
 
 
+@pytest.mark.slow
 def test_broker_command(run):
     """`broker` prints its address once it serves, with its topics, and ends cleanly by Ctrl-C."""
     process = start("broker", "--topic", "orders:3", "--topic", "more")
