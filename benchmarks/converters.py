@@ -1,6 +1,7 @@
 """Our converters beside those of the cloudevents SDK, on one event, in one process.
 
 The event has 9 attributes and about 200 bytes of JSON; validation is on in both.
+Records have the event's partitionkey for key, as the SDK sends them.
 "made and encoded" starts from the same Python dict each time: an Event checks its
 attributes and writes its data when it is made, the SDK writes data when it encodes.
 """
@@ -17,7 +18,7 @@ from cloudevents.core.formats.json import JSONFormat
 from cloudevents.core.v1.event import CloudEvent
 from sidebyside import interleaved, row
 
-from cloudevents_kafka import Event, from_record, to_record
+from cloudevents_kafka import Event, from_record, partition_key, to_record
 
 DATA = {
     "sensor": "sensor-1",
@@ -57,9 +58,11 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=300)
     options = parser.parse_args()
     ours, theirs, json = make(), make_sdk(), JSONFormat()
-    binary, structured = to_record(ours), to_record(ours, mode="structured")
-    their_binary = KafkaMessage(dict(binary.headers), None, binary.value)
-    their_structured = KafkaMessage(dict(structured.headers), None, structured.value)
+    binary = to_record(ours, key_mapper=partition_key)
+    structured = to_record(ours, key_mapper=partition_key, mode="structured")
+    their_binary = KafkaMessage(dict(binary.headers), binary.key, binary.value)
+    their_structured = KafkaMessage(dict(structured.headers), structured.key, structured.value)
+    without_key = KafkaMessage(their_structured.headers, None, their_structured.value)
     assert from_kafka(their_binary, json).get_data() == from_record(binary).data == DATA
     assert from_kafka(their_structured, json).get_id() == from_record(structured).id
     pairs = [
@@ -87,6 +90,12 @@ def main() -> None:
             "structured decode, JSON data read",
             lambda: from_record(structured).data,
             lambda: from_kafka(their_structured, json).get_data(),
+            None,
+        ),
+        (
+            "structured decode, no key",
+            lambda: from_record(structured),
+            lambda: from_kafka(without_key, json),
             None,
         ),
         ("made", make, make_sdk, None),

@@ -8,22 +8,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from cloudevents_kafka.attributes import (
-    AttributeValue,
-    canonical_text,
-    find_problems,
-    is_name,
-    on_registration,
-    plain_length,
-    surely_strings,
-    surely_valid,
-    with_types,
-)
+from cloudevents_kafka.attributes import AttributeValue, canonical_text, is_name
 from cloudevents_kafka.data import DataKind
 from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, shown
 from cloudevents_kafka.event import Event, held, trusted
+from cloudevents_kafka.extensions import on_registration, with_types
+from cloudevents_kafka.glance import plain_length, surely_valid
 from cloudevents_kafka.media_type import media_type
 from cloudevents_kafka.record import Headers, Record
+from cloudevents_kafka.rules import find_problems
 from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX
 
 _IMPLIED: Final = b"application/json"
@@ -119,11 +112,7 @@ def _learn(header: str) -> str | None:
 
 def decode_plain(attributes: dict[str, Any], value: bytes | None) -> Event | None:
     """Make an event of collected attributes, texts all, where they are valid at first sight."""
-    return (
-        trusted(attributes, value)
-        if surely_strings("".join(attributes.values())) and surely_valid(attributes)
-        else None
-    )
+    return trusted(attributes, value) if surely_valid(attributes, "".join(attributes.values())) else None
 
 
 def decode(record: Record) -> Event:

@@ -12,7 +12,7 @@ import msgspec
 
 from cloudevents_kafka import binary, structured
 from cloudevents_kafka import lenient as lenient_reading
-from cloudevents_kafka.attributes import AttributeType, type_of
+from cloudevents_kafka.attributes import AttributeType
 from cloudevents_kafka.errors import (
     BrokenEvent,
     DecodeError,
@@ -25,6 +25,7 @@ from cloudevents_kafka.errors import (
     shown,
 )
 from cloudevents_kafka.event import Event, held
+from cloudevents_kafka.extensions import type_of
 from cloudevents_kafka.keys import KeyMapper
 from cloudevents_kafka.media_type import MediaType, media_type
 from cloudevents_kafka.record import HeaderInput, Headers, Record, as_bytes, as_headers

@@ -66,9 +66,10 @@ def from_payload(payload: bytes | None, kind: DataKind, content_type: str | None
     """
     if payload is None:
         return None
-    if kind is DataKind.JSON or (content_type is not None and media_type(content_type).is_json):
-        return parse_json(to_utf8(payload, content_type))
-    if kind is DataKind.TEXT or (content_type is not None and media_type(content_type).is_text):
+    media = None if content_type is None else media_type(content_type)
+    if kind is DataKind.JSON or (media is not None and media.is_json):
+        return parse_json(payload if media is None or media.utf8 else to_utf8(payload, content_type))
+    if kind is DataKind.TEXT or (media is not None and media.is_text):
         return decode_text(payload, content_type)
     return payload
 

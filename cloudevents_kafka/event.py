@@ -19,14 +19,13 @@ from cloudevents_kafka.attributes import (
     AttributeType,
     AttributeValue,
     canonical_text,
-    find_problems,
-    surely_good,
     to_attribute,
-    type_of,
-    with_types,
 )
 from cloudevents_kafka.data import DataKind, data_problem, from_payload, to_payload
 from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
+from cloudevents_kafka.extensions import type_of, with_types
+from cloudevents_kafka.glance import surely_good
+from cloudevents_kafka.rules import find_problems
 from cloudevents_kafka.timestamps import instant, is_timestamp, to_datetime
 
 _UNREAD: Final = object()

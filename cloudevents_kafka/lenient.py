@@ -19,10 +19,8 @@ from cloudevents_kafka.attributes import (
     SPECVERSION,
     AttributeValue,
     canonical_text,
-    find_problems,
     is_name,
     is_string,
-    with_types,
 )
 from cloudevents_kafka.binary import attribute_of
 from cloudevents_kafka.data import DataKind
@@ -35,9 +33,11 @@ from cloudevents_kafka.errors import (
     shown,
 )
 from cloudevents_kafka.event import Event, trusted
+from cloudevents_kafka.extensions import with_types
 from cloudevents_kafka.formats.json import read_data, split
 from cloudevents_kafka.media_type import CLOUDEVENTS, media_type
 from cloudevents_kafka.record import Headers, Record
+from cloudevents_kafka.rules import find_problems
 from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX, sniff
 from cloudevents_kafka.timestamps import is_timestamp
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 
 from cloudevents_kafka import Event, InvalidEvent, from_record, to_record
-from cloudevents_kafka.attributes import AttributeType, register_extension
+from cloudevents_kafka.attributes import AttributeType
 from cloudevents_kafka.errors import EncodeError, Problem
+from cloudevents_kafka.extensions import register_extension
 from cloudevents_kafka.formats import register
 from cloudevents_kafka.formats.json import JsonFormat
 

@@ -12,12 +12,10 @@ import strategies as make
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka import Event, InvalidEvent, Record, decode, from_record, to_record
-from cloudevents_kafka import attributes as rules
+from cloudevents_kafka import Event, InvalidEvent, Record, decode, extensions, from_record, glance, to_record
 from cloudevents_kafka.attributes import (
     AttributeType,
     canonical_text,
-    find_problems,
     is_name,
     is_string,
     is_uri,
@@ -25,12 +23,11 @@ from cloudevents_kafka.attributes import (
     parse_binary,
     parse_boolean,
     parse_integer,
-    register_extension,
-    surely_good,
     to_attribute,
-    type_of,
-    typed,
 )
+from cloudevents_kafka.extensions import register_extension, type_of, typed, with_types
+from cloudevents_kafka.glance import surely_good
+from cloudevents_kafka.rules import find_problems
 
 GOOD: dict[str, Any] = {"specversion": "1.0", "id": "1", "source": "/", "type": "t"}
 
@@ -38,11 +35,10 @@ GOOD: dict[str, Any] = {"specversion": "1.0", "id": "1", "source": "/", "type": 
 @pytest.fixture
 def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Known extensions as they were, when a test is over."""
-    monkeypatch.setattr(rules, "_extensions", {**rules._extensions})
-    monkeypatch.setattr(rules, "_ruled", {*rules._ruled})
+    monkeypatch.setattr(extensions, "_extensions", {**extensions._extensions})
+    monkeypatch.setattr(extensions, "_ruled", {*extensions._ruled})
     yield
-    rules._plain_names.clear()
-    for forget in rules._on_registration:
+    for forget in extensions._on_registration:
         forget()
 
 
@@ -314,7 +310,7 @@ def test_other_values_are_refused(value: object) -> None:
 def test_each_rule_has_its_clause(changed: dict[str, Any], clause: str) -> None:
     """A broken rule is one problem, with the attribute's name and the rule's clause."""
     given = {name: value for name, value in {**GOOD, **changed}.items() if value is not None}
-    problems = find_problems(rules.with_types(given))
+    problems = find_problems(with_types(given))
     assert [(p.attribute, p.clause) for p in problems] == [(next(iter(changed)), clause)]
     assert not surely_good(given)
 
@@ -404,6 +400,6 @@ def test_what_is_remembered_is_bounded() -> None:
     for number in range(5000):
         assert surely_good({**GOOD, "source": f"/{number}", "dataschema": f"a:{number}", f"x{number}": "v"})
     assert surely_good({**GOOD, "source": "/" * 10**5, "x" * 10**5: "v"})
-    for memory in (rules._sources, rules._schemas, rules._plain_names):
+    for memory in (glance._sources, glance._schemas, glance._plain_names):
         assert len(memory) <= 4096
-    assert max(map(len, rules._sources)) <= 256
+    assert max(map(len, glance._sources)) <= 256

@@ -31,12 +31,14 @@ from cloudevents_kafka import (
     sniff,
     to_record,
 )
-from cloudevents_kafka.attributes import find_problems, surely_good, with_types
 from cloudevents_kafka.convert import ContentMode
 from cloudevents_kafka.data import DataKind
 from cloudevents_kafka.event import held
+from cloudevents_kafka.extensions import with_types
 from cloudevents_kafka.formats.json import JsonFormat
+from cloudevents_kafka.glance import surely_good
 from cloudevents_kafka.media_type import media_type
+from cloudevents_kafka.rules import find_problems
 from cloudevents_kafka.timestamps import is_timestamp
 
 JSON = ("content-type", b"application/cloudevents+json")

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from cloudevents_kafka.attributes import CORE, AttributeType, type_of
+from cloudevents_kafka.attributes import CORE, AttributeType
 from cloudevents_kafka.clauses import SECTIONS
 from cloudevents_kafka.cli.lines import error_members, event_members, verdict_word, written
 from cloudevents_kafka.cli.text import (
@@ -26,6 +26,7 @@ from cloudevents_kafka.cli.visible import visible
 from cloudevents_kafka.convert import Decoded, Undecodable, decode
 from cloudevents_kafka.errors import BrokenEvent, Problem
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.extensions import type_of
 from cloudevents_kafka.record import Record
 from cloudevents_kafka.sniff import Verdict, sniff
 

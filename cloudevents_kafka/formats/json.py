@@ -16,15 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka.attributes import (
-    AttributeValue,
-    find_problems,
-    is_string,
-    parse_binary,
-    plain_length,
-    surely_valid,
-    with_types,
-)
+from cloudevents_kafka.attributes import AttributeValue, is_string, parse_binary
 from cloudevents_kafka.data import (
     DataKind,
     decode_text,
@@ -37,11 +29,17 @@ from cloudevents_kafka.data import (
 )
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, held, trusted
+from cloudevents_kafka.extensions import with_types
+from cloudevents_kafka.glance import plain_length, surely_valid
 from cloudevents_kafka.media_type import media_type
+from cloudevents_kafka.rules import find_problems
 
 _split: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _parse: Final = msgspec.json.Decoder().decode
+_parse_texts: Final[Any] = msgspec.json.Decoder(dict[str, str]).decode
+_check_json: Final = msgspec.json.Decoder(msgspec.Raw).decode
 _write: Final = msgspec.json.Encoder().encode
+_NOT_PLAIN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _NAME: Final = "json"
 _DATA: Final = b',"data":'
 _DEL: Final = 0x7F
@@ -124,38 +122,41 @@ def _decode_plain(value: bytes) -> Event | None:
     if rest:
         head += b"}"
     try:
-        attributes: dict[str, Any] = _parse(head)
-        texts = "".join(attributes.values())
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, AttributeError, TypeError):
+        attributes = _parse_texts(head)
+        if rest:
+            _check_json(rest[0][:-1])
+    except _NOT_PLAIN:
         return None
-    names = plain_length(tuple(attributes))
-    ascii_only = head.isascii()
-    size = names + 6 * len(attributes) + 1 + len(texts if ascii_only else texts.encode())
-    if names < 0 or size != len(head) or not surely_valid(attributes):
+    texts = "".join(attributes.values())
+    ascii_only = value.isascii()
+    size = plain_length(tuple(attributes)) + 6 * len(attributes) + 1
+    if (
+        size + len(texts if ascii_only else texts.encode()) != len(head)
+        or _DEL in head  # other control characters of ASCII would have been escaped
+        or not (ascii_only or (is_string(texts) and _is_utf8(value)))
+        or not surely_valid(attributes)
+    ):
         return None
-    if not (_DEL not in head if ascii_only else is_string(texts)):
-        return None  # the other control characters would have been escaped
     if not rest:
         return trusted(attributes, None, DataKind.BYTES, (_NAME, value))
     payload = rest[0][:-1]
-    if not (_holds_utf8_json(attributes.get("datacontenttype")) and _is_last(value, payload)):
+    content_type = attributes.get("datacontenttype")
+    if (
+        value[-1] != _BRACE
+        or payload[0] <= _SPACE
+        or payload[-1] <= _SPACE
+        or not (content_type is None or ((media := media_type(content_type)).is_json and media.utf8))
+    ):
         return None
     return trusted(attributes, payload, DataKind.JSON, (_NAME, value))
 
 
-def _holds_utf8_json(content_type: str | None) -> bool:
-    return content_type is None or ((media := media_type(content_type)).is_json and media.utf8)
-
-
-def _is_last(value: bytes, payload: bytes) -> bool:
-    """Tell that the payload is one JSON text that ends where the envelope does."""
-    return (
-        len(payload) > 0
-        and value[-1] == _BRACE
-        and payload[0] > _SPACE
-        and payload[-1] > _SPACE
-        and is_json(payload)
-    )
+def _is_utf8(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def split(value: bytes) -> tuple[dict[str, Any], bytes | None, bytes | None]:
@@ -244,8 +245,6 @@ def read_data(
     if not isinstance(content_type, str):
         content_type = None
     try:
-        if _holds_utf8_json(content_type):
-            return data, DataKind.JSON
         if holds_json(content_type):
             return in_charset(data, content_type), DataKind.JSON
         if data.startswith(_QUOTE):  # nothing else is a string, and might be nested too deep to read

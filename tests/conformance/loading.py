@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import pytest
 
-from cloudevents_kafka.attributes import AttributeType, register_extension
+from cloudevents_kafka.attributes import AttributeType
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.extensions import register_extension
 from cloudevents_kafka.record import Record
 
 Case = dict[str, Any]

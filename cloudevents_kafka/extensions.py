@@ -1,0 +1,153 @@
+"""What is known of extension attributes: their types, and rules of their own.
+
+The documented extensions are known from the start; `register_extension` adds those
+of a user. An extension that nobody knows is a String when it is read from a header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from cloudevents_kafka.attributes import CORE, AttributeType, AttributeValue, is_name, parse
+
+
+class Extension(msgspec.Struct, frozen=True):
+    """What is known of an extension attribute: its type, and a rule of its own.
+
+    ``accepts`` takes the typed value and says whether it keeps the rule that
+    ``rule`` states.
+    """
+
+    type: AttributeType
+    rule: str = ""
+    accepts: Callable[[AttributeValue], bool] | None = None
+
+
+def _filled(value: AttributeValue) -> bool:
+    return value != ""
+
+
+def _text(rule: str = "must not be empty") -> Extension:
+    return Extension(AttributeType.STRING, rule, _filled)
+
+
+_ANY_TEXT: Final = Extension(AttributeType.STRING)
+_INT: Final = Extension(AttributeType.INTEGER)
+_TIME: Final = Extension(AttributeType.TIMESTAMP)
+
+_extensions: Final[dict[str, Extension]] = {
+    "partitionkey": _text(),
+    "traceparent": _text(),
+    "tracestate": _ANY_TEXT,
+    "sequence": _text(),
+    "dataref": Extension(AttributeType.URI_REFERENCE, "must not be empty", _filled),
+    "sampledrate": Extension(AttributeType.INTEGER, "must be greater than zero", lambda v: int(v) > 0),
+    "expirytime": _TIME,
+    "recordedtime": _TIME,
+    "severitytext": _text(),
+    "severitynumber": Extension(AttributeType.INTEGER, "must not be negative", lambda v: int(v) >= 0),
+    "deprecated": Extension(AttributeType.BOOLEAN, "must be true where it is set", bool),
+    "deprecationfrom": _TIME,
+    "deprecationsunset": _TIME,
+    "deprecationmigration": Extension(AttributeType.URI),
+    "authtype": _text(),
+    "authid": _ANY_TEXT,
+    "authclaims": _ANY_TEXT,
+    "correlationid": _text(),
+    "causationid": _text(),
+    "dataclassification": _text(),
+    "dataregulation": _text(),
+    "datacategory": _text(),
+    "bamtxid": _text(),
+    "bampid": _text(),
+    "bamptxid": _text(),
+    "bamptxsid": _text(),
+    "bamptxsstatus": _ANY_TEXT,
+    "bamptxcompleted": Extension(AttributeType.BOOLEAN),
+    "opcuametadatamajorversion": _INT,
+    "opcuametadataminorversion": _INT,
+    "opcuastatus": _INT,
+    "dssematerial": Extension(AttributeType.BINARY),
+}
+# What a quick look cannot settle: all known extensions but the plain texts.
+_ruled: Final[set[str]] = {n for n, e in _extensions.items() if e.type is not AttributeType.STRING}
+_EVENT_TYPES: Final = {
+    "source": AttributeType.URI_REFERENCE,
+    "dataschema": AttributeType.URI,
+    "time": AttributeType.TIMESTAMP,
+}
+
+
+_on_registration: Final[list[Callable[[], None]]] = []
+
+
+def on_registration(forget: Callable[[], None]) -> None:
+    """Have a function called whenever an extension becomes known: whoever remembers names must."""
+    _on_registration.append(forget)
+
+
+def register_extension(
+    name: str,
+    type: AttributeType,
+    *,
+    rule: str = "",
+    accepts: Callable[[AttributeValue], bool] | None = None,
+) -> None:
+    """Make the type of an extension attribute known, in this process.
+
+    From then on ``event[name]`` has that type wherever it was read from, and a value
+    that is not of it, or that ``accepts`` turns down, makes the event invalid. To
+    register a name again replaces what was known. `ValueError` for a bad name.
+    """
+    if not is_name(name) or name in CORE:
+        raise ValueError(f"{name!r} cannot name an extension: lower-case a-z and 0-9, and no core attribute")
+    _extensions[name] = Extension(type, rule, accepts)
+    _ruled.add(name)
+    for forget in _on_registration:
+        forget()
+
+
+def type_of(name: str) -> AttributeType:
+    """Return the type of an attribute: String where nothing else is known."""
+    if name in CORE:
+        return _EVENT_TYPES.get(name, AttributeType.STRING)
+    known = _extensions.get(name)
+    return AttributeType.STRING if known is None else known.type
+
+
+def known(name: str) -> Extension | None:
+    """Return what is known of an extension attribute."""
+    return _extensions.get(name)
+
+
+def ruled() -> frozenset[str]:
+    """Return the names of the extensions that are not just texts, which may or may not be empty."""
+    return frozenset(_ruled)
+
+
+def is_ruled(name: str) -> bool:
+    """Tell whether the name is one of `ruled`."""
+    return name in _ruled
+
+
+def typed(name: str, value: AttributeValue) -> AttributeValue:
+    """Turn the canonical text of a Boolean, Integer or Binary into its value.
+
+    A text that does not fit stays as it is, for `find_problems` to report.
+    """
+    if not isinstance(value, str):
+        return value
+    try:
+        return parse(type_of(name), value)
+    except ValueError:
+        return value
+
+
+def with_types(attributes: dict[str, AttributeValue]) -> dict[str, AttributeValue]:
+    """Give the attributes of known type their type; the dict itself, where none needs it."""
+    if _ruled.isdisjoint(attributes):
+        return attributes
+    return {name: typed(name, value) for name, value in attributes.items()}

@@ -1,0 +1,94 @@
+"""A quick look at attributes, which passes nearly every good event and never a bad one.
+
+What it does not pass is no worse for it: `rules.find_problems` decides. Names and
+values that many events share are remembered, within bounds, once they proved good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from cloudevents_kafka.attributes import SPECVERSION, is_name, is_string, is_uri, is_uri_reference
+from cloudevents_kafka.extensions import is_ruled, on_registration
+from cloudevents_kafka.media_type import media_type
+from cloudevents_kafka.timestamps import is_timestamp
+
+_sources: Final[set[str]] = set()
+_schemas: Final[set[str]] = set()
+_plain_names: Final[dict[tuple[str, ...], int]] = {}
+on_registration(_plain_names.clear)
+_REMEMBERED: Final = 4096
+_REMEMBERED_LENGTH: Final = 256
+_ONLY_TEXTS: Final = frozenset((str,))
+_write_json: Final = msgspec.json.Encoder().encode
+
+
+def surely_good(attributes: Mapping[str, Any]) -> bool:
+    """Tell, quickly, that attributes of any names and types are texts that break no rule."""
+    return (
+        _ONLY_TEXTS.issuperset(map(type, attributes.values()))
+        and plain_length(tuple(attributes)) >= 0
+        and surely_valid(attributes, "".join(attributes.values()))
+    )
+
+
+def surely_valid(attributes: Mapping[str, Any], joined: str = "") -> bool:
+    """Tell, quickly, that texts of plain names break no rule; False means "look closer".
+
+    For the names see `plain_length`. ``joined`` is all texts together, to be checked
+    for what a String may hold; it is left out where that was done already.
+    """
+    if joined.isascii():
+        # JSON escapes control characters, so a text that it leaves alone has none; that leaves DEL.
+        if joined and (len(_write_json(joined)) != len(joined) + 2 or "\x7f" in joined):
+            return False
+    elif not is_string(joined):
+        return False
+    if "" in attributes.values():
+        return False
+    try:
+        if attributes["specversion"] != SPECVERSION or not attributes["id"] or not attributes["type"]:
+            return False
+        source = attributes["source"]
+    except KeyError:
+        return False
+    return (
+        (source in _sources or (is_uri_reference(source) and _remember(_sources, source)))
+        and ("time" not in attributes or is_timestamp(attributes["time"]))
+        and ("datacontenttype" not in attributes or media_type(attributes["datacontenttype"]).valid)
+        and ("dataschema" not in attributes or _is_schema(attributes["dataschema"]))
+    )
+
+
+def _is_schema(text: str) -> bool:
+    return text in _schemas or (is_uri(text) and _remember(_schemas, text))
+
+
+def plain_length(names: tuple[str, ...]) -> int:
+    """Return how long the names are together, if they are plain; else -1.
+
+    Plain names may name attributes whose values are texts, by all that is known.
+    Events of one kind share their names, so a list that proved good is remembered.
+    """
+    length = _plain_names.get(names)
+    if length is None:
+        if not all(is_name(name) and not is_ruled(name) for name in names):
+            return -1
+        length = len("".join(names))
+        if length <= _REMEMBERED_LENGTH:
+            if len(_plain_names) >= _REMEMBERED:
+                _plain_names.clear()
+            _plain_names[names] = length
+    return length
+
+
+def _remember(seen: set[str], text: str) -> bool:
+    """Keep a text that proved good, within bounds; true, for use in a condition."""
+    if len(text) <= _REMEMBERED_LENGTH:
+        if len(seen) >= _REMEMBERED:
+            seen.clear()
+        seen.add(text)
+    return True

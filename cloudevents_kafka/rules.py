@@ -1,0 +1,133 @@
+"""The rules that an event's attributes must keep, and which of them are broken.
+
+This is the one place that decides; `glance` only saves it work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from cloudevents_kafka.attributes import (
+    INTEGER_RANGE,
+    REQUIRED,
+    SPECVERSION,
+    AttributeType,
+    AttributeValue,
+    is_name,
+    is_string,
+    is_uri,
+    is_uri_reference,
+)
+from cloudevents_kafka.errors import Problem, shown
+from cloudevents_kafka.extensions import known, type_of
+from cloudevents_kafka.media_type import media_type
+from cloudevents_kafka.timestamps import is_timestamp
+
+_PYTHON_TYPES: Final = {AttributeType.BOOLEAN: bool, AttributeType.INTEGER: int, AttributeType.BINARY: bytes}
+_TYPE_RULES: Final[dict[AttributeType, tuple[str, str]]] = {
+    AttributeType.BOOLEAN: ("must be true or false", "T-03"),
+    AttributeType.INTEGER: ("must be a whole number of 32 bits in plain digits", "T-05"),
+    AttributeType.STRING: ("must be text without control characters, surrogates and noncharacters", "T-06"),
+    AttributeType.BINARY: ("must be bytes, or base64 of RFC 4648 with padding", "T-09"),
+    AttributeType.URI: ("must be a URI with a scheme", "T-10"),
+    AttributeType.URI_REFERENCE: ("must be a URI-reference", "T-11"),
+    AttributeType.TIMESTAMP: ("must be an RFC 3339 timestamp", "T-12"),
+}
+_TEXT_CHECKS: Final[dict[AttributeType, Callable[[str], bool]]] = {
+    AttributeType.STRING: is_string,
+    AttributeType.URI: is_uri,
+    AttributeType.URI_REFERENCE: is_uri_reference,
+    AttributeType.TIMESTAMP: is_timestamp,
+}
+
+
+def find_problems(attributes: Mapping[str, AttributeValue]) -> list[Problem]:
+    """Find every rule of the core specification and known extensions that is broken.
+
+    Values are as `extensions.with_types` leaves them. An empty list means: a valid event.
+    """
+    problems = [Problem(name, "is required", "R-01") for name in REQUIRED if name not in attributes]
+    for name, value in attributes.items():
+        problem = _problem_of(name, value)
+        if problem is not None:
+            problems.append(problem)
+    return problems
+
+
+_FILLED_CLAUSES: Final = {
+    "id": "R-02",
+    "source": "R-04",
+    "specversion": "R-05",
+    "type": "R-06",
+    "datacontenttype": "R-07",
+    "dataschema": "R-11",
+    "subject": "R-12",
+    "time": "R-13",
+}
+
+
+def _problem_of(name: str, value: AttributeValue) -> Problem | None:
+    if not is_name(name):
+        return _name_problem(name)
+    if name in _FILLED_CLAUSES:
+        return _core_problem(name, value)
+    extension = known(name)
+    if extension is None:
+        return _type_problem(name, value, _native_type(value))
+    problem = _type_problem(name, value, extension.type)
+    if problem is None and extension.accepts is not None and not extension.accepts(value):
+        return Problem(
+            name, extension.rule or "is not accepted by its extension's rule", "E-01", shown(value)
+        )
+    return problem
+
+
+def _name_problem(name: str) -> Problem:
+    if name == "data":
+        return Problem("data", "cannot name an attribute: data is not one", "N-04")
+    if name == "":
+        return Problem("", "an attribute name has at least one character", "N-03", "''")
+    return Problem(name, "an attribute name has only a-z and 0-9", "N-01", shown(name))
+
+
+def _core_problem(name: str, value: AttributeValue) -> Problem | None:
+    clause = _FILLED_CLAUSES[name]
+    if value == "":
+        return Problem(name, "must not be empty", clause, "''")
+    if not isinstance(value, str):
+        return Problem(name, "must be text", clause, shown(value))
+    if name == "specversion" and value != SPECVERSION:
+        return Problem(name, f"must be {SPECVERSION}; other versions are not supported", clause, shown(value))
+    if name == "datacontenttype" and is_string(value) and not media_type(value).valid:
+        return Problem(name, "must be a media type of RFC 2046", clause, shown(value))
+    return _type_problem(name, value, type_of(name))
+
+
+def _native_type(value: AttributeValue) -> AttributeType:
+    for kind, python in _PYTHON_TYPES.items():
+        if isinstance(value, python):
+            return kind
+    return AttributeType.STRING
+
+
+def _type_problem(name: str, value: object, kind: AttributeType) -> Problem | None:
+    rule, clause = _TYPE_RULES[kind]
+    check = _TEXT_CHECKS.get(kind)
+    if check is None:
+        good = type(value) is _PYTHON_TYPES[kind] and (
+            kind is not AttributeType.INTEGER or value in INTEGER_RANGE
+        )
+        clause = "T-04" if type(value) is int and kind is AttributeType.INTEGER else clause
+        return None if good else Problem(name, rule, clause, shown(value))
+    if not isinstance(value, str):
+        scalar = isinstance(value, bool | int | bytes)
+        return Problem(
+            name,
+            rule if scalar else "must be of one of the seven types",
+            clause if scalar else "T-01",
+            shown(value),
+        )
+    if not is_string(value):
+        return Problem(name, _TYPE_RULES[AttributeType.STRING][0], "T-06", shown(value))
+    return None if check(value) else Problem(name, rule, clause, shown(value))
