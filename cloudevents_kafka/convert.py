@@ -159,7 +159,8 @@ def to_record(
 
     Raises `EncodeError`, and `InvalidEvent` for an SDK's event that breaks rules.
     """
-    event = Event.of(event)
+    if type(event) is not Event:
+        event = Event.of(event)
     if like is not None:
         made = _key(event, key, key_mapper)
         return _like(event, like, mode=mode, format=format, key=made, headers=headers, topic=topic)

@@ -156,7 +156,8 @@ class EventProducer(Generic[ProducerT]):
         topic = topic or self._topic
         if topic is None:
             raise EncodeError("no topic: give one to send() or to EventProducer()")
-        event = Event.of(event)
+        if type(event) is not Event:
+            event = Event.of(event)
         if mode is None and like is None:
             mode = self._mode
             format = format or (self._format if mode == "structured" else None)
@@ -176,19 +177,14 @@ class EventProducer(Generic[ProducerT]):
             options["partition"] = partition
         if timestamp is not None:
             options["timestamp"] = timestamp
-        self._produce(topic, record, options)
-        return delivery
-
-    def _produce(self, topic: str, record: Record, options: dict[str, Any]) -> None:
-        """Hand a record to the client; while its queue is full, let it work."""
         while True:
             try:
                 self.producer.produce(topic, value=record.value, key=record.key, **options)
             except BufferError:
-                self.producer.poll(_TURN)
+                self.producer.poll(_TURN)  # the queue is full: let the client work
             else:
                 self.producer.poll(0)
-                return
+                return delivery
 
     def flush(self, timeout: float | None = None) -> None:
         """Wait until every event sent is delivered or has failed, at most ``timeout`` seconds.
