@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -37,6 +38,12 @@ appender.file.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
 
+_DIED = (
+    "Spark's Java process ended in the middle of its work: killed, perhaps for want of memory. "
+    "What has landed is whole; start again, and it goes on after that"
+)
+
+
 class SparkFailed(CloudEventsKafkaError):
     """Spark did not start, or its Java process ended."""
 
@@ -66,6 +73,25 @@ def settings(*, master: str | None, ui: bool, conf: Mapping[str, str], log4j: Pa
     return {**ours, **conf}
 
 
+class _NotOfPy4j(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        return "py4j" not in record.pathname
+
+
+@contextmanager
+def _quiet_py4j() -> Iterator[None]:
+    """Keep py4j from logging tracebacks, to the root logger, of a Java that is gone: we say so ourselves."""
+    mute = _NotOfPy4j()
+    loggers = [logging.getLogger(name) for name in (None, "py4j.clientserver", "py4j.java_gateway")]
+    for logger in loggers:
+        logger.addFilter(mute)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(mute)
+
+
 @contextmanager
 def local_session(
     *,
@@ -78,6 +104,8 @@ def local_session(
 
     Raises `NoJava`, `NoConnector`, or `SparkFailed` with the end of the log.
     """
+    from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]  # py4j has none
+
     with tempfile.TemporaryDirectory(prefix="cloudevents-kafka-spark-") as folder:
         log4j = Path(folder) / "log4j2.properties"
         log4j.write_text(_LOG4J, encoding="utf-8")
@@ -85,16 +113,23 @@ def local_session(
         scratch = {"spark.local.dir": folder, "spark.sql.warehouse.dir": f"file://{folder}/warehouse"}
         chosen = settings(master=master, ui=ui, conf={**scratch, **(conf or {})}, log4j=log4j)
         gateway = _launch(chosen, log or Path(folder) / "java.log")
-        try:
-            session = _connect(chosen, gateway)
-            yield session
-        except BaseException:
-            # Whatever Java is still at must not hold up the bad news.
-            gateway.proc.kill()
-            raise
-        else:
-            session.stop()
-        finally:
+        with _quiet_py4j():
+            try:
+                yield _connect(chosen, gateway)
+            except (Py4JError, OSError) as error:
+                died = gateway.proc.poll() is not None or isinstance(error, Py4JNetworkError)
+                _end(gateway)
+                if died:
+                    raise SparkFailed(_DIED) from error
+                raise
+            except Exception:
+                _end(gateway)
+                raise
+            except BaseException:
+                # Ctrl-C: whatever Java is still at must not hold it up.
+                gateway.proc.kill()
+                _end(gateway)
+                raise
             _end(gateway)
 
 
@@ -124,7 +159,12 @@ def _connect(chosen: Mapping[str, str], gateway: Any) -> SparkSession:
 
     ours = signal.getsignal(signal.SIGINT)
     conf = SparkConf(_jvm=gateway.jvm).setAll(list(chosen.items()))
-    session = SparkSession(SparkContext(conf=conf, gateway=gateway))
+    context = SparkContext(conf=conf, gateway=gateway)
+    # Its thread would print a traceback where Java is killed.
+    accumulators = getattr(context, "_accumulatorServer", None)
+    if accumulators is not None:
+        accumulators.handle_error = lambda *_: None
+    session = SparkSession(context)
     if threading.current_thread() is threading.main_thread():
         # Spark puts a handler of its own there, which would end a batch half-way.
         signal.signal(signal.SIGINT, ours)
@@ -132,11 +172,15 @@ def _connect(chosen: Mapping[str, str], gateway: Any) -> SparkSession:
 
 
 def _end(gateway: Any) -> None:
-    """Wait until the Java process is gone, and let PySpark forget it."""
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has none
+    """Stop Spark, wait until its Java process is gone, and let PySpark forget it."""
+    from py4j.protocol import Py4JError
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
+    context = SparkContext._active_spark_context  # noqa: SLF001
+    with suppress(Py4JError, OSError):
+        if context is not None and gateway.proc.poll() is None:
+            context.stop()
     gateway.proc.stdin.close()  # which tells Java to end
     try:
         gateway.proc.wait(_SECONDS_TO_END)

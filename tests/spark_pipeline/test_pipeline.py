@@ -1,0 +1,234 @@
+"""The pipeline on a real Kafka and a real Spark: all lands, once, whatever is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from cloudevents_kafka import Decoded, Event, Record, decode, to_record
+from cloudevents_kafka.consumer import EventConsumer
+from cloudevents_kafka.demo.clients import send
+from cloudevents_kafka.demo.traffic import of_shop
+from cloudevents_kafka.testing import LocalBroker
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(240)]
+
+Pipeline = Callable[..., Any]
+Place = tuple[int, int]
+
+# Types that are no good names for folders.
+WEIRD = (
+    "a/b/../c",
+    "x=1&y=2",
+    "..",
+    "*",
+    "__HIVE_DEFAULT_PARTITION__",
+    "2026-01-01",
+    "17",
+    "größe.日本語.🎂",
+    "quote\"'%2F%",
+    "ORDER",
+    "order",
+    "l" * 255 + ".1",
+    "l" * 255 + ".2",
+    "é" * 120,
+    "%" * 90,
+)
+
+
+def test_weird_types_are_weird() -> None:
+    """The types tried below are events' types that the library itself takes."""
+    assert all(isinstance(decode(weird(name)), Decoded) for name in WEIRD)
+
+
+def weird(name: str) -> Record:
+    return to_record(Event(id=name[-9:], source="/weird", type=name, data=b"\x00\xff"), mode="binary")
+
+
+def produce(broker: LocalBroker, topic: str, seed: int, count: int) -> int:
+    """Send the shop's traffic; gives the number of records."""
+    return send(broker.bootstrap_servers, topic, of_shop(seed, count), seed, lambda _: None).total
+
+
+def records_of(broker: LocalBroker, topic: str) -> dict[Place, Any]:
+    """Read a topic by the library's own consumer, which is what the tables must agree with."""
+    settings = {
+        "bootstrap.servers": broker.bootstrap_servers,
+        "group.id": "tests",
+        "enable.partition.eof": True,
+    }
+    found: dict[Place, Any] = {}
+    with EventConsumer(Consumer(settings)) as events:
+        partitions = events.consumer.list_topics(topic).topics[topic].partitions
+        events.consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
+        for batch in events.batches(500, timeout=0.5, idle_timeout=1.0):
+            for item in batch:
+                found[item.record.partition, item.record.offset] = item
+    return found
+
+
+def rows_of(table: Path) -> dict[Place, dict[str, Any]]:
+    """Read a table file by file, as a tool does that knows nothing of Spark; no row may be there twice."""
+    rows: dict[Place, dict[str, Any]] = {}
+    for file in sorted(table.rglob("*")):
+        if file.is_file():
+            assert file.suffix == ".parquet", f"{file} would puzzle readers"
+            for row in pq.ParquetFile(file).read().to_pylist():
+                place = (row["partition"], row["offset"])
+                assert place not in rows, f"{place} is there twice"
+                rows[place] = row
+    return rows
+
+
+def check_tables(broker: LocalBroker, topic: str, out: Path) -> None:
+    """Hold both tables against what the library's own reader finds in the topic."""
+    records = records_of(broker, topic)
+    events, quarantine = rows_of(out / "events"), rows_of(out / "quarantine")
+    good = {place: item for place, item in records.items() if isinstance(item, Decoded)}
+    assert events.keys() == good.keys()
+    assert quarantine.keys() == records.keys() - good.keys()
+    for place, item in good.items():
+        check_event(events[place], item)
+    for place, row in quarantine.items():
+        check_stray(row, records[place].record)
+        assert row["error"]["reason"] == records[place].error.reason
+
+
+def check_event(row: dict[str, Any], item: Decoded) -> None:
+    event, record = item.event, item.record
+    for name in ("id", "source", "type", "specversion", "subject", "datacontenttype", "dataschema"):
+        assert row[name] == event.text(name), (name, event)
+    assert row["time_text"] == event.text("time")
+    assert row["data"] == event.payload
+    assert dict(row["extensions"]) == {name: event.text(name) for name in event.extensions}
+    assert row["key"] == record.key
+    foreign = [pair for pair in record.headers if not pair[0].startswith("ce_") and pair[0] != "content-type"]
+    assert pairs(row["headers"]) == foreign
+
+
+def check_stray(row: dict[str, Any], record: Record) -> None:
+    assert row["key"] == record.key
+    assert row["value"] == record.value
+    assert pairs(row["headers"]) == list(record.headers)
+
+
+def pairs(headers: Any) -> list[tuple[str, bytes | None]]:
+    return [(header["key"], header["value"]) for header in headers or []]
+
+
+def check_sums(counted: dict[str, Any], read: int) -> None:
+    """Hold a summary's counts against each other."""
+    assert counted["read"] == read
+    assert counted["events"] + counted["quarantined"] == read
+    assert sum(sum(modes.values()) for modes in counted["by_type"].values()) == counted["events"]
+    assert sum(sum(reasons.values()) for reasons in counted["by_reason"].values()) == counted["quarantined"]
+    parts = [part for parts in counted["offsets"].values() for part in parts.values()]
+    assert sum(part["records"] for part in parts) == read
+
+
+def test_all_lands_and_a_restart_goes_on(
+    kafka_broker: LocalBroker, pipeline: Pipeline, tmp_path: Path
+) -> None:
+    """What is in the topic is in the tables, as our own reader reads it; a second run adds what is new."""
+    topic = kafka_broker.create_topic("landing", partitions=3)
+    count = produce(kafka_broker, topic, 1, 400)
+    producer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
+    for name in WEIRD:
+        record = weird(name)
+        producer.produce(
+            topic, value=record.value, headers=[*record.headers, ("traceparent", b"00-1"), ("n", None)]
+        )
+    producer.flush(30)
+    first = pipeline(topic, tmp_path, "--once").summary()
+    check_sums(first["tally"], count + len(WEIRD))
+    assert first["complete"]
+    check_tables(kafka_broker, topic, tmp_path)
+    seen = Counter(row["type"] for row in rows_of(tmp_path / "events").values())
+    assert {name: seen[name] for name in WEIRD} == dict.fromkeys(WEIRD, 1)
+
+    before = {path: path.stat().st_ino for path in tmp_path.glob("events/**/*.parquet")}
+    more = produce(kafka_broker, topic, 2, 50)
+    second = pipeline(topic, tmp_path, "--once").summary()
+    check_sums(second["tally"], more)
+    check_sums(second["total"], count + len(WEIRD) + more)
+    check_tables(kafka_broker, topic, tmp_path)
+    after = {path: path.stat().st_ino for path in tmp_path.glob("events/**/*.parquet")}
+    assert before.items() <= after.items(), "files that readers have seen stay"
+    check_spark_reads_folders(tmp_path)
+
+
+def check_spark_reads_folders(out: Path) -> None:
+    """The folders' names, unescaped, are the types where they fit, and the dates of the events."""
+    import pyarrow.dataset as ds
+
+    table = ds.dataset(out / "events", partitioning=ds.partitioning(flavor="hive")).to_table(
+        columns=["type", "time", "event_type", "event_date"]
+    )
+    for row in table.to_pylist():
+        if len(row["type"].encode()) <= 76 and row["type"] != "__HIVE_DEFAULT_PARTITION__":
+            assert str(row["event_type"]) == row["type"]
+        if row["time"] is not None:
+            assert str(row["event_date"]) == row["time"].date().isoformat()
+
+
+def test_killed_again_and_again(kafka_broker: LocalBroker, pipeline: Pipeline, tmp_path: Path) -> None:
+    """Killed while it writes, as a batch lands, and in Java alone: each record is there once."""
+    topic = kafka_broker.create_topic("killing", partitions=3)
+    count = produce(kafka_broker, topic, 3, 500)
+    once = ("--once", "--max-records", "110")
+
+    def landed() -> int:
+        return len(list(tmp_path.glob("_batches/[0-9]*.json")))
+
+    def staged() -> list[Path]:
+        return list(tmp_path.glob("_staging/*/events/*/*/part-*.parquet"))
+
+    writing = pipeline(topic, tmp_path, *once)
+    writing.until(lambda: landed() == 1 and bool(staged()))
+    writing.kill()
+
+    landing = pipeline(topic, tmp_path, *once)
+    landing.until(lambda: landed() == 2)
+    landing.kill()
+
+    java = pipeline(topic, tmp_path, *once)
+    java.until(lambda: landed() == 3 and bool(staged()))
+    os.kill(java.java(), signal.SIGKILL)
+    code, told = java.end()
+    assert code == 3, told
+    assert "Traceback" not in told
+
+    last = pipeline(topic, tmp_path, *once).summary()
+    check_sums(last["total"], count)
+    check_tables(kafka_broker, topic, tmp_path)
+    assert list((tmp_path / "_staging").iterdir()) == []
+
+
+def test_ctrl_c(kafka_broker: LocalBroker, pipeline: Pipeline, tmp_path: Path) -> None:
+    """Ctrl-C ends after the batch at hand, with a summary; meanwhile nobody else may fill the folder."""
+    topic = kafka_broker.create_topic("stopping", partitions=2)
+    produce(kafka_broker, topic, 4, 300)
+    running = pipeline(topic, tmp_path, "--interval", "0.2", "--max-records", "100")
+    running.until(lambda: any(line.startswith("batch 0: ") for line in running.told))
+    java = running.java()
+
+    code, told = pipeline(topic, tmp_path).end()
+    assert code == 2
+    assert f"being filled by another pipeline (process {running.process.pid})" in told
+
+    running.process.send_signal(signal.SIGINT)
+    summary = running.summary()
+    assert not summary["complete"]
+    landed = len(rows_of(tmp_path / "events")) + len(rows_of(tmp_path / "quarantine"))
+    check_sums(summary["total"], landed)
+    assert "stopping after the batch under way" in "\n".join(running.told)
+    with pytest.raises(ProcessLookupError):
+        os.kill(java, 0)
