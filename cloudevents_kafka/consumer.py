@@ -83,7 +83,7 @@ class EventConsumer(Generic[ConsumerT]):
         silent_since = time.monotonic()
         while not self._stopped:
             message = self.consumer.poll(turn)
-            if message is not None and _is_record(message):
+            if message is not None and (message.error() is None or _is_record(message)):
                 yield self._read(message)
                 silent_since = time.monotonic()
             elif idle_timeout is not None and time.monotonic() - silent_since >= idle_timeout:
@@ -99,7 +99,8 @@ class EventConsumer(Generic[ConsumerT]):
         """
         silent_since = time.monotonic()
         while not self._stopped:
-            messages = [m for m in self.consumer.consume(max_records, timeout) if _is_record(m)]
+            messages = self.consumer.consume(max_records, timeout)
+            messages = [m for m in messages if m.error() is None or _is_record(m)]
             if messages:
                 yield [self._read(message) for message in messages]
                 silent_since = time.monotonic()
