@@ -129,7 +129,13 @@ def _check_content_type(headers: Headers) -> None:
 def _read_leniently(record: Record) -> tuple[Event, tuple[Problem, ...]]:
     try:
         return lenient_reading.read(record)
-    except InvalidEvent as error:
+    except (InvalidEvent, DecodeError) as error:
+        try:
+            return from_record(record), ()  # a foreign header that was taken for a misnamed one does no harm
+        except DecodeError:
+            pass
+        if isinstance(error, DecodeError):
+            raise
         raise BrokenEvent(error.problems, record) from None
 
 
@@ -182,12 +188,18 @@ def to_record(
 def _key(event: Event, key: bytes | str | None, key_mapper: KeyMapper | None) -> bytes | None:
     if key is None and key_mapper is not None:
         key = key_mapper(event)
-    return as_bytes(key)
+    try:
+        return as_bytes(key)
+    except UnicodeEncodeError as error:
+        raise EncodeError(f"the key is no text that UTF-8 can hold: {error}") from None
 
 
 def foreign(headers: HeaderInput) -> Headers:
     """Check and copy headers that a user adds; `EncodeError` for those that are the event's."""
-    added = as_headers(headers)
+    try:
+        added = as_headers(headers)
+    except UnicodeEncodeError as error:
+        raise EncodeError(f"a header is no text that UTF-8 can hold: {error}") from None
     for name, _ in added:
         folded = name.lower()
         if folded == CONTENT_TYPE or folded.startswith(PREFIX):

@@ -247,6 +247,13 @@ class SdkShape:
         return self.payload
 
 
+@pytest.mark.parametrize("options", [{"key": "\ud800"}, {"headers": [("a", "\ud800")]}])
+def test_text_that_utf8_cannot_hold_is_refused(options: Any) -> None:
+    """A lone surrogate in a key or in a header is an error of ours."""
+    with pytest.raises(EncodeError, match="UTF-8"):
+        to_record(Event(id="1", source="/s", type="t"), **options)
+
+
 def test_an_sdk_event_that_breaks_rules_is_refused() -> None:
     """Every problem is told; the object is not changed."""
     attributes = {"id": "", "source": "/", "time": None, "x": [1]}

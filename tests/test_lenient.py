@@ -10,6 +10,7 @@ import strategies as make
 from cloudevents_kafka import (
     BrokenEvent,
     Decoded,
+    Event,
     NotAnEvent,
     Record,
     Undecodable,
@@ -153,6 +154,15 @@ def test_what_lenient_reading_refuses_too(headers: Any, value: bytes | None, err
     result = decode(Record(headers=headers, value=value), lenient=True)
     assert isinstance(result, Undecodable), result
     assert type(result.error) is error
+
+
+@pytest.mark.parametrize("header", [("Content-Type", b"\x00"), ("CE_TIME", b"noon"), ("ce-source", b"")])
+def test_what_is_good_by_the_rules_is_good_leniently(header: tuple[str, bytes]) -> None:
+    """A foreign header that only looks like one of the event's cannot make a good record bad."""
+    event = Event(id="1", source="/s", type="t", time="2018-04-05T17:31:00Z")
+    record = to_record(event)
+    strange = Record(value=record.value, headers=[*record.headers, header])
+    assert from_record(strange, lenient=True) == from_record(strange) == event
 
 
 def test_nothing_is_reported_of_a_good_record() -> None:
