@@ -1,0 +1,35 @@
+"""CloudEvents in Spark: the Kafka source's columns to event columns, and back.
+
+PySpark is imported when one of these functions is first asked for, so that what
+shares this room and needs none of it (the connector's jars, a worker's side) does
+without.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cloudevents_kafka.spark.connector import connector_jars, kafka_package
+    from cloudevents_kafka.spark.decode import cloudevent, decode_events
+    from cloudevents_kafka.spark.schema import event_schema
+
+_HOMES = {
+    "cloudevent": "decode",
+    "connector_jars": "connector",
+    "decode_events": "decode",
+    "event_schema": "schema",
+    "kafka_package": "connector",
+}
+
+__all__ = ["cloudevent", "connector_jars", "decode_events", "event_schema", "kafka_package"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from its module, on first use."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,96 @@
+"""Reading: from the Kafka source's columns to an event's columns, row by row, nothing lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  # the name that all of PySpark's users know
+from pyspark.sql.pandas.functions import pandas_udf
+from pyspark.sql.types import StringType
+
+from cloudevents_kafka.spark import sure
+from cloudevents_kafka.spark.document import PREFIX, column
+from cloudevents_kafka.spark.exact import decode_batch
+from cloudevents_kafka.spark.schema import ERROR_FIELDS, KEPT_COLUMNS, event_schema, wire_schema
+
+_UNDECIDED: Final = "read by Spark's columns alone, which leave this record to the converters (exact=True)"
+
+
+def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, exact: bool = True) -> DataFrame:
+    """Turn rows of Spark's Kafka source into events, each row into one row.
+
+    ``df`` has the columns ``value`` and ``headers`` (option ``includeHeaders``), of a
+    batch or of a stream. The result has the columns of `event_schema`, then those of
+    ``df`` that ``keep`` names (by default, of `KEPT_COLUMNS`, those that are there).
+    A row that is no event has nulls and its ``error``; no row fails the job.
+
+    Verdicts and values are those of `cloudevents_kafka.decode`. Records that are plain
+    to see are read by compiled column expressions; all others by that very function,
+    in Python workers, which need this package. Where they do not have it,
+    ``exact=False`` reads the first and gives the rest the verdict ``undecided``.
+
+    Raises `ValueError` where a column is missing.
+    """
+    kept = _kept(df, keep)
+    df = sure.read_surely(df)
+    df = df.withColumn(PREFIX + "exact", _exactly(~column("sure")) if exact else _undecided())
+    fast = sure.columns()
+    slow = column("exact")
+    columns = []
+    for name in event_schema().names:
+        value = F.timestamp_micros(slow[name]) if name == "time" else slow[name]
+        columns.append((F.coalesce(fast[name], value) if name in fast else value).alias(name))
+    return df.select(*columns, *kept)
+
+
+def cloudevent(value: Column, headers: Column) -> Column:
+    """Return one struct of `event_schema` for a record: an event, or its ``error``.
+
+    Every row goes through the converters in Python, some ten times slower than
+    `decode_events`; the columns that make that one fast cannot be one expression.
+    """
+    read = _unpacked(exact_udf()(_packed(value, headers)))
+    return F.struct(
+        *((F.timestamp_micros(read[n]) if n == "time" else read[n]).alias(n) for n in event_schema().names)
+    )
+
+
+def _kept(df: DataFrame, keep: Sequence[str] | None) -> list[str]:
+    there = df.columns
+    missing = [name for name in ("value", "headers", *(keep or ())) if name not in there]
+    if missing:
+        hint = "; set the Kafka source's option includeHeaders to true" if "headers" in missing else ""
+        raise ValueError(f"the DataFrame has no column {', '.join(missing)}, only {', '.join(there)}{hint}")
+    return [name for name in KEPT_COLUMNS if name in there] if keep is None else list(keep)
+
+
+def _packed(value: Column, headers: Column) -> Column:
+    """Pack a record into one text for `exact.decode_packed`; bytes become base64."""
+    return F.to_json(F.struct(value.alias("value"), headers.alias("headers")))
+
+
+def _unpacked(text: Column) -> Column:
+    return F.from_json(text, wire_schema(), {"maxStringLen": str(2**31 - 1)})
+
+
+def exact_udf() -> Any:
+    """Return the converters as a function on packed records, one Arrow batch at a time."""
+    return pandas_udf(decode_batch, StringType())  # type: ignore[call-overload]  # no types of pandas to tell
+
+
+def _exactly(wanted: Column) -> Column:
+    """Read the wanted rows by the converters; the others reach Python as nulls."""
+    packed = F.when(wanted, _packed(F.col("value"), F.col("headers")))
+    return _unpacked(exact_udf()(packed))
+
+
+def _undecided() -> Column:
+    texts = {"verdict": "undecided", "reason": _UNDECIDED}
+    error = F.struct(*(F.lit(texts.get(f)).cast("string").alias(f) for f in ERROR_FIELDS))
+    fields = [
+        (error if f.name == "error" else F.lit(None).cast(f.dataType)).alias(f.name)
+        for f in wire_schema().fields
+    ]
+    return F.when(~column("sure"), F.struct(*fields))

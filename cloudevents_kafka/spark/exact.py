@@ -1,0 +1,95 @@
+"""The exact path: records through the library's own converters, in Spark's Python workers.
+
+A record comes as one JSON text and goes as one, null where there is nothing to do.
+One column of nulls costs next to nothing on its way to Python and back; a struct
+with its many children would cost each of them, for every row.
+
+Runs on workers, which need this package, and no Kafka client.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+import zipimport
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import pandas as pd  # type: ignore[import-untyped]  # published without types
+
+from cloudevents_kafka.attributes import CORE
+from cloudevents_kafka.convert import Decoded, Undecodable, decode
+from cloudevents_kafka.errors import BrokenEvent, DecodeError, NotAnEvent, UnsupportedBatch
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.record import Record
+from cloudevents_kafka.sniff import sniff
+from cloudevents_kafka.timestamps import to_datetime
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_VERDICTS: Final = ((NotAnEvent, "not-an-event"), (BrokenEvent, "broken-event"), (UnsupportedBatch, "batch"))
+
+
+def decode_batch(records: pd.Series) -> pd.Series:  # PySpark reads these types
+    """Decode packed records, one text each; null stays null."""
+    _speed_up_next_task()
+    if not records.notna().any():
+        return records
+    return records.map(decode_packed, na_action="ignore")
+
+
+def decode_packed(packed: str) -> str:
+    """Decode one record, JSON ``{"value": base64, "headers": [...]}``, to JSON of `wire_schema`."""
+    record = json.loads(packed)
+    headers = [(h["key"], _bytes(h.get("value"))) for h in record.get("headers") or ()]
+    return json.dumps(
+        fields_of(decode(Record(value=_bytes(record.get("value")), headers=headers))), default=_base64
+    )
+
+
+def fields_of(decoded: Decoded | Undecodable) -> dict[str, Any]:
+    """Return the fields of `event_schema` that are not null; ``time`` in microseconds of the epoch."""
+    if isinstance(decoded, Undecodable):
+        return {"error": _error_fields(decoded.error)}
+    fields = event_fields(decoded.event)
+    fields["mode"] = sniff(decoded.record.headers).mode
+    return fields
+
+
+def event_fields(event: Event) -> dict[str, Any]:
+    """Return what an event holds, under the names of `event_schema`."""
+    texts = {name: event.text(name) for name in event}
+    fields: dict[str, Any] = {name: texts.pop(name) for name in CORE if name in texts}
+    if (time := fields.pop("time", None)) is not None:
+        fields |= {"time_text": time, "time": (to_datetime(time) - _EPOCH) // timedelta(microseconds=1)}
+    return fields | {"extensions": texts, "data": event.payload}
+
+
+def _error_fields(error: DecodeError) -> dict[str, Any]:
+    verdict = next((word for kind, word in _VERDICTS if isinstance(error, kind)), "unsupported-format")
+    fields: dict[str, Any] = {"verdict": verdict, "reason": error.reason}
+    if isinstance(error, BrokenEvent):
+        fields |= {"attribute": error.problems[0].attribute, "clause": error.problems[0].clause}
+    return fields
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)
+
+
+def _base64(value: object) -> str:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    raise TypeError(f"no JSON for a {type(value).__name__}")
+
+
+def _speed_up_next_task() -> None:
+    """Spare the next task of this worker process some 0.2 s.
+
+    PySpark calls `importlib.invalidate_caches` before each task, which reads the
+    directory of pyspark.zip again for every package in it. Finders that are not
+    remembered need no refreshing; they are made again where an import asks for them.
+    """
+    remembered = sys.path_importer_cache
+    for path in [path for path, finder in remembered.items() if isinstance(finder, zipimport.zipimporter)]:
+        del remembered[path]

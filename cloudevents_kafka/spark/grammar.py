@@ -1,0 +1,78 @@
+r"""What surely valid attributes and documents look like, as regular expressions for the JVM.
+
+Spark's own columns read a record only where these expressions match; they are
+narrower than the specification in every point (a rare spelling of a time, an
+extension with rules of its own), never wider. What they do not match goes to the
+library's converters, which decide and explain. So a wrong verdict cannot come from
+here, only a slower one.
+
+How Java runs them: a class of characters is repeated greedily (``[ -~]+``), which has
+a fast loop of its own; a group is repeated possessively (``(?:...)*+``), which is the
+form without recursion, so that no document can overflow the stack. U+FFFD is in no
+class: Java reads it in place of invalid UTF-8.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cloudevents_kafka.attributes import CORE
+from cloudevents_kafka.extensions import ruled
+
+SEPARATOR: Final = "\x01"
+"""Stands between texts that are checked together; as a control character it is in no attribute."""
+
+MARK: Final = "\x02"
+"""Stands in a text for what must not be there; no expression matches it."""
+
+# Beyond ASCII: no C1 control, no noncharacter, no U+FFFD; of the upper planes the first three.
+_BEYOND: Final = (
+    r"[\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffc\x{10000}-\x{1fffd}\x{20000}-\x{2fffd}\x{30000}-\x{3fffd}]"
+)
+_TOKEN: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105  # a token of RFC 9110
+# RFC 3986's characters, ASCII only.
+_URI: Final = r"[!#$&-;=?-Z\[\]_a-z~]"
+_DATE: Final = r"(?:19|20|21)[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+_CLOCK: Final = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?+"
+
+ASCII: Final = "^[ -~]+$"
+"""Texts of one or more printable ASCII characters."""
+TEXT: Final = rf"^(?:[ -~]+|{_BEYOND}+)++$"
+"""Texts of one or more characters that a String may have."""
+URI_REFERENCE: Final = rf"^(?:{_URI}+|%[0-9A-Fa-f]{{2}})++$"
+URI: Final = rf"^[A-Za-z][A-Za-z0-9+.-]*+:(?:{_URI}+|%[0-9A-Fa-f]{{2}})*+$"
+TIME: Final = rf"^{_DATE}T{_CLOCK}(?:Z|[+-](?:0[0-9]|1[0-7]):[0-5][0-9])$"
+"""RFC 3339 as far as Spark's own reading of timestamps goes; that one knows the days of the months."""
+MEDIA_TYPE: Final = rf"^{_TOKEN}/{_TOKEN}(?:; ?{_TOKEN}={_TOKEN})*+$"
+
+_W: Final = r"[ \t\r\n]*+"
+_STRING: Final = r'"(?:[^"\\\x00-\x1f]+|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*+"'
+_MEMBER: Final = rf'"[a-z0-9_]+"{_W}:{_W}(?:"[^"\\\x00-\x1f]*"|-?[0-9]+|true|false){_W}'
+JSON_SCALAR: Final = (
+    rf"^(?:{_STRING}|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]+)?+(?:[eE][+-]?[0-9]+)?+|true|false|null)$"
+)
+"""A JSON value that is no object and no array."""
+JSON_HEAD: Final = rf"^{_W}\{{{_W}(?:{_MEMBER}(?:,{_W}|(?=\}})))*+"
+"""A JSON document's first members, as far as they are names and plain values without escapes."""
+JSON_TAIL: Final = rf"{_W}(?:,{_W}{_MEMBER})*+\}}{_W}$"
+"""The same for the last members, up to the end of the document."""
+JSON_UNQUOTED: Final = rf'":{_W}[-0-9tf]'
+"""Found where one of these members is a number or boolean."""
+_CORE_MEMBER: Final = "|".join((*CORE, "data_base64"))
+JSON_EXTENSION: Final = (
+    rf'"(?!(?:{_CORE_MEMBER})")([a-z0-9]+)"{_W}:{_W}'
+    r"(0|-?[1-9][0-9]{0,8}|true|false)(?=[ \t\r\n,}])"
+)
+"""A member that is an Integer or Boolean in its canonical text, and no core attribute."""
+JSON_QUOTED: Final = '"([^"]*)"'
+"""A name or a text in members without escapes."""
+
+
+def extensions() -> str:
+    """Match ``name=value`` texts of extensions that have no type of their own.
+
+    That a name is there once is not told by it.
+    """
+    special = "|".join(sorted({*CORE, "data", *ruled()}))
+    one = rf"(?!(?:{special})=)[a-z0-9]+=(?:[ -~]+|{_BEYOND}+)++"
+    return rf"^{one}(?:{SEPARATOR}{one})*+$"
