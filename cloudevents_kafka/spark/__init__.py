@@ -13,17 +13,29 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cloudevents_kafka.spark.connector import connector_jars, kafka_package
     from cloudevents_kafka.spark.decode import cloudevent, decode_events
+    from cloudevents_kafka.spark.encode import encode_events
     from cloudevents_kafka.spark.schema import event_schema
+    from cloudevents_kafka.spark.sql import register
 
 _HOMES = {
     "cloudevent": "decode",
     "connector_jars": "connector",
     "decode_events": "decode",
+    "encode_events": "encode",
     "event_schema": "schema",
     "kafka_package": "connector",
+    "register": "sql",
 }
 
-__all__ = ["cloudevent", "connector_jars", "decode_events", "event_schema", "kafka_package"]
+__all__ = [
+    "cloudevent",
+    "connector_jars",
+    "decode_events",
+    "encode_events",
+    "event_schema",
+    "kafka_package",
+    "register",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -93,14 +93,14 @@ def data() -> Column:
     parameters = F.substring(lower, F.length(essence) + 1, F.length(lower))
     plain = media.isNull() | parameters.isin("", ";charset=utf-8", "; charset=utf-8")
     text = F.when(~raw.contains("\\") & raw.startswith('"'), F.substring(raw, F.lit(2), F.length(raw) - 2))
-    good = encoded.isNull() & plain & _is_value(raw)
+    good = encoded.isNull() & plain & is_value(raw)
     decoded = F.try_to_binary(encoded, F.lit("base64"))
     return F.when(raw.isNotNull(), F.when(good, F.when(json, raw).otherwise(text).cast("binary"))).when(
         encoded.isNotNull() & (F.base64(decoded) == encoded), decoded
     )
 
 
-def _is_value(raw: Column) -> Column:
+def is_value(raw: Column) -> Column:
     """Tell whether a text is surely one JSON value.
 
     An object or array is put into an array before a sentinel that it does not hold;
