@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import TimeoutExpired
@@ -145,12 +146,28 @@ def _launch(chosen: Mapping[str, str], log: Path) -> Any:
     os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
     # Command lines can be read by anyone on the machine: secrets follow when Java runs.
     conf = SparkConf(loadDefaults=False).setAll([item for item in chosen.items() if not is_secret(item[0])])
-    with log.open("ab") as output:
+    with log.open("ab") as output, ThreadPoolExecutor(1) as pool:
+        launch = pool.submit(launch_gateway, conf, {"stdout": output, "stderr": output})
         try:
-            return launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]  # PySpark's own
+            return launch.result()
         except PySparkRuntimeError as error:
             end = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-25:])
             raise SparkFailed(f"Spark's Java process did not start; the end of its log:\n{end}") from error
+        except BaseException:
+            _abandon(launch)
+            raise
+
+
+def _abandon(launch: Future[Any]) -> None:
+    """End a Java that is just being started, however often Ctrl-C is pressed meanwhile.
+
+    Interrupted itself, PySpark would leave it behind, waiting for nothing.
+    """
+    while not launch.done():
+        with suppress(BaseException):
+            wait([launch])
+    if launch.exception() is None:
+        launch.result().proc.kill()
 
 
 def _connect(chosen: Mapping[str, str], gateway: Any) -> SparkSession:

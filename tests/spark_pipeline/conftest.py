@@ -18,7 +18,7 @@ from cloudevents_kafka.testing import LocalBroker
 
 # Short runs: what Java spends on optimizing would not come back.
 QUICK = ("-X", "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-SECONDS = 100.0
+SECONDS = 200.0
 
 
 class Program:
