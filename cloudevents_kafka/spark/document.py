@@ -71,7 +71,7 @@ def _parts() -> dict[str, Column]:
     raw = F.when(tail != "", F.btrim(F.substring(body, F.lit(1), length), F.lit(_WHITE_SPACE)))
     members = F.when(no_data, head).when(tail != "", F.concat(head, tail))
     quoted = F.when(
-        members.rlike(grammar.JSON_UNQUOTED), F.regexp_replace(members, grammar.JSON_EXTENSION, '"$1":"$2"')
+        members.rlike(grammar.JSON_UNQUOTED), F.regexp_replace(members, grammar.json_extension(), '"$1":"$2"')
     ).otherwise(members)
     return {"no_data": no_data, "raw": raw, "members": _by_turns(quoted)}
 

@@ -64,7 +64,7 @@ def _with_names(df: DataFrame) -> DataFrame:
 
 
 def _name_of(attribute: str) -> Column:
-    header = "content-type" if attribute == "datacontenttype" else f"ce_{attribute}"
+    header = {"datacontenttype": "content-type", "data_base64": None}.get(attribute, f"ce_{attribute}")
     return F.when(column("json"), F.lit(attribute)).otherwise(F.lit(header))
 
 
@@ -95,10 +95,9 @@ def _with_extensions(df: DataFrame) -> DataFrame:
             F.lit("="),
             F.get(column("values"), at + column("value_at")),
         )
-        own = json | name.startswith("ce_")
-        return F.when(own, F.when(first, text).otherwise(F.lit(grammar.MARK))).when(
-            name == "content-type", F.lit(grammar.MARK)
-        )
+        mark = F.lit(grammar.MARK)
+        good = F.when(first & ~text.contains(grammar.SEPARATOR), text).when(text.isNotNull(), mark)
+        return F.when(json | name.startswith("ce_"), good).when(name == "content-type", mark)
 
     joined = F.array_join(F.transform(column("left"), extension), grammar.SEPARATOR)
     return _add(df, {"extensions": F.when(F.size(column("left")) > 0, F.nullif(joined, F.lit("")))})
@@ -107,7 +106,8 @@ def _with_extensions(df: DataFrame) -> DataFrame:
 def _with_verdict(df: DataFrame) -> DataFrame:
     data = document.data()
     df = _add(df, {"instant": F.try_to_timestamp(column("time")), "data": data})
-    read = F.when(column("json"), column("data").isNotNull() | column("no_data")).otherwise(column("binary"))
+    none = column("no_data") & column("data_base64").isNull()
+    read = F.when(column("json"), column("data").isNotNull() | none).otherwise(column("binary"))
     return _add(df, {"sure": F.coalesce(read & _good_attributes(), F.lit(False))})
 
 

@@ -1,0 +1,74 @@
+"""Records as rows of Spark's Kafka source, and events as what its rows must say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from cloudevents_kafka.attributes import CORE
+from cloudevents_kafka.convert import Decoded, decode
+from cloudevents_kafka.errors import BrokenEvent, NotAnEvent, UnsupportedBatch
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.record import Record
+from cloudevents_kafka.timestamps import to_datetime
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+KAFKA_SCHEMA = (
+    "key binary, value binary, topic string, partition int, offset long, timestamp timestamp, "
+    "timestampType int, headers array<struct<key:string,value:binary>>"
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def rows_of(spark: SparkSession, records: Iterable[Record]) -> DataFrame:
+    """Lay records out as Spark's Kafka source does; offsets count from 0."""
+    now = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
+    rows = [
+        (r.key, r.value, "events", 0, offset, now, 0, r.headers or None) for offset, r in enumerate(records)
+    ]
+    return spark.createDataFrame(rows, KAFKA_SCHEMA)
+
+
+def told(row: Row) -> dict[str, Any]:
+    """Return what a decoded row says, less its nulls, as plain values."""
+    fields = {name: value for name, value in row.asDict(recursive=True).items() if value is not None}
+    if "data" in fields:
+        fields["data"] = bytes(fields["data"])
+    if "error" in fields:
+        fields["error"] = {name: text for name, text in fields["error"].items() if text is not None}
+    return fields
+
+
+def expected(record: Record) -> dict[str, Any]:
+    """Return what a row must say by the converters' word; ``time`` in microseconds of the epoch."""
+    decoded = decode(record)
+    if isinstance(decoded, Decoded):
+        names = [name for name, _ in record.headers]
+        structured = any(
+            name == "content-type" and (value or b"").lower().startswith(b"application/cloudevents")
+            for name, value in record.headers
+        )
+        assert names
+        return {**event_told(decoded.event), "mode": "structured" if structured else "binary"}
+    error = decoded.error
+    verdict = {NotAnEvent: "not-an-event", BrokenEvent: "broken-event", UnsupportedBatch: "batch"}
+    told = {"verdict": verdict.get(type(error), "unsupported-format"), "reason": error.reason}
+    if isinstance(error, BrokenEvent):
+        first = error.problems[0]
+        told |= {"clause": first.clause} | (
+            {"attribute": first.attribute} if first.attribute is not None else {}
+        )
+    return {"error": told}
+
+
+def event_told(event: Event) -> dict[str, Any]:
+    """Return what the columns of an event must say, less nulls."""
+    texts = {name: event.text(name) for name in event}
+    fields: dict[str, Any] = {name: texts[name] for name in CORE if name in texts and name != "time"}
+    if (time := event.text("time")) is not None:
+        fields |= {"time_text": time, "time": (to_datetime(time) - _EPOCH) // timedelta(microseconds=1)}
+    fields["extensions"] = {name: text for name, text in texts.items() if name not in CORE}
+    return fields if event.payload is None else {**fields, "data": event.payload}

@@ -1,0 +1,100 @@
+"""Spark reads every record as the converters do: the same events, the same verdicts, word for word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cloudevents_kafka.record import Record
+
+from .records import BASE, DATA, binary, changed, document, edges, structured, vectors
+from .rows import expected, rows_of, told
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+CHANGED = 4000
+PLAIN = {
+    "binary": binary(BASE),
+    "binary, attributes required only": binary({n: BASE[n] for n in ("specversion", "id", "source", "type")}),
+    "binary, no data": binary(BASE, None),
+    "binary, foreign headers": Record(headers=[("traceparent", b"\xff"), *binary(BASE).headers, ("x", None)]),
+    "binary, in other words": binary({**BASE, "id": "é 😀", "type": "größe", "datacontenttype": "a/b; c=d"}),
+    "binary, other times": binary({**BASE, "time": "2018-04-05T17:31:00.1234567+02:00"}),
+    "JSON": structured(BASE),
+    "JSON with spaces": structured(BASE, style="spaced"),
+    "JSON with lines": structured(BASE, style="indented"),
+    "JSON, data first": structured(BASE, at=0),
+    "JSON, data between": structured(BASE, at=3),
+    "JSON, no data": structured(BASE, None),
+    "JSON, a list": structured(BASE, b'[1, {"a": "]"}]'),
+    "JSON, a text": structured(BASE, b'"a \\" b"'),
+    "JSON, a number": structured(BASE, b"-1.5e3"),
+    "JSON, no content type": structured({n: v for n, v in BASE.items() if n != "datacontenttype"}),
+    "JSON, a charset": structured({**BASE, "datacontenttype": "application/json; charset=utf-8"}),
+    "JSON, text/plain": structured({**BASE, "datacontenttype": "text/plain"}, b'"some text"'),
+    "JSON, base64": structured({**BASE, "data_base64": "AQI="}, None),
+    "JSON, Integer and Boolean": structured({**BASE, "n": -5, "yes": True, "zero": 0}),
+    "JSON, charset in the header": document(
+        structured(BASE).value, b"application/cloudevents+json; charset=UTF-8"
+    ),
+}
+
+
+@pytest.fixture(scope="package")
+def records() -> list[Record]:
+    """All records there are to compare, good and bad."""
+    return [*vectors(), *edges(), *PLAIN.values(), *changed(CHANGED)]
+
+
+@pytest.fixture(scope="package")
+def kafka(spark: SparkSession, records: list[Record], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The records in Parquet, in the Kafka source's shape."""
+    folder = tmp_path_factory.mktemp("kafka") / "records"
+    rows_of(spark, records).repartition(2).write.parquet(str(folder))
+    return folder
+
+
+def _read(decoded: DataFrame) -> dict[int, dict[str, Any]]:
+    from pyspark.sql import functions as F
+
+    rows = decoded.withColumn("time", F.unix_micros("time")).collect()
+    return {(fields := told(row)).pop("offset"): fields for row in rows}
+
+
+def _decode(**options: Any) -> Callable[[DataFrame], DataFrame]:
+    from cloudevents_kafka.spark import decode_events
+
+    return lambda df: decode_events(df, keep=["offset"], **options)
+
+
+def test_same_verdict_on_every_record(spark: SparkSession, kafka: Path, records: list[Record]) -> None:
+    """Vectors, edges and thousands of changed records give what the converters give, to the word."""
+    read = _read(spark.read.parquet(str(kafka)).transform(_decode()))
+    assert len(read) == len(records)
+    different = {
+        offset: (record, read[offset], wanted)
+        for offset, record in enumerate(records)
+        if read[offset] != (wanted := expected(record))
+    }
+    assert not different, f"{len(different)} differ, the first: {next(iter(different.values()))}"
+
+
+def test_columns_alone_are_never_wrong(spark: SparkSession, kafka: Path, records: list[Record]) -> None:
+    """Without Python, a record is either the very same event or undecided; nothing else."""
+    read = _read(spark.read.parquet(str(kafka)).transform(_decode(exact=False)))
+    decided = {offset: fields for offset, fields in read.items() if "error" not in fields}
+    assert all(fields == expected(records[offset]) for offset, fields in decided.items())
+    undecided = [fields["error"] for offset, fields in read.items() if offset not in decided]
+    assert {error["verdict"] for error in undecided} == {"undecided"}
+    assert len(decided) > len(read) / 4
+
+
+def test_plain_records_need_no_python(spark: SparkSession) -> None:
+    """What usual producers send is read by columns alone."""
+    read = _read(rows_of(spark, PLAIN.values()).transform(_decode(exact=False)))
+    assert [name for offset, name in enumerate(PLAIN) if "error" in read[offset]] == []
