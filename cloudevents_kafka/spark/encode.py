@@ -48,7 +48,8 @@ def encode_events(
     ``df`` has the columns that `decode_events` gives: ``id``, ``source`` and ``type``,
     and any of ``specversion`` (1.0 where it is null), ``subject``, ``time``,
     ``time_text`` (which counts where it is set), ``datacontenttype``, ``dataschema``,
-    ``extensions`` and ``data`` (bytes, or text in UTF-8). Null is absent, and null data
+    ``extensions`` (written in order of their names) and ``data`` (bytes, or text in
+    UTF-8). Null is absent, and null data
     in binary mode is a null value. The result has ``key``, ``value`` and ``headers``,
     and ``topic`` and ``partition`` where ``df`` has them.
 
@@ -124,10 +125,16 @@ def _inputs(df: DataFrame) -> dict[str, Column]:
     inputs = {
         **texts,
         "time": _time(df),
-        "extensions": F.map_filter(extensions.cast("map<string,string>"), lambda _, value: value.isNotNull()),
+        "extensions": _in_order(extensions.cast("map<string,string>")),
         "data": (F.col("data") if "data" in df.columns else none).cast("binary"),
     }
     return {PREFIX + name: value for name, value in inputs.items()}
+
+
+def _in_order(extensions: Column) -> Column:
+    """Sort extensions by name, as Spark gives maps in no order one could rely on; nulls are absent."""
+    there = F.map_filter(extensions, lambda _, value: value.isNotNull())
+    return F.map_from_entries(F.array_sort(F.map_entries(there)))
 
 
 def _time(df: DataFrame) -> Column:
