@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +17,7 @@ from cloudevents_kafka.jvm import find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # what Java spends on optimizing would not come back
 _QUIET = "rootLogger.level = off\n"
 
 
@@ -24,6 +27,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.spark)
             item.add_marker(pytest.mark.timeout(300))
+            # PySpark leaves the sockets that it fetches results through to the garbage collector.
+            item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
 
 
 @pytest.fixture(scope="package")
@@ -38,7 +43,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     settings = {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j.as_uri()} -XX:TieredStopAtLevel=1",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j.as_uri()} {_QUICK}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
@@ -59,6 +64,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         yield session
         session.stop()
         _end_java()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()  # the last of these sockets go here, and not in somebody else's test
 
 
 def _end_java() -> None:
