@@ -48,7 +48,7 @@ MEDIA_TYPE: Final = rf"^{_TOKEN}/{_TOKEN}(?:; ?{_TOKEN}={_TOKEN})*+\z"
 
 _W: Final = r"[ \t\r\n]*+"
 _STRING: Final = r'"(?:[^"\\\x00-\x1f]+|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*+"'
-_MEMBER: Final = rf'"[a-z0-9_]+"{_W}:{_W}(?:"[^"\\\x00-\x1f]*"|-?[0-9]+|true|false){_W}'
+_MEMBER: Final = rf'"(?!data")[a-z0-9_]+"{_W}:{_W}(?:"[^"\\\x00-\x1f]*"|-?[0-9]+|true|false){_W}'
 JSON_SCALAR: Final = (
     rf"^(?:{_STRING}|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]+)?+(?:[eE][+-]?[0-9]+)?+|true|false|null)\z"
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +10,8 @@ import pytest
 
 from cloudevents_kafka.record import Record
 
-from .records import BASE, DATA, binary, changed, document, edges, structured, vectors
-from .rows import expected, rows_of, told
+from .records import BASE, binary, changed, document, edges, structured, vectors
+from .rows import expected, read_back, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -59,13 +58,6 @@ def kafka(spark: SparkSession, records: list[Record], tmp_path_factory: pytest.T
     return folder
 
 
-def _read(decoded: DataFrame) -> dict[int, dict[str, Any]]:
-    from pyspark.sql import functions as F
-
-    rows = decoded.withColumn("time", F.unix_micros("time")).collect()
-    return {(fields := told(row)).pop("offset"): fields for row in rows}
-
-
 def _decode(**options: Any) -> Callable[[DataFrame], DataFrame]:
     from cloudevents_kafka.spark import decode_events
 
@@ -74,7 +66,7 @@ def _decode(**options: Any) -> Callable[[DataFrame], DataFrame]:
 
 def test_same_verdict_on_every_record(spark: SparkSession, kafka: Path, records: list[Record]) -> None:
     """Vectors, edges and thousands of changed records give what the converters give, to the word."""
-    read = _read(spark.read.parquet(str(kafka)).transform(_decode()))
+    read = read_back(spark.read.parquet(str(kafka)).transform(_decode()))
     assert len(read) == len(records)
     different = {
         offset: (record, read[offset], wanted)
@@ -86,7 +78,7 @@ def test_same_verdict_on_every_record(spark: SparkSession, kafka: Path, records:
 
 def test_columns_alone_are_never_wrong(spark: SparkSession, kafka: Path, records: list[Record]) -> None:
     """Without Python, a record is either the very same event or undecided; nothing else."""
-    read = _read(spark.read.parquet(str(kafka)).transform(_decode(exact=False)))
+    read = read_back(spark.read.parquet(str(kafka)).transform(_decode(exact=False)))
     decided = {offset: fields for offset, fields in read.items() if "error" not in fields}
     assert all(fields == expected(records[offset]) for offset, fields in decided.items())
     undecided = [fields["error"] for offset, fields in read.items() if offset not in decided]
@@ -96,5 +88,5 @@ def test_columns_alone_are_never_wrong(spark: SparkSession, kafka: Path, records
 
 def test_plain_records_need_no_python(spark: SparkSession) -> None:
     """What usual producers send is read by columns alone."""
-    read = _read(rows_of(spark, PLAIN.values()).transform(_decode(exact=False)))
+    read = read_back(rows_of(spark, PLAIN.values()).transform(_decode(exact=False)))
     assert [name for offset, name in enumerate(PLAIN) if "error" in read[offset]] == []
