@@ -105,6 +105,7 @@ class Pipeline:
         self._landing = landing
         self._report = report
         self._recovered = landing.recover()
+        self._before = landing.total
         self._error: BaseException | None = None
         self._stopping = False
         self._busy = threading.Lock()
@@ -230,4 +231,5 @@ class Pipeline:
             seconds=round((self._ended or time.monotonic()) - self._began, 3),
             tally=self._tally.checked(),
             total=self._landing.total.checked(),
+            skipped=self._landing.total.skipped_since(self._before),
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from cloudevents_kafka.spark.tally import Tally
@@ -12,7 +14,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
     ``batches`` counts those of this run; ``recovered`` is the batch of an earlier run
     that this one had to finish. ``complete`` says whether all that was to be read was
-    read, which a run that was asked to stop does not claim.
+    read, which a run that was asked to stop does not claim. ``skipped`` is topic to partition
+    to offsets that this run passed without finding a record: expired, compacted, or
+    transaction markers.
     """
 
     topics: tuple[str, ...]
@@ -25,6 +29,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     tally: Tally
     total: Tally
+    skipped: Mapping[str, Mapping[str, int]] = {}
 
     @property
     def rate(self) -> float:
@@ -49,7 +54,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
             parts.append(aligned(["quarantined as", "reason", "records"], reason_rows(tally)))
         if tally.read:
             header = ["partition", "first", "last", "records", "offsets without a record"]
-            parts.append(aligned(header, _offset_rows(tally)))
+            parts.append(aligned(header, _offset_rows(tally, self.skipped)))
         if self.total.read != tally.read:
             total = self.total
             parts.append(
@@ -84,9 +89,13 @@ def reason_rows(tally: Tally) -> list[list[str]]:
     return [*rows, ["", "", f"{tally.quarantined:,}"]]
 
 
-def _offset_rows(tally: Tally) -> list[list[str]]:
+def _offset_rows(tally: Tally, skipped: Mapping[str, Mapping[str, int]]) -> list[list[str]]:
     return [
-        [f"{topic}[{number}]", f"{part.first:,}", f"{part.last:,}", f"{part.records:,}", f"{part.missing:,}"]
+        [
+            f"{topic}[{number}]",
+            *(f"{value:,}" for value in (part.first, part.last, part.records)),
+            f"{skipped.get(topic, {}).get(number, 0):,}",
+        ]
         for topic, parts in sorted(tally.offsets.items())
         for number, part in sorted(parts.items(), key=lambda item: int(item[0]))
     ]

@@ -89,6 +89,18 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
                         "Land into a fresh folder with a fresh checkpoint"
                     )
 
+    def skipped_since(self, earlier: Tally) -> dict[str, dict[str, int]]:
+        """Count offsets without a record, by topic and partition, beyond those of an earlier total."""
+        before = {
+            (topic, number): part.missing
+            for topic, parts in earlier.offsets.items()
+            for number, part in parts.items()
+        }
+        return {
+            topic: {number: part.missing - before.get((topic, number), 0) for number, part in parts.items()}
+            for topic, parts in self.offsets.items()
+        }
+
     @property
     def modes(self) -> dict[str, int]:
         """Events by mode."""

@@ -241,3 +241,10 @@ def test_types_without_number_do_not_fill_memory() -> None:
         total = total.plus(Tally(read=600, events=600, by_type=by_type, offsets=offsets)).checked()
     assert len(total.by_type) == 1000
     assert total.events == 2400
+
+
+def test_offsets_between_two_runs_are_told() -> None:
+    """Records that expired between two runs show as offsets passed without a record."""
+    before = Tally(offsets={"t": {"0": Offsets(10, 19, 8)}})
+    total = before.plus(Tally(offsets={"t": {"0": Offsets(70, 79, 10), "1": Offsets(0, 3, 2)}}))
+    assert total.skipped_since(before) == {"t": {"0": 50, "1": 2}}

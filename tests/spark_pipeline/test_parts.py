@@ -164,13 +164,16 @@ def test_summary_as_text() -> None:
         seconds=2.0,
         tally=TALLY,
         total=TALLY.plus(TALLY),
+        skipped={"t": {"0": 1002}},
     ).to_text()
     assert "3 records read = 2 events + 1 quarantined  (1 batches, 2.0 s, 2 records/s)" in text
     assert "batch 4 of an earlier run was finished first" in text
     assert "4 events, 2 quarantined, of 6 records" in text
     assert "\x1b" not in text
     assert "\\x1b[2J" in text
-    assert [line.split() for line in text.splitlines() if "t[0]" in line] == [["t[0]", "5", "9", "3", "2"]]
+    assert [line.split() for line in text.splitlines() if "t[0]" in line] == [
+        ["t[0]", "5", "9", "3", "1,002"]
+    ]
 
 
 def test_aligned() -> None:
