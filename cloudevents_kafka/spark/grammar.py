@@ -15,7 +15,7 @@ break pass.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeVar
 
 from cloudevents_kafka.attributes import CORE
 from cloudevents_kafka.extensions import _extensions, ruled
@@ -26,6 +26,9 @@ SEPARATOR: Final = "\x01"
 MARK: Final = "\x02"
 """Stands in a text for what must not be there; no expression matches it."""
 
+_MARKS: Final = ("\x03", "\x04", "\x05", "\x06", "\x07", "")
+_Part = TypeVar("_Part")
+
 # Beyond ASCII: no C1 control, no noncharacter, no U+FFFD; of the upper planes the first three.
 _BEYOND: Final = (
     r"[\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffc\x{10000}-\x{1fffd}\x{20000}-\x{2fffd}\x{30000}-\x{3fffd}]"
@@ -33,6 +36,8 @@ _BEYOND: Final = (
 _TOKEN: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105  # a token of RFC 9110
 # RFC 3986's characters, ASCII only.
 _URI: Final = r"[!#$&-;=?-Z\[\]_a-z~]"
+_URI_REFERENCE: Final = rf"(?:{_URI}+|%[0-9A-Fa-f]{{2}})++"
+_ABSOLUTE: Final = rf"[A-Za-z][A-Za-z0-9+.-]*:(?:{_URI}+|%[0-9A-Fa-f]{{2}})*+"
 _DATE: Final = r"(?:19|20|21)[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 _CLOCK: Final = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?+"
 
@@ -40,8 +45,8 @@ ASCII: Final = r"^[ -~]+\z"
 """Texts of one or more printable ASCII characters."""
 TEXT: Final = rf"^(?:[ -~]+|{_BEYOND}+)++\z"
 """Texts of one or more characters that a String may have."""
-URI_REFERENCE: Final = rf"^(?:{_URI}+|%[0-9A-Fa-f]{{2}})++\z"
-URI: Final = rf"^[A-Za-z][A-Za-z0-9+.-]*+:(?:{_URI}+|%[0-9A-Fa-f]{{2}})*+\z"
+URI_REFERENCE: Final = rf"^{_URI_REFERENCE}\z"
+URI: Final = rf"^{_ABSOLUTE}\z"
 TIME: Final = rf"^{_DATE}T{_CLOCK}(?:Z|[+-](?:0[0-9]|1[0-7]):[0-5][0-9])\z"
 """RFC 3339 as far as Spark's own reading of timestamps goes; that one knows the days of the months."""
 MEDIA_TYPE: Final = rf"^{_TOKEN}/{_TOKEN}(?:; ?{_TOKEN}={_TOKEN})*+\z"
@@ -70,6 +75,25 @@ def json_extension() -> str:
     """
     known = "|".join(sorted({*CORE, *_extensions, "data_base64"}))
     return rf'"(?!(?:{known})")([a-z0-9]+)"{_W}:{_W}(0|-?[1-9][0-9]{{0,8}}|true|false)(?=[ \t\r\n,}}])'
+
+
+def attributes(*, ascii_only: bool = False) -> str:
+    """Match the texts of id, type, source, subject, dataschema and extensions, in this order.
+
+    An extension is ``name=value``, and of no type of its own; that its name is there
+    once is not told by it.
+    """
+    text = "[ -~]+" if ascii_only else rf"(?:[ -~]+|{_BEYOND}+)++"
+    special = "|".join(sorted({*CORE, "data", *ruled()}))
+    extension = rf"(?!(?:{special})=)[a-z0-9]+={text}"
+    extensions = rf"(?:{extension}(?:{SEPARATOR}{extension})*+)?+"
+    return f"^{''.join(between(text, text, _URI_REFERENCE, text, _ABSOLUTE, extensions))}\\z"
+
+
+def between(*parts: _Part) -> list[_Part | str]:
+    """Put a separator of its own after each part but the last: so no part can pass for two."""
+    separated = [x for part, mark in zip(parts, _MARKS, strict=True) for x in (part, mark)]
+    return separated[:-1]
 
 
 def extensions() -> str:
