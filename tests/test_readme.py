@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,14 @@ from cloudevents_kafka.testing import LocalBroker
 
 ROOT = Path(__file__).parent.parent
 BLOCKS = re.findall(
-    r"^```(\w+)( notest)?\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL
+    r"^```(\w+)( spark)?\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL
 )
-PYTHON = [code for language, skipped, code in BLOCKS if language == "python" and not skipped]
+PYTHON = [code for language, spark, code in BLOCKS if language == "python" and not spark]
+SPARK = {language: code.strip() for language, spark, code in BLOCKS if spark}
 SHELL = [
     line
-    for language, skipped, code in BLOCKS
-    if language == "sh" and not skipped
+    for language, spark, code in BLOCKS
+    if language == "sh" and not spark
     for line in code.splitlines()
     if line.startswith("cloudevents-kafka")
 ]
@@ -55,6 +57,26 @@ def test_readme_commands_run(kafka_broker: LocalBroker) -> None:
         output = run("bash", "-o", "pipefail", "-c", f"PATH={scripts}:$PATH; {command}")
         if "consume" in line and "produce" not in line:
             assert "order.placed" in output
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_readme_spark_runs(kafka_broker: LocalBroker, tmp_path: Path) -> None:
+    """The pipeline's command and the Spark snippet, on a topic of three events."""
+    servers = kafka_broker.bootstrap_servers
+    topic, placed = kafka_broker.create_topic("orders-spark"), kafka_broker.create_topic("orders-placed")
+    run(sys.executable, str(ROOT / "examples" / "emit.py"), servers, topic)
+    command = SPARK["sh"].replace("localhost:9092", servers).replace("./lake", str(tmp_path / "lake"))
+    scripts = Path(sys.executable).parent
+    run("bash", "-c", f"PATH={scripts}:$PATH; {command.replace('-t orders', f'-t {topic}')}")
+    assert list((tmp_path / "lake" / "events").rglob("*.parquet"))
+    code = SPARK["python"].replace("localhost:9092", servers).replace('"orders"', f'"{topic}"')
+    session = "from cloudevents_kafka.spark.session import local_session\nwith local_session() as spark:\n"
+    run(sys.executable, "-c", session + textwrap.indent(code, "    "))
+    copies = run(sys.executable, str(ROOT / "examples" / "consume.py"), servers, placed)
+    assert copies.endswith("1 events, 0 broken\n")
 
 
 @pytest.mark.broker

@@ -83,7 +83,9 @@ def exact_udf() -> Any:
 def _exactly(wanted: Column) -> Column:
     """Read the wanted rows by the converters; the others reach Python as nulls."""
     packed = F.when(wanted, _packed(F.col("value"), F.col("headers")))
-    return _unpacked(exact_udf()(packed))
+    # Called non-deterministic, it stops filters on the result from being pushed below it, through all steps
+    # of `sure` and into one expression that takes the optimizer minutes.
+    return _unpacked(exact_udf().asNondeterministic()(packed))
 
 
 def _undecided() -> Column:
@@ -93,4 +95,4 @@ def _undecided() -> Column:
         (error if f.name == "error" else F.lit(None).cast(f.dataType)).alias(f.name)
         for f in wire_schema().fields
     ]
-    return F.when(~column("sure"), F.struct(*fields))
+    return F.when(~column("sure") & (F.rand() >= 0), F.struct(*fields))  # always true; see `_exactly`

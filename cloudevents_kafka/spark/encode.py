@@ -276,7 +276,8 @@ def _exactly(format: str | None) -> Column:
             StructField("error", error_schema()),
         ]
     )
-    text = pandas_udf(encode_batch, StringType())(packed)  # type: ignore[call-overload]  # no types of pandas to tell
+    encode = pandas_udf(encode_batch, StringType())  # type: ignore[call-overload]  # no types of pandas to tell
+    text = encode.asNondeterministic()(packed)  # as in `decode`: keeps filters from being pushed below it
     return F.from_json(text, written, {"maxStringLen": str(2**31 - 1)})
 
 
