@@ -1,0 +1,191 @@
+"""Spark: events decoded a second, against the raw read and against the official SDK in a Python UDF.
+
+Rows lie in Parquet in the shape of Spark's Kafka source, and go to a sink that takes
+and forgets them; so the raw read is the limit. Every way has a warm-up, then all are
+run by turns. The SDK reads fewer rows, as it takes long; its rate is a row's all the same.
+
+python benchmarks spark_decode [-- --rows 1000000 --sdk-rows 50000 --rounds 3 --cores 2]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cloudevents_kafka.spark import decode_events
+from cloudevents_kafka.spark.session import local_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TARGETS = {
+    ("binary", "sdk"): 25.0,
+    ("structured", "sdk"): 8.0,
+    ("binary", "raw"): 0.4,
+}
+CORE = ("id", "source", "type", "specversion", "subject", "time", "datacontenttype", "dataschema")
+EVENT = "id string, source string, type string, specversion string, subject string, time timestamp, \
+datacontenttype string, dataschema string, extensions map<string,string>, data binary, error string"
+
+# One event, as SQL over the number n: eight core attributes, two extensions, some 290 bytes of data.
+ATTRIBUTES = {
+    "specversion": "'1.0'",
+    "id": "concat_ws('-', substr(uid, 1, 8), substr(uid, 9, 4), substr(uid, 13, 4), substr(uid, 17))",
+    "source": "concat('/plants/', n % 50, '/lines/', n % 7)",
+    "type": "concat('com.example.reading.', elt(1 + n % 4, 'created', 'updated', 'closed', 'v1'))",
+    "subject": "concat('sensor-', n % 10000)",
+    "time": "concat('2024-', lpad(1 + n % 12, 2, '0'), '-', lpad(1 + n % 28, 2, '0'), 'T12:',"
+    " lpad(n % 60, 2, '0'), ':07.', lpad(n % 1000000, 6, '0'), 'Z')",
+    "datacontenttype": "'application/json'",
+    "dataschema": "'https://schemas.example.com/reading/1'",
+    "partitionkey": "concat('sensor-', n % 10000)",
+    "traceparent": "concat('00-', uid, '-', substr(uid, 5, 16), '-01')",
+}
+DATA = (
+    """concat('{"sensor":"sensor-', n % 10000, '","value":', n % 1000, '.', lpad(n % 100, 2, '0'),"""
+    """ ',"unit":"celsius","status":{"battery":', n % 100, ',"flags":["ok","calibrated"],"site":"plant ',"""
+    """ n % 50, '"},"note":"reading of sensor in section ', n % 900, ' taken automatically, checked"""
+    """ against the limits of its plant and stored by the collector","operator":"shift ', n % 3,"""
+    """ '","seq":', n, '}')"""
+)
+
+
+def main() -> None:
+    """Generate, measure, print."""
+    options = _options()
+    with (
+        tempfile.TemporaryDirectory(prefix="spark-decode-") as folder,
+        local_session(master=f"local[{options.cores}]", conf={"spark.driver.memory": "4g"}) as spark,
+    ):
+        print(f"{options.rows:,} rows ({options.sdk_rows:,} for the SDK), {options.cores} cores, rows/s:")
+        for mode in ("binary", "structured"):
+            many = _generated(spark, mode, options.rows, options.cores, Path(folder))
+            few = _generated(spark, mode, options.sdk_rows, options.cores, Path(folder))
+            _report(mode, _measured(_ways(many, few), options))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--sdk-rows", type=int, default=50_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--cores", type=int, default=2)
+    return parser.parse_args()
+
+
+def _generated(spark: SparkSession, mode: str, rows: int, tasks: int, folder: Path) -> DataFrame:
+    """Write that many events of that mode, one file a task, and read them back."""
+    path = str(folder / f"{mode}-{rows}")
+    df = spark.range(0, rows, 1, tasks).selectExpr("id as n", "md5(cast(id as string)) as uid")
+    df = df.selectExpr("n", *(f"{text} as {name}" for name, text in ATTRIBUTES.items()), f"{DATA} as data")
+    value, headers = _record(mode)
+    df.selectExpr(
+        "cast(partitionkey as binary) as key",
+        f"cast({value} as binary) as value",
+        "'events' as topic",
+        "cast(n % 8 as int) as partition",
+        "n as offset",
+        "timestamp_millis(1714000000000 + n) as timestamp",
+        "0 as timestampType",
+        f"{headers} as headers",
+    ).write.parquet(path)
+    return spark.read.parquet(path).coalesce(tasks)
+
+
+def _record(mode: str) -> tuple[str, str]:
+    """Return a record's value and headers, as SQL over the columns of an event."""
+    if mode == "binary":
+        names = {n: "content-type" if n == "datacontenttype" else f"ce_{n}" for n in ATTRIBUTES}
+        return "data", _headers({header: name for name, header in names.items()})
+    members = ", ',', ".join(f"""'"{n}":"', {n}, '"'""" for n in ATTRIBUTES)
+    return (
+        f"""concat('{{', {members}, ',"data":', data, '}}')""",
+        _headers({"content-type": "'application/cloudevents+json; charset=UTF-8'"}),
+    )
+
+
+def _headers(texts: dict[str, str]) -> str:
+    one = (f"named_struct('key', '{name}', 'value', cast({text} as binary))" for name, text in texts.items())
+    return f"array({', '.join(one)})"
+
+
+# --- the ways ------------------------------------------------------------------------
+
+
+def _ways(many: DataFrame, few: DataFrame) -> dict[str, Callable[[], DataFrame]]:
+    return {
+        "raw read": lambda: many,
+        "decode_events": lambda: decode_events(many),
+        "decode_events, exact=False": lambda: decode_events(many, exact=False),
+        "SDK in a Python UDF": lambda: _by_sdk(few, arrow=False),
+        "SDK in an Arrow UDF": lambda: _by_sdk(few, arrow=True),
+    }
+
+
+def _by_sdk(df: DataFrame, *, arrow: bool) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    read = F.udf(_read_by_sdk, EVENT, useArrow=arrow)
+    event = read("key", "value", "headers").alias("event")
+    return df.select(event, "key", "topic", "partition", "offset", "timestamp").select("event.*", "*")
+
+
+def _read_by_sdk(key: Any, value: Any, headers: Any) -> tuple[Any, ...]:
+    """Read one record as a user of the SDK would: an event's columns, or the error."""
+    from cloudevents.core.bindings.kafka import KafkaMessage, from_kafka
+    from cloudevents.core.formats.json import JSONFormat
+
+    try:
+        message = KafkaMessage(
+            headers={h["key"]: bytes(h["value"]) for h in headers},
+            key=None if key is None else bytes(key),
+            value=None if value is None else bytes(value),
+        )
+        event = from_kafka(message, JSONFormat())
+        attributes = dict(event.get_attributes())
+        core = [attributes.pop(name, None) for name in CORE]
+        data = event.get_data()
+        if data is not None and not isinstance(data, bytes):
+            data = (data if isinstance(data, str) else json.dumps(data)).encode()
+        return (*core, {name: str(text) for name, text in attributes.items()}, data, None)
+    except Exception as error:  # noqa: BLE001  # a bad row must not end the job
+        return (*(None for _ in range(len(CORE) + 2)), str(error))
+
+
+# --- the figures ---------------------------------------------------------------------
+
+
+def _measured(
+    ways: dict[str, Callable[[], DataFrame]], options: argparse.Namespace
+) -> dict[str, list[float]]:
+    """Return the seconds a row of every way, one figure a round."""
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for turn in range(options.rounds + 1):
+        for name, way in ways.items():
+            start = time.perf_counter()
+            way().write.format("noop").mode("overwrite").save()
+            spent = time.perf_counter() - start
+            if turn:  # the first is the warm-up
+                seconds[name].append(spent / (options.sdk_rows if "SDK" in name else options.rows))
+    return seconds
+
+
+def _report(mode: str, seconds: dict[str, list[float]]) -> None:
+    for name, figures in seconds.items():
+        print(f"  {mode:<11} {name:<28} {1 / statistics.median(figures):12,.0f}", flush=True)
+    ours = seconds["decode_events"]
+    for against, name in (("sdk", "SDK in a Python UDF"), ("raw", "raw read")):
+        ratio = statistics.median(other / own for own, other in zip(ours, seconds[name], strict=True))
+        target = TARGETS.get((mode, against))
+        verdict = "" if target is None else f"   target {target}  {'met' if ratio >= target else 'MISSED'}"
+        print(f"  {mode:<11} decode_events : {name:<23} {ratio:8.2f}x{verdict}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
