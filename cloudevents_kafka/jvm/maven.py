@@ -56,7 +56,7 @@ def project_xml(request: Request, root: str | None) -> str:
         f"<dependency>{_tags(text, *names)}<exclusions>{excluded}</exclusions></dependency>"
         for text in request.coordinates
     )
-    return f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
+    return f"""<project>
 <modelVersion>4.0.0</modelVersion>
 <groupId>cloudevents-kafka</groupId><artifactId>jars</artifactId><version>1</version>
 {_repositories(root)}<dependencies>
