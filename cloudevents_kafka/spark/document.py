@@ -74,7 +74,7 @@ def _parts() -> dict[str, Column]:
         members.rlike(grammar.JSON_UNQUOTED), F.regexp_replace(members, grammar.json_extension(), '"$1":"$2"')
     ).otherwise(members)
     once = F.size(F.filter(column("keys"), lambda key: key == "content-type")) == 1
-    return {"no_data": no_data, "raw": raw, "members": F.when(once, _by_turns(quoted))}
+    return {"no_data": no_data, "raw": raw, "members": F.when(column("json") & once, _by_turns(quoted))}
 
 
 def _by_turns(members: Column) -> Column:
