@@ -6,7 +6,7 @@ of a user. An extension that nobody knows is a String when it is read from a hea
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -72,6 +72,7 @@ _extensions: Final[dict[str, Extension]] = {
     "opcuastatus": _INT,
     "dssematerial": Extension(AttributeType.BINARY),
 }
+_registered: Final[dict[str, Extension]] = {}
 # What a quick look cannot settle: all known extensions but the plain texts.
 _ruled: Final[set[str]] = {n for n, e in _extensions.items() if e.type is not AttributeType.STRING}
 _EVENT_TYPES: Final = {
@@ -104,8 +105,21 @@ def register_extension(
     """
     if not is_name(name) or name in CORE:
         raise ValueError(f"{name!r} cannot name an extension: lower-case a-z and 0-9, and no core attribute")
-    _extensions[name] = Extension(type, rule, accepts)
-    _ruled.add(name)
+    adopt({name: Extension(type, rule, accepts)})
+
+
+def registered() -> dict[str, Extension]:
+    """Return the extensions that were registered, for another process to `adopt`."""
+    return dict(_registered)
+
+
+def adopt(extensions: Mapping[str, Extension]) -> None:
+    """Make extensions known that another process has `registered`; quick where they are."""
+    if all(_registered.get(name) is extension for name, extension in extensions.items()):
+        return
+    _registered.update(extensions)
+    _extensions.update(extensions)
+    _ruled.update(extensions)
     for forget in _on_registration:
         forget()
 

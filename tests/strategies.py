@@ -218,7 +218,7 @@ foreign_names: Final = st.one_of(
 foreign_headers: Final = st.lists(st.tuples(foreign_names, header_bytes), max_size=4)
 keys: Final = st.one_of(st.none(), st.just(b""), st.binary(max_size=6))
 FORMATS: Final = ("application/cloudevents+json", "application/cloudevents+avro")
-_GOOD: Final = {"specversion": "1.0", "id": "1", "source": "/", "type": "t"}
+GOOD: Final = {"specversion": "1.0", "id": "1", "source": "/", "type": "t"}
 
 
 @st.composite
@@ -326,7 +326,7 @@ _members: Final = st.one_of(
 def envelopes(draw: DrawFn) -> bytes:
     """JSON envelopes: white space, escapes, repeated members, data in any place, and worse."""
     plain = draw(st.booleans())
-    required = [(name, json.dumps(text).encode()) for name, text in _GOOD.items()]
+    required = [(name, json.dumps(text).encode()) for name, text in GOOD.items()]
     more = [
         (name, draw(raw_values)) for name in draw(st.lists(_members, max_size=3, unique=draw(st.booleans())))
     ]
@@ -359,7 +359,7 @@ _header_names: Final = st.one_of(
     st.sampled_from(
         [
             f"ce_{name}"
-            for name in (*_GOOD, "time", "subject", "dataschema", "datacontenttype", "data", "sampledrate")
+            for name in (*GOOD, "time", "subject", "dataschema", "datacontenttype", "data", "sampledrate")
         ]
     ),
     st.sampled_from(
@@ -402,7 +402,7 @@ _content_types: Final = st.sampled_from(
 _header_values: Final = st.one_of(
     header_bytes, _content_types, st.sampled_from([b"1.0", b"\xff", b"true", b"5", b"2018-04-05 17:31:00Z"])
 )
-required_headers: Final[Headers] = [(f"ce_{name}", text.encode()) for name, text in _GOOD.items()]
+required_headers: Final[Headers] = [(f"ce_{name}", text.encode()) for name, text in GOOD.items()]
 
 
 @st.composite

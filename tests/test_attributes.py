@@ -1,20 +1,17 @@
-"""The type system: names, canonical texts, known extensions, and every rule with its clause."""
+"""The type system: names, and the canonical texts of the seven types."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import Enum, IntEnum, StrEnum
-from typing import Any
 
 import pytest
-import strategies as make
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import GOOD
 
-from cloudevents_kafka import Event, InvalidEvent, Record, decode, extensions, from_record, glance, to_record
+from cloudevents_kafka import Event, InvalidEvent
 from cloudevents_kafka.attributes import (
-    AttributeType,
     canonical_text,
     is_name,
     is_string,
@@ -25,21 +22,8 @@ from cloudevents_kafka.attributes import (
     parse_integer,
     to_attribute,
 )
-from cloudevents_kafka.extensions import register_extension, type_of, typed, with_types
 from cloudevents_kafka.glance import surely_good
 from cloudevents_kafka.rules import find_problems
-
-GOOD: dict[str, Any] = {"specversion": "1.0", "id": "1", "source": "/", "type": "t"}
-
-
-@pytest.fixture
-def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Known extensions as they were, when a test is over."""
-    monkeypatch.setattr(extensions, "_extensions", {**extensions._extensions})
-    monkeypatch.setattr(extensions, "_ruled", {*extensions._ruled})
-    yield
-    for forget in extensions._on_registration:
-        forget()
 
 
 @pytest.mark.parametrize("name", ["a", "9x", "id", "x" * 64, "datacontenttype", "data1", "self"])
@@ -264,142 +248,3 @@ def test_other_values_are_refused(value: object) -> None:
     with pytest.raises(InvalidEvent) as caught:
         Event(id="1", source="/", type="t", x=value)  # type: ignore[arg-type]  # that is the test
     assert [(p.attribute, p.clause) for p in caught.value.problems] == [("x", "T-01")]
-
-
-@pytest.mark.parametrize(
-    ("changed", "clause"),
-    [
-        *[({name: None}, "R-01") for name in GOOD],
-        ({"id": ""}, "R-02"),
-        ({"id": 25}, "R-02"),
-        ({"source": ""}, "R-04"),
-        ({"source": "a b"}, "T-11"),
-        ({"specversion": ""}, "R-05"),
-        ({"specversion": "0.9"}, "R-05"),
-        ({"specversion": "1.0.2"}, "R-05"),
-        ({"type": ""}, "R-06"),
-        ({"datacontenttype": ""}, "R-07"),
-        ({"datacontenttype": "xyz"}, "R-07"),
-        ({"datacontenttype": "a/b\x00"}, "T-06"),
-        ({"dataschema": ""}, "R-11"),
-        ({"dataschema": "rel/path"}, "T-10"),
-        ({"dataschema": "//h/p"}, "T-10"),
-        ({"subject": ""}, "R-12"),
-        ({"subject": True}, "R-12"),
-        ({"time": ""}, "R-13"),
-        ({"time": "lunchtime"}, "T-12"),
-        ({"x": 2**31}, "T-04"),
-        ({"x": -(2**31) - 1}, "T-04"),
-        ({"x": 10**5000}, "T-04"),
-        ({"partitionkey": ""}, "E-01"),
-        ({"partitionkey": 5}, "T-06"),
-        ({"sampledrate": 0}, "E-01"),
-        ({"sampledrate": "1.5"}, "T-05"),
-        ({"sampledrate": True}, "T-05"),
-        ({"severitynumber": -1}, "E-01"),
-        ({"deprecated": False}, "E-01"),
-        ({"deprecated": "yes"}, "T-03"),
-        ({"expirytime": "soon"}, "T-12"),
-        ({"deprecationmigration": "/p"}, "T-10"),
-        ({"dataref": ""}, "E-01"),
-        ({"dataref": "a b"}, "T-11"),
-        ({"dssematerial": "TWFU="}, "T-09"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "-".join(value),
-)
-def test_each_rule_has_its_clause(changed: dict[str, Any], clause: str) -> None:
-    """A broken rule is one problem, with the attribute's name and the rule's clause."""
-    given = {name: value for name, value in {**GOOD, **changed}.items() if value is not None}
-    problems = find_problems(with_types(given))
-    assert [(p.attribute, p.clause) for p in problems] == [(next(iter(changed)), clause)]
-    assert not surely_good(given)
-
-
-def test_all_problems_are_told_together() -> None:
-    """Whoever mends an event sees everything at once, data included, each with its clause."""
-    bad: dict[str, Any] = {"x": 1.5, "My_Ext": "v", "y": 2**40, "data": {1, object()}}
-    with pytest.raises(InvalidEvent) as caught:
-        Event(source="", type="t\n", time=datetime(2018, 4, 5), **bad)  # noqa: DTZ001 - that is one
-    assert {(p.attribute, p.clause) for p in caught.value.problems} == {
-        ("id", "R-01"),
-        ("source", "R-04"),
-        ("type", "T-06"),
-        ("time", "T-01"),
-        ("data", "J-10"),
-        ("x", "T-01"),
-        ("My_Ext", "N-01"),
-        ("y", "T-04"),
-    }
-    for problem in caught.value.problems:
-        assert str(problem) in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "value"),
-    [
-        ("sampledrate", "5", 5),
-        ("deprecated", "true", True),
-        ("dssematerial", "TWE=", b"Ma"),
-        ("bamptxcompleted", "false", False),
-        ("partitionkey", "5", "5"),
-        ("unheardof", "5", "5"),
-        ("unheardof", "true", "true"),
-        ("sampledrate", "five", "five"),
-    ],
-)
-def test_known_types_are_read_from_text(name: str, text: str, value: object) -> None:
-    """A header's text becomes the type that its extension has, and nothing is guessed."""
-    assert typed(name, text) == value
-    assert type(typed(name, text)) is type(value)
-
-
-@pytest.mark.usefixtures("registry")
-def test_a_registered_type_counts_everywhere() -> None:
-    """Once registered, an extension is typed from headers and from JSON, and checked in all events."""
-    headers = [*make.required_headers, ("ce_mycount", b"5")]
-    assert from_record(Record(headers=headers))["mycount"] == "5"
-    register_extension(
-        "mycount", AttributeType.INTEGER, rule="must be odd", accepts=lambda v: bool(int(v) % 2)
-    )
-    assert type_of("mycount") is AttributeType.INTEGER
-    event = from_record(Record(headers=headers))
-    assert event["mycount"] == 5
-    assert event.text("mycount") == "5"
-    assert Event(id="1", source="/", type="t", mycount="5") == event
-    assert from_record(to_record(event, mode="structured")) == event
-    assert b'"mycount":5' in (to_record(event, mode="structured").value or b"")
-    for bad in (b"4", b"five"):
-        assert "mycount" in str(
-            getattr(decode(Record(headers=[*make.required_headers, ("ce_mycount", bad)])), "error", "")
-        )
-    with pytest.raises(InvalidEvent, match="must be odd"):
-        Event(id="1", source="/", type="t", mycount=4)
-
-
-@pytest.mark.usefixtures("registry")
-def test_registering_a_text_again_brings_its_rule_into_force() -> None:
-    """Nothing that proved good before is remembered against a new rule."""
-    given = {**GOOD, "mytext": "loud"}
-    assert surely_good(given)
-    register_extension("mytext", AttributeType.STRING, rule="must be quiet", accepts=lambda v: v != "loud")
-    assert not surely_good(given)
-    assert [p.rule for p in find_problems(given)] == ["must be quiet"]
-    register_extension("mytext", AttributeType.STRING)
-    assert find_problems(given) == []
-
-
-@pytest.mark.parametrize("name", ["", "data", "My", "my_ext", "id", "time", "a\n"])
-def test_what_is_no_extension_cannot_be_registered(name: str) -> None:
-    """A core attribute's type stands in the specification."""
-    with pytest.raises(ValueError, match="cannot name an extension"):
-        register_extension(name, AttributeType.STRING)
-
-
-def test_what_is_remembered_is_bounded() -> None:
-    """A flood of sources, schemas and names does not stay in memory."""
-    for number in range(5000):
-        assert surely_good({**GOOD, "source": f"/{number}", "dataschema": f"a:{number}", f"x{number}": "v"})
-    assert surely_good({**GOOD, "source": "/" * 10**5, "x" * 10**5: "v"})
-    for memory in (glance._sources, glance._schemas, glance._plain_names):
-        assert len(memory) <= 4096
-    assert max(map(len, glance._sources)) <= 256

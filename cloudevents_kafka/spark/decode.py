@@ -14,6 +14,7 @@ from cloudevents_kafka.spark import sure
 from cloudevents_kafka.spark.document import PREFIX, column
 from cloudevents_kafka.spark.exact import decode_batch
 from cloudevents_kafka.spark.schema import ERROR_FIELDS, KEPT_COLUMNS, event_schema, wire_schema
+from cloudevents_kafka.spark.workers import informed
 
 _UNDECIDED: Final = "read by Spark's columns alone, which leave this record to the converters (exact=True)"
 
@@ -77,7 +78,7 @@ def _unpacked(text: Column) -> Column:
 
 def exact_udf() -> Any:
     """Return the converters as a function on packed records, one Arrow batch at a time."""
-    return pandas_udf(decode_batch, StringType())  # type: ignore[call-overload]  # no types of pandas to tell
+    return pandas_udf(informed(decode_batch), StringType())  # type: ignore[call-overload]  # no types of pandas to tell
 
 
 def _exactly(wanted: Column) -> Column:

@@ -27,6 +27,7 @@ from cloudevents_kafka.convert import ContentMode
 from cloudevents_kafka.spark import grammar
 from cloudevents_kafka.spark.document import PREFIX, column, is_value
 from cloudevents_kafka.spark.schema import error_schema
+from cloudevents_kafka.spark.workers import informed
 from cloudevents_kafka.spark.written import encode_batch
 
 HEADERS: Final = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
@@ -276,7 +277,7 @@ def _exactly(format: str | None) -> Column:
             StructField("error", error_schema()),
         ]
     )
-    encode = pandas_udf(encode_batch, StringType())  # type: ignore[call-overload]  # no types of pandas to tell
+    encode = pandas_udf(informed(encode_batch), StringType())  # type: ignore[call-overload]  # no types of pandas to tell
     text = encode.asNondeterministic()(packed)  # as in `decode`: keeps filters from being pushed below it
     return F.from_json(text, written, {"maxStringLen": str(2**31 - 1)})
 

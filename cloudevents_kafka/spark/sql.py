@@ -17,6 +17,7 @@ from cloudevents_kafka.record import Record
 from cloudevents_kafka.spark.encode import HEADERS
 from cloudevents_kafka.spark.exact import fields_of
 from cloudevents_kafka.spark.schema import error_schema, event_schema
+from cloudevents_kafka.spark.workers import informed
 from cloudevents_kafka.spark.written import encode_fields
 from cloudevents_kafka.timestamps import from_datetime
 
@@ -48,7 +49,7 @@ def register(spark: SparkSession) -> None:
         ("ce_encode", _encode, record),
     )
     for name, function, type_ in functions:
-        spark.udf.register(name, F.udf(function, type_))
+        spark.udf.register(name, F.udf(informed(function), type_))
 
 
 def _decode(value: bytes | None, headers: list[Any] | None) -> dict[str, Any]:

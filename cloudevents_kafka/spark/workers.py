@@ -1,0 +1,26 @@
+"""What Spark's Python workers must know before they run a function of ours."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from cloudevents_kafka.extensions import adopt, registered
+
+_Result = TypeVar("_Result")
+
+
+def informed(function: Callable[..., _Result]) -> Callable[..., _Result]:
+    """Return the function as one that brings along the extensions registered here, now.
+
+    A worker is a process of its own: what the driver's has registered is unknown there.
+    """
+    known = registered()
+
+    @functools.wraps(function)  # PySpark reads the types of a UDF
+    def run(*given: Any) -> _Result:
+        adopt(known)
+        return function(*given)
+
+    return run

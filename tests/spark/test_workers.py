@@ -1,0 +1,50 @@
+"""Workers know what the driver's process has registered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cloudevents_kafka.attributes import AttributeType
+from cloudevents_kafka.extensions import register_extension
+
+from .records import BASE, binary, structured
+from .rows import expected, read_back, rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def lucky(registry: None) -> None:
+    """An extension with a type and a rule, known to this process for one test."""
+    register_extension("lucky", AttributeType.INTEGER, rule="must be 7", accepts=lambda value: value == 7)
+
+
+@pytest.mark.usefixtures("lucky")
+def test_registered_extensions_are_read_by_their_rule(spark: SparkSession) -> None:
+    """In both modes, a value that the rule turns down makes the event a broken one."""
+    from cloudevents_kafka.spark import decode_events
+
+    events = [{**BASE, "lucky": value} for value in ("7", "8", "seven")]
+    records = [make(event) for make in (binary, structured) for event in events]
+    read = read_back(decode_events(rows_of(spark, records), keep=["offset"]))
+    assert [read[offset] for offset in range(len(records))] == [expected(record) for record in records]
+    assert ["error" in read[offset] for offset in range(3)] == [False, True, True]
+
+
+@pytest.mark.usefixtures("lucky")
+def test_registered_extensions_are_written_with_their_type(spark: SparkSession) -> None:
+    """An Integer is no text in JSON; one that is refused is told."""
+    from cloudevents_kafka.spark import encode_events, register
+
+    rows = [("1", "/s", "t", {"lucky": value}) for value in ("7", "8")]
+    df = spark.createDataFrame(rows, "id string, source string, type string, extensions map<string,string>")
+    good, bad = encode_events(df, mode="structured", errors="column").collect()
+    assert b'"lucky":7' in good.value
+    assert "must be 7" in bad.error.reason
+    register(spark)
+    df.createOrReplaceTempView("lucky")
+    made = spark.sql("select ce_encode(struct(*), 'structured') as made from lucky").collect()
+    assert [row.made.error is None for row in made] == [True, False]
