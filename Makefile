@@ -3,6 +3,7 @@
 
 SHELL := /bin/bash
 VENV := .venv
+NEWEST := .venv-newest
 PY := $(VENV)/bin/python
 # PySpark 4.0 has wheels of its companions for these; the library itself runs on later ones too.
 PYTHONS := python3 python3.13 python3.12 python3.11
@@ -10,14 +11,15 @@ PYTHONS := python3 python3.13 python3.12 python3.11
 PYSPARK := pyspark==4.0.0
 EXTRAS := spark,cli,protobuf,protocol,testing,test
 
-.PHONY: help test lint demo bench ready clean
+.PHONY: help test test-newest lint demo bench ready clean
 
 help:
-	@echo "make test    lint, types, import contracts, all tests (with a real Kafka and Spark)"
-	@echo "make demo    the library at work on a local Kafka"
-	@echo "make bench   measure against the alternatives"
-	@echo "make lint    ruff, mypy and import contracts only"
-	@echo "make clean   remove the virtual environment and what tools left (not the jar cache)"
+	@echo "make test         lint, types, import contracts, all tests (with a real Kafka and Spark)"
+	@echo "make test-newest  Spark's column expressions on the newest PySpark"
+	@echo "make demo         the library at work on a local Kafka"
+	@echo "make bench        measure against the alternatives"
+	@echo "make lint         ruff, mypy and import contracts only"
+	@echo "make clean        remove the virtual environment and what tools left (not the jar cache)"
 
 test: lint ready
 	@$(PY) -m pytest $(PYTEST_FLAGS)
@@ -27,6 +29,13 @@ lint: $(VENV)/.installed
 	@$(PY) -m ruff format --quiet --check . || { echo "not formatted: run $(VENV)/bin/ruff format" >&2; exit 1; }
 	@$(PY) -m mypy
 	@told=$$($(VENV)/bin/lint-imports --no-logo 2>&1) || { echo "$$told"; exit 1; }
+
+# In an environment of its own: the newest PySpark may have no connector to read Kafka with.
+test-newest: $(VENV)/.installed
+	@[ -x $(NEWEST)/bin/pip ] || $(PY) -m venv $(NEWEST)
+	@echo "installing the newest PySpark into $(NEWEST)"
+	@$(NEWEST)/bin/pip install --quiet --disable-pip-version-check --upgrade -e '.[spark,cli,testing,test]'
+	@$(NEWEST)/bin/python -m pytest tests/spark $(PYTEST_FLAGS)
 
 demo: ready
 	@$(VENV)/bin/cloudevents-kafka demo $(DEMO_FLAGS)
@@ -70,6 +79,6 @@ $(VENV)/.made:
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache \
+	rm -rf $(VENV) $(NEWEST) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache \
 	    spark-warehouse metastore_db derby.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
