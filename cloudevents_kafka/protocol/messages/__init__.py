@@ -1,0 +1,81 @@
+"""Every request and response, one module an API, each declared once for all its versions.
+
+`APIS` has them by API key.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from cloudevents_kafka.protocol.declare import Structure
+from cloudevents_kafka.protocol.layout import description
+from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from cloudevents_kafka.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from cloudevents_kafka.protocol.messages.fetch import FetchRequest, FetchResponse
+from cloudevents_kafka.protocol.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from cloudevents_kafka.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from cloudevents_kafka.protocol.messages.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from cloudevents_kafka.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from cloudevents_kafka.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from cloudevents_kafka.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from cloudevents_kafka.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from cloudevents_kafka.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from cloudevents_kafka.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from cloudevents_kafka.protocol.messages.produce import ProduceRequest, ProduceResponse
+from cloudevents_kafka.protocol.messages.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+from cloudevents_kafka.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from cloudevents_kafka.protocol.versions import Versions
+
+
+class Api(NamedTuple):
+    """An API: its key, its name, and the pair of messages that it is made of."""
+
+    key: int
+    name: str
+    request: type[Structure]
+    response: type[Structure]
+
+    @property
+    def versions(self) -> Versions:
+        """The versions that both are declared for."""
+        return description(self.request).versions
+
+
+def _api(request: type[Structure], response: type[Structure]) -> Api:
+    about = description(request)
+    return Api(about.key, about.name, request, response)
+
+
+APIS: Final = {
+    api.key: api
+    for api in (
+        _api(ProduceRequest, ProduceResponse),
+        _api(FetchRequest, FetchResponse),
+        _api(ListOffsetsRequest, ListOffsetsResponse),
+        _api(MetadataRequest, MetadataResponse),
+        _api(OffsetCommitRequest, OffsetCommitResponse),
+        _api(OffsetFetchRequest, OffsetFetchResponse),
+        _api(FindCoordinatorRequest, FindCoordinatorResponse),
+        _api(JoinGroupRequest, JoinGroupResponse),
+        _api(HeartbeatRequest, HeartbeatResponse),
+        _api(LeaveGroupRequest, LeaveGroupResponse),
+        _api(SyncGroupRequest, SyncGroupResponse),
+        _api(SaslHandshakeRequest, SaslHandshakeResponse),
+        _api(ApiVersionsRequest, ApiVersionsResponse),
+        _api(CreateTopicsRequest, CreateTopicsResponse),
+        _api(InitProducerIdRequest, InitProducerIdResponse),
+        _api(SaslAuthenticateRequest, SaslAuthenticateResponse),
+    )
+}
+"""The APIs that are declared here, by their key."""

@@ -1,0 +1,62 @@
+"""ApiVersions (18): which versions of which requests a broker takes (KIP-35).
+
+To a version that it does not know a broker answers in version 0, with the error 35.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from cloudevents_kafka.protocol.declare import Message, Structure, wire
+from cloudevents_kafka.protocol.types import Boolean, Int16, Int32, Int64, String
+
+
+class ApiVersionsRequest(Structure):
+    """Ask for versions; from 3 on the client says what it is (KIP-511)."""
+
+    message: ClassVar = Message.of("ApiVersions", 18, "request", versions="0-4", flexible="3+")
+
+    client_software_name: Annotated[String, wire("3+", ignorable=True)] = ""
+    client_software_version: Annotated[String, wire("3+", ignorable=True)] = ""
+
+
+class ApiVersion(Structure):
+    """One API, and the versions of it that the broker takes."""
+
+    api_key: Int16
+    min_version: Int16
+    max_version: Int16
+
+
+class SupportedFeatureKey(Structure):
+    """A feature that the broker can have."""
+
+    name: String
+    min_version: Int16
+    max_version: Int16
+
+
+class FinalizedFeatureKey(Structure):
+    """A feature that the cluster has."""
+
+    name: String
+    max_version_level: Int16
+    min_version_level: Int16
+
+
+class ApiVersionsResponse(Structure):
+    """The versions of everything. Its own header never has tags, so that any client can read it."""
+
+    message: ClassVar = Message.of("ApiVersions", 18, "response", versions="0-4", flexible="3+")
+
+    error_code: Int16
+    api_keys: list[ApiVersion]
+    throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
+    supported_features: Annotated[
+        list[SupportedFeatureKey], wire("3+", tag=0, tagged="3+", ignorable=True)
+    ] = []
+    finalized_features_epoch: Annotated[Int64, wire("3+", tag=1, tagged="3+", ignorable=True)] = -1
+    finalized_features: Annotated[
+        list[FinalizedFeatureKey], wire("3+", tag=2, tagged="3+", ignorable=True)
+    ] = []
+    zk_migration_ready: Annotated[Boolean, wire("3+", tag=3, tagged="3+", ignorable=True)] = False

@@ -1,0 +1,151 @@
+"""Fetch (1): read message sets or record batches, from the partitions' leaders, by long poll.
+
+Guide, "Fetch API".
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from msgspec import field
+
+from cloudevents_kafka.protocol.declare import Message, Structure, wire
+from cloudevents_kafka.protocol.types import NO_UUID, Int8, Int16, Int32, Int64, Records, String, UuidField
+
+
+class ReplicaState(Structure):
+    """Which replica asks; a client is -1."""
+
+    replica_id: Int32 = -1
+    replica_epoch: Int64 = -1
+
+
+class FetchPartition(Structure):
+    """A partition to read, from an offset, at most so many bytes."""
+
+    partition: Int32
+    current_leader_epoch: Annotated[Int32, wire("9+", ignorable=True)] = -1
+    fetch_offset: Int64
+    last_fetched_epoch: Annotated[Int32, wire("12+")] = -1
+    log_start_offset: Annotated[Int64, wire("5+", ignorable=True)] = -1
+    partition_max_bytes: Int32
+    replica_directory_id: Annotated[UuidField, wire("17+", tag=0, tagged="17+", ignorable=True)] = NO_UUID
+    high_watermark: Annotated[Int64, wire("18+", tag=1, tagged="18+", ignorable=True)] = 9223372036854775807
+
+
+class FetchTopic(Structure):
+    """A topic to read."""
+
+    topic: Annotated[String, wire("0-12", ignorable=True)] = ""
+    topic_id: Annotated[UuidField, wire("13+", ignorable=True)] = NO_UUID
+    partitions: list[FetchPartition]
+
+
+class ForgottenTopic(Structure):
+    """Partitions to leave out of a fetch session from now on (KIP-227)."""
+
+    topic: Annotated[String, wire("7-12", ignorable=True)] = ""
+    topic_id: Annotated[UuidField, wire("13+", ignorable=True)] = NO_UUID
+    partitions: list[Int32]
+
+
+class FetchRequest(Structure):
+    """Read records; wait ``max_wait_ms`` for ``min_bytes`` of them. Session epoch -1 asks for no session."""
+
+    message: ClassVar = Message.of("Fetch", 1, "request", versions="0-18", flexible="12+")
+
+    cluster_id: Annotated[String | None, wire("12+", nullable="12+", tag=0, tagged="12+", ignorable=True)] = (
+        None
+    )
+    replica_id: Annotated[Int32, wire("0-14")] = -1
+    replica_state: Annotated[ReplicaState, wire("15+", tag=1, tagged="15+")] = field(
+        default_factory=ReplicaState
+    )
+    max_wait_ms: Int32
+    min_bytes: Int32
+    max_bytes: Annotated[Int32, wire("3+", ignorable=True)] = 2147483647
+    isolation_level: Annotated[Int8, wire("4+", ignorable=True)] = 0
+    session_id: Annotated[Int32, wire("7+", ignorable=True)] = 0
+    session_epoch: Annotated[Int32, wire("7+", ignorable=True)] = -1
+    topics: list[FetchTopic]
+    forgotten_topics_data: Annotated[list[ForgottenTopic], wire("7+")] = []
+    rack_id: Annotated[String, wire("11+", ignorable=True)] = ""
+
+
+class EpochEndOffset(Structure):
+    """Where an epoch ends, for a client that read what was since cut off."""
+
+    epoch: Int32 = -1
+    end_offset: Int64 = -1
+
+
+class LeaderIdAndEpoch(Structure):
+    """Who leads now, where it is not this broker."""
+
+    leader_id: Int32 = -1
+    leader_epoch: Int32 = -1
+
+
+class SnapshotId(Structure):
+    """A snapshot to read instead; for controllers."""
+
+    end_offset: Int64 = -1
+    epoch: Int32 = -1
+
+
+class AbortedTransaction(Structure):
+    """A transaction whose records, from an offset on, do not count."""
+
+    producer_id: Int64
+    first_offset: Int64
+
+
+class PartitionData(Structure):
+    """What one partition holds from the offset on; it may end within a message."""
+
+    partition_index: Int32
+    error_code: Int16
+    high_watermark: Int64
+    last_stable_offset: Annotated[Int64, wire("4+", ignorable=True)] = -1
+    log_start_offset: Annotated[Int64, wire("5+", ignorable=True)] = -1
+    diverging_epoch: Annotated[EpochEndOffset, wire("12+", tag=0, tagged="12+")] = field(
+        default_factory=EpochEndOffset
+    )
+    current_leader: Annotated[LeaderIdAndEpoch, wire("12+", tag=1, tagged="12+")] = field(
+        default_factory=LeaderIdAndEpoch
+    )
+    snapshot_id: Annotated[SnapshotId, wire("12+", tag=2, tagged="12+")] = field(default_factory=SnapshotId)
+    aborted_transactions: Annotated[
+        list[AbortedTransaction] | None, wire("4+", nullable="4+", ignorable=True)
+    ] = []
+    preferred_read_replica: Annotated[Int32, wire("11+")] = -1
+    records: Annotated[Records | None, wire(nullable="0+")]
+
+
+class FetchableTopicResponse(Structure):
+    """What one topic holds."""
+
+    topic: Annotated[String, wire("0-12", ignorable=True)] = ""
+    topic_id: Annotated[UuidField, wire("13+", ignorable=True)] = NO_UUID
+    partitions: list[PartitionData]
+
+
+class NodeEndpoint(Structure):
+    """The address of a broker that another part names."""
+
+    node_id: Int32
+    host: String
+    port: Int32
+    rack: Annotated[String | None, wire(nullable="16+")] = None
+
+
+class FetchResponse(Structure):
+    """Records, and how far each partition goes."""
+
+    message: ClassVar = Message.of("Fetch", 1, "response", versions="0-18", flexible="12+")
+
+    throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
+    error_code: Annotated[Int16, wire("7+", ignorable=True)] = 0
+    session_id: Annotated[Int32, wire("7+")] = 0
+    responses: list[FetchableTopicResponse]
+    node_endpoints: Annotated[list[NodeEndpoint], wire("16+", tag=0, tagged="16+")] = []

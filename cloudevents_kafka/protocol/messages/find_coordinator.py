@@ -1,0 +1,43 @@
+"""FindCoordinator (10), in the guide ConsumerMetadata: which broker keeps a group, or a transactional id."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from cloudevents_kafka.protocol.declare import Message, Structure, wire
+from cloudevents_kafka.protocol.types import Int8, Int16, Int32, String
+
+
+class FindCoordinatorRequest(Structure):
+    """Ask who keeps a group (key type 0) or a transactional id (1); from version 4 on, several."""
+
+    message: ClassVar = Message.of("FindCoordinator", 10, "request", versions="0-6", flexible="3+")
+
+    key: Annotated[String, wire("0-3")] = ""
+    key_type: Annotated[Int8, wire("1+")] = 0
+    coordinator_keys: Annotated[list[String], wire("4+")] = []
+
+
+class Coordinator(Structure):
+    """One of several coordinators."""
+
+    key: String
+    node_id: Int32
+    host: String
+    port: Int32
+    error_code: Int16
+    error_message: Annotated[String | None, wire(nullable="4+", ignorable=True)]
+
+
+class FindCoordinatorResponse(Structure):
+    """The coordinator: its id and address, -1 and nothing on error."""
+
+    message: ClassVar = Message.of("FindCoordinator", 10, "response", versions="0-6", flexible="3+")
+
+    throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
+    error_code: Annotated[Int16, wire("0-3")] = 0
+    error_message: Annotated[String | None, wire("1-3", nullable="1-3", ignorable=True)] = ""
+    node_id: Annotated[Int32, wire("0-3")] = 0
+    host: Annotated[String, wire("0-3")] = ""
+    port: Annotated[Int32, wire("0-3")] = 0
+    coordinators: Annotated[list[Coordinator], wire("4+")] = []

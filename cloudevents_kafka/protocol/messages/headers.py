@@ -1,0 +1,27 @@
+"""What stands before every request and response: guide, "Common Request and Response Structure"."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from cloudevents_kafka.protocol.declare import Message, Structure, wire
+from cloudevents_kafka.protocol.types import Int16, Int32, String
+
+
+class RequestHeader(Structure):
+    """Which API in which version, which answer will be whose, and who asks."""
+
+    message: ClassVar = Message.of("RequestHeader", -1, "header", versions="0-2", flexible="2+")
+
+    request_api_key: Int16
+    request_api_version: Int16
+    correlation_id: Int32
+    client_id: Annotated[String | None, wire("1+", nullable="1+", flexible="none")] = ""
+
+
+class ResponseHeader(Structure):
+    """Whose answer this is."""
+
+    message: ClassVar = Message.of("ResponseHeader", -1, "header", versions="0-1", flexible="1+")
+
+    correlation_id: Int32

@@ -1,0 +1,28 @@
+"""Heartbeat (12): stay a member of a group, and hear that it rebalances."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from cloudevents_kafka.protocol.declare import Message, Structure, wire
+from cloudevents_kafka.protocol.types import Int16, Int32, String
+
+
+class HeartbeatRequest(Structure):
+    """Tell that this member is alive."""
+
+    message: ClassVar = Message.of("Heartbeat", 12, "request", versions="0-4", flexible="4+")
+
+    group_id: String
+    generation_id: Int32
+    member_id: String
+    group_instance_id: Annotated[String | None, wire("3+", nullable="3+")] = None
+
+
+class HeartbeatResponse(Structure):
+    """Whether all is well; 27 calls for joining again."""
+
+    message: ClassVar = Message.of("Heartbeat", 12, "response", versions="0-4", flexible="4+")
+
+    throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
+    error_code: Int16

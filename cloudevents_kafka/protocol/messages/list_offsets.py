@@ -1,0 +1,65 @@
+"""ListOffsets (2), in the guide the Offset API: where a partition begins and ends, or what lies at a time.
+
+Version 0 lists the beginnings of segments, newest first; later ones give one offset.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from cloudevents_kafka.protocol.declare import Message, Structure, wire
+from cloudevents_kafka.protocol.types import Int8, Int16, Int32, Int64, String
+
+
+class ListOffsetsPartition(Structure):
+    """A partition, and a time in ms: -1 is its end, -2 its beginning."""
+
+    partition_index: Int32
+    current_leader_epoch: Annotated[Int32, wire("4+", ignorable=True)] = -1
+    timestamp: Int64
+    max_num_offsets: Annotated[Int32, wire("0")] = 1
+
+
+class ListOffsetsTopic(Structure):
+    """A topic that is asked about."""
+
+    name: String
+    partitions: list[ListOffsetsPartition]
+
+
+class ListOffsetsRequest(Structure):
+    """Ask for offsets by time."""
+
+    message: ClassVar = Message.of("ListOffsets", 2, "request", versions="0-11", flexible="6+")
+
+    replica_id: Int32
+    isolation_level: Annotated[Int8, wire("2+")] = 0
+    topics: list[ListOffsetsTopic]
+    timeout_ms: Annotated[Int32, wire("10+", ignorable=True)] = 0
+
+
+class ListOffsetsPartitionResponse(Structure):
+    """The offset found, or in version 0 some, newest first."""
+
+    partition_index: Int32
+    error_code: Int16
+    old_style_offsets: Annotated[list[Int64], wire("0")] = []
+    timestamp: Annotated[Int64, wire("1+")] = -1
+    offset: Annotated[Int64, wire("1+")] = -1
+    leader_epoch: Annotated[Int32, wire("4+")] = -1
+
+
+class ListOffsetsTopicResponse(Structure):
+    """The offsets of one topic."""
+
+    name: String
+    partitions: list[ListOffsetsPartitionResponse]
+
+
+class ListOffsetsResponse(Structure):
+    """The offsets found."""
+
+    message: ClassVar = Message.of("ListOffsets", 2, "response", versions="0-11", flexible="6+")
+
+    throttle_time_ms: Annotated[Int32, wire("2+", ignorable=True)] = 0
+    topics: list[ListOffsetsTopicResponse]

@@ -1,0 +1,75 @@
+"""Metadata (3): which brokers there are, and which of them leads which partition.
+
+The one request that any broker answers. Guide, "Metadata API".
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from cloudevents_kafka.protocol.declare import Message, Structure, wire
+from cloudevents_kafka.protocol.types import NO_UUID, Boolean, Int16, Int32, String, UuidField
+
+
+class MetadataRequestTopic(Structure):
+    """A topic that is asked about."""
+
+    topic_id: Annotated[UuidField, wire("10+", ignorable=True)] = NO_UUID
+    name: Annotated[String | None, wire(nullable="10+")]
+
+
+class MetadataRequest(Structure):
+    """Ask about topics; in version 0 an empty list is all of them, from 1 on null is all, empty is none."""
+
+    message: ClassVar = Message.of("Metadata", 3, "request", versions="0-13", flexible="9+")
+
+    topics: Annotated[list[MetadataRequestTopic] | None, wire(nullable="1+")]
+    allow_auto_topic_creation: Annotated[Boolean, wire("4+")] = True
+    include_cluster_authorized_operations: Annotated[Boolean, wire("8-10")] = False
+    include_topic_authorized_operations: Annotated[Boolean, wire("8+")] = False
+
+
+class MetadataResponseBroker(Structure):
+    """A broker, and the address that clients reach it at."""
+
+    node_id: Int32
+    host: String
+    port: Int32
+    rack: Annotated[String | None, wire("1+", nullable="1+", ignorable=True)] = None
+
+
+class MetadataResponsePartition(Structure):
+    """A partition: its leader (-1 for none), its replicas, and those in sync."""
+
+    error_code: Int16
+    partition_index: Int32
+    leader_id: Int32
+    leader_epoch: Annotated[Int32, wire("7+", ignorable=True)] = -1
+    replica_nodes: list[Int32]
+    isr_nodes: list[Int32]
+    offline_replicas: Annotated[list[Int32], wire("5+", ignorable=True)] = []
+
+
+class MetadataResponseTopic(Structure):
+    """A topic and its partitions."""
+
+    error_code: Int16
+    name: Annotated[String | None, wire(nullable="12+")]
+    topic_id: Annotated[UuidField, wire("10+", ignorable=True)] = NO_UUID
+    is_internal: Annotated[Boolean, wire("1+", ignorable=True)] = False
+    partitions: list[MetadataResponsePartition]
+    topic_authorized_operations: Annotated[Int32, wire("8+")] = -2147483648
+
+
+class MetadataResponse(Structure):
+    """The brokers and topics of a cluster."""
+
+    message: ClassVar = Message.of("Metadata", 3, "response", versions="0-13", flexible="9+")
+
+    throttle_time_ms: Annotated[Int32, wire("3+", ignorable=True)] = 0
+    brokers: list[MetadataResponseBroker]
+    cluster_id: Annotated[String | None, wire("2+", nullable="2+", ignorable=True)] = None
+    controller_id: Annotated[Int32, wire("1+", ignorable=True)] = -1
+    topics: list[MetadataResponseTopic]
+    cluster_authorized_operations: Annotated[Int32, wire("8-10")] = -2147483648
+    error_code: Annotated[Int16, wire("13+", ignorable=True)] = 0

@@ -1,0 +1,93 @@
+"""OffsetCommit (8): keep a group's positions, at its coordinator.
+
+Of version 0 there are two layouts. The guide prints one with a time stamp, which only
+0.8.2-beta ever spoke (`OffsetCommitRequestBeta`); all releases leave it out, and have it in version 1
+(KAFKA-1841). A release that is sent the guide's layout reads the time stamp -1 as null metadata.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from cloudevents_kafka.protocol.declare import Message, Structure, wire
+from cloudevents_kafka.protocol.types import NO_UUID, Int16, Int32, Int64, String, UuidField
+
+
+class OffsetCommitRequestPartition(Structure):
+    """A position to keep, and a text of the client's."""
+
+    partition_index: Int32
+    committed_offset: Int64
+    committed_leader_epoch: Annotated[Int32, wire("6+", ignorable=True)] = -1
+    commit_timestamp: Annotated[Int64, wire("1")] = -1
+    committed_metadata: Annotated[String | None, wire(nullable="0+")]
+
+
+class OffsetCommitRequestTopic(Structure):
+    """The positions in one topic."""
+
+    name: Annotated[String, wire("0-9", ignorable=True)] = ""
+    topic_id: Annotated[UuidField, wire("10+", ignorable=True)] = NO_UUID
+    partitions: list[OffsetCommitRequestPartition]
+
+
+class OffsetCommitRequest(Structure):
+    """Keep positions. Generation -1 and no member is a client outside the group protocol."""
+
+    message: ClassVar = Message.of("OffsetCommit", 8, "request", versions="0-10", flexible="8+")
+
+    group_id: String
+    generation_id_or_member_epoch: Annotated[Int32, wire("1+", ignorable=True)] = -1
+    member_id: Annotated[String, wire("1+", ignorable=True)] = ""
+    group_instance_id: Annotated[String | None, wire("7+", nullable="7+")] = None
+    retention_time_ms: Annotated[Int64, wire("2-4", ignorable=True)] = -1
+    topics: list[OffsetCommitRequestTopic]
+
+
+class OffsetCommitRequestBetaPartition(Structure):
+    """A position to keep, as the guide prints it: with the time it counts from, -1 for now."""
+
+    partition_index: Int32
+    committed_offset: Int64
+    commit_timestamp: Int64 = -1
+    committed_metadata: Annotated[String | None, wire(nullable="0+")]
+
+
+class OffsetCommitRequestBetaTopic(Structure):
+    """The positions in one topic."""
+
+    name: String
+    partitions: list[OffsetCommitRequestBetaPartition]
+
+
+class OffsetCommitRequestBeta(Structure):
+    """Keep positions, in the layout that the guide gives version 0: for 0.8.2-beta alone."""
+
+    message: ClassVar = Message.of("OffsetCommit", 8, "request", versions="0")
+
+    group_id: String
+    topics: list[OffsetCommitRequestBetaTopic]
+
+
+class OffsetCommitResponsePartition(Structure):
+    """Whether a position was kept."""
+
+    partition_index: Int32
+    error_code: Int16
+
+
+class OffsetCommitResponseTopic(Structure):
+    """What became of one topic's positions."""
+
+    name: Annotated[String, wire("0-9", ignorable=True)] = ""
+    topic_id: Annotated[UuidField, wire("10+", ignorable=True)] = NO_UUID
+    partitions: list[OffsetCommitResponsePartition]
+
+
+class OffsetCommitResponse(Structure):
+    """What became of the positions."""
+
+    message: ClassVar = Message.of("OffsetCommit", 8, "response", versions="0-10", flexible="8+")
+
+    throttle_time_ms: Annotated[Int32, wire("3+", ignorable=True)] = 0
+    topics: list[OffsetCommitResponseTopic]

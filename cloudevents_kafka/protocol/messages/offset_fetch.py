@@ -1,0 +1,100 @@
+"""OffsetFetch (9): ask for a group's positions, at its coordinator.
+
+Version 0 reads what was committed with version 0, which is kept in ZooKeeper.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from cloudevents_kafka.protocol.declare import Message, Structure, wire
+from cloudevents_kafka.protocol.types import NO_UUID, Boolean, Int16, Int32, Int64, String, UuidField
+
+
+class OffsetFetchRequestTopic(Structure):
+    """A topic that is asked about."""
+
+    name: String
+    partition_indexes: list[Int32]
+
+
+class OffsetFetchRequestTopics(Structure):
+    """A topic that is asked about, in a question about several groups."""
+
+    name: Annotated[String, wire("8-9", ignorable=True)] = ""
+    topic_id: Annotated[UuidField, wire("10+", ignorable=True)] = NO_UUID
+    partition_indexes: list[Int32]
+
+
+class OffsetFetchRequestGroup(Structure):
+    """A group that is asked about; null topics are all of them."""
+
+    group_id: String
+    member_id: Annotated[String | None, wire("9+", nullable="9+", ignorable=True)] = None
+    member_epoch: Annotated[Int32, wire("9+", ignorable=True)] = -1
+    topics: Annotated[list[OffsetFetchRequestTopics] | None, wire(nullable="8+")]
+
+
+class OffsetFetchRequest(Structure):
+    """Ask for positions: of one group, from version 8 on of several."""
+
+    message: ClassVar = Message.of("OffsetFetch", 9, "request", versions="0-10", flexible="6+")
+
+    group_id: Annotated[String, wire("0-7")] = ""
+    topics: Annotated[list[OffsetFetchRequestTopic] | None, wire("0-7", nullable="2-7")] = []
+    groups: Annotated[list[OffsetFetchRequestGroup], wire("8+")] = []
+    require_stable: Annotated[Boolean, wire("7+")] = False
+
+
+class OffsetFetchResponsePartition(Structure):
+    """A position; the offset -1 where none is kept, which is no error."""
+
+    partition_index: Int32
+    committed_offset: Int64
+    committed_leader_epoch: Annotated[Int32, wire("5-7", ignorable=True)] = -1
+    metadata: Annotated[String | None, wire(nullable="0-7")]
+    error_code: Int16
+
+
+class OffsetFetchResponseTopic(Structure):
+    """The positions in one topic."""
+
+    name: String
+    partitions: list[OffsetFetchResponsePartition]
+
+
+class OffsetFetchResponsePartitions(Structure):
+    """A position of one of several groups."""
+
+    partition_index: Int32
+    committed_offset: Int64
+    committed_leader_epoch: Annotated[Int32, wire(ignorable=True)] = -1
+    metadata: Annotated[String | None, wire(nullable="8+")]
+    error_code: Int16
+
+
+class OffsetFetchResponseTopics(Structure):
+    """The positions of one of several groups in one topic."""
+
+    name: Annotated[String, wire("8-9", ignorable=True)] = ""
+    topic_id: Annotated[UuidField, wire("10+", ignorable=True)] = NO_UUID
+    partitions: list[OffsetFetchResponsePartitions]
+
+
+class OffsetFetchResponseGroup(Structure):
+    """The positions of one of several groups."""
+
+    group_id: String
+    topics: list[OffsetFetchResponseTopics]
+    error_code: Int16 = 0
+
+
+class OffsetFetchResponse(Structure):
+    """The positions kept."""
+
+    message: ClassVar = Message.of("OffsetFetch", 9, "response", versions="0-10", flexible="6+")
+
+    throttle_time_ms: Annotated[Int32, wire("3+", ignorable=True)] = 0
+    topics: Annotated[list[OffsetFetchResponseTopic], wire("0-7")] = []
+    error_code: Annotated[Int16, wire("2-7", ignorable=True)] = 0
+    groups: Annotated[list[OffsetFetchResponseGroup], wire("8+")] = []

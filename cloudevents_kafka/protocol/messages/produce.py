@@ -1,0 +1,96 @@
+"""Produce (0): append message sets or record batches to partitions, at their leaders.
+
+Guide, "Produce API". Versions 0 to 2 carry message sets, from 3 on record batches (KIP-98);
+brokers from 4.0 on refuse 0 to 2, and list them all the same (KAFKA-18659).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from msgspec import field
+
+from cloudevents_kafka.protocol.declare import Message, Structure, wire
+from cloudevents_kafka.protocol.types import NO_UUID, Int16, Int32, Int64, Records, String, UuidField
+
+
+class PartitionProduceData(Structure):
+    """What to append to one partition."""
+
+    index: Int32
+    records: Annotated[Records | None, wire(nullable="0+")]
+
+
+class TopicProduceData(Structure):
+    """What to append to partitions of one topic."""
+
+    name: Annotated[String, wire("0-12", ignorable=True)] = ""
+    topic_id: Annotated[UuidField, wire("13+", ignorable=True)] = NO_UUID
+    partition_data: list[PartitionProduceData]
+
+
+class ProduceRequest(Structure):
+    """Append records; ``acks`` 0 has no answer at all, 1 waits for the leader, -1 for all in sync."""
+
+    message: ClassVar = Message.of("Produce", 0, "request", versions="0-13", flexible="9+")
+
+    transactional_id: Annotated[String | None, wire("3+", nullable="3+")] = None
+    acks: Int16
+    timeout_ms: Int32
+    topic_data: list[TopicProduceData]
+
+
+class BatchIndexAndErrorMessage(Structure):
+    """A record that was refused, by its number in the batch."""
+
+    batch_index: Int32
+    batch_index_error_message: Annotated[String | None, wire(nullable="8+")] = None
+
+
+class LeaderIdAndEpoch(Structure):
+    """Who leads now, where it is not this broker."""
+
+    leader_id: Int32 = -1
+    leader_epoch: Int32 = -1
+
+
+class PartitionProduceResponse(Structure):
+    """What became of one partition's records: the offset of the first, or why not."""
+
+    index: Int32
+    error_code: Int16
+    base_offset: Int64
+    log_append_time_ms: Annotated[Int64, wire("2+", ignorable=True)] = -1
+    log_start_offset: Annotated[Int64, wire("5+", ignorable=True)] = -1
+    record_errors: Annotated[list[BatchIndexAndErrorMessage], wire("8+", ignorable=True)] = []
+    error_message: Annotated[String | None, wire("8+", nullable="8+", ignorable=True)] = None
+    current_leader: Annotated[LeaderIdAndEpoch, wire("10+", tag=0, tagged="10+")] = field(
+        default_factory=LeaderIdAndEpoch
+    )
+
+
+class TopicProduceResponse(Structure):
+    """What became of one topic's records."""
+
+    name: Annotated[String, wire("0-12", ignorable=True)] = ""
+    topic_id: Annotated[UuidField, wire("13+", ignorable=True)] = NO_UUID
+    partition_responses: list[PartitionProduceResponse]
+
+
+class NodeEndpoint(Structure):
+    """The address of a broker that another part names."""
+
+    node_id: Int32
+    host: String
+    port: Int32
+    rack: Annotated[String | None, wire(nullable="10+")] = None
+
+
+class ProduceResponse(Structure):
+    """What became of the records; topics come in any order."""
+
+    message: ClassVar = Message.of("Produce", 0, "response", versions="0-13", flexible="9+")
+
+    responses: list[TopicProduceResponse]
+    throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
+    node_endpoints: Annotated[list[NodeEndpoint], wire("10+", tag=0, tagged="10+")] = []

@@ -1,0 +1,47 @@
+"""SaslHandshake (17) and SaslAuthenticate (36): choose a mechanism, carry its messages.
+
+KIP-43, KIP-152.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from cloudevents_kafka.protocol.declare import Message, Structure, wire
+from cloudevents_kafka.protocol.types import Bytes, Int16, Int64, String
+
+
+class SaslHandshakeRequest(Structure):
+    """Choose a mechanism. After version 0 its messages go bare, after version 1 in SaslAuthenticate."""
+
+    message: ClassVar = Message.of("SaslHandshake", 17, "request", versions="0-1", flexible="none")
+
+    mechanism: String
+
+
+class SaslHandshakeResponse(Structure):
+    """Whether the mechanism is on offer, and which ones are."""
+
+    message: ClassVar = Message.of("SaslHandshake", 17, "response", versions="0-1", flexible="none")
+
+    error_code: Int16
+    mechanisms: list[String]
+
+
+class SaslAuthenticateRequest(Structure):
+    """Carry one message of the mechanism."""
+
+    message: ClassVar = Message.of("SaslAuthenticate", 36, "request", versions="0-2", flexible="2+")
+
+    auth_bytes: Bytes
+
+
+class SaslAuthenticateResponse(Structure):
+    """Carry the answer to it."""
+
+    message: ClassVar = Message.of("SaslAuthenticate", 36, "response", versions="0-2", flexible="2+")
+
+    error_code: Int16
+    error_message: Annotated[String | None, wire(nullable="0+")]
+    auth_bytes: Bytes
+    session_lifetime_ms: Annotated[Int64, wire("1+", ignorable=True)] = 0

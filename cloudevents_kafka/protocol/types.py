@@ -1,0 +1,93 @@
+"""The primitive types, as they stand on the wire and as declarations name them.
+
+A declared type such as `Int32` is the Python type with its wire type beside it. What
+bytes a text, byte string or array gets depends on the version: lengths are of fixed
+width (guide, "Variable Length Primitives"), and compact from a message's first
+flexible version on (KIP-482).
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Annotated, Final, NamedTuple, TypeAlias
+
+
+class Fixed(NamedTuple):
+    """An integer, float or truth value of fixed width, big endian; ``code`` is `struct`'s letter."""
+
+    name: str
+    code: str
+    size: int
+
+
+class Varint(NamedTuple):
+    """An integer of variable length (`varint`)."""
+
+    name: str
+    bits: int
+    signed: bool
+
+
+class Text(NamedTuple):
+    """A text in UTF-8 behind its length in bytes."""
+
+    name: str = "string"
+
+
+class Blob(NamedTuple):
+    """Bytes behind their length; ``records`` are a message set or batches, opaque here."""
+
+    name: str = "bytes"
+
+
+class Uuid(NamedTuple):
+    """Sixteen bytes."""
+
+    name: str = "uuid"
+
+
+Scalar: TypeAlias = Fixed | Varint | Text | Blob | Uuid
+
+INT8: Final = Fixed("int8", "b", 1)
+INT16: Final = Fixed("int16", "h", 2)
+INT32: Final = Fixed("int32", "i", 4)
+INT64: Final = Fixed("int64", "q", 8)
+UINT16: Final = Fixed("uint16", "H", 2)
+FLOAT64: Final = Fixed("float64", "d", 8)
+BOOLEAN: Final = Fixed("boolean", "?", 1)
+STRING: Final = Text()
+BYTES: Final = Blob()
+RECORDS: Final = Blob("records")
+
+Int8 = Annotated[int, INT8]
+Int16 = Annotated[int, INT16]
+Int32 = Annotated[int, INT32]
+Int64 = Annotated[int, INT64]
+UInt16 = Annotated[int, UINT16]
+Float64 = Annotated[float, FLOAT64]
+Boolean = Annotated[bool, BOOLEAN]
+String = Annotated[str, STRING]
+Bytes = Annotated[bytes, BYTES]
+Records = Annotated[bytes, RECORDS]
+"""A message set or record batches; `records` reads them."""
+UuidField = Annotated[uuid.UUID, Uuid()]
+NO_UUID: Final = uuid.UUID(int=0)
+
+VARINTS: Final = {
+    f"{sign}varint{bits}": Varint(f"{sign}varint{bits}", bits, signed=not sign)
+    for bits in (16, 32, 64)
+    for sign in ("", "unsigned_")
+}
+"""The types that KIP-625 adds, by name."""
+
+INTEGERS: Final[dict[str, Fixed | Varint]] = {
+    t.name: t for t in (INT8, INT16, INT32, INT64, UINT16)
+} | VARINTS
+"""All types of integers, by name."""
+
+ENCODINGS: Final[dict[str, Fixed | Varint]] = {
+    **{f"fixed{t.size * 8}": t for t in (INT16, INT32, INT64)},
+    **{f"unsigned{bits}": VARINTS[f"unsigned_varint{bits}"] for bits in (16, 32, 64)},
+    **{f"signed{bits}": VARINTS[f"varint{bits}"] for bits in (16, 32, 64)},
+}
+"""The encodings of KIP-625's other proposal, by name."""
