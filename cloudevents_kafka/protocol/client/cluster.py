@@ -1,0 +1,260 @@
+"""The cluster as a client knows it: brokers, leaders, one connection to each broker it needs.
+
+Metadata is asked for once and kept until a socket fails or a broker says that it does
+not hold what it was asked for (guide, "Partitioning and bootstrapping"); there is no
+polling. Any of the bootstrap addresses may be dead.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypeVar
+
+from cloudevents_kafka.protocol.client import negotiation
+from cloudevents_kafka.protocol.client.connection import Address, Connection
+from cloudevents_kafka.protocol.client.deadline import Deadline
+from cloudevents_kafka.protocol.client.login import log_in
+from cloudevents_kafka.protocol.client.security import Security
+from cloudevents_kafka.protocol.client.trace import Trace
+from cloudevents_kafka.protocol.declare import Structure
+from cloudevents_kafka.protocol.errors import (
+    BrokerError,
+    ClientError,
+    DeadlineExceeded,
+    Disconnected,
+    ProtocolError,
+)
+from cloudevents_kafka.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
+from cloudevents_kafka.protocol.versions import Versions
+
+_Result = TypeVar("_Result")
+
+_FIRST_PAUSE: Final = 0.05
+_LONGEST_PAUSE: Final = 1.0
+_OUTDATED: Final = frozenset({3, 5, 6, 9, 13, 72, 74, 75, 100})
+"""Errors that say the client's metadata may be old."""
+
+
+class Settings(NamedTuple):
+    """What all connections of a client share."""
+
+    client_id: str | None = "cloudevents-kafka"
+    security: Security = Security()
+    most: int = 100 * 1024 * 1024
+    trace: Trace | None = None
+    ask_versions: bool = True
+    """Whether to ask brokers for their versions; brokers of 0.8 and 0.9 need not be asked."""
+
+
+class Broker(NamedTuple):
+    """A connection, and what is spoken over it."""
+
+    connection: Connection
+    versions: Mapping[int, Versions]
+
+    def request(self, message: Structure, deadline: Deadline, *, most: int | None = None) -> Structure:
+        """Send a request in the best version, and return its answer."""
+        return self.connection.request(message, self.version(type(message), most=most), deadline)
+
+    def version(self, structure: type[Structure], *, most: int | None = None) -> int:
+        """Return the best version of a request; `Unsupported` if there is none."""
+        return negotiation.choose(structure, self.versions, most=most)
+
+
+class Cluster:
+    """Brokers, topics and leaders; not for several threads at once."""
+
+    def __init__(self, bootstrap: Sequence[Address], settings: Settings) -> None:
+        """Take the addresses to begin with; nothing is connected yet."""
+        self._bootstrap: Final = tuple(bootstrap)
+        self._settings: Final = settings
+        self._open: dict[Address, Broker] = {}
+        self._addresses: dict[int, Address] = {}
+        self._topics: dict[str, MetadataResponseTopic] = {}
+        self.controller_id = -1
+
+    # --- brokers -------------------------------------------------------------------------
+
+    def broker_at(self, address: Address, deadline: Deadline) -> Broker:
+        """Return the connection to an address, made if there is none."""
+        known = self._open.get(address)
+        if known is not None and not known.connection.closed:
+            return known
+        self._open[address] = broker = connect(address, self._settings, deadline)
+        return broker
+
+    def broker(self, node_id: int, deadline: Deadline) -> Broker:
+        """Return the connection to a broker; `Disconnected` where metadata has no such broker."""
+        if node_id not in self._addresses:
+            self.refresh((), deadline)
+        if (address := self._addresses.get(node_id)) is None:
+            raise Disconnected(f"no broker of the id {node_id} is known")
+        return self.broker_at(address, deadline)
+
+    def any_broker(self, deadline: Deadline) -> Broker:
+        """Return a connection to some broker: one that is open, else the first that can be reached."""
+        for broker in self._open.values():
+            if not broker.connection.closed:
+                return broker
+        failures: list[str] = []
+        known = list(self._addresses.values())
+        random.shuffle(known)  # not all clients to the same broker
+        addresses = list(dict.fromkeys((*self._bootstrap, *known)))
+        for number, address in enumerate(addresses):
+            share = deadline.left()
+            # A dead address may swallow packets; leave time for the others.
+            some = Deadline(None if share is None else share / (len(addresses) - number))
+            try:
+                return self.broker_at(address, some)
+            except ClientError as error:
+                failures.append(str(error))
+        tried = "; ".join(failures) or "no address was given"
+        kind = DeadlineExceeded if deadline.over() else Disconnected
+        raise kind(f"no broker can be reached: {tried}")
+
+    # --- metadata ------------------------------------------------------------------------
+
+    def metadata(self, topics: Sequence[str] | None, deadline: Deadline) -> MetadataResponse:
+        """Ask any broker about topics, or about all of them; keep what it says."""
+        broker = self.any_broker(deadline)
+        version = broker.version(MetadataRequest)
+        named = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
+        asked = MetadataRequest(topics=[] if named is None and version == 0 else named)
+        answer = broker.connection.request(asked, version, deadline)
+        assert isinstance(answer, MetadataResponse)
+        if answer.brokers:  # 0.8.2 names none while it makes a topic
+            self._addresses = {b.node_id: Address(b.host, b.port) for b in answer.brokers}
+        self._topics |= {t.name: t for t in answer.topics if t.name is not None}
+        self.controller_id = answer.controller_id
+        return answer
+
+    def refresh(self, topics: Sequence[str], deadline: Deadline) -> None:
+        """Ask again, about these topics and those known."""
+        self.metadata(sorted({*topics, *self._topics}), deadline)
+
+    def forget(self) -> None:
+        """Take what is known of topics for old: it will be asked for again."""
+        self._topics.clear()
+
+    def partitions(self, topic: str, deadline: Deadline) -> list[int]:
+        """Return a topic's partitions; waits while a new topic has no leaders."""
+
+        def known() -> list[int]:
+            found = self._topic(topic, deadline)
+            return sorted(p.partition_index for p in found.partitions)
+
+        return self.retrying(f"the partitions of {topic}", known, deadline)
+
+    def leader(self, topic: str, partition: int, deadline: Deadline) -> int:
+        """Return the id of a partition's leader; `BrokerError` where it has none now."""
+        found = self._topic(topic, deadline)
+        for part in found.partitions:
+            if part.partition_index == partition:
+                if part.leader_id >= 0:
+                    return part.leader_id
+                raise BrokerError(part.error_code or 5, f"{topic}[{partition}]")
+        raise BrokerError(3, f"{topic}[{partition}]", f"the topic has the partitions {_span(found)}")
+
+    def _topic(self, topic: str, deadline: Deadline) -> MetadataResponseTopic:
+        known = self._topics.get(topic)
+        if known is None or known.error_code or not known.partitions:
+            self.metadata([topic], deadline)
+            known = self._topics.get(topic)
+        if known is None:
+            raise BrokerError(3, topic)
+        if known.error_code:
+            raise BrokerError(known.error_code, topic)
+        if not known.partitions:
+            raise BrokerError(5, topic)
+        return known
+
+    # --- trying again --------------------------------------------------------------------
+
+    def retrying(self, doing: str, attempt: Callable[[], _Result], deadline: Deadline) -> _Result:
+        """Try until it succeeds, with pauses that grow, metadata asked for anew, until the deadline.
+
+        Errors that no new try can mend are raised at once; at the deadline, the last one is.
+        """
+        for pause in _pauses():
+            try:
+                return attempt()
+            except ProtocolError as error:
+                if not worth_another_try(error) or deadline.over():
+                    raise
+                self.forget()
+                last = error
+            try:
+                deadline.pause(pause, doing)
+            except DeadlineExceeded as over:
+                raise DeadlineExceeded(f"{over}; the last try: {last}") from last
+        raise AssertionError("pauses do not end")
+
+    def close(self) -> None:
+        """Close all connections."""
+        for broker in self._open.values():
+            broker.connection.close()
+        self._open.clear()
+
+
+def connect(address: Address, settings: Settings, deadline: Deadline) -> Broker:
+    """Open a connection, log in, and learn what the broker speaks."""
+    connection = _connection(address, settings, deadline)
+    if not settings.ask_versions:
+        return Broker(_ready(connection, settings, negotiation.OLD, deadline), negotiation.OLD)
+    versions = negotiation.ask(connection, deadline)
+    if connection.closed:  # as 0.8 and 0.9 do where they are asked
+        connection = _connection(address, settings, deadline)
+    return Broker(_ready(connection, settings, versions, deadline), versions)
+
+
+def _connection(address: Address, settings: Settings, deadline: Deadline) -> Connection:
+    return Connection(
+        address,
+        deadline,
+        client_id=settings.client_id,
+        security=settings.security,
+        most=settings.most,
+        trace=settings.trace,
+    )
+
+
+def _ready(
+    connection: Connection, settings: Settings, versions: Mapping[int, Versions], deadline: Deadline
+) -> Connection:
+    if settings.security.sasl is not None:
+        try:
+            log_in(connection, settings.security.sasl, versions, deadline)
+        except ProtocolError:
+            connection.close()
+            raise
+    return connection
+
+
+def worth_another_try(error: ProtocolError) -> bool:
+    """Tell whether an error may be gone after a while, with fresh metadata."""
+    if isinstance(error, BrokerError):
+        return error.retriable
+    return isinstance(error, Disconnected)
+
+
+def is_outdated(code: int) -> bool:
+    """Tell whether an error code says that metadata is old."""
+    return code in _OUTDATED
+
+
+def _pauses() -> Iterator[float]:
+    pause = _FIRST_PAUSE
+    while True:
+        yield pause
+        pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def _span(topic: MetadataResponseTopic) -> str:
+    numbers = sorted(part.partition_index for part in topic.partitions)
+    return f"{numbers[0]} to {numbers[-1]}" if numbers else "none"

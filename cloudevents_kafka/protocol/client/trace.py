@@ -1,0 +1,69 @@
+"""Captures of a client's traffic: one JSON line a frame, as it went over the wire.
+
+``{"time": seconds of the epoch, "broker": "host:port", "sent": hex}`` or ``"received"``;
+requests and answers of a broker follow each other in the order of the connection.
+Frames of SASL are left out, as they may hold passwords.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Literal, NamedTuple, TypeAlias
+
+from cloudevents_kafka.protocol.errors import Malformed
+
+
+class Frame(NamedTuple):
+    """A frame that was sent or received, its size in front; ``time`` in seconds of the epoch."""
+
+    time: float
+    broker: str
+    direction: Literal["sent", "received"]
+    data: bytes
+
+
+Trace: TypeAlias = Callable[[Frame], object]
+"""Takes every frame that a client sends or receives."""
+
+
+def write_to(stream: IO[str]) -> Trace:
+    """Return a trace that writes a capture to a text stream, each line at once."""
+
+    def write(frame: Frame) -> None:
+        line = {"time": round(frame.time, 6), "broker": frame.broker, frame.direction: frame.data.hex()}
+        stream.write(json.dumps(line) + "\n")
+        stream.flush()
+
+    return write
+
+
+def as_trace(trace: Trace | str | Path | IO[str] | None) -> Trace | None:
+    """Make a trace of a function, a text stream, or the path of a file to append to."""
+    if trace is None or callable(trace):
+        return trace
+    if isinstance(trace, str | Path):
+        return write_to(Path(trace).open("a", encoding="utf-8"))  # open for the life of the process
+    return write_to(trace)
+
+
+def frame(broker: str, direction: Literal["sent", "received"], data: bytes) -> Frame:
+    """Return a frame of now."""
+    return Frame(time.time(), broker, direction, data)
+
+
+def read(lines: Iterator[str]) -> Iterator[Frame]:
+    """Read a capture; `Malformed` with the number of a line that is none."""
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            fields = json.loads(line)
+            direction: Literal["sent", "received"] = "sent" if "sent" in fields else "received"
+            yield Frame(
+                float(fields["time"]), str(fields["broker"]), direction, bytes.fromhex(fields[direction])
+            )
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise Malformed(f"line {number} is no line of a capture: {line[:60]!r}") from None
