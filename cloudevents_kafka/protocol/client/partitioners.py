@@ -27,7 +27,7 @@ def round_robin() -> Partitioner:
 
 def at_random() -> Partitioner:
     """Return a partitioner that chooses one partition by chance, and then stays with it."""
-    chosen = random.random()  # noqa: S311  # spreads clients; nothing is secret
+    chosen = random.random()  # spreads clients; nothing is secret
     return lambda _key, partitions: partitions[int(chosen * len(partitions))]
 
 

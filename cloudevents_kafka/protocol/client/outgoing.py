@@ -1,0 +1,101 @@
+"""What a producer has to send: records waiting, and batches of them on their way."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from cloudevents_kafka.protocol.client.deadline import Deadline
+from cloudevents_kafka.protocol.errors import ProtocolError, Unsupported
+from cloudevents_kafka.protocol.records import Codec, Record, encode_batch, encode_message_set
+
+Report: TypeAlias = Callable[[ProtocolError | None, Any], object]
+"""Called with an error or None, and the `Message`."""
+
+Place: TypeAlias = tuple[str, int]
+"""A topic and a partition."""
+
+_OVERHEAD: Final = 40  # bytes that a record takes beside its parts, about
+
+
+class Pending(NamedTuple):
+    """A record that was given to the producer and is not reported on yet."""
+
+    topic: str
+    partition: int
+    record: Record
+    report: Report | None
+    deadline: Deadline
+
+    @property
+    def size(self) -> int:
+        """How many bytes it will take, about."""
+        record = self.record
+        headers = sum(len(name) + len(value or b"") + 4 for name, value in record.headers)
+        return _OVERHEAD + len(record.key or b"") + len(record.value or b"") + headers
+
+
+class Identity(NamedTuple):
+    """Who writes, for brokers that tell repeated batches from new ones (KIP-98)."""
+
+    producer_id: int = -1
+    epoch: int = -1
+
+
+NOBODY: Final = Identity()
+
+
+class Batch:
+    """Records of one partition that travel together, always with the same sequence number."""
+
+    def __init__(self, place: Place, pending: list[Pending], identity: Identity, sequence: int) -> None:
+        """Take records, one at least."""
+        self.place: Final = place
+        self.pending: Final = pending
+        self.identity: Final = identity
+        self.sequence: Final = sequence
+
+    def encoded(self, version: int, codec: Codec) -> bytes:
+        """Encode for a version of Produce: message sets up to 2, record batches from 3 on."""
+        records = [pending.record for pending in self.pending]
+        if version >= 3:  # KIP-98
+            return encode_batch(
+                records,
+                codec,
+                producer_id=self.identity.producer_id,
+                producer_epoch=self.identity.epoch,
+                base_sequence=self.sequence,
+            )
+        return encode_message_set(records, 1 if version == 2 else 0, codec)  # magic 1: KIP-32
+
+    def expired(self) -> bool:
+        """Tell whether the time of its oldest record is over."""
+        return self.pending[0].deadline.over()
+
+
+def check_headers(pending: Pending, version: int) -> None:
+    """Refuse headers for a broker before 0.11, which has no room for them: `Unsupported`.
+
+    A content type alone goes without saying: the value says the same.
+    """
+    foreign = [name for name, _ in pending.record.headers if name.lower() != "content-type"]
+    if version < 3 and foreign:  # message sets have none
+        raise Unsupported(
+            f"{pending.topic}: brokers before 0.11 carry no headers, and the record has {', '.join(foreign[:3])}"
+            f"{' and more' * (len(foreign) > 3)}; put all into the value (structured mode)"
+        )
+
+
+def batches_of(waiting: deque[Pending], most_records: int, most_bytes: int) -> Iterator[list[Pending]]:
+    """Cut records into lists of so many records and about so many bytes at most, in order."""
+    some: list[Pending] = []
+    size = 0
+    for pending in waiting:
+        if some and (len(some) == most_records or size + pending.size > most_bytes):
+            yield some
+            some, size = [], 0
+        some.append(pending)
+        size += pending.size
+    if some:
+        yield some
