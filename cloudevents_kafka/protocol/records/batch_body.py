@@ -8,8 +8,8 @@
 
 All varints are zigzag (see `varint`). The two functions that walk the bytes are long on
 purpose: they are where the time of a consumer goes, and a call for each number would
-double it. In their one-byte numbers, ``byte & 0x81`` is 0 for what is small and not
-negative, and ``byte >> 1`` is then the number.
+double it. Of most lengths there is one byte: ``byte & 0x81`` is 0 if it is the only one
+and not negative, and ``byte >> 1`` is then the length. Differences often have two.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable
 from cloudevents_kafka.protocol.records.record import Headers, Record, TimestampType
-from cloudevents_kafka.protocol.varint import decode_signed, encode_signed
+from cloudevents_kafka.protocol.varint import decode_signed, encode_signed, fold
 
 _SMALLEST: Final = 7
 """The bytes of a record that holds nothing."""
@@ -35,64 +35,68 @@ class Base(NamedTuple):
     stamp: int | None = None
 
 
-def decode_records(data: bytes, at: int, end: int, count: int, base: Base) -> Iterator[Record]:
+def decode_records(  # noqa: C901, PLR0912, PLR0915 - see above
+    data: bytes, at: int, end: int, count: int, base: Base
+) -> Iterator[Record]:
     """Decode so many records, which reach from ``at`` to ``end``, one after the other; `Malformed`."""
     if not 0 <= count <= (end - at) // _SMALLEST:
         raise Malformed(f"{count} records have no room in {end - at} bytes", at=at, path="records")
-    try:
-        yield from _decoded(data, at, end, count, base)
-    except (IndexError, Truncated) as error:
-        raise Malformed("a record reaches beyond the end of its batch", at=end, path="records") from error
-
-
-def _decoded(data: bytes, at: int, end: int, count: int, base: Base) -> Iterator[Record]:  # noqa: C901, PLR0912 - see above
     base_offset, base_timestamp, stamp = base
     kind = TimestampType.CREATE if stamp is None else TimestampType.LOG_APPEND
     names: dict[bytes, str] = {}
-    for _ in range(count):
-        size = data[at]
-        at += 1
-        if size & 0x81:
-            size, at = _size(data, at)
-        stop = at + (size >> 1)
-        if stop > end:
-            raise Malformed("a record is longer than its batch", at=at, path="records")
-        delta = data[at + 1]
-        at += 2
-        if delta & 0x81:
-            number, at = decode_signed(data, at - 1, 64)
-            timestamp = base_timestamp + number
-        else:
-            timestamp = base_timestamp + (delta >> 1)
-        delta = data[at]
-        at += 1
-        if delta & 0x81:
-            number, at = decode_signed(data, at - 1)
-            offset = base_offset + number
-        else:
-            offset = base_offset + (delta >> 1)
-        key = value = None
-        size = data[at]
-        at += 1
-        if size != 1:
+    try:
+        for _ in range(count):
+            size = data[at]
+            at += 1
             if size & 0x81:
                 size, at = _size(data, at)
-            begin = at
-            at += size >> 1
-            key = data[begin:at]
-        size = data[at]
-        at += 1
-        if size != 1:
-            if size & 0x81:
-                size, at = _size(data, at)
-            begin = at
-            at += size >> 1
-            value = data[begin:at]
-        headers = _headers(data, at, stop, names)
-        at = stop
-        if stamp is not None:
-            timestamp = stamp
-        yield Record(key, value, headers, None if timestamp == -1 else timestamp, offset, kind)
+            stop = at + (size >> 1)
+            if stop > end:
+                raise Malformed("a record is longer than its batch", at=at, path="records")
+            delta = data[at + 1]
+            at += 2
+            if delta & 0x80:
+                more = data[at]
+                if more < 0x80:
+                    delta = delta & 0x7F | more << 7
+                    at += 1
+                else:
+                    delta, at = _delta(data, at, 64)
+            timestamp = base_timestamp + (delta >> 1 ^ -(delta & 1))
+            delta = data[at]
+            at += 1
+            if delta & 0x80:
+                more = data[at]
+                if more < 0x80:
+                    delta = delta & 0x7F | more << 7
+                    at += 1
+                else:
+                    delta, at = _delta(data, at, 32)
+            offset = base_offset + (delta >> 1 ^ -(delta & 1))
+            key = value = None
+            size = data[at]
+            at += 1
+            if size != 1:
+                if size & 0x81:
+                    size, at = _size(data, at)
+                begin = at
+                at += size >> 1
+                key = data[begin:at]
+            size = data[at]
+            at += 1
+            if size != 1:
+                if size & 0x81:
+                    size, at = _size(data, at)
+                begin = at
+                at += size >> 1
+                value = data[begin:at]
+            headers = _headers(data, at, stop, names)
+            at = stop
+            if stamp is not None:
+                timestamp = stamp
+            yield Record(key, value, headers, None if timestamp == -1 else timestamp, offset, kind)
+    except (IndexError, Truncated) as error:
+        raise Malformed("a record reaches beyond the end of its batch", at=at, path="records") from error
     if at != end:
         raise Malformed(f"{end - at} bytes follow the last record", at=at, path="records")
 
@@ -142,6 +146,12 @@ def _size(data: bytes, at: int) -> tuple[int, int]:
         return first & 0x7F | second << 7, at + 1
     length, at = decode_signed(data, at - 1)
     return length << 1, at
+
+
+def _delta(data: bytes, at: int, bits: int) -> tuple[int, int]:
+    """Read on after the first two bytes of a difference; return its zigzag number, and where it ends."""
+    number, at = decode_signed(data, at - 1, bits)
+    return fold(number), at
 
 
 class _Varints(dict[int, bytes]):

@@ -6,7 +6,7 @@ The entries are found first, by their lengths alone; each is decoded when it is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final
 
 from cloudevents_kafka.protocol.records.compression import LIMIT
@@ -57,8 +57,7 @@ class Batches:
 
     def records(self) -> Iterator[Record]:
         """Decode one record after the other, those of control batches too; errors as of a batch."""
-        for batch in self:
-            yield from batch
+        return chain.from_iterable(self)
 
     def _read(self, start: int, end: int) -> Batch:
         read = read_batch if self._data[start + 16] == 2 else read_message

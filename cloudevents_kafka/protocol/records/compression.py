@@ -38,7 +38,10 @@ class Codec(IntEnum):
         number = attributes & 7
         if number > cls.ZSTD:
             raise Malformed(f"codec {number} is none; there are 0 to 4")
-        return cls(number)
+        return _CODECS[number]
+
+
+_CODECS: Final = tuple(Codec)
 
 
 def compress(data: bytes, codec: Codec, *, old_lz4: bool = False) -> bytes:

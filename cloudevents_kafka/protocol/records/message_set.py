@@ -85,7 +85,9 @@ class MessageEntry(msgspec.Struct, frozen=True, gc=False):
 
     def __iter__(self) -> Iterator[Record]:
         """Decode one record after the other; errors are those of `records`."""
-        return _records(self, _Allowance(self.limit), 0)
+        if self.codec == Codec.NONE:
+            return iter((_record(self),))
+        return _unwrapped(self, _Allowance(self.limit), 0)
 
 
 class _Allowance:
@@ -108,18 +110,21 @@ def read_message(
     return MessageEntry(data, start, end, offset, magic, attributes, check_crc, limit)
 
 
-def _records(entry: MessageEntry, allowance: _Allowance, depth: int) -> Iterator[Record]:
-    timestamp, key, value = _fields(entry)
-    if entry.codec == Codec.NONE:
-        yield Record(key, value, [], timestamp, entry.last_offset, entry.timestamp_type)
-        return
+def _unwrapped(wrapper: MessageEntry, allowance: _Allowance, depth: int) -> Iterator[Record]:
+    timestamp, _, value = _fields(wrapper)
     if depth == _DEEPEST or value is None:
         reason = "is null" if value is None else f"is nested more than {_DEEPEST} deep"
-        raise Malformed(f"a compressed message set {reason}", at=entry.start, path="value")
-    stamped = timestamp if entry.timestamp_type is TimestampType.LOG_APPEND else None
-    for inner in _inner(entry, allowance.unpacked(value, entry.codec)):
-        for record in _records(inner, allowance, depth + 1):
+        raise Malformed(f"a compressed message set {reason}", at=wrapper.start, path="value")
+    stamped = timestamp if wrapper.timestamp_type == TimestampType.LOG_APPEND else None
+    for entry in _inner(wrapper, allowance.unpacked(value, wrapper.codec)):
+        plain = entry.codec == Codec.NONE
+        for record in (_record(entry),) if plain else _unwrapped(entry, allowance, depth + 1):
             yield record if stamped is None else _stamped(record, stamped)
+
+
+def _record(entry: MessageEntry) -> Record:
+    timestamp, key, value = _fields(entry)
+    return Record(key, value, [], timestamp, entry.last_offset, entry.timestamp_type)
 
 
 def _inner(wrapper: MessageEntry, data: bytes) -> Iterator[MessageEntry]:
@@ -161,7 +166,7 @@ def _fields(entry: MessageEntry) -> tuple[int | None, bytes | None, bytes | None
 
 def _check(data: bytes, start: int, end: int) -> None:
     (told,) = _CRC.unpack_from(data, start + START.size)
-    found = zlib.crc32(memoryview(data)[start + _AFTER_CRC : end])
+    found = zlib.crc32(data[start + _AFTER_CRC : end])
     if told != found:
         raise Corrupt(f"the message says CRC-32 {told:08x}, its bytes have {found:08x}", at=start)
 
