@@ -42,6 +42,11 @@ def decode(structure: type[Structure], version: int, data: bytes) -> Structure:
     return _whole(structure, version, data, 0)
 
 
+def decode_start(structure: type[Structure], version: int, data: bytes) -> tuple[Structure, int]:
+    """Decode a message that more may follow; return it and the position after it."""
+    return compiled.read(structure, version, data)
+
+
 def encode_request(
     message: Structure, version: int, *, correlation_id: int = 0, client_id: str | None = None
 ) -> bytes:

@@ -12,6 +12,7 @@ import select
 import socket
 import ssl
 from collections import deque
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol import frames
@@ -65,6 +66,7 @@ class Connection:
         self._most: Final = most
         self._trace: Final = trace
         self._expected: deque[Expected] = deque()
+        self._answers: dict[int, Structure] = {}
         self._received = bytearray()
         self._next_id = 0
         self.closed = False
@@ -78,10 +80,11 @@ class Connection:
         *,
         answered: bool = True,
         secret: bool = False,
-    ) -> None:
-        """Send a request; its answer is for a later `receive`, unless none will come (acks 0).
+    ) -> int:
+        """Send a request, and return its correlation id, which `receive` gives the answer for.
 
-        A ``secret`` one is kept out of the trace.
+        None will come where it is not ``answered`` (acks 0). A ``secret`` one is kept out of
+        the trace.
         """
         about = description(type(message))
         self._next_id = 0 if self._next_id == _LAST_ID else self._next_id + 1
@@ -91,9 +94,17 @@ class Connection:
         if answered:
             self._expected.append(Expected(self._next_id, APIS[about.key].response, version))
         self.write(data, deadline, secret=secret)
+        return self._next_id
 
-    def receive(self, deadline: Deadline, *, secret: bool = False) -> Structure:
-        """Return the next answer, to the oldest request that has none yet."""
+    def receive(self, correlation_id: int, deadline: Deadline, *, secret: bool = False) -> Structure:
+        """Return the answer to a request; answers to earlier ones are kept for who asked."""
+        while correlation_id not in self._answers:
+            if not self._expected:
+                raise Disconnected(f"{self.address}: the connection is closed")
+            self._receive_next(deadline, secret=secret)
+        return self._answers.pop(correlation_id)
+
+    def _receive_next(self, deadline: Deadline, *, secret: bool) -> None:
         awaited = self._expected[0]
         data = self.read(deadline, secret=secret)
         self._expected.popleft()
@@ -106,28 +117,26 @@ class Connection:
         except ProtocolError:
             self.close()
             raise
-        return message
+        self._answers[correlation_id] = message
 
     def request(self, message: Structure, version: int, deadline: Deadline) -> Structure:
-        """Send a request and wait for its answer, and for those before it, which are dropped."""
-        self.send(message, version, deadline)
+        """Send a request and wait for its answer; where that takes too long, close."""
+        correlation_id = self.send(message, version, deadline)
         try:
-            while len(self._expected) > 1:
-                self.receive(deadline)
-            return self.receive(deadline)
+            return self.receive(correlation_id, deadline)
         except DeadlineExceeded:
             self.close()
             raise
 
-    @property
-    def in_flight(self) -> int:
-        """How many answers are still to come."""
-        return len(self._expected)
-
     def readable(self) -> bool:
-        """Tell whether an answer, or the end, has begun to arrive."""
-        if self._received or (isinstance(self._socket, ssl.SSLSocket) and self._socket.pending()):
-            return True
+        """Tell whether there is an answer, or the end, that need not be waited for."""
+        if (
+            self.closed
+            or self._answers
+            or self._received
+            or (isinstance(self._socket, ssl.SSLSocket) and self._socket.pending())
+        ):
+            return True  # select does not see what TLS has taken from the socket
         return bool(select.select([self._socket], [], [], 0)[0])
 
     def fileno(self) -> int:
@@ -138,7 +147,13 @@ class Connection:
         """Close the socket; answers that were to come are lost."""
         self.closed = True
         self._expected.clear()
+        self._answers.clear()
         self._socket.close()
+
+    def abort(self) -> None:
+        """End all reading and writing, from another thread: it meets the end of the connection."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     # --- bytes ---------------------------------------------------------------------------
 

@@ -59,8 +59,8 @@ def _wrapped(
 
     def exchange(message: bytes) -> bytes:
         request = SaslAuthenticateRequest(auth_bytes=message)
-        connection.send(request, version, deadline, secret=True)
-        answer = connection.receive(deadline, secret=True)
+        asked = connection.send(request, version, deadline, secret=True)
+        answer = connection.receive(asked, deadline, secret=True)
         assert isinstance(answer, SaslAuthenticateResponse)
         if answer.error_code:
             said = answer.error_message or BrokerError(answer.error_code).error.meaning

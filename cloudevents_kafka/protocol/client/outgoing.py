@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple, TypeAlias
 
+import msgspec
+
 from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.errors import ProtocolError, Unsupported
 from cloudevents_kafka.protocol.records import Codec, Record, encode_batch, encode_message_set
@@ -15,6 +17,9 @@ Report: TypeAlias = Callable[[ProtocolError | None, Any], object]
 
 Place: TypeAlias = tuple[str, int]
 """A topic and a partition."""
+
+BATCHES: Final = 3
+"""The version of Produce from which on record batches travel, and headers with them (KIP-98, 0.11)."""
 
 _OVERHEAD: Final = 40  # bytes that a record takes beside its parts, about
 
@@ -59,7 +64,7 @@ class Batch:
     def encoded(self, version: int, codec: Codec) -> bytes:
         """Encode for a version of Produce: message sets up to 2, record batches from 3 on."""
         records = [pending.record for pending in self.pending]
-        if version >= 3:  # KIP-98
+        if version >= BATCHES:
             return encode_batch(
                 records,
                 codec,
@@ -67,7 +72,8 @@ class Batch:
                 producer_epoch=self.identity.epoch,
                 base_sequence=self.sequence,
             )
-        return encode_message_set(records, 1 if version == 2 else 0, codec)  # magic 1: KIP-32
+        bare = [msgspec.structs.replace(record, headers=[]) for record in records]  # see `check_headers`
+        return encode_message_set(bare, 1 if version == 2 else 0, codec)  # magic 1: KIP-32
 
     def expired(self) -> bool:
         """Tell whether the time of its oldest record is over."""
@@ -80,10 +86,10 @@ def check_headers(pending: Pending, version: int) -> None:
     A content type alone goes without saying: the value says the same.
     """
     foreign = [name for name, _ in pending.record.headers if name.lower() != "content-type"]
-    if version < 3 and foreign:  # message sets have none
+    if version < BATCHES and foreign:
         raise Unsupported(
-            f"{pending.topic}: brokers before 0.11 carry no headers, and the record has {', '.join(foreign[:3])}"
-            f"{' and more' * (len(foreign) > 3)}; put all into the value (structured mode)"
+            f"{pending.topic}: brokers before 0.11 carry no headers, and the record has "
+            f"{', '.join(foreign[:3])}{', ...' * (len(foreign) > 3)}; send structured mode"
         )
 
 

@@ -57,7 +57,7 @@ class Producer:
         self._thread: Final = threading.Thread(target=self._run, name="kafka-producer", daemon=True)
         self._thread.start()
 
-    def produce(
+    def produce(  # noqa: PLR0917  # the order that users of confluent-kafka know
         self,
         topic: str,
         value: bytes | str | None = None,
@@ -97,6 +97,7 @@ class Producer:
         deadline = Deadline(timeout)
         with self._changed:
             while not self._reports and self._outstanding and not deadline.over():
+                self._check_thread()
                 self._changed.wait(deadline.at_most(_TURN))
             reports = list(self._reports)
             self._reports.clear()
@@ -138,7 +139,7 @@ class Producer:
         return self._outstanding
 
     def __bool__(self) -> bool:
-        """A producer with nothing to do is one all the same."""
+        """Tell that it is one, even with nothing to do."""
         return True
 
     def __enter__(self) -> Self:
@@ -148,6 +149,13 @@ class Producer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _check_thread(self) -> None:
+        if not self._thread.is_alive():
+            raise ClientError(
+                f"the sending thread has ended with {self._outstanding} records outstanding; "
+                "its traceback was printed. Please report it"
+            )
 
     # --- the sending thread --------------------------------------------------------------
 

@@ -54,6 +54,15 @@ class Policy(NamedTuple):
     idempotent: bool | None
 
 
+class Asked(NamedTuple):
+    """A request on its way, and the batches in it."""
+
+    broker: Broker
+    batches: list[Batch]
+    deadline: Deadline
+    correlation_id: int
+
+
 Settle = Callable[[Sequence[Pending], ProtocolError | None, int, int], None]
 """Told what became of records: an error or None, the partition, the first one's offset."""
 
@@ -151,18 +160,16 @@ class Sender:
 
     def _round(self, ready: dict[Place, Batch]) -> None:
         """Send each leader its batches, then take the answers."""
-        asked: list[tuple[Broker, list[Batch], Deadline]] = []
+        asked: list[Asked] = []
         for leader, batches in self._by_leader(ready).items():
             deadline = Deadline(self._policy.request_timeout)
             try:
                 broker = self._cluster.broker(leader, deadline)
-                sent = self._send(broker, batches, ready, deadline)
+                asked.append(self._send(broker, batches, ready, deadline))
             except ProtocolError as error:
                 self._failed(batches, error, ready)
-            else:
-                asked.append((broker, sent, deadline))
-        for broker, batches, deadline in asked:
-            self._take_answer(broker, batches, ready, deadline)
+        for one in asked:
+            self._take_answer(one, ready)
 
     def _by_leader(self, ready: dict[Place, Batch]) -> dict[int, list[Batch]]:
         found: dict[int, list[Batch]] = defaultdict(list)
@@ -177,8 +184,8 @@ class Sender:
 
     def _send(
         self, broker: Broker, batches: list[Batch], ready: dict[Place, Batch], deadline: Deadline
-    ) -> list[Batch]:
-        """Send one request with all batches that this broker can take; return these."""
+    ) -> Asked:
+        """Send one request with all batches that this broker can take."""
         policy = self._policy
         version = broker.version(ProduceRequest)
         if policy.codec is Codec.ZSTD and version < _OLDEST_ZSTD:
@@ -200,13 +207,13 @@ class Sender:
             timeout_ms=int(policy.request_timeout * 1000),
             topic_data=[TopicProduceData(name=name, partition_data=data) for name, data in topics.items()],
         )
-        if sent:
-            broker.connection.send(request, version, deadline, answered=policy.acks != 0)
-        return sent
+        if not sent:
+            return Asked(broker, sent, deadline, 0)
+        asked = broker.connection.send(request, version, deadline, answered=policy.acks != 0)
+        return Asked(broker, sent, deadline, asked)
 
-    def _take_answer(
-        self, broker: Broker, batches: list[Batch], ready: dict[Place, Batch], deadline: Deadline
-    ) -> None:
+    def _take_answer(self, asked: Asked, ready: dict[Place, Batch]) -> None:
+        broker, batches, deadline, correlation_id = asked
         if self._policy.acks == 0:
             for batch in batches:
                 self._done(batch, ready, -1)
@@ -214,7 +221,7 @@ class Sender:
         if not batches:
             return
         try:
-            answer = broker.connection.receive(deadline)
+            answer = broker.connection.receive(correlation_id, deadline)
         except ProtocolError as error:
             if isinstance(error, DeadlineExceeded):
                 broker.connection.close()

@@ -1,0 +1,252 @@
+"""Fetching: one long poll at each leader, answers taken as they come."""
+
+from __future__ import annotations
+
+import select
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final, Literal, NamedTuple
+
+from cloudevents_kafka.protocol.client.cluster import (
+    Broker,
+    Cluster,
+    is_outdated,
+    worth_another_try,
+)
+from cloudevents_kafka.protocol.client.deadline import Deadline
+from cloudevents_kafka.protocol.client.message import Message
+from cloudevents_kafka.protocol.client.offsets import EARLIEST, LATEST, offset_at
+from cloudevents_kafka.protocol.client.outgoing import Place
+from cloudevents_kafka.protocol.errors import BrokerError, Malformed, ProtocolError
+from cloudevents_kafka.protocol.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
+from cloudevents_kafka.protocol.records import ABORT, Batch, Batches, RecordBatch
+
+Reset = Literal["earliest", "latest", "error"]
+
+_OUT_OF_RANGE: Final = 1
+_PAUSE: Final = 0.1  # seconds, before a partition that failed is asked for again
+
+
+class FetchPolicy(NamedTuple):
+    """How records are fetched; see `Client.consumer`."""
+
+    min_bytes: int
+    max_wait: float
+    max_bytes: int
+    partition_bytes: int
+    committed_only: bool
+    check_crc: bool
+    reset: Reset
+    request_timeout: float
+
+
+class _Asked(NamedTuple):
+    broker: Broker
+    correlation_id: int
+    offsets: dict[Place, int]
+    deadline: Deadline
+
+
+class Fetcher:
+    """Reads partitions from given offsets on; not for several threads at once."""
+
+    def __init__(self, cluster: Cluster, policy: FetchPolicy) -> None:
+        """Use the cluster's connections; nothing is fetched until `want`."""
+        self._cluster: Final = cluster
+        self._policy: Final = policy
+        self._wanted: dict[Place, int] = {}
+        self._sizes: dict[Place, int] = {}
+        self._resting: dict[Place, Deadline] = {}
+        self._asked: dict[int, _Asked] = {}
+        self.high_watermarks: dict[Place, int] = {}
+
+    def want(self, offsets: Mapping[Place, int]) -> None:
+        """Read exactly these partitions, each from its offset on."""
+        self._wanted = dict(offsets)
+        self._resting.clear()
+
+    def position(self, place: Place) -> int | None:
+        """Return the offset that is fetched next."""
+        return self._wanted.get(place)
+
+    def fetch(self, held_back: Collection[Place], deadline: Deadline) -> list[Message]:
+        """Return what has come, waiting for the first at most until the deadline.
+
+        Partitions that are ``held_back`` are not asked for. Raises an error that waiting
+        does not mend, its partition in the text; the others go on at the next call.
+        """
+        self._ask({p: at for p, at in self._wanted.items() if p not in held_back})
+        found: list[Message] = []
+        for leader in self._answered(deadline):
+            found += self._take(leader)
+        return found
+
+    # --- asking --------------------------------------------------------------------------
+
+    def _ask(self, wanted: Mapping[Place, int]) -> None:
+        busy = {place for asked in self._asked.values() for place in asked.offsets}
+        by_leader: dict[int, dict[Place, int]] = defaultdict(dict)
+        for place, offset in wanted.items():
+            if place in busy or not self._rested(place):
+                continue
+            try:
+                leader = self._cluster.leader(*place, Deadline(self._policy.request_timeout))
+                by_leader[leader][place] = offset
+            except ProtocolError as error:
+                self._failed(place, error)
+        for leader, offsets in by_leader.items():
+            if leader not in self._asked:
+                self._send(leader, offsets)
+
+    def _rested(self, place: Place) -> bool:
+        rest = self._resting.get(place)
+        if rest is not None and not rest.over():
+            return False
+        self._resting.pop(place, None)
+        return True
+
+    def _send(self, leader: int, offsets: dict[Place, int]) -> None:
+        deadline = Deadline(self._policy.request_timeout + self._policy.max_wait)
+        try:
+            broker = self._cluster.broker(leader, deadline)
+            version = broker.version(FetchRequest)
+            asked = broker.connection.send(self._request(offsets), version, deadline)
+        except ProtocolError as error:
+            for place in offsets:
+                self._failed(place, error)
+        else:
+            self._asked[leader] = _Asked(broker, asked, offsets, deadline)
+
+    def _request(self, offsets: Mapping[Place, int]) -> FetchRequest:
+        policy = self._policy
+        topics: dict[str, list[FetchPartition]] = defaultdict(list)
+        for (topic, partition), offset in offsets.items():
+            size = self._sizes.get((topic, partition), policy.partition_bytes)
+            topics[topic].append(
+                FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=size)
+            )
+        return FetchRequest(
+            replica_id=-1,
+            max_wait_ms=int(policy.max_wait * 1000),
+            min_bytes=policy.min_bytes,
+            max_bytes=policy.max_bytes,
+            isolation_level=int(policy.committed_only),
+            topics=[FetchTopic(topic=name, partitions=parts) for name, parts in topics.items()],
+        )
+
+    # --- taking --------------------------------------------------------------------------
+
+    def _answered(self, deadline: Deadline) -> list[int]:
+        """Wait for an answer; return the leaders that have begun to give one."""
+        ready = [leader for leader, asked in self._asked.items() if asked.broker.connection.readable()]
+        if not ready and self._asked:
+            sockets = {asked.broker.connection.fileno(): leader for leader, asked in self._asked.items()}
+            found, _, _ = select.select([*sockets], [], [], deadline.at_most(self._shortest()))
+            ready = [sockets[number] for number in found]
+        elif not self._asked:
+            Deadline(None).pause(deadline.at_most(_PAUSE / 10), "fetching")
+        late = [leader for leader, asked in self._asked.items() if asked.deadline.over()]
+        return list(dict.fromkeys([*ready, *late]))
+
+    def _shortest(self) -> float:
+        lefts = [asked.deadline.at_most(1.0) for asked in self._asked.values()]
+        lefts += [rest.at_most(1.0) for rest in self._resting.values()]
+        return min(lefts)
+
+    def _take(self, leader: int) -> list[Message]:
+        asked = self._asked.pop(leader)
+        try:
+            answer = asked.broker.connection.receive(asked.correlation_id, asked.deadline)
+            assert isinstance(answer, FetchResponse)
+            if answer.error_code:
+                raise BrokerError(answer.error_code, f"{asked.broker.connection.address}: Fetch")
+        except ProtocolError as error:
+            asked.broker.connection.close()
+            for place in asked.offsets:
+                self._failed(place, error)
+            return []
+        found: list[Message] = []
+        for topic in answer.responses:
+            for part in topic.partitions:
+                place = (topic.topic, part.partition_index)
+                offset = asked.offsets.get(place)
+                if offset is not None and self._wanted.get(place) == offset:  # else: sought elsewhere since
+                    found += self._read(place, offset, part)
+        return found
+
+    def _read(self, place: Place, offset: int, part: PartitionData) -> list[Message]:
+        if part.error_code:
+            self._failed(place, BrokerError(part.error_code, f"{place[0]}[{place[1]}]@{offset}"))
+            return []
+        self.high_watermarks[place] = part.high_watermark
+        found: list[Message] = []
+        try:
+            batches = Batches(part.records or b"", check_crc=self._policy.check_crc)
+            if batches.only_cut:
+                self._grow(place, batches.left_over)
+            for batch in _told(batches, part):
+                found.extend(Message(r, *place, r.offset) for r in batch if r.offset >= offset)
+                self._wanted[place] = max(offset, batch.last_offset + 1)
+            if len(batches):
+                self._wanted[place] = max(offset, (batches.last_offset or 0) + 1)
+        except ProtocolError as error:
+            if not found:
+                where = f"{place[0]}[{place[1]}]@{self._wanted[place]}"
+                raise Malformed(f"{error}; to go on behind it, seek", path=where) from error
+            # What came before it is given first; the next fetch comes upon it again.
+            self._wanted[place] = found[-1].offset() + 1
+        return found
+
+    def _grow(self, place: Place, left_over: int) -> None:
+        """Ask for more where not even one message had room (guide, "Fetch API")."""
+        size = self._sizes.get(place, self._policy.partition_bytes)
+        if size >= self._policy.max_bytes:
+            raise Malformed(
+                f"a message that is larger than {size:,} bytes, the most that is fetched (max_bytes)",
+                path=f"{place[0]}[{place[1]}]@{self._wanted[place]}",
+            )
+        self._sizes[place] = min(2 * max(size, left_over), self._policy.max_bytes)
+
+    def _failed(self, place: Place, error: ProtocolError) -> None:
+        """Let a partition rest if that may help, else raise."""
+        if isinstance(error, BrokerError) and error.code == _OUT_OF_RANGE:
+            self._reset(place, error)
+            return
+        if isinstance(error, BrokerError) and is_outdated(error.code):
+            self._cluster.forget()
+        elif not worth_another_try(error) and not isinstance(error, TimeoutError):
+            raise error
+        else:
+            self._cluster.forget()
+        self._resting[place] = Deadline(_PAUSE)
+
+    def _reset(self, place: Place, error: BrokerError) -> None:
+        if self._policy.reset == "error":
+            raise error
+        time = EARLIEST if self._policy.reset == "earliest" else LATEST
+        offset = offset_at(self._cluster, place, time, Deadline(self._policy.request_timeout))
+        self._wanted[place] = offset or 0
+
+
+def _told(batches: Batches, part: PartitionData) -> Iterator[Batch]:
+    """Leave out brokers' own marks, and records of transactions that were aborted (KIP-98)."""
+    aborted = deque(sorted(part.aborted_transactions or (), key=lambda a: a.first_offset))
+    producers: set[int] = set()
+    for batch in batches:
+        if not isinstance(batch, RecordBatch):
+            yield batch
+            continue
+        while aborted and aborted[0].first_offset <= batch.last_offset:
+            producers.add(aborted.popleft().producer_id)
+        if batch.is_control:
+            mark = batch.mark()
+            if mark is not None and mark.type == ABORT:
+                producers.discard(batch.producer_id)
+        elif not (batch.is_transactional and batch.producer_id in producers):
+            yield batch

@@ -1,0 +1,288 @@
+"""Membership of a group: joining, staying alive, joining again (guide, "Group Membership API").
+
+A thread of its own keeps the member alive while the user is busy. It never takes a
+partition away by itself: when the group rebalances it waits, still alive, until the
+consumer has given up what it reads, and only then joins again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.client import offsets
+from cloudevents_kafka.protocol.client.assignors import ASSIGNORS
+from cloudevents_kafka.protocol.client.cluster import Broker, Cluster, worth_another_try
+from cloudevents_kafka.protocol.client.deadline import Deadline
+from cloudevents_kafka.protocol.client.outgoing import Place
+from cloudevents_kafka.protocol.errors import (
+    BrokerError,
+    DeadlineExceeded,
+    Malformed,
+    ProtocolError,
+)
+from cloudevents_kafka.protocol.messages.consumer_protocol import AssignedTopic, Assignment, Subscription
+from cloudevents_kafka.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from cloudevents_kafka.protocol.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from cloudevents_kafka.protocol.messages.leave_group import LeaveGroupRequest
+from cloudevents_kafka.protocol.messages.sync_group import (
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+    SyncGroupResponse,
+)
+
+State: TypeAlias = Literal["joining", "stable", "rebalancing", "failed", "closed"]
+
+_ILLEGAL_GENERATION: Final = 22
+_UNKNOWN_MEMBER: Final = 25
+_REBALANCING: Final = 27
+_MEMBER_ID_REQUIRED: Final = 79
+MOVED_ON: Final = frozenset({_ILLEGAL_GENERATION, _UNKNOWN_MEMBER, _REBALANCING})
+"""Errors that say the group has moved on without this member: it has to join again."""
+_PAUSE: Final = 0.1  # seconds, before a failed step is tried again
+
+
+class GroupPolicy(NamedTuple):
+    """How a group is joined; times in seconds. See `Client.consumer`."""
+
+    group: str
+    assignors: tuple[str, ...]
+    session_timeout: float
+    rebalance_timeout: float
+    heartbeat_interval: float
+    request_timeout: float
+
+
+class Membership:
+    """One member of a group, for one consumer."""
+
+    def __init__(self, cluster: Cluster, policy: GroupPolicy, topics: tuple[str, ...]) -> None:
+        """Begin to join; ``cluster`` is its own from now on."""
+        self._cluster: Final = cluster
+        self._policy: Final = policy
+        self._topics: Final = topics
+        self._changed: Final = threading.Condition()
+        self._wire: Final = threading.Lock()
+        self._broker: Broker | None = None
+        self._member_id = ""
+        self._protocol = ""
+        self.generation = -1
+        self.assignment: list[Place] = []
+        self.state: State = "joining"
+        self.error: ProtocolError | None = None
+        self._thread: Final = threading.Thread(target=self._run, name="kafka-group", daemon=True)
+        self._thread.start()
+
+    # --- what the consumer does ----------------------------------------------------------
+
+    def rejoin(self) -> None:
+        """Join again: what was assigned is not read any more."""
+        self._move("joining", only_from="rebalancing")
+
+    def wait(self, deadline: Deadline) -> None:
+        """Wait until joining is over, or the deadline."""
+        with self._changed:
+            while self.state == "joining" and not deadline.over():
+                self._changed.wait(deadline.at_most(0.2))
+
+    def commit(self, committed: Mapping[Place, int], deadline: Deadline) -> None:
+        """Commit offsets as this member; `BrokerError` where the group has moved on."""
+        with self._on_wire(deadline):
+            broker = self._coordinator(deadline)
+            offsets.commit(
+                broker,
+                self._policy.group,
+                committed,
+                deadline,
+                generation=self.generation,
+                member=self._member_id,
+            )
+
+    def committed(self, places: list[Place], deadline: Deadline) -> dict[Place, int]:
+        """Return the group's offsets."""
+
+        def ask() -> dict[Place, int]:
+            with self._on_wire(deadline):
+                return offsets.committed(self._coordinator(deadline), self._policy.group, places, deadline)
+
+        return self._cluster.retrying(f"offsets of group {self._policy.group}", ask, deadline)
+
+    def close(self, deadline: Deadline) -> None:
+        """Leave the group at once, and end."""
+        was, broker = self.state, self._broker
+        self._move("closed")
+        if was == "joining" and broker is not None:
+            broker.connection.abort()  # the answer may take as long as the slowest member
+        self._thread.join(deadline.at_most(self._policy.rebalance_timeout))
+        if was != "failed" and self._member_id and not self._thread.is_alive():
+            try:
+                broker = self._coordinator(deadline)
+                request = LeaveGroupRequest(group_id=self._policy.group, member_id=self._member_id)
+                broker.request(request, deadline)
+            except ProtocolError:
+                self._broker = None  # its session will run out
+        self._cluster.close()
+
+    # --- the thread ----------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while self.state not in {"closed", "failed"}:
+            try:
+                if self.state == "joining":
+                    self._join()
+                else:
+                    self._stay()
+            except ProtocolError as error:
+                self._stumbled(error)
+
+    def _stumbled(self, error: ProtocolError) -> None:
+        self._broker = None
+        if isinstance(error, BrokerError) and error.code in {*MOVED_ON, _MEMBER_ID_REQUIRED}:
+            if error.code == _UNKNOWN_MEMBER:
+                self._member_id = ""
+            self._move("rebalancing", only_from="stable")
+        elif worth_another_try(error) or isinstance(error, DeadlineExceeded):
+            self._cluster.forget()
+            self._rest(_PAUSE)
+        else:
+            self.error = error
+            self._move("failed")
+
+    def _join(self) -> None:
+        policy = self._policy
+        deadline = Deadline(policy.rebalance_timeout + policy.request_timeout)
+        with self._on_wire(deadline):
+            broker = self._coordinator(deadline)
+            joined = self._joined(broker, deadline)
+            found = self._synced(broker, joined, deadline)
+            if self.state == "joining":
+                self.generation, self.assignment = joined.generation_id, found
+        self._move("stable", only_from="joining")
+
+    def _joined(self, broker: Broker, deadline: Deadline) -> JoinGroupResponse:
+        policy = self._policy
+        wish = frames.encode(Subscription(topics=list(self._topics)), 0)
+        request = JoinGroupRequest(
+            group_id=policy.group,
+            session_timeout_ms=int(policy.session_timeout * 1000),
+            rebalance_timeout_ms=int(policy.rebalance_timeout * 1000),
+            member_id=self._member_id,
+            protocol_type="consumer",
+            protocols=[JoinGroupRequestProtocol(name=name, metadata=wish) for name in policy.assignors],
+        )
+        answer = broker.request(request, deadline)
+        assert isinstance(answer, JoinGroupResponse)
+        if answer.error_code == _MEMBER_ID_REQUIRED:  # KIP-394: join once more, under this id
+            self._member_id = answer.member_id
+        self._check(answer.error_code)
+        self._member_id = answer.member_id
+        return answer
+
+    def _synced(self, broker: Broker, joined: JoinGroupResponse, deadline: Deadline) -> list[Place]:
+        leads = joined.leader == joined.member_id and not joined.skip_assignment
+        request = SyncGroupRequest(
+            group_id=self._policy.group,
+            generation_id=joined.generation_id,
+            member_id=self._member_id,
+            protocol_type="consumer",
+            protocol_name=joined.protocol_name,
+            assignments=self._planned(joined, deadline) if leads else [],
+        )
+        answer = broker.request(request, deadline)
+        assert isinstance(answer, SyncGroupResponse)
+        self._check(answer.error_code)
+        if not answer.assignment:
+            return []
+        mine = frames.decode(Assignment, 0, answer.assignment)
+        assert isinstance(mine, Assignment)
+        return [(topic.topic, partition) for topic in mine.topics for partition in topic.partitions]
+
+    def _planned(self, joined: JoinGroupResponse, deadline: Deadline) -> list[SyncGroupRequestAssignment]:
+        """Make the plan, as the group's leader."""
+        wishes = {}
+        for member in joined.members:
+            wish, _ = frames.decode_start(Subscription, 0, member.metadata)
+            assert isinstance(wish, Subscription)
+            wishes[member.member_id] = wish.topics
+        if (assign := ASSIGNORS.get(joined.protocol_name or "")) is None:
+            raise Malformed(
+                f"group {self._policy.group}: the protocol {joined.protocol_name!r} was not offered"
+            )
+        topics = sorted({topic for wish in wishes.values() for topic in wish})
+        partitions = {topic: self._cluster.partitions(topic, deadline) for topic in topics}
+        return [
+            SyncGroupRequestAssignment(member_id=member, assignment=_packed(places))
+            for member, places in assign(wishes, partitions).items()
+        ]
+
+    def _stay(self) -> None:
+        """Send a heartbeat, when it is time for one."""
+        self._rest(self._policy.heartbeat_interval)
+        if self.state not in {"stable", "rebalancing"}:
+            return
+        deadline = Deadline(self._policy.request_timeout)
+        with self._on_wire(deadline):
+            request = HeartbeatRequest(
+                group_id=self._policy.group, generation_id=self.generation, member_id=self._member_id
+            )
+            answer = self._coordinator(deadline).request(request, deadline)
+        assert isinstance(answer, HeartbeatResponse)
+        if answer.error_code == _REBALANCING:
+            self._move("rebalancing", only_from="stable")
+        else:
+            self._check(answer.error_code)
+
+    # --- small parts ---------------------------------------------------------------------
+
+    def _check(self, code: int) -> None:
+        if code:
+            raise BrokerError(code, f"group {self._policy.group}")
+
+    def _coordinator(self, deadline: Deadline) -> Broker:
+        if self._broker is None or self._broker.connection.closed:
+            self._broker = offsets.coordinator(self._cluster, self._policy.group, deadline)
+        return self._broker
+
+    def _on_wire(self, deadline: Deadline) -> _Held:
+        return _Held(self._wire, deadline)
+
+    def _move(self, state: State, *, only_from: State | None = None) -> None:
+        with self._changed:
+            if self.state != "closed" and only_from in {None, self.state}:
+                self.state = state
+            self._changed.notify_all()
+
+    def _rest(self, seconds: float) -> None:
+        with self._changed:
+            before = self.state
+            self._changed.wait_for(lambda: self.state != before, seconds)
+
+
+class _Held:
+    """A lock that is not waited for beyond a deadline: one request at a time uses the connection."""
+
+    def __init__(self, lock: threading.Lock, deadline: Deadline) -> None:
+        self._lock: Final = lock
+        self._deadline: Final = deadline
+
+    def __enter__(self) -> None:
+        left = self._deadline.left()
+        if not self._lock.acquire(timeout=-1 if left is None else left):
+            raise DeadlineExceeded("the group is rebalancing, and its connection busy")
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def _packed(places: list[Place]) -> bytes:
+    topics: dict[str, list[int]] = {}
+    for topic, partition in places:
+        topics.setdefault(topic, []).append(partition)
+    assigned = [AssignedTopic(topic=topic, partitions=some) for topic, some in topics.items()]
+    return frames.encode(Assignment(topics=assigned), 0)
