@@ -80,7 +80,7 @@ def test_a_large_buffer_is_scanned_in_linear_time():
     data = A * 100_000
     start = time.perf_counter()
     assert len(Batches(data)) == 100_000
-    assert time.perf_counter() - start < 1.5
+    assert time.perf_counter() - start < 3
 
 
 def test_the_extra_is_not_imported_with_the_package():

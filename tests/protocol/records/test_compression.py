@@ -109,7 +109,7 @@ def test_bombs_are_refused_in_bounded_memory(name):
     )
     assert peak < 6 * MIB
     assert grown < 24 * MIB
-    assert elapsed < 2
+    assert elapsed < 5
 
 
 def test_the_limit_is_for_all_that_one_wrapper_holds():
@@ -136,7 +136,7 @@ def test_many_small_blocks_take_linear_time():
     frame = bytes.fromhex("04224d18607000") + (struct.pack("<I", 1) + b"\x00") * 100_000 + bytes(4)
     start = time.perf_counter()
     assert decompress(frame, Codec.LZ4) == b""
-    assert time.perf_counter() - start < 2
+    assert time.perf_counter() - start < 5
 
 
 def test_snappy_is_framed_as_xerial_frames_it():
@@ -154,7 +154,7 @@ def test_snappy_without_a_frame_is_read():
 
 @pytest.mark.parametrize(("old", "checksum"), [(False, 0x82), (True, 0x1A)])
 def test_lz4_has_the_header_that_brokers_want(old, checksum):
-    """The checksum is right, or that of brokers before 0.10, over the magic number too (KAFKA-3160)."""
+    """The checksum is right, or that of brokers before 0.10, over the magic number too (KIP-57)."""
     packed = compress(DATA, Codec.LZ4, old_lz4=old)
     assert packed[:7] == LZ4_START + bytes([checksum])
     assert decompress(packed, Codec.LZ4) == DATA

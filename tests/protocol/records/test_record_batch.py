@@ -169,7 +169,7 @@ def test_broken_bodies_are_refused(name):
     start = time.perf_counter()
     with pytest.raises(Malformed):
         batch.records()
-    assert time.perf_counter() - start < 0.2
+    assert time.perf_counter() - start < 1
     assert tracemalloc.get_traced_memory()[1] < 100_000
     tracemalloc.stop()
 
