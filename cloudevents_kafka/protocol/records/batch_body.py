@@ -167,17 +167,17 @@ class _Varints(dict[int, bytes]):
 _VARINTS: Final = _Varints()
 
 
-def encode_records(records: Iterable[Record], base: Base) -> bytes:
-    """Encode records by their offsets and timestamps; `Unencodable` for names that are no text."""
+def encode_records(records: Iterable[Record], offsets: Iterable[int], base: Base) -> bytes:
+    """Encode records, at those offsets; `Unencodable` for names that are no text."""
     parts: list[bytes] = []
     varints, names = _VARINTS, dict[str, bytes]()
-    for record in records:
+    for record, offset in zip(records, offsets, strict=True):
         key, value, headers = record.key, record.value, record.headers
         timestamp = -1 if record.timestamp is None else record.timestamp
         fields = [
             b"\x00",
             varints[timestamp - base.timestamp],
-            varints[record.offset - base.offset],
+            varints[offset - base.offset],
             *((_NULL,) if key is None else (varints[len(key)], key)),
             *((_NULL,) if value is None else (varints[len(value)], value)),
             varints[len(headers)],

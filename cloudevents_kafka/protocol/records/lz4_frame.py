@@ -2,7 +2,7 @@
 
 The frame is read and written here block by block, so that no frame can unpack to more
 than is allowed. Brokers before 0.10 compute the header's checksum wrongly, over the
-magic number too, and want it so in magic 0 (KAFKA-3160). As the message's own checksum
+magic number too, and want it so in magic 0 (KIP-57). As the message's own checksum
 covers the whole frame, those inside it are passed over when reading: right or wrong.
 """
 

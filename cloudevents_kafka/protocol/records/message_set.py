@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -23,7 +23,7 @@ import msgspec
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed, Unencodable
 from cloudevents_kafka.protocol.records.compression import LIMIT, Codec, compress, decompress
 from cloudevents_kafka.protocol.records.framing import START, frames
-from cloudevents_kafka.protocol.records.record import Record, TimestampType
+from cloudevents_kafka.protocol.records.record import Record, TimestampType, offsets_of
 
 _HEAD: Final = struct.Struct(">qiIBB")
 _CRC: Final = struct.Struct(">I")
@@ -138,8 +138,8 @@ def _inner(wrapper: MessageEntry, data: bytes) -> Iterator[MessageEntry]:
     shift = max(0, wrapper.last_offset - last) if wrapper.magic else 0
     for start, end in zip(bounds, ends, strict=False):
         entry = read_message(data, start, end, check_crc=wrapper.check_crc)
-        if entry.magic != wrapper.magic:
-            raise Malformed(f"a set of magic {wrapper.magic} holds a message of magic {entry.magic}")
+        if entry.magic == 2:
+            raise Malformed("a compressed message set holds a batch of magic 2", at=start, path="magic")
         yield msgspec.structs.replace(entry, last_offset=entry.last_offset + shift) if shift else entry
 
 
@@ -200,22 +200,21 @@ def encode_message_set(
         raise Unencodable(f"message sets have magic 0 or 1, not {magic}")
     if codec == Codec.ZSTD:
         raise Unencodable("message sets have no zstd; it came with record batches")
-    numbered = list(records)
-    if not keep_offsets:
-        numbered = [msgspec.structs.replace(r, offset=base_offset + i) for i, r in enumerate(numbered)]
+    records = list(records)
+    offsets = offsets_of(records, None if keep_offsets else base_offset)
     attributes = timestamp_type << 3 if magic else 0
-    if codec == Codec.NONE or not numbered:
-        return b"".join(_message(record, record.offset, magic, attributes) for record in numbered)
-    return _wrapper(numbered, magic, codec, attributes)
-
-
-def _wrapper(records: list[Record], magic: int, codec: Codec, attributes: int) -> bytes:
-    first = records[0].offset if magic else 0
-    plain = b"".join(_message(record, record.offset - first, magic, attributes) for record in records)
+    if codec == Codec.NONE or not records:
+        return _messages(records, offsets, magic, attributes)
+    first = offsets[0] if magic else 0
+    plain = _messages(records, [offset - first for offset in offsets], magic, attributes)
     packed = compress(plain, codec, old_lz4=magic == 0)
     newest = max((record.timestamp for record in records if record.timestamp is not None), default=None)
-    wrapper = Record(value=packed, timestamp=newest)
-    return _message(wrapper, records[-1].offset, magic, attributes | codec)
+    return _message(Record(value=packed, timestamp=newest), offsets[-1], magic, attributes | codec)
+
+
+def _messages(records: list[Record], offsets: Sequence[int], magic: int, attributes: int) -> bytes:
+    pairs = zip(records, offsets, strict=True)
+    return b"".join(_message(record, offset, magic, attributes) for record, offset in pairs)
 
 
 def _message(record: Record, offset: int, magic: int, attributes: int) -> bytes:

@@ -6,6 +6,7 @@ None and ``b""`` are different things in a key, a value and a header: null is no
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 import msgspec
@@ -39,3 +40,8 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     timestamp: int | None = None
     offset: int = -1
     timestamp_type: TimestampType = TimestampType.CREATE
+
+
+def offsets_of(records: Sequence[Record], base: int | None) -> Sequence[int]:
+    """Return the offsets that records are written with: from ``base`` on, or their own if it is None."""
+    return [record.offset for record in records] if base is None else range(base, base + len(records))

@@ -23,7 +23,7 @@ from cloudevents_kafka.protocol.records.batch_body import Base, decode_records, 
 from cloudevents_kafka.protocol.records.checksum import crc32c
 from cloudevents_kafka.protocol.records.compression import LIMIT, Codec, compress, decompress
 from cloudevents_kafka.protocol.records.control import ControlMark
-from cloudevents_kafka.protocol.records.record import Record, TimestampType
+from cloudevents_kafka.protocol.records.record import Record, TimestampType, offsets_of
 
 _HEADER: Final = struct.Struct(">qiiBIhiqqqhii")
 _BEFORE_CRC: Final = struct.Struct(">qiiBI")
@@ -150,25 +150,24 @@ def encode_batch(
     Offsets count from ``base_offset``, unless the records' own are kept. `Unencodable`
     for what does not fit a field, `Unsupported` if a codec is missing.
     """
-    numbered = list(records)
-    if not numbered:
+    records = list(records)
+    if not records:
         raise Unencodable("a batch holds one record at least")
-    if not keep_offsets:
-        numbered = [msgspec.structs.replace(r, offset=base_offset + i) for i, r in enumerate(numbered)]
-    times = [-1 if record.timestamp is None else record.timestamp for record in numbered]
-    base = Base(numbered[0].offset, times[0])
-    body = compress(encode_records(numbered, base), codec)
+    offsets = offsets_of(records, None if keep_offsets else base_offset)
+    times = [-1 if record.timestamp is None else record.timestamp for record in records]
+    base = Base(offsets[0], times[0])
+    body = compress(encode_records(records, offsets, base), codec)
     flags = (_TRANSACTIONAL if is_transactional else 0) | (_CONTROL if is_control else 0)
     try:
         rest = _AFTER_CRC.pack(
             codec | timestamp_type << 3 | flags,
-            numbered[-1].offset - base.offset,
+            offsets[-1] - base.offset,
             base.timestamp,
             max(times),
             producer_id,
             producer_epoch,
             base_sequence,
-            len(numbered),
+            len(records),
         )
         size = _BEFORE_CRC.size - _START + len(rest) + len(body)
         rest += body
