@@ -13,7 +13,7 @@ from cloudevents_kafka.data import DataKind
 from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, shown
 from cloudevents_kafka.event import Event, held, trusted
 from cloudevents_kafka.extensions import on_registration, with_types
-from cloudevents_kafka.glance import plain_length, surely_valid
+from cloudevents_kafka.glance import are_plain, surely_valid
 from cloudevents_kafka.media_type import media_type
 from cloudevents_kafka.record import Headers, Record
 from cloudevents_kafka.rules import find_problems
@@ -101,7 +101,7 @@ def _learn(header: str) -> str | None:
     An attribute that is not plain text, by its name or by its type, is suspicious.
     """
     name = _attribute_of(header)
-    if name is not None and plain_length((name,)) < 0:
+    if name is not None and not are_plain((name,)):
         name = _SUSPICIOUS
     if len(_attribute_names) >= _REMEMBERED:
         _attribute_names.clear()
