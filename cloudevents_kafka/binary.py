@@ -20,7 +20,7 @@ from cloudevents_kafka.rules import find_problems
 from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX
 
 _IMPLIED: Final = b"application/json"
-_SUSPICIOUS: Final = ""  # stands for every header that needs a closer look; no attribute has this name
+_SUSPICIOUS: Final = "?"  # stands for every header that needs a closer look; no attribute has this name
 _REMEMBERED: Final = 4096
 _REMEMBERED_LENGTH: Final = 256
 
@@ -42,7 +42,7 @@ def _attribute_of(header: str) -> str | None:
     if not isinstance(header, str) or not header.startswith(PREFIX) or header == PREFIX:
         return None
     name = header[len(PREFIX) :]
-    return name if is_name(name) and name != "datacontenttype" else _SUSPICIOUS
+    return name if is_name(name) and name != "datacontenttype" else ""
 
 
 _attribute_names: Final[dict[str, str | None]] = {}  # of header names met: see _learn
@@ -65,49 +65,37 @@ def attribute_of(header: str) -> str | None:
 
 def collect(headers: Headers) -> dict[str, Any] | None:
     """Collect attributes from plain headers; None where one of them needs a closer look."""
-    attributes: dict[Any, Any] = {}
+    attributes: dict[str, Any] = {}
+    foreign = 0
     names = _attribute_names
     try:
         for header, value in headers:
-            attributes[names[header]] = value.decode()  # type: ignore[union-attr]  # a null's AttributeError is the test
-    except (AttributeError, UnicodeDecodeError, KeyError):
-        return _collect_carefully(headers)
-    if len(attributes) == len(headers) and None not in attributes and _SUSPICIOUS not in attributes:
-        return attributes
-    return _collect_carefully(headers)
+            name = names[header]
+            if name is None:
+                foreign += 1
+            else:
+                attributes[name] = value.decode()  # type: ignore[union-attr]  # a null's AttributeError is the test
+    except KeyError:
+        return collect(headers) if _learn(headers) else None
+    except (AttributeError, UnicodeDecodeError):
+        return None
+    if len(attributes) + foreign != len(headers) or _SUSPICIOUS in attributes:
+        return None  # one occurs twice, or has a bad name
+    return attributes
 
 
-def _collect_carefully(headers: Headers) -> dict[str, Any] | None:
-    """Do the same with an eye for new names and for foreign headers, which may hold anything."""
-    attributes: dict[str, Any] = {}
-    foreign = 0
-    for header, value in headers:
-        name = _attribute_names[header] if header in _attribute_names else _learn(header)
-        if name is None:
-            foreign += 1
-        elif name == _SUSPICIOUS or value is None:
-            return None
-        else:
-            try:
-                attributes[name] = value.decode()
-            except UnicodeDecodeError:
-                return None
-    return attributes if len(attributes) + foreign == len(headers) else None  # else one occurs twice
-
-
-def _learn(header: str) -> str | None:
-    """Remember, within bounds, which attribute a header carries: None for a foreign one.
+def _learn(headers: Headers) -> bool:
+    """Remember, within bounds, which attributes headers carry, None for foreign ones; false if too many.
 
     An attribute that is not plain text, by its name or by its type, is suspicious.
     """
-    name = _attribute_of(header)
-    if name is not None and not are_plain((name,)):
-        name = _SUSPICIOUS
-    if len(_attribute_names) >= _REMEMBERED:
-        _attribute_names.clear()
-    if isinstance(header, str) and len(header) <= _REMEMBERED_LENGTH:
-        _attribute_names[header] = name
-    return name
+    for header, _ in headers:
+        if isinstance(header, str) and len(header) <= _REMEMBERED_LENGTH:
+            if len(_attribute_names) >= _REMEMBERED:
+                _attribute_names.clear()
+            name = _attribute_of(header)
+            _attribute_names[header] = name if name is None or are_plain((name,)) else _SUSPICIOUS
+    return all(header in _attribute_names for header, _ in headers)
 
 
 def decode_plain(attributes: dict[str, Any], value: bytes | None) -> Event | None:
@@ -141,7 +129,7 @@ def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Pro
             continue
         if header == "ce_datacontenttype":
             content_types.append(text)
-        elif name == _SUSPICIOUS:
+        elif name == "":
             problems += find_problems({**_VALID, header[len(PREFIX) :]: text})
         elif name in attributes:
             problems.append(Problem(name, f"header {header} occurs more than once", "N-05"))
