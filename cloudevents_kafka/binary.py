@@ -25,17 +25,6 @@ _REMEMBERED: Final = 4096
 _REMEMBERED_LENGTH: Final = 256
 
 
-class _HeaderNames(dict[str, str]):
-    """Attribute name to header name. Learns, within bounds."""
-
-    def __missing__(self, attribute: str) -> str:
-        header = CONTENT_TYPE if attribute == "datacontenttype" else PREFIX + attribute
-        if len(self) >= _REMEMBERED:
-            self.clear()
-        self[attribute] = header
-        return header
-
-
 def _attribute_of(header: str) -> str | None:
     if header == CONTENT_TYPE:
         return "datacontenttype"
@@ -47,12 +36,16 @@ def _attribute_of(header: str) -> str | None:
 
 _attribute_names: Final[dict[str, str | None]] = {}  # of header names met: see _learn
 on_registration(_attribute_names.clear)
-_header_names: Final = _HeaderNames()
+_header_names: Final[dict[str, str]] = {}  # of attributes met: see header_of
 
 
 def header_of(attribute: str) -> str:
-    """Return the header that carries an attribute."""
-    return _header_names[attribute]
+    """Return the header that carries an attribute; remembered, within bounds."""
+    header = CONTENT_TYPE if attribute == "datacontenttype" else PREFIX + attribute
+    if len(_header_names) >= _REMEMBERED:
+        _header_names.clear()
+    _header_names[attribute] = header
+    return header
 
 
 def attribute_of(header: str) -> str | None:
@@ -161,14 +154,13 @@ def encode(event: Event) -> tuple[Headers, bytes | None]:
     take the record for a structured one (K-20).
     """
     attributes, _ = held(event)
+    names = _header_names
     try:
-        headers: Headers = [(_header_names[name], value.encode()) for name, value in attributes.items()]  # type: ignore[union-attr]  # all text, nearly always
-    except AttributeError:
-        headers = [
-            (_header_names[name], canonical_text(value).encode()) for name, value in attributes.items()
-        ]
-    content_type = event.datacontenttype
-    if content_type is None:
+        headers: Headers = [(names[name], value.encode()) for name, value in attributes.items()]  # type: ignore[union-attr]  # all text, nearly always
+    except (AttributeError, KeyError):  # not all text, or a name not met yet
+        headers = [(header_of(name), canonical_text(value).encode()) for name, value in attributes.items()]
+    content_type = attributes.get("datacontenttype")
+    if not isinstance(content_type, str):
         if event.kind is DataKind.JSON:
             headers.append((CONTENT_TYPE, _IMPLIED))
     elif media_type(content_type).cloudevents:

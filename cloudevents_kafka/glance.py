@@ -41,7 +41,12 @@ def surely_valid(attributes: Mapping[str, Any], joined: str = "") -> bool:
     For the names see `are_plain`. ``joined`` is all texts together, to be checked
     for what a String may hold; it is left out where that was done already.
     """
-    if joined and not _is_string(joined):
+    # JSON escapes control characters, so a text that it leaves alone has none; that leaves DEL.
+    if joined and not (
+        len(_write_json(joined)) == len(joined) + 2 and "\x7f" not in joined
+        if joined.isascii()
+        else is_string(joined)
+    ):
         return False
     try:
         source = attributes["source"]
@@ -57,13 +62,6 @@ def surely_valid(attributes: Mapping[str, Any], joined: str = "") -> bool:
         )
     except KeyError:
         return False
-
-
-def _is_string(text: str) -> bool:
-    # JSON escapes control characters, so a text that it leaves alone has none; that leaves DEL.
-    if text.isascii():
-        return len(_write_json(text)) == len(text) + 2 and "\x7f" not in text
-    return is_string(text)
 
 
 def _is_schema(text: str) -> bool:
