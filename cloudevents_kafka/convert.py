@@ -167,8 +167,8 @@ def to_record(
     """
     if type(event) is not Event:
         event = Event.of(event)
+    made = None if key is None and key_mapper is None else _key(event, key, key_mapper)
     if like is not None:
-        made = _key(event, key, key_mapper)
         return _like(event, like, mode=mode, format=format, key=made, headers=headers, topic=topic)
     if mode is None or mode == "binary":
         if format is not None:
@@ -182,7 +182,7 @@ def to_record(
         raise EncodeError(f"no content mode {mode!r}: it is 'binary' or 'structured'")
     if headers:
         written += foreign(headers)
-    return Record(key=_key(event, key, key_mapper), value=value, headers=written, topic=topic)
+    return Record(key=made, value=value, headers=written, topic=topic)
 
 
 def _key(event: Event, key: bytes | str | None, key_mapper: KeyMapper | None) -> bytes | None:

@@ -118,10 +118,10 @@ def _decode_plain(value: bytes) -> Event | None:
     last. What stands before the data is parsed as an object of its own, whose members
     must account for its every quotation mark: so none is repeated.
     """
-    head, _, rest = value.partition(_DATA)
+    head, data, rest = value.partition(_DATA)
     payload = rest[:-1]
     try:
-        if rest:
+        if data:
             _check_json(payload)
             head += b"}"
         attributes = _parse_texts(head)
@@ -136,7 +136,7 @@ def _decode_plain(value: bytes) -> Event | None:
         or not surely_valid(attributes)
     ):
         return None
-    if not rest:
+    if not data:
         return trusted(attributes, None, DataKind.BYTES, (_NAME, value))
     content_type = attributes.get("datacontenttype")
     if (
