@@ -13,7 +13,7 @@ from cloudevents_kafka.data import DataKind
 from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, shown
 from cloudevents_kafka.event import Event, held, trusted
 from cloudevents_kafka.extensions import on_registration, with_types
-from cloudevents_kafka.glance import are_plain, surely_valid
+from cloudevents_kafka.glance import are_plain
 from cloudevents_kafka.media_type import media_type
 from cloudevents_kafka.record import Headers, Record
 from cloudevents_kafka.rules import find_problems
@@ -89,11 +89,6 @@ def _learn(headers: Headers) -> bool:
             name = _attribute_of(header)
             _attribute_names[header] = name if name is None or are_plain((name,)) else _SUSPICIOUS
     return all(header in _attribute_names for header, _ in headers)
-
-
-def decode_plain(attributes: dict[str, Any], value: bytes | None) -> Event | None:
-    """Make an event of collected attributes, texts all, where they are valid at first sight."""
-    return trusted(attributes, value) if surely_valid(attributes, "".join(attributes.values())) else None
 
 
 def decode(record: Record) -> Event:

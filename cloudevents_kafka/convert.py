@@ -24,8 +24,9 @@ from cloudevents_kafka.errors import (
     UnsupportedFormat,
     shown,
 )
-from cloudevents_kafka.event import Event, held
+from cloudevents_kafka.event import Event, held, trusted
 from cloudevents_kafka.extensions import type_of
+from cloudevents_kafka.glance import surely_valid
 from cloudevents_kafka.keys import KeyMapper
 from cloudevents_kafka.media_type import MediaType, media_type
 from cloudevents_kafka.record import HeaderInput, Headers, Record, as_bytes, as_headers
@@ -69,7 +70,9 @@ def from_record(record: Record, *, lenient: bool = False) -> Event:
     content_type = attributes.get("datacontenttype")
     if content_type is not None and (media := media_type(content_type)).cloudevents:
         return _read_structured(record, content_type, media)
-    return binary.decode_plain(attributes, record.value) or _read_closely(record)
+    if surely_valid(attributes, "".join(attributes.values())):
+        return trusted(attributes, record.value)
+    return _read_closely(record)
 
 
 def decode(record: Record, *, lenient: bool = False) -> Decoded | Undecodable:
