@@ -68,8 +68,12 @@ def from_record(record: Record, *, lenient: bool = False) -> Event:
     if attributes is None:
         return _read_closely(record)
     content_type = attributes.get("datacontenttype")
-    if content_type is not None and (media := media_type(content_type)).cloudevents:
-        return _read_structured(record, content_type, media)
+    if content_type is not None:
+        media = media_type(content_type)
+        if media.cloudevents:
+            return _read_structured(record, content_type, media)
+        if not media.valid:
+            return _read_closely(record)
     if surely_valid(attributes, "".join(attributes.values())):
         return trusted(attributes, record.value)
     return _read_closely(record)

@@ -31,6 +31,7 @@ def surely_good(attributes: Mapping[str, Any]) -> bool:
     return (
         _ONLY_TEXTS.issuperset(map(type, attributes.values()))
         and are_plain(attributes)
+        and ("datacontenttype" not in attributes or media_type(attributes["datacontenttype"]).valid)
         and surely_valid(attributes, "".join(attributes.values()))
     )
 
@@ -39,7 +40,8 @@ def surely_valid(attributes: Mapping[str, Any], joined: str = "") -> bool:
     """Tell, quickly, that texts of plain names break no rule; False means "look closer".
 
     For the names see `are_plain`. ``joined`` is all texts together, to be checked
-    for what a String may hold; it is left out where that was done already.
+    for what a String may hold; it is left out where that was done already. That
+    datacontenttype is a media type is the caller's to see, who looks at it anyway.
     """
     # JSON escapes control characters, so a text that it leaves alone has none; that leaves DEL.
     if joined and not (
@@ -57,7 +59,6 @@ def surely_valid(attributes: Mapping[str, Any], joined: str = "") -> bool:
             and all(attributes.values())
             and (source in _sources or (is_uri_reference(source) and _remember(_sources, source)))
             and ("time" not in attributes or is_timestamp(attributes["time"]))
-            and ("datacontenttype" not in attributes or media_type(attributes["datacontenttype"]).valid)
             and ("dataschema" not in attributes or _is_schema(attributes["dataschema"]))
         )
     except KeyError:

@@ -120,14 +120,17 @@ class JsonFormat:
             or not surely_valid(attributes)
         ):
             return _decode_closely(value)
+        content_type = attributes.get("datacontenttype")
+        media = None if content_type is None else media_type(content_type)
+        if media is not None and not media.valid:
+            return _decode_closely(value)
         if not data:
             return trusted(attributes, None, DataKind.BYTES, (_NAME, value))
-        content_type = attributes.get("datacontenttype")
         if (
             value[-1] != _BRACE
             or payload[0] <= _SPACE
             or payload[-1] <= _SPACE
-            or not (content_type is None or ((media := media_type(content_type)).is_json and media.utf8))
+            or not (media is None or (media.is_json and media.utf8))
         ):
             return _decode_closely(value)
         return trusted(attributes, payload, DataKind.JSON, (_NAME, value))
