@@ -15,6 +15,7 @@ from cloudevents_kafka.spark.document import PREFIX, column
 from cloudevents_kafka.spark.exact import decode_batch
 from cloudevents_kafka.spark.schema import ERROR_FIELDS, KEPT_COLUMNS, event_schema, wire_schema
 
+_PACKED: Final = "CASE WHEN NOT __ce_sure THEN to_json(struct(value, headers)) END"
 _UNDECIDED: Final = "read by Spark's columns alone, which leave this record to the converters (exact=True)"
 
 
@@ -35,14 +36,19 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, exact: bo
     """
     kept = _kept(df, keep)
     df = sure.read_surely(df)
-    df = df.withColumn(PREFIX + "exact", _exactly(~column("sure")) if exact else _undecided())
     fast = sure.columns()
-    slow = column("exact")
-    columns = []
-    for name in event_schema().names:
-        value = F.timestamp_micros(slow[name]) if name == "time" else slow[name]
-        columns.append((F.coalesce(fast[name], value) if name in fast else value).alias(name))
-    return df.select(*columns, *kept)
+    # Only what comes out, and what the converters need, is copied to Python's side of the plan.
+    columns = {name: f"{sql} AS {PREFIX}{name}" for name, sql in fast.items()}
+    df = df.selectExpr(*columns.values(), f"{_PACKED} AS {PREFIX}packed", *map(_quoted, kept))
+    df = df.withColumn(PREFIX + "exact", _exactly() if exact else _undecided())
+    return df.selectExpr(
+        *(_either(name, fast=name in fast) for name in event_schema().names), *map(_quoted, kept)
+    )
+
+
+def _either(name: str, *, fast: bool) -> str:
+    exact = f"timestamp_micros({PREFIX}exact.time)" if name == "time" else f"{PREFIX}exact.{name}"
+    return f"{f'coalesce({PREFIX}{name}, {exact})' if fast else exact} AS {name}"
 
 
 def cloudevent(value: Column, headers: Column) -> Column:
@@ -80,12 +86,13 @@ def exact_udf() -> Any:
     return pandas_udf(decode_batch, StringType())  # type: ignore[call-overload]  # no types of pandas to tell
 
 
-def _exactly(wanted: Column) -> Column:
-    """Read the wanted rows by the converters; the others reach Python as nulls."""
-    packed = F.when(wanted, _packed(F.col("value"), F.col("headers")))
+def _exactly() -> Column:
+    """Read the packed rows by the converters; the others reach Python as nulls."""
+    packed = column("packed")
     # Called non-deterministic, it stops filters on the result from being pushed below it, through all steps
-    # of `sure` and into one expression that takes the optimizer minutes.
-    return _unpacked(exact_udf().asNondeterministic()(packed))
+    # of `sure` and into one expression that takes the optimizer minutes. Named twice, ``packed`` is computed
+    # before the rows go to Python, so that these need no headers.
+    return F.when(packed.isNotNull(), _unpacked(exact_udf().asNondeterministic()(packed)))
 
 
 def _undecided() -> Column:
@@ -95,4 +102,8 @@ def _undecided() -> Column:
         (error if f.name == "error" else F.lit(None).cast(f.dataType)).alias(f.name)
         for f in wire_schema().fields
     ]
-    return F.when(~column("sure") & (F.rand() >= 0), F.struct(*fields))  # always true; see `_exactly`
+    return F.when(column("packed").isNotNull() & (F.rand() >= 0), F.struct(*fields))  # always; see `_exactly`
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
