@@ -96,7 +96,7 @@ def main() -> None:
             "structured decode, no key",
             lambda: from_record(structured),
             lambda: from_kafka(without_key, json),
-            None,
+            5,
         ),
         ("made", make, make_sdk, None),
         ("made and encoded, binary", lambda: to_record(make()), lambda: to_binary(make_sdk(), json), None),

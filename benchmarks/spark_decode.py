@@ -122,7 +122,6 @@ def _ways(many: DataFrame, few: DataFrame) -> dict[str, Callable[[], DataFrame]]
     return {
         "raw read": lambda: many,
         "decode_events": lambda: decode_events(many),
-        "decode_events, exact=False": lambda: decode_events(many, exact=False),
         "SDK in a Python UDF": lambda: _by_sdk(few, arrow=False),
         "SDK in an Arrow UDF": lambda: _by_sdk(few, arrow=True),
     }

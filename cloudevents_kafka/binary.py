@@ -13,27 +13,16 @@ from cloudevents_kafka.data import DataKind
 from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, shown
 from cloudevents_kafka.event import Event, held, trusted
 from cloudevents_kafka.extensions import on_registration, with_types
-from cloudevents_kafka.glance import plain_length, surely_valid
+from cloudevents_kafka.glance import are_plain
 from cloudevents_kafka.media_type import media_type
 from cloudevents_kafka.record import Headers, Record
 from cloudevents_kafka.rules import find_problems
 from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX
 
 _IMPLIED: Final = b"application/json"
-_SUSPICIOUS: Final = ""  # stands for every header that needs a closer look; no attribute has this name
+_SUSPICIOUS: Final = "?"  # stands for every header that needs a closer look; no attribute has this name
 _REMEMBERED: Final = 4096
 _REMEMBERED_LENGTH: Final = 256
-
-
-class _HeaderNames(dict[str, str]):
-    """Attribute name to header name. Learns, within bounds."""
-
-    def __missing__(self, attribute: str) -> str:
-        header = CONTENT_TYPE if attribute == "datacontenttype" else PREFIX + attribute
-        if len(self) >= _REMEMBERED:
-            self.clear()
-        self[attribute] = header
-        return header
 
 
 def _attribute_of(header: str) -> str | None:
@@ -42,17 +31,21 @@ def _attribute_of(header: str) -> str | None:
     if not isinstance(header, str) or not header.startswith(PREFIX) or header == PREFIX:
         return None
     name = header[len(PREFIX) :]
-    return name if is_name(name) and name != "datacontenttype" else _SUSPICIOUS
+    return name if is_name(name) and name != "datacontenttype" else ""
 
 
 _attribute_names: Final[dict[str, str | None]] = {}  # of header names met: see _learn
 on_registration(_attribute_names.clear)
-_header_names: Final = _HeaderNames()
+_header_names: Final[dict[str, str]] = {}  # of attributes met: see header_of
 
 
 def header_of(attribute: str) -> str:
-    """Return the header that carries an attribute."""
-    return _header_names[attribute]
+    """Return the header that carries an attribute; remembered, within bounds."""
+    header = CONTENT_TYPE if attribute == "datacontenttype" else PREFIX + attribute
+    if len(_header_names) >= _REMEMBERED:
+        _header_names.clear()
+    _header_names[attribute] = header
+    return header
 
 
 def attribute_of(header: str) -> str | None:
@@ -65,54 +58,37 @@ def attribute_of(header: str) -> str | None:
 
 def collect(headers: Headers) -> dict[str, Any] | None:
     """Collect attributes from plain headers; None where one of them needs a closer look."""
-    attributes: dict[Any, Any] = {}
+    attributes: dict[str, Any] = {}
+    foreign = 0
     names = _attribute_names
     try:
         for header, value in headers:
-            attributes[names[header]] = value.decode()  # type: ignore[union-attr]  # a null's AttributeError is the test
-    except (AttributeError, UnicodeDecodeError, KeyError):
-        return _collect_carefully(headers)
-    if len(attributes) == len(headers) and None not in attributes and _SUSPICIOUS not in attributes:
-        return attributes
-    return _collect_carefully(headers)
+            name = names[header]
+            if name is None:
+                foreign += 1
+            else:
+                attributes[name] = value.decode()  # type: ignore[union-attr]  # a null's AttributeError is the test
+    except KeyError:
+        return collect(headers) if _learn(headers) else None
+    except (AttributeError, UnicodeDecodeError):
+        return None
+    if len(attributes) + foreign != len(headers) or _SUSPICIOUS in attributes:
+        return None  # one occurs twice, or has a bad name
+    return attributes
 
 
-def _collect_carefully(headers: Headers) -> dict[str, Any] | None:
-    """Do the same with an eye for new names and for foreign headers, which may hold anything."""
-    attributes: dict[str, Any] = {}
-    foreign = 0
-    for header, value in headers:
-        name = _attribute_names[header] if header in _attribute_names else _learn(header)
-        if name is None:
-            foreign += 1
-        elif name == _SUSPICIOUS or value is None:
-            return None
-        else:
-            try:
-                attributes[name] = value.decode()
-            except UnicodeDecodeError:
-                return None
-    return attributes if len(attributes) + foreign == len(headers) else None  # else one occurs twice
-
-
-def _learn(header: str) -> str | None:
-    """Remember, within bounds, which attribute a header carries: None for a foreign one.
+def _learn(headers: Headers) -> bool:
+    """Remember, within bounds, which attributes headers carry, None for foreign ones; false if too many.
 
     An attribute that is not plain text, by its name or by its type, is suspicious.
     """
-    name = _attribute_of(header)
-    if name is not None and plain_length((name,)) < 0:
-        name = _SUSPICIOUS
-    if len(_attribute_names) >= _REMEMBERED:
-        _attribute_names.clear()
-    if isinstance(header, str) and len(header) <= _REMEMBERED_LENGTH:
-        _attribute_names[header] = name
-    return name
-
-
-def decode_plain(attributes: dict[str, Any], value: bytes | None) -> Event | None:
-    """Make an event of collected attributes, texts all, where they are valid at first sight."""
-    return trusted(attributes, value) if surely_valid(attributes, "".join(attributes.values())) else None
+    for header, _ in headers:
+        if isinstance(header, str) and len(header) <= _REMEMBERED_LENGTH:
+            if len(_attribute_names) >= _REMEMBERED:
+                _attribute_names.clear()
+            name = _attribute_of(header)
+            _attribute_names[header] = name if name is None or are_plain((name,)) else _SUSPICIOUS
+    return all(header in _attribute_names for header, _ in headers)
 
 
 def decode(record: Record) -> Event:
@@ -141,7 +117,7 @@ def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Pro
             continue
         if header == "ce_datacontenttype":
             content_types.append(text)
-        elif name == _SUSPICIOUS:
+        elif name == "":
             problems += find_problems({**_VALID, header[len(PREFIX) :]: text})
         elif name in attributes:
             problems.append(Problem(name, f"header {header} occurs more than once", "N-05"))
@@ -173,14 +149,13 @@ def encode(event: Event) -> tuple[Headers, bytes | None]:
     take the record for a structured one (K-20).
     """
     attributes, _ = held(event)
+    names = _header_names
     try:
-        headers: Headers = [(_header_names[name], value.encode()) for name, value in attributes.items()]  # type: ignore[union-attr]  # all text, nearly always
-    except AttributeError:
-        headers = [
-            (_header_names[name], canonical_text(value).encode()) for name, value in attributes.items()
-        ]
-    content_type = event.datacontenttype
-    if content_type is None:
+        headers: Headers = [(names[name], value.encode()) for name, value in attributes.items()]  # type: ignore[union-attr]  # all text, nearly always
+    except (AttributeError, KeyError):  # not all text, or a name not met yet
+        headers = [(header_of(name), canonical_text(value).encode()) for name, value in attributes.items()]
+    content_type = attributes.get("datacontenttype")
+    if not isinstance(content_type, str):
         if event.kind is DataKind.JSON:
             headers.append((CONTENT_TYPE, _IMPLIED))
     elif media_type(content_type).cloudevents:

@@ -24,8 +24,9 @@ from cloudevents_kafka.errors import (
     UnsupportedFormat,
     shown,
 )
-from cloudevents_kafka.event import Event, held
+from cloudevents_kafka.event import Event, held, trusted
 from cloudevents_kafka.extensions import type_of
+from cloudevents_kafka.glance import surely_valid
 from cloudevents_kafka.keys import KeyMapper
 from cloudevents_kafka.media_type import MediaType, media_type
 from cloudevents_kafka.record import HeaderInput, Headers, Record, as_bytes, as_headers
@@ -67,9 +68,15 @@ def from_record(record: Record, *, lenient: bool = False) -> Event:
     if attributes is None:
         return _read_closely(record)
     content_type = attributes.get("datacontenttype")
-    if content_type is not None and (media := media_type(content_type)).cloudevents:
-        return _read_structured(record, content_type, media)
-    return binary.decode_plain(attributes, record.value) or _read_closely(record)
+    if content_type is not None:
+        media = media_type(content_type)
+        if media.cloudevents:
+            return _read_structured(record, content_type, media)
+        if not media.valid:
+            return _read_closely(record)
+    if surely_valid(attributes, "".join(attributes.values())):
+        return trusted(attributes, record.value)
+    return _read_closely(record)
 
 
 def decode(record: Record, *, lenient: bool = False) -> Decoded | Undecodable:
@@ -167,8 +174,8 @@ def to_record(
     """
     if type(event) is not Event:
         event = Event.of(event)
+    made = None if key is None and key_mapper is None else _key(event, key, key_mapper)
     if like is not None:
-        made = _key(event, key, key_mapper)
         return _like(event, like, mode=mode, format=format, key=made, headers=headers, topic=topic)
     if mode is None or mode == "binary":
         if format is not None:
@@ -182,7 +189,7 @@ def to_record(
         raise EncodeError(f"no content mode {mode!r}: it is 'binary' or 'structured'")
     if headers:
         written += foreign(headers)
-    return Record(key=_key(event, key, key_mapper), value=value, headers=written, topic=topic)
+    return Record(key=made, value=value, headers=written, topic=topic)
 
 
 def _key(event: Event, key: bytes | str | None, key_mapper: KeyMapper | None) -> bytes | None:

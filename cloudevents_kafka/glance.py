@@ -6,7 +6,7 @@ values that many events share are remembered, within bounds, once they proved go
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -18,7 +18,7 @@ from cloudevents_kafka.timestamps import is_timestamp
 
 _sources: Final[set[str]] = set()
 _schemas: Final[set[str]] = set()
-_plain_names: Final[dict[tuple[str, ...], int]] = {}
+_plain_names: Final[set[str]] = set()
 on_registration(_plain_names.clear)
 _REMEMBERED: Final = 4096
 _REMEMBERED_LENGTH: Final = 256
@@ -30,7 +30,8 @@ def surely_good(attributes: Mapping[str, Any]) -> bool:
     """Tell, quickly, that attributes of any names and types are texts that break no rule."""
     return (
         _ONLY_TEXTS.issuperset(map(type, attributes.values()))
-        and plain_length(tuple(attributes)) >= 0
+        and are_plain(attributes)
+        and ("datacontenttype" not in attributes or media_type(attributes["datacontenttype"]).valid)
         and surely_valid(attributes, "".join(attributes.values()))
     )
 
@@ -38,51 +39,41 @@ def surely_good(attributes: Mapping[str, Any]) -> bool:
 def surely_valid(attributes: Mapping[str, Any], joined: str = "") -> bool:
     """Tell, quickly, that texts of plain names break no rule; False means "look closer".
 
-    For the names see `plain_length`. ``joined`` is all texts together, to be checked
-    for what a String may hold; it is left out where that was done already.
+    For the names see `are_plain`. ``joined`` is all texts together, to be checked
+    for what a String may hold; it is left out where that was done already. That
+    datacontenttype is a media type is the caller's to see, who looks at it anyway.
     """
-    if joined.isascii():
-        # JSON escapes control characters, so a text that it leaves alone has none; that leaves DEL.
-        if joined and (len(_write_json(joined)) != len(joined) + 2 or "\x7f" in joined):
-            return False
-    elif not is_string(joined):
-        return False
-    if "" in attributes.values():
+    # JSON escapes control characters, so a text that it leaves alone has none; that leaves DEL.
+    if joined and not (
+        len(_write_json(joined)) == len(joined) + 2 and "\x7f" not in joined
+        if joined.isascii()
+        else is_string(joined)
+    ):
         return False
     try:
-        if attributes["specversion"] != SPECVERSION or not attributes["id"] or not attributes["type"]:
-            return False
         source = attributes["source"]
+        return (
+            attributes["specversion"] == SPECVERSION
+            and "id" in attributes
+            and "type" in attributes
+            and all(attributes.values())
+            and (source in _sources or (is_uri_reference(source) and _remember(_sources, source)))
+            and ("time" not in attributes or is_timestamp(attributes["time"]))
+            and ("dataschema" not in attributes or _is_schema(attributes["dataschema"]))
+        )
     except KeyError:
         return False
-    return (
-        (source in _sources or (is_uri_reference(source) and _remember(_sources, source)))
-        and ("time" not in attributes or is_timestamp(attributes["time"]))
-        and ("datacontenttype" not in attributes or media_type(attributes["datacontenttype"]).valid)
-        and ("dataschema" not in attributes or _is_schema(attributes["dataschema"]))
-    )
 
 
 def _is_schema(text: str) -> bool:
     return text in _schemas or (is_uri(text) and _remember(_schemas, text))
 
 
-def plain_length(names: tuple[str, ...]) -> int:
-    """Return how long the names are together, if they are plain; else -1.
-
-    Plain names may name attributes whose values are texts, by all that is known.
-    Events of one kind share their names, so a list that proved good is remembered.
-    """
-    length = _plain_names.get(names)
-    if length is None:
-        if not all(is_name(name) and not is_ruled(name) for name in names):
-            return -1
-        length = len("".join(names))
-        if length <= _REMEMBERED_LENGTH:
-            if len(_plain_names) >= _REMEMBERED:
-                _plain_names.clear()
-            _plain_names[names] = length
-    return length
+def are_plain(names: Iterable[str]) -> bool:
+    """Tell whether the names may name attributes whose values are texts, by all that is known."""
+    return _plain_names.issuperset(names) or all(
+        is_name(name) and not is_ruled(name) and _remember(_plain_names, name) for name in names
+    )
 
 
 def _remember(seen: set[str], text: str) -> bool:

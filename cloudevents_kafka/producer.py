@@ -172,14 +172,21 @@ class EventProducer(Generic[ProducerT]):
             like=like,
         )
         delivery = Delivery(event, topic, self, on_delivery)
-        options: dict[str, Any] = {"headers": record.headers, "on_delivery": delivery}
+        options: dict[str, Any] = {}
         if partition is not None:
             options["partition"] = partition
         if timestamp is not None:
             options["timestamp"] = timestamp
         while True:
             try:
-                self.producer.produce(topic, value=record.value, key=record.key, **options)
+                self.producer.produce(
+                    topic,
+                    value=record.value,
+                    key=record.key,
+                    headers=record.headers,
+                    on_delivery=delivery,
+                    **options,
+                )
             except BufferError:
                 self.producer.poll(_TURN)  # the queue is full: let the client work
             else:

@@ -24,7 +24,8 @@ def decode(value: bytes | None, media: MediaType) -> Event | None:
         return None
     if value is None:
         raise InvalidEvent([Problem(None, "a structured event stands in the value, which is null", "K-08")])
-    check_charset(media)
+    if not media.utf8:
+        check_charset(media)
     return found.decode(value)
 
 

@@ -105,6 +105,12 @@ def is_rfc3339(text: str) -> bool:
 @example("2018-04-05T17:31:00.123456,7Z")
 @example("2018-04-05T17:31:00.1234567xZ")
 @example("2018-04-05T24:00:00Z")
+@example("2018-04-05 17:31:00Z")
+@example("2018-04-05T17:31:00")
+@example("2018-04-05T17:31:\\u00300Z")
+@example("2018-04-05T17:31:00.\\u0031Z")
+@example('2018-04-05T17:31:00Z"Z')
+@example("2018-04-05T17:31:00\ud800Z")
 @example("2016-12-31T18:59:60-05:00")
 def test_the_quick_look_at_times_agrees_with_the_grammar(text: str) -> None:
     """The date parser's leniency does not show: a timestamp is what RFC 3339 says it is."""

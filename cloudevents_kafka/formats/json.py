@@ -30,7 +30,7 @@ from cloudevents_kafka.data import (
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, held, trusted
 from cloudevents_kafka.extensions import with_types
-from cloudevents_kafka.glance import plain_length, surely_valid
+from cloudevents_kafka.glance import are_plain, surely_valid
 from cloudevents_kafka.media_type import media_type
 from cloudevents_kafka.rules import find_problems
 
@@ -43,6 +43,7 @@ _NOT_PLAIN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _NAME: Final = "json"
 _DATA: Final = b',"data":'
 _DEL: Final = 0x7F
+_BACKSLASH: Final = ord("\\")
 _BRACE: Final = ord("}")
 _SPACE: Final = ord(" ")  # the greatest of the four signs that JSON counts as white space
 _QUOTE: Final = b'"'
@@ -94,61 +95,58 @@ class JsonFormat:
         return b'"data_base64":"%b"' % base64.b64encode(payload)
 
     def decode(self, value: bytes) -> Event:
-        """Read one event from a JSON object; raises `InvalidEvent`, naming every problem."""
-        event = _decode_plain(value)
-        if event is not None:
-            return event
-        attributes, data, encoded = split(value)
-        attributes = with_types(attributes)
-        problems = _problems(attributes)
+        """Read one event from a JSON object; raises `InvalidEvent`, naming every problem.
+
+        Here it is one of the plainest kind: without escapes, or anything but texts
+        beside JSON data, which stands last. What stands before the data is parsed as an
+        object of its own, whose members must account for its every quotation mark: so
+        none is repeated. All else gets a closer look.
+        """
+        head, data, rest = value.partition(_DATA)
+        payload = rest[:-1]
         try:
-            payload, kind = read_data(data, encoded, attributes.get("datacontenttype"))
-        except InvalidEvent as error:
-            problems += error.problems
-        if problems:
-            raise InvalidEvent(problems)
-        return trusted(attributes, payload, kind, (self.name, value))
+            if data:
+                _check_json(payload)
+                head += b"}"
+            attributes = _parse_texts(head)
+        except _NOT_PLAIN:
+            return _decode_closely(value)
+        if (
+            head.count(_QUOTE) != 4 * len(attributes)
+            or _BACKSLASH in head
+            or _DEL in head  # other control characters of ASCII would have been escaped
+            or not (value.isascii() or (_is_utf8(value) and is_string("".join(attributes.values()))))
+            or not are_plain(attributes)
+            or not surely_valid(attributes)
+        ):
+            return _decode_closely(value)
+        content_type = attributes.get("datacontenttype")
+        media = None if content_type is None else media_type(content_type)
+        if media is not None and not media.valid:
+            return _decode_closely(value)
+        if not data:
+            return trusted(attributes, None, DataKind.BYTES, (_NAME, value))
+        if (
+            value[-1] != _BRACE
+            or payload[0] <= _SPACE
+            or payload[-1] <= _SPACE
+            or not (media is None or (media.is_json and media.utf8))
+        ):
+            return _decode_closely(value)
+        return trusted(attributes, payload, DataKind.JSON, (_NAME, value))
 
 
-def _decode_plain(value: bytes) -> Event | None:
-    """Read an envelope of the plainest kind at once; None where it needs a closer look.
-
-    That is one without white space, escapes, or anything but texts beside JSON data,
-    which stands last. What stands before the data is parsed as an object of its own,
-    whose names and texts must account for its every byte: so none is repeated, none
-    has an escape, and ``"data":`` stood between members, not within a text.
-    """
-    head, *rest = value.split(_DATA, 1)
-    if rest:
-        head += b"}"
+def _decode_closely(value: bytes) -> Event:
+    attributes, data, encoded = split(value)
+    attributes = with_types(attributes)
+    problems = _problems(attributes)
     try:
-        attributes = _parse_texts(head)
-        if rest:
-            _check_json(rest[0][:-1])
-    except _NOT_PLAIN:
-        return None
-    texts = "".join(attributes.values())
-    ascii_only = value.isascii()
-    size = plain_length(tuple(attributes)) + 6 * len(attributes) + 1
-    if (
-        size + len(texts if ascii_only else texts.encode()) != len(head)
-        or _DEL in head  # other control characters of ASCII would have been escaped
-        or not (ascii_only or (is_string(texts) and _is_utf8(value)))
-        or not surely_valid(attributes)
-    ):
-        return None
-    if not rest:
-        return trusted(attributes, None, DataKind.BYTES, (_NAME, value))
-    payload = rest[0][:-1]
-    content_type = attributes.get("datacontenttype")
-    if (
-        value[-1] != _BRACE
-        or payload[0] <= _SPACE
-        or payload[-1] <= _SPACE
-        or not (content_type is None or ((media := media_type(content_type)).is_json and media.utf8))
-    ):
-        return None
-    return trusted(attributes, payload, DataKind.JSON, (_NAME, value))
+        payload, kind = read_data(data, encoded, attributes.get("datacontenttype"))
+    except InvalidEvent as error:
+        problems += error.problems
+    if problems:
+        raise InvalidEvent(problems)
+    return trusted(attributes, payload, kind, (_NAME, value))
 
 
 def _is_utf8(value: bytes) -> bool:

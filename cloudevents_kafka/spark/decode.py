@@ -13,13 +13,13 @@ from pyspark.sql.types import StringType
 from cloudevents_kafka.spark import sure
 from cloudevents_kafka.spark.document import PREFIX, column
 from cloudevents_kafka.spark.exact import decode_batch
-from cloudevents_kafka.spark.schema import ERROR_FIELDS, KEPT_COLUMNS, event_schema, wire_schema
+from cloudevents_kafka.spark.schema import KEPT_COLUMNS, event_schema, wire_schema
 from cloudevents_kafka.spark.workers import informed
 
-_UNDECIDED: Final = "read by Spark's columns alone, which leave this record to the converters (exact=True)"
+_PACKED: Final = "CASE WHEN NOT __ce_sure THEN to_json(struct(value, headers)) END"
 
 
-def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, exact: bool = True) -> DataFrame:
+def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None) -> DataFrame:
     """Turn rows of Spark's Kafka source into events, each row into one row.
 
     ``df`` has the columns ``value`` and ``headers`` (option ``includeHeaders``), of a
@@ -29,21 +29,29 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, exact: bo
 
     Verdicts and values are those of `cloudevents_kafka.decode`. Records that are plain
     to see are read by compiled column expressions; all others by that very function,
-    in Python workers, which need this package. Where they do not have it,
-    ``exact=False`` reads the first and gives the rest the verdict ``undecided``.
+    in Python workers, which need this package.
 
     Raises `ValueError` where a column is missing.
     """
     kept = _kept(df, keep)
-    df = sure.read_surely(df)
-    df = df.withColumn(PREFIX + "exact", _exactly(~column("sure")) if exact else _undecided())
+    names = event_schema().names
     fast = sure.columns()
-    slow = column("exact")
-    columns = []
-    for name in event_schema().names:
-        value = F.timestamp_micros(slow[name]) if name == "time" else slow[name]
-        columns.append((F.coalesce(fast[name], value) if name in fast else value).alias(name))
-    return df.select(*columns, *kept)
+    df = _read_by_columns(df, kept).withColumn(PREFIX + "exact", _exactly())
+    return df.selectExpr(*(_either(name, fast=name in fast) for name in names), *map(_quoted, kept))
+
+
+def _read_by_columns(df: DataFrame, kept: Sequence[str]) -> DataFrame:
+    """Read the plain records, and pack the others in ``packed``, which is null for those.
+
+    Only what comes out, and what the converters need, is copied to Python's side of the plan.
+    """
+    columns = [f"{sql} AS {PREFIX}{name}" for name, sql in sure.columns().items()]
+    return sure.read_surely(df).selectExpr(*columns, f"{_PACKED} AS {PREFIX}packed", *map(_quoted, kept))
+
+
+def _either(name: str, *, fast: bool) -> str:
+    exact = f"timestamp_micros({PREFIX}exact.time)" if name == "time" else f"{PREFIX}exact.{name}"
+    return f"{f'coalesce({PREFIX}{name}, {exact})' if fast else exact} AS {name}"
 
 
 def cloudevent(value: Column, headers: Column) -> Column:
@@ -81,19 +89,14 @@ def exact_udf() -> Any:
     return pandas_udf(informed(decode_batch), StringType())  # type: ignore[call-overload]  # no types of pandas to tell
 
 
-def _exactly(wanted: Column) -> Column:
-    """Read the wanted rows by the converters; the others reach Python as nulls."""
-    packed = F.when(wanted, _packed(F.col("value"), F.col("headers")))
+def _exactly() -> Column:
+    """Read the packed rows by the converters; the others reach Python as nulls."""
+    packed = column("packed")
     # Called non-deterministic, it stops filters on the result from being pushed below it, through all steps
-    # of `sure` and into one expression that takes the optimizer minutes.
-    return _unpacked(exact_udf().asNondeterministic()(packed))
+    # of `sure` and into one expression that takes the optimizer minutes. Named twice, ``packed`` is computed
+    # before the rows go to Python, so that these need no headers.
+    return F.when(packed.isNotNull(), _unpacked(exact_udf().asNondeterministic()(packed)))
 
 
-def _undecided() -> Column:
-    texts = {"verdict": "undecided", "reason": _UNDECIDED}
-    error = F.struct(*(F.lit(texts.get(f)).cast("string").alias(f) for f in ERROR_FIELDS))
-    fields = [
-        (error if f.name == "error" else F.lit(None).cast(f.dataType)).alias(f.name)
-        for f in wire_schema().fields
-    ]
-    return F.when(~column("sure") & (F.rand() >= 0), F.struct(*fields))  # always true; see `_exactly`
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

@@ -31,10 +31,13 @@ KNOWN: Final = (*CORE, "data_base64")
 """The members of a JSON document that are no extensions, but for ``data``."""
 
 _SENTINEL: Final = "7364728193"
-_DATA: Final = '"data":'
+_DATA: Final = "X'2264617461223A'"
+_DATA_BYTES: Final = len('"data":')
 _WHITE_SPACE: Final = " \t\r\n"
 # Spark's defaults let pass more than JSON. The nesting limit is lower than any other reader's here.
-_STRICT: Final = {"allowNonNumericNumbers": "false", "allowSingleQuotes": "false", "maxNestingDepth": "200"}
+_STRICT: Final = (
+    "map('allowNonNumericNumbers', 'false', 'allowSingleQuotes', 'false', 'maxNestingDepth', '200')"
+)
 
 
 def column(name: str) -> Column:
@@ -42,86 +45,99 @@ def column(name: str) -> Column:
     return F.col(PREFIX + name)
 
 
+def add(df: DataFrame, columns: dict[str, str]) -> DataFrame:
+    """Add intermediate columns, given as SQL: one call to Java, where PySpark's columns take hundreds."""
+    return df.selectExpr("*", *(f"{sql} AS {PREFIX}{name}" for name, sql in columns.items()))
+
+
 def open_documents(df: DataFrame) -> DataFrame:
-    """Add ``members`` (names and texts by turns, null if unsure), ``raw`` (the data) and ``no_data``."""
-    text = F.col("value").cast("string")
-    head = F.when(column("json") & F.is_valid_utf8(text), F.regexp_extract(text, grammar.JSON_HEAD, 0))
-    df = df.withColumn(PREFIX + "head", head)
-    rest = F.substring(F.col("value"), F.octet_length(column("head")) + 1, F.octet_length("value")).cast(
-        "string"
-    )
-    df = df.withColumn(PREFIX + "rest", F.when(column("head") != "", rest))
-    rest = column("rest")
-    body = F.when(rest.startswith(_DATA), F.substring(rest, len(_DATA) + 1, F.octet_length(rest)))
-    df = df.withColumn(PREFIX + "body", body)
-    df = df.withColumn(PREFIX + "tail", _tail())
-    return df.withColumns({PREFIX + name: value for name, value in _parts().items()})
+    """Add ``words`` (a document's members cut at their quotes, null if unsure), ``raw`` and ``no_data``.
+
+    Names are the second of every four words, and their texts the fourth; all is cut by
+    bytes, as Spark counts the characters of a text anew each time.
+    """
+    text = "CAST(value AS STRING)"
+    head = f"regexp_extract({text}, {quoted(grammar.JSON_HEAD)}, 0)"
+    df = add(df, {"head": f"CASE WHEN __ce_json AND is_valid_utf8({text}) THEN {head} END"})
+    at = "octet_length(__ce_head) + 1"
+    body = f"substring(value, {at} + {_DATA_BYTES})"
+    begins = f"__ce_head <> '' AND substring(value, {at}, {_DATA_BYTES}) = {_DATA}"
+    ends = f"octet_length(value) = {at} AND substring(value, {at}) = X'7D' AND endswith(__ce_head, '\"')"
+    df = add(df, {"body": f"CASE WHEN {begins} THEN {body} END", "no_data": f"coalesce({ends}, false)"})
+    df = add(df, {"tail": _tail()})
+    df = add(df, {"raw": _raw(), "members": _members()})
+    loose = f"__ce_members RLIKE {quoted(grammar.JSON_UNQUOTED)}"
+    replaced = f'regexp_replace(__ce_members, {quoted(grammar.json_extension())}, \'"$1":"$2"\')'
+    df = add(df, {"requoted": f"CASE WHEN {loose} THEN {replaced} END"})
+    return add(df, {"words": _words()})
 
 
-def _tail() -> Column:
-    body = column("body")
-    plain = body.endswith("}}") | body.endswith("]}")
-    return F.when(plain, F.lit("}")).when(body.isNotNull(), F.regexp_extract(body, grammar.JSON_TAIL, 0))
+def _tail() -> str:
+    plain = "endswith(__ce_body, X'7D7D') OR endswith(__ce_body, X'5D7D')"  # }} and ]}
+    found = f"regexp_extract(CAST(__ce_body AS STRING), {quoted(grammar.JSON_TAIL)}, 0)"
+    return f"CASE WHEN {plain} THEN '}}' WHEN __ce_body IS NOT NULL THEN {found} END"
 
 
-def _parts() -> dict[str, Column]:
-    head, body, tail = column("head"), column("body"), column("tail")
-    no_data = F.coalesce((column("rest") == "}") & head.endswith('"'), F.lit(False))
-    length = F.length(body) - F.length(tail)
-    raw = F.when(tail != "", F.btrim(F.substring(body, F.lit(1), length), F.lit(_WHITE_SPACE)))
-    members = F.when(no_data, head).when(tail != "", F.concat(head, tail))
-    quoted = F.when(
-        members.rlike(grammar.JSON_UNQUOTED), F.regexp_replace(members, grammar.json_extension(), '"$1":"$2"')
-    ).otherwise(members)
-    once = F.size(F.filter(column("keys"), lambda key: key == "content-type")) == 1
-    return {"no_data": no_data, "raw": raw, "members": F.when(column("json") & once, _by_turns(quoted))}
+def _raw() -> str:
+    cut = "CAST(substring(__ce_body, 1, octet_length(__ce_body) - octet_length(__ce_tail)) AS STRING)"
+    # The tail takes all white space before it; so there is none where this does not begin with some.
+    tight = "__ce_tail = '}' AND (startswith(__ce_body, X'7B') OR startswith(__ce_body, X'5B'))"
+    trimmed = f"btrim({cut}, {quoted(_WHITE_SPACE)})"
+    return f"CASE WHEN {tight} THEN {cut} WHEN __ce_tail <> '' THEN {trimmed} END"
 
 
-def _by_turns(members: Column) -> Column:
-    """Names and texts by turns; null where a value was left that is no text."""
-    plain = ~members.rlike(grammar.JSON_UNQUOTED)
-    return F.when(plain, F.regexp_extract_all(members, F.lit(grammar.JSON_QUOTED), F.lit(1)))
+def _members() -> str:
+    return "CASE WHEN __ce_no_data THEN __ce_head WHEN __ce_tail <> '' THEN concat(__ce_head, __ce_tail) END"
 
 
-def data() -> Column:
+def _words() -> str:
+    """Cut at quotes; null where a value was left that is no text."""
+    once = "size(filter(headers.key, key -> key = 'content-type')) = 1"
+    still = f"__ce_requoted RLIKE {quoted(grammar.JSON_UNQUOTED)}"
+    return f"""CASE WHEN NOT __ce_json OR NOT {once} THEN NULL
+        WHEN __ce_requoted IS NULL THEN split(__ce_members, '"')
+        WHEN NOT {still} THEN split(__ce_requoted, '"') END"""
+
+
+def data() -> str:
     """Return a document's payload, of ``data`` or of ``data_base64``; null if there is none."""
-    raw, media, encoded = column("raw"), column("datacontenttype"), column("data_base64")
-    lower = F.lower(media)
-    essence = F.substring_index(lower, ";", 1)
-    json = (
-        media.isNull() | (media == "application/json") | essence.endswith("/json") | essence.endswith("+json")
-    )
-    parameters = F.substring(lower, F.length(essence) + 1, F.length(lower))
-    plain = media.isNull() | parameters.isin("", ";charset=utf-8", "; charset=utf-8")
-    text = F.when(~raw.contains("\\") & raw.startswith('"'), F.substring(raw, F.lit(2), F.length(raw) - 2))
-    good = encoded.isNull() & plain & is_value(raw)
-    decoded = F.try_to_binary(encoded, F.lit("base64"))
-    return F.when(raw.isNotNull(), F.when(good, F.when(json, raw).otherwise(text).cast("binary"))).when(
-        encoded.isNotNull() & (F.base64(decoded) == encoded), decoded
-    )
+    media, raw = "__ce_datacontenttype", "__ce_raw"
+    essence = f"substring_index(lower({media}), ';', 1)"
+    json = f"endswith({essence}, '/json') OR endswith({essence}, '+json')"
+    json = f"{media} IS NULL OR {media} = 'application/json' OR {json}"
+    parameters = f"substring(lower({media}), length({essence}) + 1)"
+    charset = "('', ';charset=utf-8', '; charset=utf-8')"
+    plain = f"({media} IS NULL OR {media} = 'application/json' OR {parameters} IN {charset})"
+    text = rf"""CASE WHEN startswith({raw}, '"') AND NOT contains({raw}, r'\')
+        THEN substring({raw}, 2, length({raw}) - 2) END"""
+    decoded = "try_to_binary(__ce_data_base64, 'base64')"
+    return f"""CASE
+        WHEN {raw} IS NOT NULL THEN
+            CASE WHEN __ce_data_base64 IS NULL AND {plain} AND {is_value(raw)}
+            THEN CAST(CASE WHEN {json} THEN {raw} ELSE {text} END AS BINARY) END
+        WHEN base64({decoded}) = __ce_data_base64 THEN {decoded} END"""
 
 
-def is_value(raw: Column) -> Column:
-    """Tell whether a text is surely one JSON value.
+def is_value(raw: str) -> str:
+    r"""Tell whether a text is surely one JSON value.
 
     An object or array is put into an array before a sentinel that it does not hold;
     where the reader then finds the sentinel in second place, nothing in the text can
-    have closed the array or opened another.
+    have closed the array or opened another. Surrogates (``\ud800``) may stand alone.
     """
-    doubtful = (
-        raw.contains("\\ud") | raw.contains("\\uD") | raw.contains(_SENTINEL)
-    )  # surrogates may stand alone
-    return (
-        F.when(doubtful, F.lit(False))
-        .when(
-            raw.startswith("{"),
-            _second(raw, f'{{"~":{_SENTINEL}}}', "struct<`~`:bigint>")["~"] == int(_SENTINEL),
-        )
-        .when(raw.startswith("["), _second(raw, _SENTINEL, "string") == _SENTINEL)
-        .otherwise(raw.rlike(grammar.JSON_SCALAR))
-    )
+    doubtful = rf"contains({raw}, r'\ud') OR contains({raw}, r'\uD') OR contains({raw}, '{_SENTINEL}')"
+    in_object = _second(raw, f'{{"~":{_SENTINEL}}}', "STRUCT<`~`: BIGINT>")
+    return f"""CASE WHEN {doubtful} THEN false
+        WHEN startswith({raw}, '{{') THEN {in_object}['~'] = {_SENTINEL}
+        WHEN startswith({raw}, '[') THEN {_second(raw, _SENTINEL, "STRING")} = '{_SENTINEL}'
+        ELSE {raw} RLIKE {quoted(grammar.JSON_SCALAR)} END"""
 
 
-def _second(raw: Column, sentinel: str, kind: str) -> Column:
-    both = F.concat(F.lit("["), raw, F.lit(f",{sentinel}]"))
-    return F.get(F.from_json(both, f"array<{kind}>", _STRICT), F.lit(1))
+def _second(raw: str, sentinel: str, kind: str) -> str:
+    return f"get(from_json(concat('[', {raw}, ',{sentinel}]'), 'ARRAY<{kind}>', {_STRICT}), 1)"
+
+
+def quoted(text: str) -> str:
+    """Write a text as a raw literal of SQL, where an apostrophe becomes its code in regular expressions."""
+    text = text.replace("'", "\\x27")
+    return f"r'{text}'"

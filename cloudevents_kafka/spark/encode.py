@@ -33,6 +33,7 @@ from cloudevents_kafka.spark.written import encode_batch
 HEADERS: Final = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 _TEXTS: Final = (*REQUIRED, "datacontenttype", "dataschema", "subject")
 _DAY: Final = 86_400_000_000  # microseconds
+_DATA_TEXT: Final = "IF(is_valid_utf8(CAST(__ce_data AS STRING)), CAST(__ce_data AS STRING), NULL)"
 _PACKED: Final = (*_TEXTS, "time", "extensions", "data")
 
 
@@ -236,7 +237,7 @@ def _data_member() -> Column:
     json = essence.endswith("/json") | essence.endswith("+json")
     parameters = F.substring(F.lower(media), F.length(essence) + 1, F.length(media))
     text = F.when(F.is_valid_utf8(data.cast("string")), data.cast("string"))
-    plain = parameters.isin("", ";charset=utf-8", "; charset=utf-8") & is_value(text)
+    plain = parameters.isin("", ";charset=utf-8", "; charset=utf-8") & F.expr(is_value(_DATA_TEXT))
     encoded = F.regexp_replace(F.base64(data), "[\r\n]", "")
     return (
         F.when(data.isNull(), F.lit(""))

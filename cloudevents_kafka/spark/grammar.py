@@ -75,8 +75,6 @@ JSON_TAIL: Final = rf"{_W}(?:,{_W}{_MEMBER})*+\}}{_W}\z"
 """The same for the last members, up to the end of the document."""
 JSON_UNQUOTED: Final = rf'":{_W}[-0-9tf]'
 """Found where one of these members is a number or boolean."""
-JSON_QUOTED: Final = '"([^"]*)"'
-"""A name or a text in members without escapes."""
 
 
 def _any_of(names: set[str]) -> str:

@@ -168,6 +168,8 @@ def test_attributes_read(members: bytes, value: Any) -> None:
         (HEAD + b",}", "J-01"),
         (HEAD + b'X"data":1}', "J-01"),
         (HEAD + b' "data":1}', "J-01"),
+        (HEAD + b'},"data":', "J-01"),
+        (HEAD + b'},"data":1}', "J-01"),
         (b"\xef\xbb\xbf" + HEAD + b"}", "J-01"),
         (HEAD + b',"x":"\xff"}', "J-01"),
         (HEAD + b',"data":"\xff"}', "J-01"),
