@@ -6,7 +6,7 @@ import socket
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, TypeVar
+from typing import Final, Self, TypeVar
 
 from cloudevents_kafka.protocol.declare import Structure
 from cloudevents_kafka.protocol.errors import (
@@ -57,7 +57,7 @@ class Connection:
             self._socket = socket.create_connection((host, port), timeout)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def __enter__(self) -> Connection:  # noqa: PYI034  # final in all but name
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -99,6 +99,8 @@ class Connection:
 
     def multi_fetch(self, parts: Sequence[FetchRequest]) -> list[MessageSet | PartitionError]:
         """Do several fetches by one request; give what each of them would give, errors as values."""
+        for part in parts:
+            _topic(part.topic)
         answer = self._ask(MultiFetchRequest(fetches=list(parts)), MultiFetchResponse)
         _check(answer.error_code, "multi-fetch", -1)
         answers = frames.split(answer.responses)

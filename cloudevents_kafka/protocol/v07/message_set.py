@@ -136,9 +136,9 @@ class MessageSet:
         magic = self.data[at + 4 : at + 5]
         least = _LEAST + (magic == b"\1")
         if length < least or magic > b"\1":
-            seen = f"a length of {length}" + f" and magic {magic[0]}" * bool(magic)
+            seen = f" and magic {magic[0]}" if magic else ""
             raise Malformed(
-                f"{seen}: a message has {least} bytes at least and magic 0 or 1; "
+                f"a length of {length}{seen}: a message has {least} bytes at least and magic 0 or 1; "
                 "does one begin at this offset?",
                 at=self.offset + at,
             )

@@ -25,13 +25,13 @@ def messages(
     to ``most`` bytes. To read on later, begin at the last entry's ``next_offset``.
     Raises what ``fetch`` does, and `Malformed` or `Corrupt` where no message begins at the offset.
     """
-    size = max(max_size, 1)
+    size = at_first = max(max_size, 1)
     while (found := fetch(topic, partition, offset, size)).data:
         yield from found
         if found.next_offset == offset:
             size = _larger(found, f"{topic}-{partition}", size, most)
         else:
-            offset, size = found.next_offset, max_size
+            offset, size = found.next_offset, at_first
 
 
 def _larger(cut: MessageSet, place: str, size: int, most: int) -> int:
