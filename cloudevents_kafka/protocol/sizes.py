@@ -195,7 +195,7 @@ def picture() -> str:
     return svg.page(
         "What variable-length integers would save (KIP-625)",
         svg.bars(
-            f"Bytes of a MetadataResponse with {PARTITIONS} partitions on 2 brokers (worst: ids from 2^28 on)",
+            f"Bytes of a MetadataResponse with {PARTITIONS} partitions on 2 brokers (worst: ids from 2^28)",
             ENCODINGS,
             groups,
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Annotated, ClassVar
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cloudevents_kafka.protocol import frames, kip625, sizes, varint, walker
+from cloudevents_kafka.protocol.declare import Message, Structure, wire
 from cloudevents_kafka.protocol.errors import Unencodable
 from cloudevents_kafka.protocol.kip625 import (
     FIXED,
@@ -31,6 +33,7 @@ from cloudevents_kafka.protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from cloudevents_kafka.protocol.sizes import LARGE, PARTITIONS, SMALL, Lists, Numbers
+from cloudevents_kafka.protocol.types import Int64
 
 WAYS = [
     (MetadataByType, TopicByType, PartitionByType),
@@ -135,6 +138,23 @@ def test_java_type_is_the_widest():
                 ),
                 version,
             )
+
+
+class Growing(Structure):
+    """A field that outgrows its type, which the KIP's alternative A allows, too."""
+
+    message: ClassVar = Message.of("Growing", -1, "data", versions="0-2")
+
+    offset: Annotated[Int64, wire(type={"0": "int32", "1": "int64", "2": "varint64"})]
+
+
+def test_types_may_widen():
+    """A type that depends on the version may go from 32 to 64 bits; the value is the widest's."""
+    raws = [frames.encode(Growing(offset=-1), version) for version in range(3)]
+    assert raws == [b"\xff" * 4, b"\xff" * 8, b"\1"]
+    assert frames.decode(Growing, 2, frames.encode(Growing(offset=1 << 40), 2)).offset == 1 << 40
+    with pytest.raises(Unencodable, match="offset"):
+        frames.encode(Growing(offset=1 << 40), 0)
 
 
 def test_table():

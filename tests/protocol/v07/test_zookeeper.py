@@ -202,7 +202,7 @@ def test_one_reader_each(client, connect):
 CRASH = """
 import os, sys
 from cloudevents_kafka.protocol.v07 import zookeeper
-client = zookeeper.connect(sys.argv[1], timeout=1.0)
+client = zookeeper.connect(sys.argv[1], timeout=2.0)
 zookeeper.announce_broker(client, zookeeper.Broker(1, "crashed", "127.0.0.1", 9001))
 os._exit(9)
 """
