@@ -1,0 +1,192 @@
+"""The requests and responses of 0.7 are read and written as a real broker's were."""
+
+from __future__ import annotations
+
+import struct
+from contextlib import suppress
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from kafka07 import EXCHANGES
+
+from cloudevents_kafka.protocol import compiled, walker
+from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Unencodable, Unsupported
+from cloudevents_kafka.protocol.layout import description, layout_of
+from cloudevents_kafka.protocol.v07 import (
+    FetchRequest,
+    FetchResponse,
+    MultiFetchRequest,
+    MultiFetchResponse,
+    MultiProduceRequest,
+    OffsetsRequest,
+    OffsetsResponse,
+    ProduceRequest,
+    frames,
+)
+from cloudevents_kafka.protocol.v07.messages import REQUESTS, RESPONSES, RequestHeader
+
+KNOWN = [exchange for exchange in EXCHANGES if exchange.name != "unknown type 9"]
+ANSWERED = [exchange for exchange in KNOWN if exchange.response is not None]
+
+int16 = st.integers(-(2**15), 2**15 - 1)
+int32 = st.integers(-(2**31), 2**31 - 1)
+int64 = st.integers(-(2**63), 2**63 - 1)
+topics = st.text(max_size=20)
+produces = st.builds(ProduceRequest, topic=topics, partition=int32, messages=st.binary(max_size=50))
+fetches = st.builds(FetchRequest, topic=topics, partition=int32, offset=int64, max_size=int32)
+requests = st.one_of(
+    produces,
+    fetches,
+    st.builds(MultiProduceRequest, produces=st.lists(produces, max_size=3)),
+    st.builds(MultiFetchRequest, fetches=st.lists(fetches, max_size=3)),
+    st.builds(OffsetsRequest, topic=topics, partition=int32, time=int64, max_number=int32),
+)
+responses = st.one_of(
+    st.builds(FetchResponse, error_code=int16, messages=st.binary(max_size=50)),
+    st.builds(MultiFetchResponse, error_code=int16, responses=st.binary(max_size=50)),
+    st.builds(OffsetsResponse, error_code=int16, offsets=st.lists(int64, max_size=5)),
+)
+
+
+def answer_of(request):
+    return RESPONSES[description(type(request)).key]
+
+
+def test_all_exchanges_are_here():
+    """There are 28 exchanges; one of them has a request type that is none, three more no answer by design."""
+    assert len(EXCHANGES) == 28
+    assert len(KNOWN) == 27
+    assert {type(frames.decode_request(e.request[4:])) for e in KNOWN} == set(REQUESTS.values())
+    assert {answer_of(frames.decode_request(e.request[4:])) for e in ANSWERED} == set(RESPONSES.values())
+
+
+@pytest.mark.parametrize("exchange", KNOWN, ids=lambda e: e.name)
+def test_exchange(exchange):
+    """Request and response are read to the last byte, and written as they came."""
+    request = frames.decode_request(exchange.request[4:])
+    assert frames.encode_request(request) == exchange.request
+    if exchange.response is not None:
+        response = frames.decode_response(answer_of(request), exchange.response[4:])
+        assert frames.encode_response(response) == exchange.response
+
+
+@pytest.mark.parametrize("exchange", ANSWERED, ids=lambda e: e.name)
+def test_multi_fetch_parts(exchange):
+    """A multi-fetch response has a response for each part asked for, and is put together again as it was."""
+    request = frames.decode_request(exchange.request[4:])
+    if isinstance(request, MultiFetchRequest):
+        answer = frames.decode_response(MultiFetchResponse, exchange.response[4:])
+        parts = frames.split(answer.responses)
+        assert len(parts) == len(request.fetches)
+        assert frames.joined(parts) == answer.responses
+    else:
+        assert answer_of(request) is not MultiFetchResponse
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("offsets t7-0 time=-1 n=10", OffsetsResponse(error_code=0, offsets=[43, 0])),
+        ("fetch t7-0 off=99999 max=1000", FetchResponse(error_code=1)),
+        ("fetch t7-7 off=0 max=100", FetchResponse(error_code=3)),
+        ("fetch nosuch-0 off=0 max=100", FetchResponse(error_code=0)),
+        ("fetch topic a/b", FetchResponse(error_code=-1)),
+        ("multifetch zero", MultiFetchResponse(error_code=0)),
+        ("offsets seg-0 time=-1 n=10", OffsetsResponse(error_code=0, offsets=[1600, 800, 0])),
+    ],
+)
+def test_what_answers_say(name, wanted):
+    """Error codes and offsets, highest first, stand where the wiki has them."""
+    (exchange,) = (e for e in EXCHANGES if e.name == name)
+    assert frames.decode_response(type(wanted), exchange.response[4:]) == wanted
+
+
+def test_unknown_type():
+    """A request type that is none is told by its number and by those there are."""
+    (exchange,) = (e for e in EXCHANGES if e.name == "unknown type 9")
+    with pytest.raises(Unsupported, match=r"request type 9: Kafka 0\.7 has 0 PRODUCE, 1 FETCH"):
+        frames.decode_request(exchange.request[4:])
+
+
+def test_wiki_arrows():
+    """A fetch is what the wiki draws: length, type, topic with length, partition, offset, size."""
+    drawn = struct.pack(">hh4siqi", 1, 4, b"test", 3, 5_000_000_000, 300)
+    request = FetchRequest(topic="test", partition=3, offset=5_000_000_000, max_size=300)
+    assert frames.encode_request(request) == struct.pack(">i", len(drawn)) + drawn
+
+
+def test_empty_produce_of_kafka_rb():
+    """A produce request without messages is the one in kafka-rb's tests."""
+    request = ProduceRequest(topic="test", partition=0, messages=b"")
+    assert frames.encode_request(request).hex() == "00000010000000047465737400000000" + "00000000"
+
+
+def test_error_alone():
+    """An answer to OFFSETS may be an error and nothing more."""
+    answer = frames.decode_response(OffsetsResponse, b"\0\3")
+    assert answer == OffsetsResponse(error_code=3, offsets=[])
+
+
+@given(requests)
+@example(MultiFetchRequest(fetches=[]))
+def test_requests_return(request):
+    """What is written is read again as it was."""
+    assert frames.decode_request(frames.encode_request(request)[4:]) == request
+
+
+@given(responses)
+def test_responses_return(response):
+    """What is written is read again as it was."""
+    assert frames.decode_response(type(response), frames.encode_response(response)[4:]) == response
+
+
+@given(st.one_of(requests, responses), st.data())
+def test_walker_and_compiled_agree(message, data):
+    """The walker and the functions made for 0.7 write the same bytes, and read the same from cut ones."""
+    layout = layout_of(type(message), 0)
+    raw = walker.write(layout, message)
+    assert compiled.encoder(type(message), 0)(message) == raw
+    cut = raw[: data.draw(st.integers(0, len(raw)))]
+    assert outcome(compiled.read, type(message), 0, cut) == outcome(walker.read, layout, cut)
+
+
+def outcome(read, *given):
+    try:
+        return read(*given)
+    except ProtocolError as error:
+        return type(error), str(error)
+
+
+@given(st.binary(max_size=60))
+@example(b"\0\2\xff\xff")
+@example(b"\0\2\x7f\xff")
+@example(b"\0\0\xff\xff")
+def test_any_bytes(data):
+    """Any bytes are read, or refused by an error of this room."""
+    for read in (frames.decode_request, frames.split, *map(reader, RESPONSES.values())):
+        with suppress(ProtocolError):
+            read(data)
+
+
+def reader(structure):
+    return lambda data: frames.decode_response(structure, data)
+
+
+def test_left_over():
+    """Bytes behind a request's end are an error that says how many and where."""
+    with pytest.raises(Malformed, match=r"FetchRequest at byte 22: 2 bytes are left over"):
+        frames.decode_request(KNOWN[1].request[4:] + b"ab")
+
+
+def test_counts_are_int16():
+    """A multi request of more parts than an int16 counts cannot be written."""
+    part = FetchRequest(topic="t", partition=0, offset=0, max_size=1)
+    assert len(frames.encode_request(MultiFetchRequest(fetches=[part] * 32_767))) == 8 + 32_767 * 19
+    with pytest.raises(Unencodable, match="32768 bytes or elements"):
+        frames.encode_request(MultiFetchRequest(fetches=[part] * 32_768))
+
+
+def test_header_is_a_type():
+    """What is left of the request header is the same for single and multi requests."""
+    assert compiled.write(RequestHeader(request_type=3), 0) == b"\0\3"

@@ -1,0 +1,96 @@
+"""The paths and values of 0.7 in ZooKeeper."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudevents_kafka.protocol.errors import Malformed, Unencodable
+from cloudevents_kafka.protocol.v07 import nodes
+from cloudevents_kafka.protocol.v07.nodes import Broker
+from cloudevents_kafka.protocol.v07.partitions import Place
+
+SEEN = b"127.0.0.1-1795255874813:127.0.0.1:29072"
+
+
+def test_paths():
+    """Nodes stand where the wiki and a real broker have them."""
+    assert nodes.broker_path(3) == "/brokers/ids/3"
+    assert nodes.topic_path("t") == "/brokers/topics/t"
+    assert nodes.topic_path("t", 3) == "/brokers/topics/t/3"
+    assert nodes.group_path("g") == "/consumers/g/ids"
+    assert nodes.group_path("g", "c") == "/consumers/g/ids/c"
+    assert nodes.owner_path("g", "t", Place(3, 1)) == "/consumers/g/owners/t/3-1"
+    assert nodes.offset_path("g", "t", Place(3, 1)) == "/consumers/g/offsets/t/3-1"
+
+
+def test_above():
+    """The skeleton of a node is all nodes above it, the highest first."""
+    assert nodes.above("/consumers/g/ids/c") == ["/consumers", "/consumers/g", "/consumers/g/ids"]
+    assert nodes.above("/consumers") == []
+
+
+def test_broker():
+    """The host is the second part, whatever the creator is called; this value is a real broker's."""
+    broker = Broker.parse(0, SEEN)
+    assert broker == (0, "127.0.0.1-1795255874813", "127.0.0.1", 29072)
+    assert broker.encode() == SEEN
+    assert Broker.parse(1, b"c:h:1:more") == (1, "c", "h", 1)
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"host:9092", b"c:h:", b"c:h:p", b"c:h:-1", b"\xff:h:1", b"c:h:" + b"9" * 5000]
+)
+def test_no_broker(value):
+    """Anything else is Malformed, with the node's path."""
+    with pytest.raises(Malformed, match=r"^/brokers/ids/8: "):
+        Broker.parse(8, value)
+
+
+def test_topics():
+    """A consumer's value is JSON: its streams by topic."""
+    assert nodes.parse_topics(nodes.encode_topics({"a": 1, "b": 2}), "/x") == {"a": 1, "b": 2}
+    assert nodes.parse_topics(b'{ "topic1" : 1 }', "/x") == {"topic1": 1}
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"[]", b'{"a":"1"}', b'{"a":-1}', b'{"a":1000000}', b"\xff", b"[" * 100_000]
+)
+def test_no_topics(value):
+    """Anything else is Malformed, with the node's path."""
+    with pytest.raises(Malformed, match=r"^/x: "):
+        nodes.parse_topics(value, "/x")
+
+
+def test_counts():
+    """Numbers of partitions are believed up to a limit, as lists of them are made."""
+    assert nodes.parse_count(b"2", "/x") == 2
+    with pytest.raises(Malformed, match="100,001 partitions"):
+        nodes.parse_count(b"100001", "/x")
+
+
+@given(st.binary(max_size=30))
+def test_any_bytes(value):
+    """Any value is read or Malformed."""
+    for read in (nodes.parse_number, nodes.parse_count, nodes.parse_topics, lambda v, _: Broker.parse(0, v)):
+        with suppress(Malformed):
+            read(value, "/x")
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "nul\0"])
+def test_names(name):
+    """A name that is none of a node is refused."""
+    for make in (nodes.topic_path, nodes.group_path, lambda n: nodes.group_path("g", n)):
+        with pytest.raises(Unencodable, match="ZooKeeper node"):
+            make(name)
+
+
+def test_kazoo_is_not_loaded():
+    """Nothing of the protocol loads kazoo until a session is asked for."""
+    loading = "import sys, cloudevents_kafka.protocol.v07.zookeeper; sys.exit('kazoo' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", loading], check=False).returncode == 0

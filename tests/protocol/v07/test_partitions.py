@@ -1,0 +1,117 @@
+"""Producers and consumers of 0.7 come to the same lists on their own."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudevents_kafka.protocol.errors import Malformed
+from cloudevents_kafka.protocol.v07.partitions import (
+    Place,
+    RoundRobin,
+    assign,
+    at_random,
+    by_key,
+    destinations,
+    in_order,
+    places,
+)
+
+
+def texts(found):
+    return [str(place) for place in found]
+
+
+def test_wiki_example():
+    """Three consumers, two brokers of three partitions: 0-0 0-1, 0-2 1-0, 1-1 1-2."""
+    found = assign(places({1: 3, 0: 3}), ["B", "C", "A"])
+    assert {consumer: texts(its) for consumer, its in found.items()} == {
+        "A": ["0-0", "0-1"],
+        "B": ["0-2", "1-0"],
+        "C": ["1-1", "1-2"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("count", "consumers", "sizes"),
+    [
+        (18, 4, [5, 5, 4, 4]),
+        (16, 4, [4, 4, 4, 4]),
+        (17, 4, [5, 4, 4, 4]),
+        (2, 4, [1, 1, 0, 0]),
+        (0, 2, [0, 0]),
+    ],
+)
+def test_remainders(count, consumers, sizes):
+    """What does not come out even goes to the first consumers: 5-5-4-4, never 4-4-4-5."""
+    found = assign(places({0: count}), [f"c{number}" for number in range(consumers)])
+    assert [len(its) for its in found.values()] == sizes
+
+
+def test_nobody():
+    """Without consumers nobody gets anything."""
+    assert assign(places({0: 3}), []) == {}
+
+
+@given(
+    st.dictionaries(st.integers(0, 30), st.integers(0, 12), max_size=5),
+    st.sets(st.text(max_size=3), max_size=6),
+)
+def test_each_place_has_one_consumer(counts, consumers):
+    """Every place has exactly one consumer, in order, with sizes that fall by one at most once."""
+    among = places(counts)
+    found = assign(reversed(among), sorted(consumers, reverse=True))
+    assert list(found) == sorted(consumers)
+    assert [place for its in found.values() for place in its] == (among if consumers else [])
+    sizes = [len(its) for its in found.values()]
+    assert all(before >= after for before, after in pairwise(sizes))
+    assert not sizes or sizes[0] - sizes[-1] <= 1
+
+
+def test_order_is_that_of_texts():
+    """All sort by "broker-partition" as text, as Kafka 0.7's own clients do: 10-0 before 2-0."""
+    assert texts(in_order([Place(2, 0), Place(10, 0), Place(2, 10), Place(2, 2)])) == [
+        "10-0",
+        "2-0",
+        "2-10",
+        "2-2",
+    ]
+
+
+def test_destinations():
+    """A producer may send to all partitions of brokers that are up, and to partition 0 of the others."""
+    assert texts(destinations({0: 2, 3: 1}, {0, 3})) == ["0-0", "0-1", "3-0"]
+    assert texts(destinations({}, {7, 5})) == ["5-0", "7-0"]
+    assert texts(destinations({0: 2, 9: 4}, {0, 1})) == ["0-0", "0-1", "1-0"]
+    assert destinations({0: 2}, []) == []
+
+
+def test_picks():
+    """A key always has the same place, round robin goes round, and random picks them all."""
+    choices = destinations({0: 3, 1: 2}, [0, 1])
+    assert by_key(choices, b"123456789") == choices[0xCBF43926 % 5]
+    assert {by_key(choices, str(n).encode()) for n in range(100)} == set(choices)
+    robin = RoundRobin()
+    assert [robin(choices) for _ in range(7)] == [*choices, *choices[:2]]
+    source = random.Random(7)
+    assert {at_random(choices, source) for _ in range(100)} == set(choices)
+    assert at_random(choices) in choices
+
+
+@given(st.builds(Place, st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)))
+def test_text_returns(place):
+    """A place's text is read again as it was."""
+    assert Place.parse(str(place)) == place
+
+
+@pytest.mark.parametrize(
+    "text", ["", "-", "1", "1-", "-1", "1--1", "a-1", "1-b", "1-2-3", " 1-2", "\xb2-1", "+1-2"]
+)
+def test_no_place(text):
+    """Anything else is Malformed."""
+    with pytest.raises(Malformed, match="broker-partition"):
+        Place.parse(text)

@@ -1,0 +1,80 @@
+"""Reading on from fetch to fetch gives each message once, whatever the sizes, and always ends."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudevents_kafka.protocol.errors import Malformed, ProtocolError
+from cloudevents_kafka.protocol.frames import MOST
+from cloudevents_kafka.protocol.v07 import MessageSet, encode
+from cloudevents_kafka.protocol.v07.reading import messages
+
+
+class Log:
+    """A partition as 0.7 keeps it: segments, and fetches that do not cross them."""
+
+    def __init__(self, segments):
+        self.segments = [encode(payloads) for payloads in segments]
+        self.sizes = []
+
+    def fetch(self, topic, partition, offset, max_size):
+        self.sizes.append(max_size)
+        start = 0
+        for segment in self.segments:
+            if start <= offset < start + len(segment):
+                return MessageSet(segment[offset - start :][:max_size], offset)
+            start += len(segment)
+        return MessageSet(b"", offset)
+
+
+def read(log, offset=0, max_size=100, most=MOST):
+    return messages(log.fetch, "t", 0, offset, max_size=max_size, most=most)
+
+
+@given(st.lists(st.lists(st.binary(max_size=300), max_size=4), max_size=4), st.integers(-1, 200))
+def test_each_message_once(segments, max_size):
+    """All messages come once and in order, over segments and cuts; and again from any of them on."""
+    found = list(read(Log(segments), max_size=max_size))
+    payloads = [payload for segment in segments for payload in segment]
+    assert [e.message.payload for e in found] == payloads
+    for number, entry in enumerate(found):
+        rest = list(read(Log(segments), entry.next_offset, max_size))
+        assert [e.message.payload for e in rest] == payloads[number + 1 :]
+
+
+def test_grows_for_one_message_only():
+    """A size that is too small grows to what the message needs, and is the old one after it."""
+    log = Log([[b"", bytes(1000), b"", b""]])
+    assert len(list(read(log, max_size=20))) == 4
+    assert log.sizes == [20, 20, 1010, 20, 20]
+
+
+def test_too_large():
+    """A message beyond the limit is an error that names place and offset, and it is not asked for."""
+    log = Log([[b"fine", bytes(1000)]])
+    found = read(log, most=500)
+    assert next(found).message.payload == b"fine"
+    with pytest.raises(Malformed, match="at byte 14: t-0: a message of 1010 bytes, where 500 are allowed"):
+        next(found)
+    assert max(log.sizes) == 100
+
+
+def test_no_boundary_ends():
+    """Where a part of a message came although there was room for more, no message begins there."""
+    log = Log([[b"\0\0\0\x20\0" + bytes(10)]])
+    with pytest.raises(Malformed, match=r"room for 100 bytes and gave 15 of a message of 36"):
+        list(read(log, offset=10))
+
+
+@given(st.binary(max_size=200), st.integers(0, 50))
+def test_any_log_ends(data, max_size):
+    """Reading any bytes as a log ends, by its end or by an error of this room."""
+    log = Log([])
+    log.segments = [data]
+    with suppress(ProtocolError):
+        list(read(log, max_size=max_size))
+    assert len(log.sizes) <= 2 * len(data) + 6

@@ -1,0 +1,273 @@
+"""What 0.7 keeps in ZooKeeper, against a real one: watched, written, and gone with its session."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from itertools import pairwise
+
+import pytest
+from kafka07 import zookeeper_server
+
+from cloudevents_kafka.protocol.errors import Disconnected, Malformed
+from cloudevents_kafka.protocol.v07 import zookeeper
+from cloudevents_kafka.protocol.v07.partitions import Place
+from cloudevents_kafka.protocol.v07.zookeeper import Broker, Cluster, Consumer, Group, StillThere
+
+pytestmark = pytest.mark.legacy
+
+ONE, TWO = Broker(1, "one-1795", "127.0.0.1", 9001), Broker(20, "two-1795", "127.0.0.1", 9020)
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory):
+    """Give the address of a ZooKeeper whose sessions time out soon."""
+    with zookeeper_server(tmp_path_factory.mktemp("zookeeper")) as address:
+        yield address
+
+
+@pytest.fixture
+def connect(hosts):
+    """Give clients that see a tree of their own, empty at first."""
+    clients = []
+    root = f"/test-{time.monotonic_ns()}"
+
+    def connect():
+        if not clients:
+            clients.append(zookeeper.connect(hosts))
+            clients[0].create(root)
+        clients.append(zookeeper.connect(hosts + root))
+        return clients[-1]
+
+    yield connect
+    for client in clients:
+        client.stop()
+        client.close()
+
+
+@pytest.fixture
+def client(connect):
+    """Give the client under test."""
+    return connect()
+
+
+@pytest.fixture
+def brokers(connect):
+    """Give the client that stands for the brokers."""
+    return connect()
+
+
+def eventually(look, wanted):
+    deadline = time.monotonic() + 20
+    while (seen := look()) != wanted and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert seen == wanted
+
+
+def test_brokers_come_and_go(client, brokers):
+    """A view begins before there are any nodes, and follows brokers and topics; each change is told once."""
+    told = []
+    cluster = zookeeper.watch_cluster(client, changed=told.append)
+    assert cluster.now == Cluster({}, {})
+    zookeeper.announce_broker(brokers, ONE)
+    eventually(lambda: cluster.now, Cluster({1: ONE}, {}))
+    assert cluster.now.destinations("t") == [Place(1, 0)]
+    zookeeper.announce_topic(brokers, "t", ONE, 2)
+    eventually(lambda: cluster.now.topics, {"t": {1: 2}})
+    zookeeper.announce_broker(brokers, TWO)
+    eventually(lambda: cluster.now, Cluster({1: ONE, 20: TWO}, {"t": {1: 2}}))
+    assert cluster.now.destinations("t") == [Place(1, 0), Place(1, 1), Place(20, 0)]
+    assert cluster.now.places("t") == [Place(1, 0), Place(1, 1)]
+    brokers.delete("/brokers/ids/1")
+    brokers.delete("/brokers/topics/t/1")
+    eventually(lambda: cluster.now, Cluster({20: TWO}, {"t": {}}))
+    assert all(before != after for before, after in pairwise(told))
+    eventually(lambda: told[-1], cluster.now)
+    cluster.close()
+
+
+def test_address_changes(client, brokers):
+    """A broker that comes back under another address, or with more partitions, is seen as it is now."""
+    zookeeper.announce_broker(brokers, ONE)
+    zookeeper.announce_topic(brokers, "t", ONE, 2)
+    cluster = zookeeper.watch_cluster(client, ["t"])
+    moved = ONE._replace(host="127.0.0.2")
+    with brokers.transaction() as both:  # so fast that its children never seem to change
+        both.delete("/brokers/ids/1")
+        both.create("/brokers/ids/1", moved.encode(), ephemeral=True)
+    brokers.set("/brokers/topics/t/1", b"5")
+    eventually(lambda: cluster.now, Cluster({1: moved}, {"t": {1: 5}}))
+    cluster.close()
+
+
+def test_closed_view(client, brokers):
+    """A view that is closed stays as it was."""
+    cluster = zookeeper.watch_cluster(client)
+    watching = zookeeper.watch_cluster(client)
+    cluster.close()
+    zookeeper.announce_broker(brokers, ONE)
+    eventually(lambda: watching.now.brokers, {1: ONE})
+    assert cluster.now == Cluster({}, {})
+    watching.close()
+
+
+def test_nodes_that_make_no_sense(client, brokers):
+    """Nodes that cannot be read are left out and told; the others are there."""
+    zookeeper.announce_broker(brokers, ONE)
+    brokers.create("/brokers/ids/x", b"c:h:1")
+    brokers.create("/brokers/ids/7", b"nothing")
+    zookeeper.announce_topic(brokers, "t", ONE, 2)
+    brokers.create("/brokers/topics/t/7", b"many")
+    cluster = zookeeper.watch_cluster(client).now
+    assert (cluster.brokers, cluster.topics) == ({1: ONE}, {"t": {1: 2}})
+    assert [problem.split(":")[0] for problem in cluster.problems] == [
+        "/brokers/ids/7",
+        "/brokers/ids",
+        "/brokers/topics/t/7",
+    ]
+
+
+def test_skeleton(client):
+    """The first to come makes the nodes above its own, with its id as their value; the next leaves them."""
+    first = Consumer(client, "g", "first", {"t": 1})
+    Consumer(client, "g", "second", {"t": 2})
+    first.commit("t", Place(1, 0), 77)
+    values = {
+        path: client.get(path)[0]
+        for path in ("/consumers", "/consumers/g", "/consumers/g/ids", "/consumers/g/offsets/t")
+    }
+    assert values == dict.fromkeys(values, b"first")
+    assert client.get("/consumers/g/ids/second")[0] == b'{"t":2}'
+    assert client.get("/consumers/g/offsets/t/1-0")[0] == b"77"
+    assert client.get("/consumers/g/offsets/t/1-0")[1].ephemeralOwner == 0
+
+
+def test_offsets(client):
+    """Offsets are stored and read by group, topic and place; none is None; anything else is Malformed."""
+    consumer = Consumer(client, "g", "c", {"t": 1})
+    assert consumer.offset("t", Place(1, 0)) is None
+    for offset in (0, 77, 2**40):
+        consumer.commit("t", Place(1, 0), offset)
+        assert consumer.offset("t", Place(1, 0)) == offset
+    assert consumer.offset("t", Place(1, 1)) is None
+    client.set("/consumers/g/offsets/t/1-0", b"no number")
+    with pytest.raises(Malformed, match="/consumers/g/offsets/t/1-0"):
+        consumer.offset("t", Place(1, 0))
+
+
+def test_group_shares(client, connect, brokers):
+    """All who watch a group do the same sums, again when someone comes or leaves."""
+    for broker in (ONE, TWO):
+        zookeeper.announce_broker(brokers, broker)
+        zookeeper.announce_topic(brokers, "t", broker, 3)
+    cluster = zookeeper.watch_cluster(client).now
+    others = connect()
+    Consumer(client, "g", "a", {"t": 1})
+    group = zookeeper.watch_group(others, "g")
+    assert group.now == Group({"a": {"t": 1}})
+    b = Consumer(others, "g", "b", {"t": 2, "u": 1})
+    eventually(lambda: list(group.now.consumers), ["a", "b"])
+    assert group.now.assignment("t", cluster) == {
+        "a-0": [Place(1, 0), Place(1, 1)],
+        "b-0": [Place(1, 2), Place(20, 0)],
+        "b-1": [Place(20, 1), Place(20, 2)],
+    }
+    b.leave()
+    b.leave()
+    eventually(lambda: list(group.now.consumers), ["a"])
+    assert len(group.now.assignment("t", cluster)["a-0"]) == 6
+    client.set("/consumers/g/ids/a", b"nonsense")
+    eventually(lambda: group.now.consumers, {})
+    assert group.now.problems[0].startswith("/consumers/g/ids/a: ")
+
+
+def test_one_reader_each(client, connect):
+    """A place has one reader, and another one when that lets go."""
+    first = Consumer(client, "g", "a", {"t": 1})
+    second = Consumer(connect(), "g", "b", {"t": 1})
+    place = Place(1, 0)
+    first.claim("t", place)
+    first.claim("t", place, stream=1)
+    assert client.get("/consumers/g/owners/t/1-0")[0] == b"a-1"
+    with pytest.raises(StillThere, match="/consumers/g/owners/t/1-0 is still there after 0 s"):
+        second.claim("t", place, patience=0)
+    second.release("t", place)
+    assert client.get("/consumers/g/owners/t/1-0")[0] == b"a-1"
+    first.release("t", place)
+    second.claim("t", place, patience=0)
+    assert client.get("/consumers/g/owners/t/1-0")[0] == b"b-0"
+
+
+CRASH = """
+import os, sys
+from cloudevents_kafka.protocol.v07 import zookeeper
+client = zookeeper.connect(sys.argv[1], timeout=2.0)
+zookeeper.announce_broker(client, zookeeper.Broker(1, "crashed", "127.0.0.1", 9001))
+os._exit(9)
+"""
+
+
+def crash(client, hosts):
+    """Let a broker announce itself and die without a word."""
+    done = subprocess.run([sys.executable, "-c", CRASH, hosts + client.chroot], timeout=60, check=False)
+    assert done.returncode == 9
+
+
+def test_crash(client, hosts):
+    """A broker that dies is there until its session ends, then its node goes and the view follows."""
+    cluster = zookeeper.watch_cluster(client)
+    crash(client, hosts)
+    eventually(lambda: [b.creator for b in cluster.now.brokers.values()], ["crashed"])
+    eventually(lambda: cluster.now.brokers, {})
+    cluster.close()
+
+
+def test_fast_restart(client, hosts):
+    """A fast restart finds its own id still there: an error that says so, or a wait until it is free."""
+    crash(client, hosts)
+    with pytest.raises(StillThere, match=r"/brokers/ids/1 is still there after 0 s, made by session 0x"):
+        zookeeper.announce_broker(client, ONE, patience=0)
+    zookeeper.announce_broker(client, ONE, patience=20)
+    assert client.get("/brokers/ids/1")[0] == ONE.encode()
+
+
+def test_session_lost(client, hosts, connect):
+    """After a lost session all is read again, and watched again."""
+    cluster = zookeeper.watch_cluster(client)
+    brokers = connect()
+    zookeeper.announce_broker(brokers, ONE)
+    eventually(lambda: cluster.now.brokers, {1: ONE})
+    lost = []
+    client.add_listener(lambda state: lost.append(state) if state == "LOST" else None)
+    session, password = client.client_id
+    thief = type(client)(hosts, client_id=(session, password))  # who closes another's session ends it
+    thief.start(20)
+    thief.stop()
+    thief.close()
+    zookeeper.announce_broker(brokers, TWO)
+    eventually(lambda: cluster.now.brokers, {1: ONE, 20: TWO})
+    eventually(lambda: len(lost), 1)
+    brokers.delete("/brokers/ids/20")
+    eventually(lambda: cluster.now.brokers, {1: ONE})
+
+
+def test_stopped_client(client):
+    """A client that was stopped is Disconnected, in every call."""
+    consumer = Consumer(client, "g", "c", {"t": 1})
+    client.stop()
+    for call in (
+        lambda: zookeeper.watch_cluster(client),
+        lambda: zookeeper.announce_broker(client, ONE),
+        lambda: consumer.offset("t", Place(1, 0)),
+        lambda: consumer.commit("t", Place(1, 0), 1),
+        consumer.leave,
+    ):
+        with pytest.raises(Disconnected, match="ZooKeeper: "):
+            call()
+
+
+def test_nobody_there():
+    """Where no ZooKeeper is, connecting ends in time with Disconnected."""
+    with pytest.raises(Disconnected, match="ZooKeeper: "):
+        zookeeper.connect("127.0.0.1:1", timeout=0.3)
