@@ -18,7 +18,7 @@ class RequestHeader(Structure):
     request_api_key: Annotated[Int16, wire(guide="ApiKey")]
     request_api_version: Annotated[Int16, wire(guide="ApiVersion")]
     correlation_id: Int32
-    client_id: Annotated[String | None, wire("1+", nullable="1+", flexible="none")] = ""
+    client_id: Annotated[String | None, wire("1+", nullable="1+", ignorable=True, flexible="none")] = ""
 
 
 class ResponseHeader(Structure):
