@@ -127,13 +127,16 @@ class _Writer:
     def array(self, codec: Array, value: str) -> None:
         values, length = self.code.fresh("a"), self.code.fresh("n")
         self.code.add(f"{values} = {value}")
+        head = "if"
         if codec.nullable:
             with self.code.block(f"if {values} is None:"):
                 self.code.add(f"{values} = (); {length} = -1")
-            with self.code.block("else:"):
-                self.code.add(f"{length} = len({values})")
-        else:
+            head = "elif"
+        # A text or a set has a length and elements as well, and would go through unseen.
+        with self.code.block(f"{head} {values}.__class__ is list or {values}.__class__ is tuple:"):
             self.code.add(f"{length} = len({values})")
+        with self.code.block("else:"):
+            self.code.add("raise GaveUp")
         self.length(length, codec.compact, "i")
         self.elements(codec.element, values)
 
