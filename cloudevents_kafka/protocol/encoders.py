@@ -8,7 +8,7 @@ from typing import Final
 from cloudevents_kafka.protocol import varint, walker
 from cloudevents_kafka.protocol.code import Code
 from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, default_of
-from cloudevents_kafka.protocol.types import STRING, Fixed, Uuid, Varint
+from cloudevents_kafka.protocol.types import BOOLEAN, STRING, Fixed, Uuid, Varint
 
 
 def source(layout: Layout) -> Code:
@@ -63,6 +63,9 @@ class _Writer:
 
     def value(self, codec: Codec, value: str) -> None:
         if isinstance(codec, Fixed):
+            if codec is BOOLEAN:  # to struct, anything is true or false
+                with self.code.block(f"if {value}.__class__ is not bool:"):
+                    self.code.add("raise GaveUp")
             self.run.append((value, codec.code))
         elif isinstance(codec, Uuid):
             self.run.append((f"{value}.bytes", "16s"))
@@ -141,7 +144,7 @@ class _Writer:
         self.elements(codec.element, values)
 
     def elements(self, element: Codec, values: str) -> None:
-        if isinstance(element, Fixed):
+        if isinstance(element, Fixed) and element is not BOOLEAN:
             self.code.add(f'out += pack(f">{{len({values})}}{element.code}", *{values})')
             return
         one = self.code.fresh("s")

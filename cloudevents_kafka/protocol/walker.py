@@ -16,7 +16,7 @@ from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.declare import Structure
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unencodable
 from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, Slot, default_of
-from cloudevents_kafka.protocol.types import STRING, Fixed, Uuid, Varint
+from cloudevents_kafka.protocol.types import BOOLEAN, STRING, Fixed, Uuid, Varint
 
 Visitor: TypeAlias = Callable[[str, int, int, str, Any], None]
 """Called with a field's path, its first byte, the one after its last, its type's name, its value."""
@@ -205,6 +205,8 @@ def _write(codec: Codec, value: Any, out: bytearray, path: str) -> None:
 
 
 def _packed(codec: Fixed, value: Any, path: str) -> bytes:
+    if codec is BOOLEAN and not isinstance(value, bool):  # to struct, anything is true or false
+        raise _unfit(path, codec.name, value)
     try:
         return struct.pack(f">{codec.code}", value)
     except (struct.error, OverflowError, TypeError):
