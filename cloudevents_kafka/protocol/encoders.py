@@ -47,11 +47,14 @@ class _Writer:
             self.value(slot.codec, f"{value}.{slot.name}")
         if layout.flexible:
             self.tags(layout, value)
+        else:
+            with self.code.block(f"if {value}.unknown_tags != ():"):
+                self.code.add("raise GaveUp")
 
     def tags(self, layout: Layout, value: str) -> None:
         """Write a count of no tags, as is usual, in line."""
         self.flush()
-        given = [f"{value}.unknown_tags"]
+        given = [f"{value}.unknown_tags != ()"]
         for slot in layout.tagged.values():
             default = default_of(slot.field)
             name = self.code.refer(default, "K") if default else repr(default)

@@ -185,6 +185,11 @@ def _write_structure(layout: Layout, value: Any, out: bytearray, path: str) -> N
         _write(slot.codec, getattr(value, slot.name), out, f"{path}.{slot.name}")
     if layout.flexible:
         write_tags(layout, value, out, path)
+    elif value.unknown_tags != ():
+        raise Unencodable(
+            f"{path}.unknown_tags: version {layout.version} has no tagged fields. "
+            "Leave it at (), or ask for another version"
+        )
 
 
 def _write(codec: Codec, value: Any, out: bytearray, path: str) -> None:
@@ -272,10 +277,11 @@ def write_tags(layout: Layout, value: Any, out: bytearray, path: str = "") -> No
 
 def _unknown(layout: Layout, tags: Any, path: str) -> dict[int, bytes]:
     try:
-        found = {operator.index(tag): bytes(raw) for tag, raw in tags}
+        count = len(tags)
+        found = {operator.index(tag): bytes(memoryview(raw)) for tag, raw in tags}
     except (TypeError, ValueError):
         raise _unfit(f"{path}.unknown_tags", "pairs of a tag and bytes", tags) from None
-    if len(found) != len(tags) or any(tag in layout.tagged or not 0 <= tag < 1 << 31 for tag in found):
+    if len(found) != count or any(tag in layout.tagged or not 0 <= tag < 1 << 31 for tag in found):
         raise Unencodable(f"{path}.unknown_tags: tags must be unlike each other and the declared ones")
     return found
 
