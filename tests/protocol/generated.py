@@ -107,9 +107,7 @@ def messages(draw: st.DrawFn, structure: type[Structure], version: int, *, small
     return message(draw(st.randoms(use_true_random=False)), structure, version, small=small)
 
 
-def bulk(
-    structure: type[Structure], version: int, *, small: bool = False, count: int = BULK
-) -> Iterator[Any]:
+def bulk(structure: type[Structure], version: int, *, count: int, small: bool = False) -> Iterator[Any]:
     """Make some messages, the same ones in each run."""
     random = Random(f"{structure.__name__} {version}")
     for _ in range(count * MORE):
