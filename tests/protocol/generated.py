@@ -127,7 +127,7 @@ def _structure(random: Random, layout: Layout, *, small: bool) -> Any:
         if random.random() < 0.5:
             given[slot.name] = _value(random, slot.codec, small=small)
     if layout.flexible and random.random() < 0.3:
-        tags = {random.choice([6, 127, 128, 16_384, (1 << 31) - 1]) for _ in range(2)}
+        tags = {random.choice([6, 127, 128, 16_384, (1 << 31) - 2]) for _ in range(2)}
         given["unknown_tags"] = tuple((tag, random.choice(_SHORT_BLOBS)) for tag in sorted(tags))
     return layout.structure(**given)
 

@@ -6,27 +6,20 @@ version 0 on, 4.3.1 is what brokers speak today.
 
 from __future__ import annotations
 
-import json
-import re
-import zipfile
-from functools import cache
 from typing import Any, NamedTuple
 
 import pytest
 
-from cloudevents_kafka.jvm import resolve
 from cloudevents_kafka.protocol.declare import ArrayOf, Field, Structure
 from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, default_of, description, layout_of
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
 from cloudevents_kafka.protocol.types import NO_UUID
 from cloudevents_kafka.protocol.versions import Versions
 
+from .apache import MESSAGES, NEWEST, OLDEST, definitions, versions_of
+
 pytestmark = pytest.mark.peer
 
-OLDEST, NEWEST = "3.9.1", "4.3.1"
-MESSAGES = [message for api in APIS.values() for message in (api.request, api.response)]
-MESSAGES += [RequestHeader, ResponseHeader]
 EMPTY = {"string": "", "bytes": b"", "records": b"", "bool": False, "uuid": NO_UUID}
 # Whether a field may be left out counts where a version lacks it, which these releases have none of:
 # 3.9.1 has no topics by id but in Fetch, 4.3.1 no header without client id.
@@ -53,22 +46,6 @@ class Row(NamedTuple):
     tag: int
     default: Any
     ignorable: bool
-
-
-@cache
-def definitions(release: str) -> dict[str, dict[str, Any]]:
-    """Return the definitions of a release by name, API keys and all."""
-    jars = resolve([f"org.apache.kafka:kafka-clients:{release}"])
-    (jar,) = (path for path in jars if path.name.startswith("kafka-clients-"))
-    with zipfile.ZipFile(jar) as archive:
-        names = [name for name in archive.namelist() if re.fullmatch(r"common/message/\w+\.json", name)]
-        read = [json.loads(uncommented(archive.read(name).decode())) for name in names]
-    return {one["name"]: one for one in read}
-
-
-def uncommented(text: str) -> str:
-    """Take out comments, which begin with two slashes outside of strings."""
-    return re.sub(r'("(?:[^"\\]|\\.)*")|//[^\n]*', lambda found: found[1] or "", text)
 
 
 def is_there(given: dict[str, Any], key: str, version: int) -> bool:
@@ -167,10 +144,6 @@ def type_of(codec: Codec) -> str:
     if isinstance(codec, Sized):
         return codec.type.name
     return {"boolean": "bool"}.get(codec.name, codec.name)
-
-
-def versions_of(release: str, message: type[Structure]) -> Versions:
-    return Versions.parse(definitions(release)[message.__name__]["validVersions"])
 
 
 @pytest.mark.parametrize("release", [OLDEST, NEWEST])
