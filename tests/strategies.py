@@ -17,12 +17,12 @@ from cloudevents_kafka.attributes import CORE
 from cloudevents_kafka.record import Headers
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_MORE: Final = int(os.environ.get("MORE_EXAMPLES", "1"))  # a night's run: MORE_EXAMPLES=100
+MORE: Final = int(os.environ.get("MORE_EXAMPLES", "1"))  # a night's run: MORE_EXAMPLES=100
 
 
 def examples(count: int) -> Callable[[_F], _F]:
     """Try a property with that many examples, or that many times MORE_EXAMPLES."""
-    return settings(max_examples=count * _MORE)
+    return settings(max_examples=count * MORE)
 
 
 # --- what may be in an event ------------------------------------------------------

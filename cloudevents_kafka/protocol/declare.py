@@ -44,7 +44,8 @@ Kind = Literal["request", "response", "header", "data"]
 class Message(NamedTuple):
     """What a whole message is: its API, its versions, and from which on it is flexible (KIP-482).
 
-    ``key`` is the API key of a request or response, else -1.
+    ``key`` is the API key of a request or response, else -1; ``guide`` is what the 0.8 guide
+    calls the message, where not so.
     """
 
     name: str
@@ -52,11 +53,21 @@ class Message(NamedTuple):
     kind: Kind
     versions: Versions
     flexible: Versions
+    guide: str | None = None
 
     @classmethod
-    def of(cls, name: str, key: int, kind: Kind, *, versions: str, flexible: str = "none") -> Message:
+    def of(
+        cls,
+        name: str,
+        key: int,
+        kind: Kind,
+        *,
+        versions: str,
+        flexible: str = "none",
+        guide: str | None = None,
+    ) -> Message:
         """Describe a message; ranges in `versions`' notation."""
-        return cls(name, key, kind, Versions.parse(versions), Versions.parse(flexible))
+        return cls(name, key, kind, Versions.parse(versions), Versions.parse(flexible), guide)
 
 
 class Wire(NamedTuple):
@@ -95,9 +106,9 @@ def wire(
     ``type`` and ``encoding`` are the two ways of KIP-625 to let an integer's bytes
     depend on the version: ``{"0-9": "int32", "10+": "unsigned_varint32"}``, or a logical
     type with ``{"0-9": "fixed32", "10+": "unsigned32"}``. ``guide`` is the field's name in the 0.8
-    guide, "" where the guide writes its parts in place. An ``optional`` field may be
-    missing at the end of a message (the guide's ``|foo|``). The count of a ``short`` array is
-    an int16 (0.7).
+    guide, in brackets where it names the elements of an array, "" where it writes the parts in
+    place. An ``optional`` field may be missing at the end of a message (the guide's ``|foo|``).
+    The count of a ``short`` array is an int16 (0.7).
     """
     names, known = (type, INTEGERS) if type is not None else (encoding or {}, ENCODINGS)
     return Wire(

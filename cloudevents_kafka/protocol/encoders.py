@@ -8,7 +8,7 @@ from typing import Final
 from cloudevents_kafka.protocol import varint, walker
 from cloudevents_kafka.protocol.code import Code
 from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, default_of
-from cloudevents_kafka.protocol.types import REST, STRING, Fixed, Uuid, Varint
+from cloudevents_kafka.protocol.types import BOOLEAN, REST, STRING, Fixed, Uuid, Varint
 
 
 def source(layout: Layout) -> Code:
@@ -47,11 +47,14 @@ class _Writer:
             self.value(slot.codec, f"{value}.{slot.name}")
         if layout.flexible:
             self.tags(layout, value)
+        else:
+            with self.code.block(f"if {value}.unknown_tags != ():"):
+                self.code.add("raise GaveUp")
 
     def tags(self, layout: Layout, value: str) -> None:
         """Write a count of no tags, as is usual, in line."""
         self.flush()
-        given = [f"{value}.unknown_tags"]
+        given = [f"{value}.unknown_tags != ()"]
         for slot in layout.tagged.values():
             default = default_of(slot.field)
             name = self.code.refer(default, "K") if default else repr(default)
@@ -63,6 +66,9 @@ class _Writer:
 
     def value(self, codec: Codec, value: str) -> None:
         if isinstance(codec, Fixed):
+            if codec is BOOLEAN:  # to struct, anything is true or false
+                with self.code.block(f"if {value}.__class__ is not bool:"):
+                    self.code.add("raise GaveUp")
             self.run.append((value, codec.code))
         elif isinstance(codec, Uuid):
             self.run.append((f"{value}.bytes", "16s"))
@@ -130,18 +136,21 @@ class _Writer:
     def array(self, codec: Array, value: str) -> None:
         values, length = self.code.fresh("a"), self.code.fresh("n")
         self.code.add(f"{values} = {value}")
+        head = "if"
         if codec.nullable:
             with self.code.block(f"if {values} is None:"):
                 self.code.add(f"{values} = (); {length} = -1")
-            with self.code.block("else:"):
-                self.code.add(f"{length} = len({values})")
-        else:
+            head = "elif"
+        # A text or a set has a length and elements as well, and would go through unseen.
+        with self.code.block(f"{head} {values}.__class__ is list or {values}.__class__ is tuple:"):
             self.code.add(f"{length} = len({values})")
+        with self.code.block("else:"):
+            self.code.add("raise GaveUp")
         self.length(length, codec.compact, "h" if codec.short else "i")
         self.elements(codec.element, values)
 
     def elements(self, element: Codec, values: str) -> None:
-        if isinstance(element, Fixed):
+        if isinstance(element, Fixed) and element is not BOOLEAN:
             self.code.add(f'out += pack(f">{{len({values})}}{element.code}", *{values})')
             return
         one = self.code.fresh("s")

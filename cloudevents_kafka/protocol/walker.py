@@ -16,7 +16,7 @@ from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.declare import Structure
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unencodable
 from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, Slot, default_of
-from cloudevents_kafka.protocol.types import REST, STRING, Fixed, Uuid, Varint
+from cloudevents_kafka.protocol.types import BOOLEAN, REST, STRING, Fixed, Uuid, Varint
 
 Visitor: TypeAlias = Callable[[str, int, int, str, Any], None]
 """Called with a field's path, its first byte, the one after its last, its type's name, its value."""
@@ -46,13 +46,14 @@ def read_tags(layout: Layout, data: bytes, at: int) -> tuple[dict[str, Any], int
 class _Reader:
     def __init__(self, data: bytes, visit: Visitor | None) -> None:
         self.data: Final = data
+        self.end = len(data)  # of a tagged field, while one is read
         self.visit: Final = visit
 
     def structure(self, layout: Layout, at: int, path: str) -> tuple[Structure, int]:
         found: dict[str, Any] = {field.name: default_of(field) for field in layout.absent}
         found |= {slot.name: default_of(slot.field) for slot in layout.tagged.values()}
         for number, slot in enumerate(layout.slots):
-            if number >= layout.optional_from and at == len(self.data):
+            if number >= layout.optional_from and at == self.end:
                 found[slot.name] = default_of(slot.field)
                 continue
             found[slot.name], at = self.field(slot, at, path)
@@ -100,8 +101,8 @@ class _Reader:
         if count < 0:
             self.null(count, codec.nullable, start, path)
             return None, at
-        if count > len(self.data) - at:  # an element takes a byte at least
-            raise Truncated(count - (len(self.data) - at), at=at, path=path)
+        if count > self.end - at:  # an element takes a byte at least
+            raise Truncated(count - (self.end - at), at=at, path=path)
         values = []
         for number in range(count):
             where = f"{path}[{number}]"
@@ -148,27 +149,32 @@ class _Reader:
         return tuple(unknown), at
 
     def tagged(self, slot: Slot, at: int, end: int, path: str) -> Any:
-        value, after = _Reader(self.data[:end], self.visit).field(slot, at, path)
+        outer, self.end = self.end, end
+        value, after = self.field(slot, at, path)
+        self.end = outer
         if after != end:
             raise Malformed(f"a tagged field of {end - at} bytes that needs {after - at}", at=at, path=path)
         return value
 
     def take(self, size: int, at: int, path: str) -> bytes:
-        if at + size > len(self.data):
-            raise Truncated(at + size - len(self.data), at=at, path=path)
+        if at + size > self.end:
+            raise Truncated(at + size - self.end, at=at, path=path)
         return self.data[at : at + size]
 
     def varint(self, at: int, path: str, codec: Varint | None = None) -> tuple[int, int]:
         """Read an integer of variable length; by default a length, count or tag."""
+        window = self.data[at : min(at + varint.MOST_BYTES[64], self.end)]
         try:
             if codec is None:
-                return varint.decode_length(self.data, at)
-            decode = varint.decode_signed if codec.signed else varint.decode_unsigned
-            return decode(self.data, at, codec.bits)
+                value, size = varint.decode_length(window)
+            else:
+                decode = varint.decode_signed if codec.signed else varint.decode_unsigned
+                value, size = decode(window, 0, codec.bits)
         except Malformed as error:
-            raise Malformed(error.rule, at=error.at, path=path) from None
+            raise Malformed(error.rule, at=at, path=path) from None
         except Truncated as error:
-            raise Truncated(error.missing, at=error.at, path=path) from None
+            raise Truncated(error.missing, at=at + len(window), path=path) from None
+        return value, at + size
 
 
 # --- writing -------------------------------------------------------------------------
@@ -187,6 +193,11 @@ def _write_structure(layout: Layout, value: Any, out: bytearray, path: str) -> N
         _write(slot.codec, getattr(value, slot.name), out, f"{path}.{slot.name}")
     if layout.flexible:
         write_tags(layout, value, out, path)
+    elif value.unknown_tags:
+        raise Unencodable(
+            f"{path}.unknown_tags: version {layout.version} has no tagged fields. "
+            "Leave it at (), or ask for another version"
+        )
 
 
 def _write(codec: Codec, value: Any, out: bytearray, path: str) -> None:
@@ -207,6 +218,8 @@ def _write(codec: Codec, value: Any, out: bytearray, path: str) -> None:
 
 
 def _packed(codec: Fixed, value: Any, path: str) -> bytes:
+    if codec is BOOLEAN and not isinstance(value, bool):  # to struct, anything is true or false
+        raise _unfit(path, codec.name, value)
     try:
         return struct.pack(f">{codec.code}", value)
     except (struct.error, OverflowError, TypeError):
@@ -273,10 +286,11 @@ def write_tags(layout: Layout, value: Any, out: bytearray, path: str = "") -> No
 
 def _unknown(layout: Layout, tags: Any, path: str) -> dict[int, bytes]:
     try:
-        found = {operator.index(tag): bytes(raw) for tag, raw in tags}
+        count = len(tags)
+        found = {operator.index(tag): bytes(memoryview(raw)) for tag, raw in tags}
     except (TypeError, ValueError):
         raise _unfit(f"{path}.unknown_tags", "pairs of a tag and bytes", tags) from None
-    if len(found) != len(tags) or any(tag in layout.tagged or not 0 <= tag < 1 << 31 for tag in found):
+    if len(found) != count or any(tag in layout.tagged or not 0 <= tag < 1 << 31 for tag in found):
         raise Unencodable(f"{path}.unknown_tags: tags must be unlike each other and the declared ones")
     return found
 

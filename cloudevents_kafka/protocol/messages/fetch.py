@@ -28,7 +28,7 @@ class FetchPartition(Structure):
     fetch_offset: Int64
     last_fetched_epoch: Annotated[Int32, wire("12+")] = -1
     log_start_offset: Annotated[Int64, wire("5+", ignorable=True)] = -1
-    partition_max_bytes: Int32
+    partition_max_bytes: Annotated[Int32, wire(guide="MaxBytes")]
     replica_directory_id: Annotated[UuidField, wire("17+", tag=0, tagged="17+", ignorable=True)] = NO_UUID
     high_watermark: Annotated[Int64, wire("18+", tag=1, tagged="18+", ignorable=True)] = 9223372036854775807
 
@@ -36,9 +36,9 @@ class FetchPartition(Structure):
 class FetchTopic(Structure):
     """A topic to read."""
 
-    topic: Annotated[String, wire("0-12", ignorable=True)] = ""
+    topic: Annotated[String, wire("0-12", ignorable=True, guide="TopicName")] = ""
     topic_id: Annotated[UuidField, wire("13+", ignorable=True)] = NO_UUID
-    partitions: list[FetchPartition]
+    partitions: Annotated[list[FetchPartition], wire(guide="")]
 
 
 class ForgottenTopic(Structure):
@@ -61,13 +61,13 @@ class FetchRequest(Structure):
     replica_state: Annotated[ReplicaState, wire("15+", tag=1, tagged="15+")] = field(
         default_factory=ReplicaState
     )
-    max_wait_ms: Int32
+    max_wait_ms: Annotated[Int32, wire(guide="MaxWaitTime")]
     min_bytes: Int32
     max_bytes: Annotated[Int32, wire("3+", ignorable=True)] = 2147483647
     isolation_level: Annotated[Int8, wire("4+", ignorable=True)] = 0
     session_id: Annotated[Int32, wire("7+", ignorable=True)] = 0
     session_epoch: Annotated[Int32, wire("7+", ignorable=True)] = -1
-    topics: list[FetchTopic]
+    topics: Annotated[list[FetchTopic], wire(guide="")]
     forgotten_topics_data: Annotated[list[ForgottenTopic], wire("7+")] = []
     rack_id: Annotated[String, wire("11+", ignorable=True)] = ""
 
@@ -103,9 +103,9 @@ class AbortedTransaction(Structure):
 class PartitionData(Structure):
     """What one partition holds from the offset on; it may end within a message."""
 
-    partition_index: Int32
+    partition_index: Annotated[Int32, wire(guide="Partition")]
     error_code: Int16
-    high_watermark: Int64
+    high_watermark: Annotated[Int64, wire(guide="HighwaterMarkOffset")]
     last_stable_offset: Annotated[Int64, wire("4+", ignorable=True)] = -1
     log_start_offset: Annotated[Int64, wire("5+", ignorable=True)] = -1
     diverging_epoch: Annotated[EpochEndOffset, wire("12+", tag=0, tagged="12+")] = field(
@@ -119,15 +119,15 @@ class PartitionData(Structure):
         list[AbortedTransaction] | None, wire("4+", nullable="4+", ignorable=True)
     ] = []
     preferred_read_replica: Annotated[Int32, wire("11+")] = -1
-    records: Annotated[Records | None, wire(nullable="0+")]
+    records: Annotated[Records | None, wire(nullable="0+", guide="MessageSetSize MessageSet")]
 
 
 class FetchableTopicResponse(Structure):
     """What one topic holds."""
 
-    topic: Annotated[String, wire("0-12", ignorable=True)] = ""
+    topic: Annotated[String, wire("0-12", ignorable=True, guide="TopicName")] = ""
     topic_id: Annotated[UuidField, wire("13+", ignorable=True)] = NO_UUID
-    partitions: list[PartitionData]
+    partitions: Annotated[list[PartitionData], wire(guide="")]
 
 
 class NodeEndpoint(Structure):
@@ -147,5 +147,5 @@ class FetchResponse(Structure):
     throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
     error_code: Annotated[Int16, wire("7+", ignorable=True)] = 0
     session_id: Annotated[Int32, wire("7+")] = 0
-    responses: list[FetchableTopicResponse]
+    responses: Annotated[list[FetchableTopicResponse], wire(guide="")]
     node_endpoints: Annotated[list[NodeEndpoint], wire("16+", tag=0, tagged="16+")] = []

@@ -11,9 +11,11 @@ from cloudevents_kafka.protocol.types import Int8, Int16, Int32, String
 class FindCoordinatorRequest(Structure):
     """Ask who keeps a group (key type 0) or a transactional id (1); from version 4 on, several."""
 
-    message: ClassVar = Message.of("FindCoordinator", 10, "request", versions="0-6", flexible="3+")
+    message: ClassVar = Message.of(
+        "FindCoordinator", 10, "request", versions="0-6", flexible="3+", guide="ConsumerMetadataRequest"
+    )
 
-    key: Annotated[String, wire("0-3")] = ""
+    key: Annotated[String, wire("0-3", guide="ConsumerGroup")] = ""
     key_type: Annotated[Int8, wire("1+")] = 0
     coordinator_keys: Annotated[list[String], wire("4+")] = []
 
@@ -32,12 +34,14 @@ class Coordinator(Structure):
 class FindCoordinatorResponse(Structure):
     """The coordinator: its id and address, -1 and nothing on error."""
 
-    message: ClassVar = Message.of("FindCoordinator", 10, "response", versions="0-6", flexible="3+")
+    message: ClassVar = Message.of(
+        "FindCoordinator", 10, "response", versions="0-6", flexible="3+", guide="ConsumerMetadataResponse"
+    )
 
     throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
     error_code: Annotated[Int16, wire("0-3")] = 0
     error_message: Annotated[String | None, wire("1-3", nullable="1-3", ignorable=True)] = ""
-    node_id: Annotated[Int32, wire("0-3")] = 0
-    host: Annotated[String, wire("0-3")] = ""
-    port: Annotated[Int32, wire("0-3")] = 0
+    node_id: Annotated[Int32, wire("0-3", guide="CoordinatorId", optional="0")] = 0
+    host: Annotated[String, wire("0-3", guide="CoordinatorHost", optional="0")] = ""
+    port: Annotated[Int32, wire("0-3", guide="CoordinatorPort", optional="0")] = 0
     coordinators: Annotated[list[Coordinator], wire("4+")] = []

@@ -11,17 +11,21 @@ from cloudevents_kafka.protocol.types import Int16, Int32, String
 class RequestHeader(Structure):
     """Which API in which version, which answer will be whose, and who asks."""
 
-    message: ClassVar = Message.of("RequestHeader", -1, "header", versions="0-2", flexible="2+")
+    message: ClassVar = Message.of(
+        "RequestHeader", -1, "header", versions="0-2", flexible="2+", guide="RequestMessage"
+    )
 
-    request_api_key: Int16
-    request_api_version: Int16
+    request_api_key: Annotated[Int16, wire(guide="ApiKey")]
+    request_api_version: Annotated[Int16, wire(guide="ApiVersion")]
     correlation_id: Int32
-    client_id: Annotated[String | None, wire("1+", nullable="1+", flexible="none")] = ""
+    client_id: Annotated[String | None, wire("1+", nullable="1+", ignorable=True, flexible="none")] = ""
 
 
 class ResponseHeader(Structure):
     """Whose answer this is."""
 
-    message: ClassVar = Message.of("ResponseHeader", -1, "header", versions="0-1", flexible="1+")
+    message: ClassVar = Message.of(
+        "ResponseHeader", -1, "header", versions="0-1", flexible="1+", guide="Response"
+    )
 
     correlation_id: Int32

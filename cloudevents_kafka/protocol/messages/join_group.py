@@ -11,8 +11,8 @@ from cloudevents_kafka.protocol.types import Boolean, Bytes, Int16, Int32, Strin
 class JoinGroupRequestProtocol(Structure):
     """A protocol that the member supports, and what it says in it."""
 
-    name: String
-    metadata: Bytes
+    name: Annotated[String, wire(guide="ProtocolName")]
+    metadata: Annotated[Bytes, wire(guide="ProtocolMetadata")]
 
 
 class JoinGroupRequest(Structure):
@@ -21,12 +21,12 @@ class JoinGroupRequest(Structure):
     message: ClassVar = Message.of("JoinGroup", 11, "request", versions="0-9", flexible="6+")
 
     group_id: String
-    session_timeout_ms: Int32
-    rebalance_timeout_ms: Annotated[Int32, wire("1+", ignorable=True)] = -1
+    session_timeout_ms: Annotated[Int32, wire(guide="SessionTimeout")]
+    rebalance_timeout_ms: Annotated[Int32, wire("1+", ignorable=True, guide="RebalanceTimeout")] = -1
     member_id: String
     group_instance_id: Annotated[String | None, wire("5+", nullable="5+")] = None
     protocol_type: String
-    protocols: list[JoinGroupRequestProtocol]
+    protocols: Annotated[list[JoinGroupRequestProtocol], wire(guide="GroupProtocols")]
     reason: Annotated[String | None, wire("8+", nullable="8+", ignorable=True)] = None
 
 
@@ -35,7 +35,7 @@ class JoinGroupResponseMember(Structure):
 
     member_id: String
     group_instance_id: Annotated[String | None, wire("5+", nullable="5+", ignorable=True)] = None
-    metadata: Bytes
+    metadata: Annotated[Bytes, wire(guide="MemberMetadata")]
 
 
 class JoinGroupResponse(Structure):
@@ -47,8 +47,8 @@ class JoinGroupResponse(Structure):
     error_code: Int16
     generation_id: Int32 = -1
     protocol_type: Annotated[String | None, wire("7+", nullable="7+", ignorable=True)] = None
-    protocol_name: Annotated[String | None, wire(nullable="7+")]
-    leader: String
+    protocol_name: Annotated[String | None, wire(nullable="7+", guide="GroupProtocol")]
+    leader: Annotated[String, wire(guide="LeaderId")]
     skip_assignment: Annotated[Boolean, wire("9+")] = False
     member_id: String
     members: list[JoinGroupResponseMember]

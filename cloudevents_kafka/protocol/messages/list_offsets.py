@@ -14,36 +14,38 @@ from cloudevents_kafka.protocol.types import Int8, Int16, Int32, Int64, String
 class ListOffsetsPartition(Structure):
     """A partition, and a time in ms: -1 is its end, -2 its beginning."""
 
-    partition_index: Int32
+    partition_index: Annotated[Int32, wire(guide="Partition")]
     current_leader_epoch: Annotated[Int32, wire("4+", ignorable=True)] = -1
-    timestamp: Int64
-    max_num_offsets: Annotated[Int32, wire("0")] = 1
+    timestamp: Annotated[Int64, wire(guide="Time")]
+    max_num_offsets: Annotated[Int32, wire("0", guide="MaxNumberOfOffsets")] = 1
 
 
 class ListOffsetsTopic(Structure):
     """A topic that is asked about."""
 
-    name: String
-    partitions: list[ListOffsetsPartition]
+    name: Annotated[String, wire(guide="TopicName")]
+    partitions: Annotated[list[ListOffsetsPartition], wire(guide="")]
 
 
 class ListOffsetsRequest(Structure):
     """Ask for offsets by time."""
 
-    message: ClassVar = Message.of("ListOffsets", 2, "request", versions="0-11", flexible="6+")
+    message: ClassVar = Message.of(
+        "ListOffsets", 2, "request", versions="0-11", flexible="6+", guide="OffsetRequest"
+    )
 
     replica_id: Int32
     isolation_level: Annotated[Int8, wire("2+")] = 0
-    topics: list[ListOffsetsTopic]
+    topics: Annotated[list[ListOffsetsTopic], wire(guide="")]
     timeout_ms: Annotated[Int32, wire("10+", ignorable=True)] = 0
 
 
 class ListOffsetsPartitionResponse(Structure):
     """The offset found, or in version 0 some, newest first."""
 
-    partition_index: Int32
+    partition_index: Annotated[Int32, wire(guide="Partition")]
     error_code: Int16
-    old_style_offsets: Annotated[list[Int64], wire("0")] = []
+    old_style_offsets: Annotated[list[Int64], wire("0", guide="[Offset]")] = []
     timestamp: Annotated[Int64, wire("1+")] = -1
     offset: Annotated[Int64, wire("1+")] = -1
     leader_epoch: Annotated[Int32, wire("4+")] = -1
@@ -52,14 +54,16 @@ class ListOffsetsPartitionResponse(Structure):
 class ListOffsetsTopicResponse(Structure):
     """The offsets of one topic."""
 
-    name: String
-    partitions: list[ListOffsetsPartitionResponse]
+    name: Annotated[String, wire(guide="TopicName")]
+    partitions: Annotated[list[ListOffsetsPartitionResponse], wire(guide="[PartitionOffsets]")]
 
 
 class ListOffsetsResponse(Structure):
     """The offsets found."""
 
-    message: ClassVar = Message.of("ListOffsets", 2, "response", versions="0-11", flexible="6+")
+    message: ClassVar = Message.of(
+        "ListOffsets", 2, "response", versions="0-11", flexible="6+", guide="OffsetResponse"
+    )
 
     throttle_time_ms: Annotated[Int32, wire("2+", ignorable=True)] = 0
-    topics: list[ListOffsetsTopicResponse]
+    topics: Annotated[list[ListOffsetsTopicResponse], wire(guide="")]

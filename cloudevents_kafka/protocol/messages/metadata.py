@@ -15,7 +15,7 @@ class MetadataRequestTopic(Structure):
     """A topic that is asked about."""
 
     topic_id: Annotated[UuidField, wire("10+", ignorable=True)] = NO_UUID
-    name: Annotated[String | None, wire(nullable="10+")]
+    name: Annotated[String | None, wire(nullable="10+", guide="TopicName")]
 
 
 class MetadataRequest(Structure):
@@ -23,7 +23,7 @@ class MetadataRequest(Structure):
 
     message: ClassVar = Message.of("Metadata", 3, "request", versions="0-13", flexible="9+")
 
-    topics: Annotated[list[MetadataRequestTopic] | None, wire(nullable="1+")]
+    topics: Annotated[list[MetadataRequestTopic] | None, wire(nullable="1+", guide="")]
     allow_auto_topic_creation: Annotated[Boolean, wire("4+")] = True
     include_cluster_authorized_operations: Annotated[Boolean, wire("8-10")] = False
     include_topic_authorized_operations: Annotated[Boolean, wire("8+")] = False
@@ -41,23 +41,23 @@ class MetadataResponseBroker(Structure):
 class MetadataResponsePartition(Structure):
     """A partition: its leader (-1 for none), its replicas, and those in sync."""
 
-    error_code: Int16
-    partition_index: Int32
-    leader_id: Int32
+    error_code: Annotated[Int16, wire(guide="PartitionErrorCode")]
+    partition_index: Annotated[Int32, wire(guide="PartitionId")]
+    leader_id: Annotated[Int32, wire(guide="Leader")]
     leader_epoch: Annotated[Int32, wire("7+", ignorable=True)] = -1
-    replica_nodes: list[Int32]
-    isr_nodes: list[Int32]
+    replica_nodes: Annotated[list[Int32], wire(guide="Replicas")]
+    isr_nodes: Annotated[list[Int32], wire(guide="Isr")]
     offline_replicas: Annotated[list[Int32], wire("5+", ignorable=True)] = []
 
 
 class MetadataResponseTopic(Structure):
     """A topic and its partitions."""
 
-    error_code: Int16
-    name: Annotated[String | None, wire(nullable="12+")]
+    error_code: Annotated[Int16, wire(guide="TopicErrorCode")]
+    name: Annotated[String | None, wire(nullable="12+", guide="TopicName")]
     topic_id: Annotated[UuidField, wire("10+", ignorable=True)] = NO_UUID
     is_internal: Annotated[Boolean, wire("1+", ignorable=True)] = False
-    partitions: list[MetadataResponsePartition]
+    partitions: Annotated[list[MetadataResponsePartition], wire(guide="[PartitionMetadata]")]
     topic_authorized_operations: Annotated[Int32, wire("8+")] = -2147483648
 
 
@@ -67,9 +67,9 @@ class MetadataResponse(Structure):
     message: ClassVar = Message.of("Metadata", 3, "response", versions="0-13", flexible="9+")
 
     throttle_time_ms: Annotated[Int32, wire("3+", ignorable=True)] = 0
-    brokers: list[MetadataResponseBroker]
+    brokers: Annotated[list[MetadataResponseBroker], wire(guide="[Broker]")]
     cluster_id: Annotated[String | None, wire("2+", nullable="2+", ignorable=True)] = None
     controller_id: Annotated[Int32, wire("1+", ignorable=True)] = -1
-    topics: list[MetadataResponseTopic]
+    topics: Annotated[list[MetadataResponseTopic], wire(guide="[TopicMetadata]")]
     cluster_authorized_operations: Annotated[Int32, wire("8-10")] = -2147483648
     error_code: Annotated[Int16, wire("13+", ignorable=True)] = 0

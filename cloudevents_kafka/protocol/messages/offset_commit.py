@@ -16,19 +16,19 @@ from cloudevents_kafka.protocol.types import NO_UUID, Int16, Int32, Int64, Strin
 class OffsetCommitRequestPartition(Structure):
     """A position to keep, and a text of the client's."""
 
-    partition_index: Int32
-    committed_offset: Int64
+    partition_index: Annotated[Int32, wire(guide="Partition")]
+    committed_offset: Annotated[Int64, wire(guide="Offset")]
     committed_leader_epoch: Annotated[Int32, wire("6+", ignorable=True)] = -1
-    commit_timestamp: Annotated[Int64, wire("1")] = -1
-    committed_metadata: Annotated[String | None, wire(nullable="0+")]
+    commit_timestamp: Annotated[Int64, wire("1", guide="TimeStamp")] = -1
+    committed_metadata: Annotated[String | None, wire(nullable="0+", guide="Metadata")]
 
 
 class OffsetCommitRequestTopic(Structure):
     """The positions in one topic."""
 
-    name: Annotated[String, wire("0-9", ignorable=True)] = ""
+    name: Annotated[String, wire("0-9", ignorable=True, guide="TopicName")] = ""
     topic_id: Annotated[UuidField, wire("10+", ignorable=True)] = NO_UUID
-    partitions: list[OffsetCommitRequestPartition]
+    partitions: Annotated[list[OffsetCommitRequestPartition], wire(guide="")]
 
 
 class OffsetCommitRequest(Structure):
@@ -36,52 +36,52 @@ class OffsetCommitRequest(Structure):
 
     message: ClassVar = Message.of("OffsetCommit", 8, "request", versions="0-10", flexible="8+")
 
-    group_id: String
+    group_id: Annotated[String, wire(guide="ConsumerGroup")]
     generation_id_or_member_epoch: Annotated[Int32, wire("1+", ignorable=True)] = -1
     member_id: Annotated[String, wire("1+", ignorable=True)] = ""
     group_instance_id: Annotated[String | None, wire("7+", nullable="7+")] = None
     retention_time_ms: Annotated[Int64, wire("2-4", ignorable=True)] = -1
-    topics: list[OffsetCommitRequestTopic]
+    topics: Annotated[list[OffsetCommitRequestTopic], wire(guide="")]
 
 
 class OffsetCommitRequestBetaPartition(Structure):
     """A position to keep, as the guide prints it: with the time it counts from, -1 for now."""
 
-    partition_index: Int32
-    committed_offset: Int64
-    commit_timestamp: Int64 = -1
-    committed_metadata: Annotated[String | None, wire(nullable="0+")]
+    partition_index: Annotated[Int32, wire(guide="Partition")]
+    committed_offset: Annotated[Int64, wire(guide="Offset")]
+    commit_timestamp: Annotated[Int64, wire(guide="TimeStamp")] = -1
+    committed_metadata: Annotated[String | None, wire(nullable="0+", guide="Metadata")]
 
 
 class OffsetCommitRequestBetaTopic(Structure):
     """The positions in one topic."""
 
-    name: String
-    partitions: list[OffsetCommitRequestBetaPartition]
+    name: Annotated[String, wire(guide="TopicName")]
+    partitions: Annotated[list[OffsetCommitRequestBetaPartition], wire(guide="")]
 
 
 class OffsetCommitRequestBeta(Structure):
     """Keep positions, in the layout that the guide gives version 0: for 0.8.2-beta alone."""
 
-    message: ClassVar = Message.of("OffsetCommit", 8, "request", versions="0")
+    message: ClassVar = Message.of("OffsetCommit", 8, "request", versions="0", guide="OffsetCommitRequest")
 
-    group_id: String
-    topics: list[OffsetCommitRequestBetaTopic]
+    group_id: Annotated[String, wire(guide="ConsumerGroup")]
+    topics: Annotated[list[OffsetCommitRequestBetaTopic], wire(guide="")]
 
 
 class OffsetCommitResponsePartition(Structure):
     """Whether a position was kept."""
 
-    partition_index: Int32
+    partition_index: Annotated[Int32, wire(guide="Partition")]
     error_code: Int16
 
 
 class OffsetCommitResponseTopic(Structure):
     """What became of one topic's positions."""
 
-    name: Annotated[String, wire("0-9", ignorable=True)] = ""
+    name: Annotated[String, wire("0-9", ignorable=True, guide="TopicName")] = ""
     topic_id: Annotated[UuidField, wire("10+", ignorable=True)] = NO_UUID
-    partitions: list[OffsetCommitResponsePartition]
+    partitions: Annotated[list[OffsetCommitResponsePartition], wire(guide="")]
 
 
 class OffsetCommitResponse(Structure):
@@ -90,4 +90,4 @@ class OffsetCommitResponse(Structure):
     message: ClassVar = Message.of("OffsetCommit", 8, "response", versions="0-10", flexible="8+")
 
     throttle_time_ms: Annotated[Int32, wire("3+", ignorable=True)] = 0
-    topics: list[OffsetCommitResponseTopic]
+    topics: Annotated[list[OffsetCommitResponseTopic], wire(guide="")]

@@ -14,8 +14,8 @@ from cloudevents_kafka.protocol.types import NO_UUID, Boolean, Int16, Int32, Int
 class OffsetFetchRequestTopic(Structure):
     """A topic that is asked about."""
 
-    name: String
-    partition_indexes: list[Int32]
+    name: Annotated[String, wire(guide="TopicName")]
+    partition_indexes: Annotated[list[Int32], wire(guide="[Partition]")]
 
 
 class OffsetFetchRequestTopics(Structure):
@@ -40,8 +40,8 @@ class OffsetFetchRequest(Structure):
 
     message: ClassVar = Message.of("OffsetFetch", 9, "request", versions="0-10", flexible="6+")
 
-    group_id: Annotated[String, wire("0-7")] = ""
-    topics: Annotated[list[OffsetFetchRequestTopic] | None, wire("0-7", nullable="2-7")] = []
+    group_id: Annotated[String, wire("0-7", guide="ConsumerGroup")] = ""
+    topics: Annotated[list[OffsetFetchRequestTopic] | None, wire("0-7", nullable="2-7", guide="")] = []
     groups: Annotated[list[OffsetFetchRequestGroup], wire("8+")] = []
     require_stable: Annotated[Boolean, wire("7+")] = False
 
@@ -49,8 +49,8 @@ class OffsetFetchRequest(Structure):
 class OffsetFetchResponsePartition(Structure):
     """A position; the offset -1 where none is kept, which is no error."""
 
-    partition_index: Int32
-    committed_offset: Int64
+    partition_index: Annotated[Int32, wire(guide="Partition")]
+    committed_offset: Annotated[Int64, wire(guide="Offset")]
     committed_leader_epoch: Annotated[Int32, wire("5-7", ignorable=True)] = -1
     metadata: Annotated[String | None, wire(nullable="0-7")]
     error_code: Int16
@@ -59,8 +59,8 @@ class OffsetFetchResponsePartition(Structure):
 class OffsetFetchResponseTopic(Structure):
     """The positions in one topic."""
 
-    name: String
-    partitions: list[OffsetFetchResponsePartition]
+    name: Annotated[String, wire(guide="TopicName")]
+    partitions: Annotated[list[OffsetFetchResponsePartition], wire(guide="")]
 
 
 class OffsetFetchResponsePartitions(Structure):
@@ -95,6 +95,6 @@ class OffsetFetchResponse(Structure):
     message: ClassVar = Message.of("OffsetFetch", 9, "response", versions="0-10", flexible="6+")
 
     throttle_time_ms: Annotated[Int32, wire("3+", ignorable=True)] = 0
-    topics: Annotated[list[OffsetFetchResponseTopic], wire("0-7")] = []
+    topics: Annotated[list[OffsetFetchResponseTopic], wire("0-7", guide="")] = []
     error_code: Annotated[Int16, wire("2-7", ignorable=True)] = 0
     groups: Annotated[list[OffsetFetchResponseGroup], wire("8+")] = []

@@ -17,16 +17,16 @@ from cloudevents_kafka.protocol.types import NO_UUID, Int16, Int32, Int64, Recor
 class PartitionProduceData(Structure):
     """What to append to one partition."""
 
-    index: Int32
-    records: Annotated[Records | None, wire(nullable="0+")]
+    index: Annotated[Int32, wire(guide="Partition")]
+    records: Annotated[Records | None, wire(nullable="0+", guide="MessageSetSize MessageSet")]
 
 
 class TopicProduceData(Structure):
     """What to append to partitions of one topic."""
 
-    name: Annotated[String, wire("0-12", ignorable=True)] = ""
+    name: Annotated[String, wire("0-12", ignorable=True, guide="TopicName")] = ""
     topic_id: Annotated[UuidField, wire("13+", ignorable=True)] = NO_UUID
-    partition_data: list[PartitionProduceData]
+    partition_data: Annotated[list[PartitionProduceData], wire(guide="")]
 
 
 class ProduceRequest(Structure):
@@ -35,9 +35,9 @@ class ProduceRequest(Structure):
     message: ClassVar = Message.of("Produce", 0, "request", versions="0-13", flexible="9+")
 
     transactional_id: Annotated[String | None, wire("3+", nullable="3+")] = None
-    acks: Int16
-    timeout_ms: Int32
-    topic_data: list[TopicProduceData]
+    acks: Annotated[Int16, wire(guide="RequiredAcks")]
+    timeout_ms: Annotated[Int32, wire(guide="Timeout")]
+    topic_data: Annotated[list[TopicProduceData], wire(guide="")]
 
 
 class BatchIndexAndErrorMessage(Structure):
@@ -57,9 +57,9 @@ class LeaderIdAndEpoch(Structure):
 class PartitionProduceResponse(Structure):
     """What became of one partition's records: the offset of the first, or why not."""
 
-    index: Int32
+    index: Annotated[Int32, wire(guide="Partition")]
     error_code: Int16
-    base_offset: Int64
+    base_offset: Annotated[Int64, wire(guide="Offset")]
     log_append_time_ms: Annotated[Int64, wire("2+", ignorable=True)] = -1
     log_start_offset: Annotated[Int64, wire("5+", ignorable=True)] = -1
     record_errors: Annotated[list[BatchIndexAndErrorMessage], wire("8+", ignorable=True)] = []
@@ -72,9 +72,9 @@ class PartitionProduceResponse(Structure):
 class TopicProduceResponse(Structure):
     """What became of one topic's records."""
 
-    name: Annotated[String, wire("0-12", ignorable=True)] = ""
+    name: Annotated[String, wire("0-12", ignorable=True, guide="TopicName")] = ""
     topic_id: Annotated[UuidField, wire("13+", ignorable=True)] = NO_UUID
-    partition_responses: list[PartitionProduceResponse]
+    partition_responses: Annotated[list[PartitionProduceResponse], wire(guide="")]
 
 
 class NodeEndpoint(Structure):
@@ -91,6 +91,6 @@ class ProduceResponse(Structure):
 
     message: ClassVar = Message.of("Produce", 0, "response", versions="0-13", flexible="9+")
 
-    responses: list[TopicProduceResponse]
+    responses: Annotated[list[TopicProduceResponse], wire(guide="")]
     throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
     node_endpoints: Annotated[list[NodeEndpoint], wire("10+", tag=0, tagged="10+")] = []

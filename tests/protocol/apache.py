@@ -1,0 +1,39 @@
+"""Apache's own definitions of the messages: JSON in the jars of kafka-clients."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from functools import cache
+from typing import Any
+
+from cloudevents_kafka.jvm import resolve
+from cloudevents_kafka.protocol.declare import Structure
+from cloudevents_kafka.protocol.messages import APIS
+from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
+from cloudevents_kafka.protocol.versions import Versions
+
+OLDEST, NEWEST = "3.9.1", "4.3.1"  # the last with the messages from version 0 on; what brokers speak today
+MESSAGES = [message for api in APIS.values() for message in (api.request, api.response)]
+MESSAGES += [RequestHeader, ResponseHeader]
+
+
+@cache
+def definitions(release: str) -> dict[str, dict[str, Any]]:
+    """Return the definitions of a release by name, API keys and all."""
+    jars = resolve([f"org.apache.kafka:kafka-clients:{release}"])
+    (jar,) = (path for path in jars if path.name.startswith("kafka-clients-"))
+    with zipfile.ZipFile(jar) as archive:
+        names = [name for name in archive.namelist() if re.fullmatch(r"common/message/\w+\.json", name)]
+        read = [json.loads(uncommented(archive.read(name).decode())) for name in names]
+    return {one["name"]: one for one in read}
+
+
+def uncommented(text: str) -> str:
+    """Take out comments, which begin with two slashes outside of strings."""
+    return re.sub(r'("(?:[^"\\]|\\.)*")|//[^\n]*', lambda found: found[1] or "", text)
+
+
+def versions_of(release: str, message: type[Structure]) -> Versions:
+    return Versions.parse(definitions(release)[message.__name__]["validVersions"])

@@ -1,0 +1,174 @@
+"""Messages at random: any that is declared, in any of its versions."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from random import Random
+from typing import Annotated, Any, ClassVar, Final
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+from strategies import MORE
+
+from cloudevents_kafka.protocol.declare import Message, Structure, wire
+from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, default_of, description, layout_of
+from cloudevents_kafka.protocol.messages import APIS
+from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
+from cloudevents_kafka.protocol.messages.message_set import MessageSetEntry
+from cloudevents_kafka.protocol.messages.offset_commit import OffsetCommitRequestBeta
+from cloudevents_kafka.protocol.types import (
+    NO_UUID,
+    STRING,
+    Boolean,
+    Bytes,
+    Fixed,
+    Float64,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Records,
+    String,
+    UInt16,
+    Uuid,
+    UuidField,
+    Varint,
+)
+
+
+class EverythingInner(Structure):
+    """What stands in arrays of `Everything`."""
+
+    short: Annotated[Int16, wire(type={"0-1": "int16", "2+": "varint16"})] = 0
+    name: Annotated[String, wire(flexible="none")] = ""
+    numbers: list[Int64] = []  # noqa: RUF012  # msgspec makes a new one for each
+    extra: Annotated[String | None, wire("2+", nullable="2+", tagged="2+", tag=5)] = None
+
+
+class Everything(Structure):
+    """All that declarations can say, of which real messages use but a part."""
+
+    message: ClassVar = Message.of("Everything", -1, "data", versions="0-3", flexible="2+")
+
+    flag: Boolean = False
+    tiny: Int8
+    port: UInt16 = 7
+    ratio: Float64 = 0.5
+    id: Annotated[UuidField, wire("1+")] = NO_UUID
+    signed: Annotated[Int64, wire(encoding={"0": "fixed64", "1": "unsigned64", "2+": "signed64"})] = 0
+    unsigned: Annotated[Int32, wire(type={"0": "int32", "1": "varint32", "2+": "unsigned_varint32"})] = 0
+    inner: EverythingInner
+    inners: Annotated[list[EverythingInner] | None, wire(nullable="1+")] = []  # noqa: RUF012  # the same
+    keys: Annotated[list[Bytes], wire("2+", tagged="3+", tag=1)] = []  # noqa: RUF012  # the same
+    lengths: Annotated[list[UInt16], wire(flexible="3+")] = []  # noqa: RUF012  # the same
+    said: Annotated[String | None, wire("0-2", nullable="0+", ignorable=True)] = "hello"
+    records: Annotated[Records | None, wire(nullable="1+")] = b""
+    last: Annotated[Int32, wire(optional="0-1")] = -1
+    very_last: Annotated[String, wire(optional="0-1")] = "?"
+
+
+MESSAGES: Final = [
+    *(message for api in APIS.values() for message in (api.request, api.response)),
+    RequestHeader,
+    ResponseHeader,
+    OffsetCommitRequestBeta,
+    MessageSetEntry,
+    Everything,
+]
+
+
+def versions_of(structure: type[Structure]) -> range:
+    """Return all versions of a message."""
+    first, last = description(structure).versions
+    return range(first, last + 1)
+
+
+CASES: Final = [(message, version) for message in MESSAGES for version in versions_of(message)]
+IDS: Final = [f"{message.__name__}-{version}" for message, version in CASES]
+
+# Lengths around those where a compact one takes a byte more.
+_TEXTS: Final = ["x" * 126, "x" * 127, "é" * 64, "é" * 63 + "x"]
+_SHORT_TEXTS: Final = ["", "a", "topic-1", "\U0001f600", "\x00", "zwölf", '"\\\n']
+_BLOBS: Final = [b"\xff" * 126, b"\x00" * 127, b"ab" * 200]
+_SHORT_BLOBS: Final = [b"", b"\x00", b"\xff\xfe", b"{}"]
+_FLOATS: Final = [0.0, -1.5, 1e300, float("inf"), 2.0**-1074]
+_NUMBERS: Final = [-65, -64, -1, 0, 1, 63, 64, 127, 128, 255, 16_383, 16_384]
+
+
+def message(random: Random, structure: type[Structure], version: int, *, small: bool = False) -> Any:
+    """Make a message that the version can carry; a small one has short arrays and texts only."""
+    return _structure(random, layout_of(structure, version), small=small)
+
+
+@st.composite
+def messages(draw: st.DrawFn, structure: type[Structure], version: int, *, small: bool = False) -> Any:
+    """Make the same by choices of Hypothesis, which can shrink them."""
+    return message(draw(st.randoms(use_true_random=False)), structure, version, small=small)
+
+
+def bulk(structure: type[Structure], version: int, *, count: int, small: bool = False) -> Iterator[Any]:
+    """Make some messages, the same ones in each run."""
+    random = Random(f"{structure.__name__} {version}")
+    for _ in range(count * MORE):
+        yield message(random, structure, version, small=small)
+
+
+def any_case() -> SearchStrategy[tuple[type[Structure], int]]:
+    """Choose a message and a version."""
+    return st.sampled_from(CASES)
+
+
+def _structure(random: Random, layout: Layout, *, small: bool) -> Any:
+    given = {field.name: default_of(field) for field in layout.absent}
+    given |= {slot.name: _value(random, slot.codec, small=small) for slot in layout.slots}
+    for slot in layout.tagged.values():
+        given[slot.name] = default_of(slot.field)
+        if random.random() < 0.5:
+            given[slot.name] = _value(random, slot.codec, small=small)
+    if layout.flexible and random.random() < 0.3:
+        tags = {random.choice([6, 127, 128, 16_384, (1 << 31) - 2]) for _ in range(2)}
+        given["unknown_tags"] = tuple((tag, random.choice(_SHORT_BLOBS)) for tag in sorted(tags))
+    return layout.structure(**given)
+
+
+def _value(random: Random, codec: Codec, *, small: bool) -> Any:
+    if isinstance(codec, Layout):
+        return _structure(random, codec, small=small)
+    if isinstance(codec, Array | Sized) and codec.nullable and random.random() < 0.25:
+        return None
+    if isinstance(codec, Array):
+        return _array(random, codec, small=small)
+    if isinstance(codec, Sized):
+        text = codec.type is STRING
+        short: list[Any] = _SHORT_TEXTS if text else _SHORT_BLOBS
+        return random.choice(short if small else short + (_TEXTS if text else _BLOBS))
+    if isinstance(codec, Uuid):
+        return random.choice([NO_UUID, uuid.UUID(int=random.getrandbits(128))])
+    return _number(random, codec)
+
+
+def _array(random: Random, codec: Array, *, small: bool) -> list[Any]:
+    count = random.choice([0, 1, 1, 2])
+    if not small and not _has_arrays(codec.element) and random.random() < 0.2:
+        return [_value(random, codec.element, small=True)] * random.choice([126, 127, 300])
+    return [_value(random, codec.element, small=small) for _ in range(count)]
+
+
+def _has_arrays(codec: Codec) -> bool:
+    return isinstance(codec, Layout) and any(
+        isinstance(slot.codec, Array) or _has_arrays(slot.codec)
+        for slot in (*codec.slots, *codec.tagged.values())
+    )
+
+
+def _number(random: Random, codec: Fixed | Varint) -> Any:
+    if codec.name == "boolean":
+        return random.random() < 0.5
+    if codec.name == "float64":
+        return random.choice(_FLOATS)
+    bits = codec.bits if isinstance(codec, Varint) else codec.size * 8
+    unsigned = isinstance(codec, Fixed) and codec.code.isupper()
+    low, high = (0, (1 << bits) - 1) if unsigned else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    usual = [number for number in _NUMBERS if low <= number <= high]
+    return random.choice([low, high, random.randint(low, high), *usual])

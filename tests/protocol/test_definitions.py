@@ -1,0 +1,183 @@
+"""The declarations agree with Apache's own definitions, field by field in every version.
+
+The definitions stand as JSON in the jars of kafka-clients: 3.9.1 has the messages from
+version 0 on, 4.3.1 is what brokers speak today.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+
+from cloudevents_kafka.protocol.declare import ArrayOf, Field, Structure
+from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, default_of, description, layout_of
+from cloudevents_kafka.protocol.messages import APIS
+from cloudevents_kafka.protocol.types import NO_UUID
+from cloudevents_kafka.protocol.versions import Versions
+
+from .apache import MESSAGES, NEWEST, OLDEST, definitions, versions_of
+
+pytestmark = pytest.mark.peer
+
+EMPTY = {"string": "", "bytes": b"", "records": b"", "bool": False, "uuid": NO_UUID}
+# Whether a field may be left out counts where a version lacks it, which these releases have none of:
+# 3.9.1 has no topics by id but in Fetch, 4.3.1 no header without client id.
+NEVER_LEFT_OUT = {
+    OLDEST: {
+        "ProduceRequest.TopicData.Name",
+        "ProduceResponse.Responses.Name",
+        "OffsetCommitRequest.Topics.Name",
+        "OffsetCommitResponse.Topics.Name",
+        "OffsetFetchRequest.Groups.Topics.Name",
+        "OffsetFetchResponse.Groups.Topics.Name",
+    },
+    NEWEST: {"RequestHeader.ClientId"},
+}
+
+
+class Row(NamedTuple):
+    """A field in one version, at its place on the wire or with its tag."""
+
+    path: str
+    type: str
+    nullable: bool
+    compact: bool
+    tag: int
+    default: Any
+    ignorable: bool
+
+
+def is_there(given: dict[str, Any], key: str, version: int) -> bool:
+    return version in Versions.parse(given.get(key, "none"))
+
+
+def theirs(release: str, message: type[Structure], version: int) -> list[Row]:
+    """Return what Apache says of a message, fields of structures behind their structure."""
+    whole = definitions(release)[message.__name__]
+    common = {one["name"]: one["fields"] for one in whole.get("commonStructs", [])}
+    flexible = is_there(whole, "flexibleVersions", version)
+    found: list[Row] = []
+
+    def walk(fields: list[dict[str, Any]], path: str) -> None:
+        tagged = {one["tag"]: one for one in fields if is_there(one, "taggedVersions", version)}
+        plain = [one for one in fields if not is_there(one, "taggedVersions", version)]
+        for one in plain + [tagged[tag] for tag in sorted(tagged)]:
+            if not is_there(one, "versions", version):
+                continue
+            name, type_ = ".".join([path, camel(one["name"])]), one["type"]
+            own = "flexibleVersions" not in one or is_there(one, "flexibleVersions", version)
+            sized = type_.startswith("[]") or type_ in {"string", "bytes", "records"}
+            found.append(
+                Row(
+                    name,
+                    type_,
+                    is_there(one, "nullableVersions", version),
+                    sized and flexible and own,
+                    one["tag"] if one.get("tag") in tagged else -1,
+                    their_default(one),
+                    one.get("ignorable", False) or name in NEVER_LEFT_OUT[release],
+                )
+            )
+            inner = type_.removeprefix("[]")
+            walk(one.get("fields") or common.get(inner, []), name)
+
+    walk(whole["fields"], message.__name__)
+    return found
+
+
+def their_default(one: dict[str, Any]) -> Any:
+    type_, given = one["type"], one.get("default", "")
+    if given == "null":
+        return None
+    if type_.startswith("[]"):
+        return []
+    if given == "":
+        return "a structure" if type_[0].isupper() else EMPTY.get(type_, 0)
+    if type_ == "bool":
+        return given in {True, "true"}
+    return given if type_ == "string" else int(str(given), 0)
+
+
+def ours(message: type[Structure], version: int) -> list[Row]:
+    """Return what the declaration says, in the same shape."""
+    found: list[Row] = []
+
+    def walk(layout: Layout, path: str) -> None:
+        for tag, slot in [*((-1, slot) for slot in layout.slots), *layout.tagged.items()]:
+            name = f"{path}.{camel(slot.name)}"
+            codec = slot.codec
+            sized = isinstance(codec, Sized | Array)
+            assert not sized or codec.nullable == (version in slot.field.wire.nullable)
+            found.append(
+                Row(
+                    name,
+                    type_of(codec),
+                    version in slot.field.wire.nullable,
+                    sized and codec.compact,
+                    tag,
+                    our_default(slot.field),
+                    slot.field.wire.ignorable,
+                )
+            )
+            inner = codec.element if isinstance(codec, Array) else codec
+            if isinstance(inner, Layout):
+                walk(inner, name)
+
+    walk(layout_of(message, version), message.__name__)
+    return found
+
+
+def our_default(field: Field) -> Any:
+    if isinstance(field.type, type) and not isinstance(field.type, ArrayOf):
+        return "a structure"
+    return default_of(field)
+
+
+def camel(name: str) -> str:
+    return "".join(word[0].upper() + word[1:] for word in name.split("_"))
+
+
+def type_of(codec: Codec) -> str:
+    if isinstance(codec, Array):
+        return f"[]{type_of(codec.element)}"
+    if isinstance(codec, Sized):
+        return codec.type.name
+    return {"boolean": "bool"}.get(codec.name, codec.name)
+
+
+@pytest.mark.parametrize("release", [OLDEST, NEWEST])
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.__name__)
+def test_fields(message, release):
+    """Names, order, types, nulls, tags, defaults and compact lengths are Apache's in each version."""
+    there = versions_of(release, message)
+    assert there.last >= there.first
+    for version in range(there.first, there.last + 1):
+        assert ours(message, version) == theirs(release, message, version), version
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.__name__)
+def test_versions(message):
+    """A message is declared from version 0, which 3.9.1 still has, to the newest of 4.3.1."""
+    about = description(message)
+    assert about.versions.first == versions_of(OLDEST, message).first == 0
+    assert about.versions.last == versions_of(NEWEST, message).last
+    assert versions_of(OLDEST, message).last >= versions_of(NEWEST, message).first - 1
+
+
+@pytest.mark.parametrize("release", [OLDEST, NEWEST])
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.__name__)
+def test_what_messages_say(message, release):
+    """API keys, kinds and flexible versions are Apache's."""
+    about, whole = description(message), definitions(release)[message.__name__]
+    assert about.kind == whole["type"]
+    assert about.key == whole.get("apiKey", -1)
+    assert about.flexible == Versions.parse(whole["flexibleVersions"])
+    assert f"{about.name}{about.kind.title()}" == whole["name"] or about.key == -1
+
+
+def test_all_keys():
+    """Each API is listed under its own key, and its two messages have the same versions."""
+    for key, api in APIS.items():
+        assert key == api.key == description(api.response).key
+        assert description(api.request).versions == description(api.response).versions

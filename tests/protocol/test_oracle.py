@@ -1,0 +1,143 @@
+"""Apache's own reading and writing of messages agrees with ours, on every message in every version.
+
+Kafka's clients in Java answer: those of 3.9.1, which know each version from 0 on, and those of
+4.3.1 for what came later.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cloudevents_kafka.jvm import find_java, resolve
+from cloudevents_kafka.protocol import compiled, varint
+from cloudevents_kafka.protocol.codes import CODES
+from cloudevents_kafka.protocol.declare import Structure, fields_of
+from cloudevents_kafka.protocol.layout import Layout, layout_of
+
+from .apache import MESSAGES, NEWEST, OLDEST
+from .apache import versions_of as their_versions
+from .generated import bulk, versions_of
+
+pytestmark = pytest.mark.legacy
+
+
+class Oracle:
+    """A Java process that answers a line with a line."""
+
+    def __init__(self, release: str) -> None:
+        jars = resolve(
+            [
+                f"org.apache.kafka:kafka-clients:{release}",
+                "com.fasterxml.jackson.core:jackson-databind:2.16.2",
+            ]
+        )
+        java = find_java()
+        assert "jdk.compiler" in java.modules, f"{java.home} cannot compile: install a JDK, not only a JRE"
+        source = Path(__file__).parent / "oracle" / "Oracle.java"
+        path = ":".join(map(str, jars))
+        flags = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx256m"]
+        self.process = subprocess.Popen(
+            [str(java.executable), *flags, "-cp", path, str(source)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+
+    def ask(self, *words: str) -> str:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        print(*words, file=self.process.stdin, flush=True)
+        answer = self.process.stdout.readline()
+        assert answer, "Java is gone; what it said stands on standard error"
+        return answer.rstrip("\n")
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        self.process.stdout.close()
+        assert self.process.wait(timeout=20) == 0
+
+
+@pytest.fixture(scope="module")
+def oracles() -> Iterator[dict[str, Oracle]]:
+    started = {release: Oracle(release) for release in (OLDEST, NEWEST)}
+    yield started
+    for oracle in started.values():
+        oracle.close()
+
+
+def as_json(layout: Layout, message: Structure) -> dict[str, Any]:
+    """Write a message as Apache's JSON."""
+    found = {}
+    for slot in (*layout.slots, *layout.tagged.values()):
+        head, *rest = slot.name.split("_")
+        found[head + "".join(word.title() for word in rest)] = plain(slot.codec, getattr(message, slot.name))
+    return found
+
+
+def plain(codec: Any, value: Any) -> Any:
+    if isinstance(value, list):
+        return [plain(codec.element, one) for one in value]
+    if isinstance(value, Structure):
+        return as_json(codec, value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, uuid.UUID):
+        return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
+    return value
+
+
+def without_unknown(message: Any) -> None:
+    """Take out tagged fields that are not declared, for which JSON has no place."""
+    message.unknown_tags = ()
+    for field in fields_of(type(message)):
+        value = getattr(message, field.name)
+        for inner in value if isinstance(value, list) else [value]:
+            if isinstance(inner, Structure):
+                without_unknown(inner)
+
+
+@pytest.mark.parametrize("structure", MESSAGES, ids=lambda structure: structure.__name__)
+def test_messages(oracles, structure):
+    """Apache writes our bytes from the same values, and the same bytes again from what it read of them."""
+    for version in versions_of(structure):
+        oracle = oracles[OLDEST if version in their_versions(OLDEST, structure) else NEWEST]
+        for message in bulk(structure, version, count=12):
+            ours = compiled.write(message, version).hex() or "-"
+            assert oracle.ask("again", structure.__name__, str(version), ours) == ours
+            without_unknown(message)
+            given = json.dumps(as_json(layout_of(structure, version), message))
+            theirs = oracle.ask("encode", structure.__name__, str(version), given)
+            assert (compiled.write(message, version).hex() or "-") == theirs, given
+            data = bytes.fromhex(theirs.replace("-", ""))
+            assert compiled.read(structure, version, data) == (message, len(data))
+
+
+@pytest.mark.parametrize("size", [0, 7, 31, 32, 63, 64])
+def test_varints(oracles, size):
+    """Apache's integers of variable length are ours, around all powers of two."""
+    for base in range(size, 64, 8):
+        for number in {(1 << base) // 2 + off for off in (-1, 0, 1)}:
+            for value in (number, -number):
+                if -(1 << 63) <= value < 1 << 63:
+                    assert oracles[OLDEST].ask("varlong", str(value)) == varint.encode_signed(value, 64).hex()
+                if -(1 << 31) <= value < 1 << 31:
+                    assert oracles[OLDEST].ask("varint", str(value)) == varint.encode_signed(value).hex()
+                    assert oracles[OLDEST].ask("unsigned", str(value)) == varint.encode_unsigned(value).hex()
+
+
+def test_errors(oracles):
+    """Each error code of the newest clients is in the table, with its name and whether to try again."""
+    rows = [row.split(",") for row in oracles[NEWEST].ask("errors").split()]
+    theirs = {int(code): (name, again == "true") for code, name, again in rows}
+    assert {code: (row.name, row.retriable) for code, row in CODES.items()} == theirs

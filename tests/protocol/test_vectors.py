@@ -1,0 +1,170 @@
+"""What real brokers of 0.8.2-beta to 4.4.0 were sent and answered, byte for byte both ways."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from cloudevents_kafka.protocol import compiled, frames
+from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unsupported
+from cloudevents_kafka.protocol.messages import APIS
+from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsResponse
+from cloudevents_kafka.protocol.messages.headers import RequestHeader
+from cloudevents_kafka.protocol.messages.offset_commit import OffsetCommitRequestBeta
+
+FOLDER = Path(__file__).parent / "vectors"
+NOT_OURS = {"0.7.2.json", "varint.json"}  # another protocol; no exchanges
+
+# Requests cut behind their header on purpose: the broker closed the connection.
+CUT = {
+    *(("0.8.2-beta.json", number) for number in (29, 30, 31, 32, 33, 36)),
+    *(("0.8.2.2.json", number) for number in (31, 32, 33, 34, 35, 38)),
+}
+NO_SUCH_API = {("0.8.2-beta.json", 35), ("0.8.2.2.json", 37)}  # key 60, empty as well
+# OffsetCommit 0 as the guide prints it, with the time stamp that no release has.
+WITH_TIME_STAMP = {
+    ("0.8.2-beta.json", 25),
+    ("0.8.2-beta.json", 43),
+    ("0.8.2.2.json", 26),
+    ("0.8.2.2.json", 45),
+}
+# Brokers of 0.8 and 0.9 know one layout of some answers and give it to any version.
+ANSWERED_IN = {
+    **{
+        (f"old-apis-{broker}.json", number): 0
+        for broker in ("0.8.2-beta", "0.8.2.2")
+        for number in (1, 2, 4, 5, 7, 10, 13, 14)
+    },
+    **{
+        ("old-apis-0.9.0.1.json", number): version
+        for number, version in ((1, 0), (2, 0), (5, 1), (7, 1), (10, 1))
+    },
+}
+
+
+class Exchange(NamedTuple):
+    file: str
+    number: int
+    key: int
+    version: int
+    request: bytes
+    response: bytes | None
+
+    @property
+    def place(self):
+        return self.file, self.number
+
+
+def exchanges() -> list[Exchange]:
+    found = []
+    for path in sorted(FOLDER.glob("*.json")):
+        if path.name in NOT_OURS:
+            continue
+        for number, given in enumerate(json.loads(path.read_text())["exchanges"]):
+            request = bytes.fromhex(given["request"])
+            response = None if given["response"] is None else bytes.fromhex(given["response"])
+            key, version = (int.from_bytes(request[at : at + 2], "big", signed=True) for at in (4, 6))
+            found.append(Exchange(path.name, number, key, version, request, response))
+    return found
+
+
+ALL = exchanges()
+
+
+def cases(kept: Any) -> pytest.MarkDecorator:
+    found = [one for one in ALL if kept(one)]
+    return pytest.mark.parametrize("one", found, ids=[f"{one.file}-{one.number}" for one in found])
+
+
+def header_of(one: Exchange) -> tuple[RequestHeader, int]:
+    header, at = compiled.read(RequestHeader, 1, one.request[4:])
+    assert isinstance(header, RequestHeader)
+    return header, at
+
+
+def test_all_there():
+    """The captures are whole, and so are the exceptions among them."""
+    assert len(ALL) == 407
+    assert [len(places) for places in (CUT, NO_SUCH_API, WITH_TIME_STAMP, ANSWERED_IN)] == [12, 2, 4, 21]
+    assert {one.place for one in ALL} > CUT | NO_SUCH_API | WITH_TIME_STAMP | ANSWERED_IN.keys()
+
+
+@cases(lambda one: one.place not in CUT | NO_SUCH_API | WITH_TIME_STAMP and one.version != 99)
+def test_requests(one):
+    """A request that a broker got decodes, and encodes to the same bytes."""
+    assert frames.size_of(one.request) == len(one.request) - 4
+    header, message = frames.decode_request(one.request[4:])
+    assert (header.request_api_key, header.request_api_version) == (one.key, one.version)
+    assert one.request == frames.encode_request(
+        message, one.version, correlation_id=header.correlation_id, client_id=header.client_id
+    )
+
+
+@cases(lambda one: one.response is not None and one.place not in ANSWERED_IN and one.version != 99)
+def test_responses(one):
+    """An answer of a broker decodes with the request's correlation id, and encodes to the same bytes."""
+    assert_answer(one, one.version)
+
+
+def assert_answer(one: Exchange, version: int):
+    assert frames.size_of(one.response) == len(one.response) - 4
+    number, message = frames.decode_response(APIS[one.key].response, version, one.response[4:])
+    assert number == header_of(one)[0].correlation_id
+    assert frames.encode_response(message, version, correlation_id=number) == one.response
+
+
+@cases(lambda one: one.place in CUT)
+def test_cut_requests(one):
+    """A request without its body is truncated, and says how much is missing and where."""
+    with pytest.raises(Truncated) as caught:
+        frames.decode_request(one.request[4:])
+    assert caught.value.at == len(one.request) - 4
+    assert caught.value.missing == (4 if one.key in {1, 3} else 2)
+    assert one.response is None
+
+
+@cases(lambda one: one.place in NO_SUCH_API)
+def test_no_such_api(one):
+    """A request of an API that is not declared says so."""
+    with pytest.raises(Unsupported, match="API key 60, version 0: no declared API"):
+        frames.decode_request(one.request[4:])
+
+
+@cases(lambda one: one.place in WITH_TIME_STAMP)
+def test_offset_commit_of_the_guide(one):
+    """The guide's OffsetCommit 0 is no released one, but the beta's, byte for byte."""
+    with pytest.raises(Malformed, match="bytes are left over"):
+        frames.decode_request(one.request[4:])
+    header, at = header_of(one)
+    message = frames.decode(OffsetCommitRequestBeta, 0, one.request[4 + at :])
+    assert isinstance(message, OffsetCommitRequestBeta)
+    assert {part.commit_timestamp for topic in message.topics for part in topic.partitions} == {-1}
+    assert one.request == frames.encode_request(
+        message, 0, correlation_id=header.correlation_id, client_id=header.client_id
+    )
+
+
+@cases(lambda one: one.place in ANSWERED_IN)
+def test_answers_in_another_layout(one):
+    """An old broker's answer in a version not asked for is an error there, and whole in its own."""
+    with pytest.raises(ProtocolError) as caught:
+        frames.decode_response(APIS[one.key].response, one.version, one.response[4:])
+    assert isinstance(caught.value, Malformed | Truncated)
+    assert_answer(one, ANSWERED_IN[one.place])
+
+
+@cases(lambda one: one.version == 99)
+def test_api_versions_of_the_future(one):
+    """ApiVersions in a version from the future is answered in version 0, if at all, with code 35."""
+    with pytest.raises(Unsupported, match="API key 18, version 99: ApiVersions with the versions 0-4"):
+        frames.decode_request(one.request[4:])
+    if one.response is None:
+        assert one.file not in {"old-apis-0.10.2.2.json", "old-apis-1.1.1.json"}
+        return
+    assert_answer(one, 0)
+    _, message = frames.decode_response(ApiVersionsResponse, 0, one.response[4:])
+    assert isinstance(message, ApiVersionsResponse)
+    assert (message.error_code, message.api_keys) == (35, [])
