@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import uuid
+from collections.abc import Callable
 from typing import Any, Final
 
 from cloudevents_kafka.protocol import varint, walker
@@ -12,7 +13,7 @@ from cloudevents_kafka.protocol.declare import Structure
 from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, Slot, default_of
 from cloudevents_kafka.protocol.types import REST, STRING, Fixed, Uuid, Varint
 
-_SIZES: Final = {"h": 2, "i": 4}
+_FEW: Final = 64
 
 
 def source(layout: Layout) -> Code:
@@ -28,12 +29,25 @@ def source(layout: Layout) -> Code:
     return code
 
 
+class _Unpackers(dict[int, Callable[[bytes, int], tuple[Any, ...]]]):
+    """Functions that read so many values of fixed width; those for few are kept."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__()
+        self._code: Final = code
+
+    def __missing__(self, count: int) -> Callable[[bytes, int], tuple[Any, ...]]:
+        unpack = struct.Struct(f">{count}{self._code}").unpack_from
+        if count <= _FEW:
+            self[count] = unpack
+        return unpack
+
+
 class _Writer:
     def __init__(self) -> None:
         self.code: Final = Code("def run(data, at):")
         self.code.names |= {
             "UUID": uuid.UUID,
-            "unpack_from": struct.unpack_from,
             "decode_length": varint.decode_length,
             "read_tags": read_tags,
         }
@@ -165,17 +179,21 @@ class _Writer:
     def array(self, codec: Array) -> str:
         count = self.length(codec.compact, "h" if codec.short else "i")
         variable = self.code.fresh("a")
-        with self.code.block(f"if {count} >= 0:"):
+        with self.code.block(f"if {count} > 0:"):
             # An element takes a byte at least: nothing is made for a count that cannot be.
             with self.code.block(f"if {count} > size - at:"):
                 self.code.add("raise GaveUp")
             self.elements(codec.element, count, variable)
+        with self.code.block(f"elif {count} == 0:"):
+            self.code.add(f"{variable} = []")
         self.null(count, variable, nullable=codec.nullable)
         return variable
 
     def elements(self, element: Codec, count: str, variable: str) -> None:
         if isinstance(element, Fixed):
-            self.code.add(f'{variable} = list(unpack_from(f">{{{count}}}{element.code}", data, at))')
+            unpack = f"unpack_{element.code.replace('?', '_')}"
+            self.code.names.setdefault(unpack, _Unpackers(element.code))
+            self.code.add(f"{variable} = [*{unpack}[{count}](data, at)]")
             self.code.add(f"at += {element.size} * {count}")
             return
         self.code.add(f"{variable} = []")
