@@ -1,4 +1,4 @@
-"""Our Kafka protocol beside kafka-python's, on one batch of records, in one process.
+"""Our Kafka protocol beside kafka-python's: a batch of records, and metadata, in one process.
 
 Records have a key, 200 bytes of value and 4 headers, as CloudEvents in binary mode do.
 Checksums are not part of it: decoding checks none on either side, and encoding takes
@@ -12,16 +12,24 @@ import sys
 
 from sidebyside import interleaved, row
 
+from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.messages.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from cloudevents_kafka.protocol.records import Batches, Codec, Record, encode_batch, encode_message_set
 from cloudevents_kafka.protocol.records.checksum import crc32c
 
 try:
     import kafka
+    from kafka.protocol.metadata import MetadataResponse as TheirMetadata
     from kafka.record import default_records, legacy_records, memory_records
 except ImportError:
     kafka = None
 
-COUNT = 500
+COUNT = 2000
 HEADERS = [
     ("ce_specversion", b"1.0"),
     ("ce_id", b"a89b3c1d-4d7b-4d9e-9d8a-0123456789ab"),
@@ -62,6 +70,50 @@ def their_scanned(data):
     return [batch.last_offset for batch in memory_records.MemoryRecords(data)]
 
 
+def counted(data):
+    return sum(batch.count for batch in Batches(data))
+
+
+def their_counted(data):
+    return sum(1 for batch in memory_records.MemoryRecords(data) for _ in batch)
+
+
+def metadata():
+    """Answer of two brokers about one topic of 100 partitions with two replicas."""
+    partitions = [
+        MetadataResponsePartition(
+            error_code=0,
+            partition_index=number,
+            leader_id=1 + number % 2,
+            leader_epoch=3,
+            replica_nodes=[1, 2],
+            isr_nodes=[1, 2],
+        )
+        for number in range(100)
+    ]
+    return MetadataResponse(
+        brokers=[MetadataResponseBroker(node_id=i, host="localhost", port=9092) for i in (1, 2)],
+        topics=[MetadataResponseTopic(error_code=0, name="topic", partitions=partitions)],
+        controller_id=1,
+    )
+
+
+def metadata_pairs():
+    ours = metadata()
+    data = frames.encode(ours, 9)
+    theirs = TheirMetadata[9].decode(data)
+    assert theirs.encode() == data
+    return [
+        (
+            "MetadataResponse v9, 100 partitions, decode",
+            lambda: frames.decode(MetadataResponse, 9, data),
+            lambda: TheirMetadata[9].decode(data),
+            2,
+        ),
+        ("the same, encode", lambda: frames.encode(ours, 9), theirs.encode, None),
+    ]
+
+
 def pairs():
     batch, messages = encode_batch(RECORDS), encode_message_set(WITHOUT_HEADERS)
     packed = encode_batch(RECORDS, Codec.GZIP)
@@ -74,11 +126,13 @@ def pairs():
     assert scanned(many) == their_scanned(many)
     return [
         ("record batch, decode", lambda: decoded(batch), lambda: their_decoded(batch), 1.8),
-        ("record batch, encode", lambda: encode_batch(RECORDS), their_batch, 1),
+        ("record batch, counted", lambda: counted(batch), lambda: their_counted(batch), 10),
+        ("record batch, encode", lambda: encode_batch(RECORDS), their_batch, 1.5),
         ("record batch, gzip, decode", lambda: decoded(packed), lambda: their_decoded(packed), None),
         ("message set, decode", lambda: decoded(messages), lambda: their_decoded(messages), None),
         ("message set, encode", lambda: encode_message_set(WITHOUT_HEADERS), their_message_set, None),
         ("frame scan, batches of 4 records", lambda: scanned(many), lambda: their_scanned(many), None),
+        *metadata_pairs(),
     ]
 
 

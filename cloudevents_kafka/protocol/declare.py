@@ -2,7 +2,7 @@
 
 ::
 
-    class JoinGroupRequest(Structure):
+    class JoinGroupRequest(Structure, kw_only=True):
         \"\"\"Become a member of a group.\"\"\"
 
         message: ClassVar = Message.of("JoinGroup", 11, "request", versions="0-9", flexible="6+")
@@ -28,7 +28,6 @@ from typing import (
     Literal,
     NamedTuple,
     Union,
-    dataclass_transform,
     get_args,
     get_origin,
 )
@@ -125,16 +124,7 @@ def wire(
     )
 
 
-class _Declared(msgspec.StructMeta):
-    """Fields by keyword, in any order of those with and without default."""
-
-    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _Declared:  # noqa: PYI034  # mypy wants no Self in a metaclass
-        """Make the class; ``gc=False`` is safe, as messages hold no cycles."""
-        return super().__new__(cls, name, bases, namespace, kw_only=True, gc=False)
-
-
-@dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
-class Structure(msgspec.Struct, metaclass=_Declared):
+class Structure(msgspec.Struct, gc=False):
     """A structure of a message, or a whole one, which then says so by ``message``."""
 
     message: ClassVar[Message | None] = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import uuid
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cloudevents_kafka.protocol import varint, walker
 from cloudevents_kafka.protocol.code import Code
@@ -43,6 +43,16 @@ class _Unpackers(dict[int, Callable[[bytes, int], tuple[Any, ...]]]):
         return unpack
 
 
+class _Length(NamedTuple):
+    """A length or count that was read: a variable, which is ``more`` than what it stands for."""
+
+    variable: str
+    more: int
+
+    def __str__(self) -> str:
+        return f"{self.variable} - {self.more}" if self.more else self.variable
+
+
 class _Writer:
     def __init__(self) -> None:
         self.code: Final = Code("def run(data, at):")
@@ -62,19 +72,17 @@ class _Writer:
             else:
                 values[slot.name] = self.value(slot.codec)
         values |= {slot.name: self.default(default_of(slot.field)) for slot in layout.tagged.values()}
+        tags = self.next_byte() if layout.flexible else None
         self.flush()
-        made = ", ".join(f"{name}={value}" for name, value in values.items())
+        # In the order of declaration, and all of them, as msgspec finds keywords one by one.
+        values["unknown_tags"] = "()"
+        made = ", ".join(f"{name}={values[name]}" for name in layout.structure.__struct_fields__)
         result = self.code.fresh("s")
         self.code.add(f"{result} = {self.code.refer(layout.structure, 'S')}({made})")
-        if layout.flexible:
-            self.tags(layout, result)
+        if tags is not None:
+            with self.code.block(f"if {tags}:"):
+                self.code.add(f"at = read_tags({self.code.refer(layout, 'L')}, {result}, data, at - 1)")
         return result
-
-    def tags(self, layout: Layout, result: str) -> None:
-        with self.code.block("if data[at]:"):
-            self.code.add(f"at = read_tags({self.code.refer(layout, 'L')}, {result}, data, at)")
-        with self.code.block("else:"):
-            self.code.add("at += 1")
 
     def default(self, value: Any) -> str:
         if value in ([], None, "", b"", 0) and not isinstance(value, float):
@@ -113,6 +121,17 @@ class _Writer:
         self.run.append((variable, code))
         return variable
 
+    def next_byte(self) -> str:
+        """Read a byte, together with what is of fixed width before it; return its variable."""
+        variable = self.fixed("B")
+        if len(self.run) > 1:
+            self.flush()
+        else:
+            self.run.clear()
+            self.code.add(f"{variable} = data[at]")
+            self.code.add("at += 1")
+        return variable
+
     def flush(self) -> None:
         """Read the neighbours of fixed width in one go."""
         if not self.run:
@@ -136,27 +155,22 @@ class _Writer:
             self.code.add(f"{variable}, at = {self.code.refer(decode, 'decode')}(data, at, {codec.bits})")
         return variable
 
-    def length(self, compact: bool, code: str) -> str:  # noqa: FBT001  # of the codec
+    def length(self, *, compact: bool, code: str) -> _Length:
         if not compact:
             variable = self.fixed(code)
             self.flush()
-            return variable
-        self.flush()
-        variable = self.code.fresh("n")
-        self.code.add(f"{variable} = data[at] - 1")
-        with self.code.block(f"if {variable} < 127:"):
-            self.code.add("at += 1")
-        with self.code.block("else:"):
-            self.code.add(f"{variable}, at = decode_length(data, at)")
-            self.code.add(f"{variable} -= 1")
-        return variable
+            return _Length(variable, 0)
+        variable = self.next_byte()
+        with self.code.block(f"if {variable} > 127:"):
+            self.code.add(f"{variable}, at = decode_length(data, at - 1)")
+        return _Length(variable, 1)
 
     def sized(self, codec: Sized) -> str:
         if codec.type is REST:
             return self.rest()
-        length = self.length(codec.compact, "h" if codec.type is STRING else "i")
+        length = self.length(compact=codec.compact, code="h" if codec.type is STRING else "i")
         end, variable = self.code.fresh("e"), self.code.fresh()
-        with self.code.block(f"if {length} >= 0:"):
+        with self.code.block(f"if {length.variable} >= {length.more}:"):
             self.code.add(f"{end} = at + {length}")
             self.code.add(f"{variable} = data[at:{end}]{'.decode()' * (codec.type is STRING)}")
             self.code.add(f"at = {end}")
@@ -169,32 +183,35 @@ class _Writer:
         self.code.add(f"{variable} = data[at:]; at = max(at, size)")
         return variable
 
-    def null(self, length: str, variable: str, *, nullable: bool) -> None:
+    def null(self, length: _Length, variable: str, *, nullable: bool) -> None:
         if nullable:
-            with self.code.block(f"elif {length} == -1:"):
+            with self.code.block(f"elif {length.variable} == {length.more - 1}:"):
                 self.code.add(f"{variable} = None")
         with self.code.block("else:"):
             self.code.add("raise GaveUp")
 
     def array(self, codec: Array) -> str:
-        count = self.length(codec.compact, "h" if codec.short else "i")
+        count = self.length(compact=codec.compact, code="h" if codec.short else "i")
         variable = self.code.fresh("a")
-        with self.code.block(f"if {count} > 0:"):
-            # An element takes a byte at least: nothing is made for a count that cannot be.
-            with self.code.block(f"if {count} > size - at:"):
-                self.code.add("raise GaveUp")
+        with self.code.block(f"if {count.variable} > {count.more}:"):
+            self.check(count)
             self.elements(codec.element, count, variable)
-        with self.code.block(f"elif {count} == 0:"):
+        with self.code.block(f"elif {count.variable} == {count.more}:"):
             self.code.add(f"{variable} = []")
         self.null(count, variable, nullable=codec.nullable)
         return variable
 
-    def elements(self, element: Codec, count: str, variable: str) -> None:
+    def check(self, count: _Length) -> None:
+        """Give up before anything is made for a count that cannot be: an element takes a byte at least."""
+        with self.code.block(f"if {count} > size - at:"):
+            self.code.add("raise GaveUp")
+
+    def elements(self, element: Codec, count: _Length, variable: str) -> None:
         if isinstance(element, Fixed):
             unpack = f"unpack_{element.code.replace('?', '_')}"
             self.code.names.setdefault(unpack, _Unpackers(element.code))
             self.code.add(f"{variable} = [*{unpack}[{count}](data, at)]")
-            self.code.add(f"at += {element.size} * {count}")
+            self.code.add(f"at += {element.size} * ({count})")
             return
         self.code.add(f"{variable} = []")
         append = self.code.fresh("add")

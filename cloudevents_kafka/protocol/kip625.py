@@ -27,7 +27,7 @@ _ENCODING16: Final = {"0-9": "fixed16", "10": "unsigned16", "11+": "signed16"}
 _ENCODING32: Final = {"0-9": "fixed32", "10": "unsigned32", "11+": "signed32"}
 
 
-class PartitionByType(Structure):
+class PartitionByType(Structure, kw_only=True):
     """A partition, whose fields' types depend on the version (A)."""
 
     error_code: Annotated[Int16, wire(type=_TYPE16)]
@@ -39,7 +39,7 @@ class PartitionByType(Structure):
     offline_replicas: Annotated[list[Int32], wire("5+", ignorable=True, type=_TYPE32)] = []
 
 
-class PartitionByEncoding(Structure):
+class PartitionByEncoding(Structure, kw_only=True):
     """A partition, whose fields have one type each, and encodings that depend on the version (B)."""
 
     error_code: Annotated[Int16, wire(encoding=_ENCODING16)]
@@ -51,7 +51,7 @@ class PartitionByEncoding(Structure):
     offline_replicas: Annotated[list[Int32], wire("5+", ignorable=True, encoding=_ENCODING32)] = []
 
 
-class TopicByType(Structure):
+class TopicByType(Structure, kw_only=True):
     """A topic and its partitions (A)."""
 
     error_code: Int16
@@ -61,7 +61,7 @@ class TopicByType(Structure):
     topic_authorized_operations: Annotated[Int32, wire("8+")] = -2147483648
 
 
-class TopicByEncoding(Structure):
+class TopicByEncoding(Structure, kw_only=True):
     """A topic and its partitions (B)."""
 
     error_code: Int16
@@ -71,7 +71,7 @@ class TopicByEncoding(Structure):
     topic_authorized_operations: Annotated[Int32, wire("8+")] = -2147483648
 
 
-class MetadataByType(Structure):
+class MetadataByType(Structure, kw_only=True):
     """The brokers and topics of a cluster (A)."""
 
     message: ClassVar = _MESSAGE
@@ -84,7 +84,7 @@ class MetadataByType(Structure):
     cluster_authorized_operations: Annotated[Int32, wire("8+")] = -2147483648
 
 
-class MetadataByEncoding(Structure):
+class MetadataByEncoding(Structure, kw_only=True):
     """The brokers and topics of a cluster (B)."""
 
     message: ClassVar = _MESSAGE

@@ -37,7 +37,7 @@ from cloudevents_kafka.protocol.types import (
 )
 
 
-class EverythingInner(Structure):
+class EverythingInner(Structure, kw_only=True):
     """What stands in arrays of `Everything`."""
 
     short: Annotated[Int16, wire(type={"0-1": "int16", "2+": "varint16"})] = 0
@@ -46,7 +46,7 @@ class EverythingInner(Structure):
     extra: Annotated[String | None, wire("2+", nullable="2+", tagged="2+", tag=5)] = None
 
 
-class Everything(Structure):
+class Everything(Structure, kw_only=True):
     """All that declarations can say, of which real messages use but a part."""
 
     message: ClassVar = Message.of("Everything", -1, "data", versions="0-3", flexible="2+")

@@ -140,7 +140,7 @@ def test_java_type_is_the_widest():
             )
 
 
-class Growing(Structure):
+class Growing(Structure, kw_only=True):
     """A field that outgrows its type, which the KIP's alternative A allows, too."""
 
     message: ClassVar = Message.of("Growing", -1, "data", versions="0-2")

@@ -11,7 +11,7 @@ from cloudevents_kafka.protocol.declare import Message, Structure, wire
 from cloudevents_kafka.protocol.types import Boolean, Int16, Int32, Int64, String
 
 
-class ApiVersionsRequest(Structure):
+class ApiVersionsRequest(Structure, kw_only=True):
     """Ask for versions; from 3 on the client says what it is (KIP-511)."""
 
     message: ClassVar = Message.of("ApiVersions", 18, "request", versions="0-4", flexible="3+")
@@ -20,7 +20,7 @@ class ApiVersionsRequest(Structure):
     client_software_version: Annotated[String, wire("3+", ignorable=True)] = ""
 
 
-class ApiVersion(Structure):
+class ApiVersion(Structure, kw_only=True):
     """One API, and the versions of it that the broker takes."""
 
     api_key: Int16
@@ -28,7 +28,7 @@ class ApiVersion(Structure):
     max_version: Int16
 
 
-class SupportedFeatureKey(Structure):
+class SupportedFeatureKey(Structure, kw_only=True):
     """A feature that the broker can have."""
 
     name: String
@@ -36,7 +36,7 @@ class SupportedFeatureKey(Structure):
     max_version: Int16
 
 
-class FinalizedFeatureKey(Structure):
+class FinalizedFeatureKey(Structure, kw_only=True):
     """A feature that the cluster has."""
 
     name: String
@@ -44,7 +44,7 @@ class FinalizedFeatureKey(Structure):
     min_version_level: Int16
 
 
-class ApiVersionsResponse(Structure):
+class ApiVersionsResponse(Structure, kw_only=True):
     """The versions of everything. Its own header never has tags, so that any client can read it."""
 
     message: ClassVar = Message.of("ApiVersions", 18, "response", versions="0-4", flexible="3+")

@@ -12,7 +12,7 @@ from cloudevents_kafka.protocol.declare import Message, Structure, wire
 from cloudevents_kafka.protocol.types import Bytes, Int16, Int32, String
 
 
-class Subscription(Structure):
+class Subscription(Structure, kw_only=True):
     """What a member wants to read."""
 
     message: ClassVar = Message.of("ConsumerProtocolSubscription", -1, "data", versions="0")
@@ -22,14 +22,14 @@ class Subscription(Structure):
     user_data: Annotated[Bytes | None, wire(nullable="0+")] = None
 
 
-class AssignedTopic(Structure):
+class AssignedTopic(Structure, kw_only=True):
     """The partitions of one topic."""
 
     topic: String
     partitions: list[Int32]
 
 
-class Assignment(Structure):
+class Assignment(Structure, kw_only=True):
     """What a member is to read."""
 
     message: ClassVar = Message.of("ConsumerProtocolAssignment", -1, "data", versions="0")

@@ -8,21 +8,21 @@ from cloudevents_kafka.protocol.declare import Message, Structure, wire
 from cloudevents_kafka.protocol.types import NO_UUID, Boolean, Int8, Int16, Int32, String, UuidField
 
 
-class CreatableReplicaAssignment(Structure):
+class CreatableReplicaAssignment(Structure, kw_only=True):
     """The brokers of one partition, by hand."""
 
     partition_index: Int32
     broker_ids: list[Int32]
 
 
-class CreatableTopicConfig(Structure):
+class CreatableTopicConfig(Structure, kw_only=True):
     """A setting of a topic."""
 
     name: String
     value: Annotated[String | None, wire(nullable="0+")]
 
 
-class CreatableTopic(Structure):
+class CreatableTopic(Structure, kw_only=True):
     """A topic to make; -1 partitions or replicas are as many as the broker's default says."""
 
     name: String
@@ -32,7 +32,7 @@ class CreatableTopic(Structure):
     configs: list[CreatableTopicConfig]
 
 
-class CreateTopicsRequest(Structure):
+class CreateTopicsRequest(Structure, kw_only=True):
     """Make topics, or only say whether one could."""
 
     message: ClassVar = Message.of("CreateTopics", 19, "request", versions="0-7", flexible="5+")
@@ -42,7 +42,7 @@ class CreateTopicsRequest(Structure):
     validate_only: Annotated[Boolean, wire("1+")] = False
 
 
-class CreatableTopicConfigs(Structure):
+class CreatableTopicConfigs(Structure, kw_only=True):
     """A setting that the new topic has."""
 
     name: String
@@ -52,7 +52,7 @@ class CreatableTopicConfigs(Structure):
     is_sensitive: Boolean
 
 
-class CreatableTopicResult(Structure):
+class CreatableTopicResult(Structure, kw_only=True):
     """What became of one topic."""
 
     name: String
@@ -65,7 +65,7 @@ class CreatableTopicResult(Structure):
     configs: Annotated[list[CreatableTopicConfigs] | None, wire("5+", nullable="5+", ignorable=True)] = []
 
 
-class CreateTopicsResponse(Structure):
+class CreateTopicsResponse(Structure, kw_only=True):
     """What became of the topics."""
 
     message: ClassVar = Message.of("CreateTopics", 19, "response", versions="0-7", flexible="5+")

@@ -13,14 +13,14 @@ from cloudevents_kafka.protocol.declare import Message, Structure, wire
 from cloudevents_kafka.protocol.types import NO_UUID, Int8, Int16, Int32, Int64, Records, String, UuidField
 
 
-class ReplicaState(Structure):
+class ReplicaState(Structure, kw_only=True):
     """Which replica asks; a client is -1."""
 
     replica_id: Int32 = -1
     replica_epoch: Int64 = -1
 
 
-class FetchPartition(Structure):
+class FetchPartition(Structure, kw_only=True):
     """A partition to read, from an offset, at most so many bytes."""
 
     partition: Int32
@@ -33,7 +33,7 @@ class FetchPartition(Structure):
     high_watermark: Annotated[Int64, wire("18+", tag=1, tagged="18+", ignorable=True)] = 9223372036854775807
 
 
-class FetchTopic(Structure):
+class FetchTopic(Structure, kw_only=True):
     """A topic to read."""
 
     topic: Annotated[String, wire("0-12", ignorable=True, guide="TopicName")] = ""
@@ -41,7 +41,7 @@ class FetchTopic(Structure):
     partitions: Annotated[list[FetchPartition], wire(guide="")]
 
 
-class ForgottenTopic(Structure):
+class ForgottenTopic(Structure, kw_only=True):
     """Partitions to leave out of a fetch session from now on (KIP-227)."""
 
     topic: Annotated[String, wire("7-12", ignorable=True)] = ""
@@ -49,7 +49,7 @@ class ForgottenTopic(Structure):
     partitions: list[Int32]
 
 
-class FetchRequest(Structure):
+class FetchRequest(Structure, kw_only=True):
     """Read records; wait ``max_wait_ms`` for ``min_bytes`` of them. Session epoch -1 asks for no session."""
 
     message: ClassVar = Message.of("Fetch", 1, "request", versions="0-18", flexible="12+")
@@ -72,35 +72,35 @@ class FetchRequest(Structure):
     rack_id: Annotated[String, wire("11+", ignorable=True)] = ""
 
 
-class EpochEndOffset(Structure):
+class EpochEndOffset(Structure, kw_only=True):
     """Where an epoch ends, for a client that read what was since cut off."""
 
     epoch: Int32 = -1
     end_offset: Int64 = -1
 
 
-class LeaderIdAndEpoch(Structure):
+class LeaderIdAndEpoch(Structure, kw_only=True):
     """Who leads now, where it is not this broker."""
 
     leader_id: Int32 = -1
     leader_epoch: Int32 = -1
 
 
-class SnapshotId(Structure):
+class SnapshotId(Structure, kw_only=True):
     """A snapshot to read instead; for controllers."""
 
     end_offset: Int64 = -1
     epoch: Int32 = -1
 
 
-class AbortedTransaction(Structure):
+class AbortedTransaction(Structure, kw_only=True):
     """A transaction whose records, from an offset on, do not count."""
 
     producer_id: Int64
     first_offset: Int64
 
 
-class PartitionData(Structure):
+class PartitionData(Structure, kw_only=True):
     """What one partition holds from the offset on; it may end within a message."""
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
@@ -122,7 +122,7 @@ class PartitionData(Structure):
     records: Annotated[Records | None, wire(nullable="0+", guide="MessageSetSize MessageSet")]
 
 
-class FetchableTopicResponse(Structure):
+class FetchableTopicResponse(Structure, kw_only=True):
     """What one topic holds."""
 
     topic: Annotated[String, wire("0-12", ignorable=True, guide="TopicName")] = ""
@@ -130,7 +130,7 @@ class FetchableTopicResponse(Structure):
     partitions: Annotated[list[PartitionData], wire(guide="")]
 
 
-class NodeEndpoint(Structure):
+class NodeEndpoint(Structure, kw_only=True):
     """The address of a broker that another part names."""
 
     node_id: Int32
@@ -139,7 +139,7 @@ class NodeEndpoint(Structure):
     rack: Annotated[String | None, wire(nullable="16+")] = None
 
 
-class FetchResponse(Structure):
+class FetchResponse(Structure, kw_only=True):
     """Records, and how far each partition goes."""
 
     message: ClassVar = Message.of("Fetch", 1, "response", versions="0-18", flexible="12+")

@@ -8,7 +8,7 @@ from cloudevents_kafka.protocol.declare import Message, Structure, wire
 from cloudevents_kafka.protocol.types import Int8, Int16, Int32, String
 
 
-class FindCoordinatorRequest(Structure):
+class FindCoordinatorRequest(Structure, kw_only=True):
     """Ask who keeps a group (key type 0) or a transactional id (1); from version 4 on, several."""
 
     message: ClassVar = Message.of(
@@ -20,7 +20,7 @@ class FindCoordinatorRequest(Structure):
     coordinator_keys: Annotated[list[String], wire("4+")] = []
 
 
-class Coordinator(Structure):
+class Coordinator(Structure, kw_only=True):
     """One of several coordinators."""
 
     key: String
@@ -31,7 +31,7 @@ class Coordinator(Structure):
     error_message: Annotated[String | None, wire(nullable="4+", ignorable=True)]
 
 
-class FindCoordinatorResponse(Structure):
+class FindCoordinatorResponse(Structure, kw_only=True):
     """The coordinator: its id and address, -1 and nothing on error."""
 
     message: ClassVar = Message.of(

@@ -8,7 +8,7 @@ from cloudevents_kafka.protocol.declare import Message, Structure, wire
 from cloudevents_kafka.protocol.types import Int16, Int32, String
 
 
-class RequestHeader(Structure):
+class RequestHeader(Structure, kw_only=True):
     """Which API in which version, which answer will be whose, and who asks."""
 
     message: ClassVar = Message.of(
@@ -21,7 +21,7 @@ class RequestHeader(Structure):
     client_id: Annotated[String | None, wire("1+", nullable="1+", ignorable=True, flexible="none")] = ""
 
 
-class ResponseHeader(Structure):
+class ResponseHeader(Structure, kw_only=True):
     """Whose answer this is."""
 
     message: ClassVar = Message.of(

@@ -8,7 +8,7 @@ from cloudevents_kafka.protocol.declare import Message, Structure, wire
 from cloudevents_kafka.protocol.types import Int16, Int32, String
 
 
-class HeartbeatRequest(Structure):
+class HeartbeatRequest(Structure, kw_only=True):
     """Tell that this member is alive."""
 
     message: ClassVar = Message.of("Heartbeat", 12, "request", versions="0-4", flexible="4+")
@@ -19,7 +19,7 @@ class HeartbeatRequest(Structure):
     group_instance_id: Annotated[String | None, wire("3+", nullable="3+")] = None
 
 
-class HeartbeatResponse(Structure):
+class HeartbeatResponse(Structure, kw_only=True):
     """Whether all is well; 27 calls for joining again."""
 
     message: ClassVar = Message.of("Heartbeat", 12, "response", versions="0-4", flexible="4+")

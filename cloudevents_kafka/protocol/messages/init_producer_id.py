@@ -8,7 +8,7 @@ from cloudevents_kafka.protocol.declare import Message, Structure, wire
 from cloudevents_kafka.protocol.types import Boolean, Int16, Int32, Int64, String
 
 
-class InitProducerIdRequest(Structure):
+class InitProducerIdRequest(Structure, kw_only=True):
     """Ask for a producer id; a null transactional id is for an idempotent producer."""
 
     message: ClassVar = Message.of("InitProducerId", 22, "request", versions="0-6", flexible="2+")
@@ -21,7 +21,7 @@ class InitProducerIdRequest(Structure):
     keep_prepared_txn: Annotated[Boolean, wire("6+")] = False
 
 
-class InitProducerIdResponse(Structure):
+class InitProducerIdResponse(Structure, kw_only=True):
     """The producer id and its epoch."""
 
     message: ClassVar = Message.of("InitProducerId", 22, "response", versions="0-6", flexible="2+")

@@ -8,14 +8,14 @@ from cloudevents_kafka.protocol.declare import Message, Structure, wire
 from cloudevents_kafka.protocol.types import Boolean, Bytes, Int16, Int32, String
 
 
-class JoinGroupRequestProtocol(Structure):
+class JoinGroupRequestProtocol(Structure, kw_only=True):
     """A protocol that the member supports, and what it says in it."""
 
     name: Annotated[String, wire(guide="ProtocolName")]
     metadata: Annotated[Bytes, wire(guide="ProtocolMetadata")]
 
 
-class JoinGroupRequest(Structure):
+class JoinGroupRequest(Structure, kw_only=True):
     """Join. The member id is empty at first, and from then on the one that was given."""
 
     message: ClassVar = Message.of("JoinGroup", 11, "request", versions="0-9", flexible="6+")
@@ -30,7 +30,7 @@ class JoinGroupRequest(Structure):
     reason: Annotated[String | None, wire("8+", nullable="8+", ignorable=True)] = None
 
 
-class JoinGroupResponseMember(Structure):
+class JoinGroupResponseMember(Structure, kw_only=True):
     """A member, as its leader gets to know it."""
 
     member_id: String
@@ -38,7 +38,7 @@ class JoinGroupResponseMember(Structure):
     metadata: Annotated[Bytes, wire(guide="MemberMetadata")]
 
 
-class JoinGroupResponse(Structure):
+class JoinGroupResponse(Structure, kw_only=True):
     """The generation that was joined; only the leader is told the members."""
 
     message: ClassVar = Message.of("JoinGroup", 11, "response", versions="0-9", flexible="6+")

@@ -8,7 +8,7 @@ from cloudevents_kafka.protocol.declare import Message, Structure, wire
 from cloudevents_kafka.protocol.types import Int16, Int32, String
 
 
-class MemberIdentity(Structure):
+class MemberIdentity(Structure, kw_only=True):
     """A member that leaves."""
 
     member_id: String
@@ -16,7 +16,7 @@ class MemberIdentity(Structure):
     reason: Annotated[String | None, wire("5+", nullable="5+", ignorable=True)] = None
 
 
-class LeaveGroupRequest(Structure):
+class LeaveGroupRequest(Structure, kw_only=True):
     """Leave: one member, from version 3 on several."""
 
     message: ClassVar = Message.of("LeaveGroup", 13, "request", versions="0-5", flexible="4+")
@@ -26,7 +26,7 @@ class LeaveGroupRequest(Structure):
     members: Annotated[list[MemberIdentity], wire("3+")] = []
 
 
-class MemberResponse(Structure):
+class MemberResponse(Structure, kw_only=True):
     """Whether one of several members could leave."""
 
     member_id: String
@@ -34,7 +34,7 @@ class MemberResponse(Structure):
     error_code: Int16
 
 
-class LeaveGroupResponse(Structure):
+class LeaveGroupResponse(Structure, kw_only=True):
     """Whether the member could leave."""
 
     message: ClassVar = Message.of("LeaveGroup", 13, "response", versions="0-5", flexible="4+")

@@ -11,7 +11,7 @@ from cloudevents_kafka.protocol.declare import Message, Structure, wire
 from cloudevents_kafka.protocol.types import Int8, Int16, Int32, Int64, String
 
 
-class ListOffsetsPartition(Structure):
+class ListOffsetsPartition(Structure, kw_only=True):
     """A partition, and a time in ms: -1 is its end, -2 its beginning."""
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
@@ -20,14 +20,14 @@ class ListOffsetsPartition(Structure):
     max_num_offsets: Annotated[Int32, wire("0", guide="MaxNumberOfOffsets")] = 1
 
 
-class ListOffsetsTopic(Structure):
+class ListOffsetsTopic(Structure, kw_only=True):
     """A topic that is asked about."""
 
     name: Annotated[String, wire(guide="TopicName")]
     partitions: Annotated[list[ListOffsetsPartition], wire(guide="")]
 
 
-class ListOffsetsRequest(Structure):
+class ListOffsetsRequest(Structure, kw_only=True):
     """Ask for offsets by time."""
 
     message: ClassVar = Message.of(
@@ -40,7 +40,7 @@ class ListOffsetsRequest(Structure):
     timeout_ms: Annotated[Int32, wire("10+", ignorable=True)] = 0
 
 
-class ListOffsetsPartitionResponse(Structure):
+class ListOffsetsPartitionResponse(Structure, kw_only=True):
     """The offset found, or in version 0 some, newest first."""
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
@@ -51,14 +51,14 @@ class ListOffsetsPartitionResponse(Structure):
     leader_epoch: Annotated[Int32, wire("4+")] = -1
 
 
-class ListOffsetsTopicResponse(Structure):
+class ListOffsetsTopicResponse(Structure, kw_only=True):
     """The offsets of one topic."""
 
     name: Annotated[String, wire(guide="TopicName")]
     partitions: Annotated[list[ListOffsetsPartitionResponse], wire(guide="[PartitionOffsets]")]
 
 
-class ListOffsetsResponse(Structure):
+class ListOffsetsResponse(Structure, kw_only=True):
     """The offsets found."""
 
     message: ClassVar = Message.of(

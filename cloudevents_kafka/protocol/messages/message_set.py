@@ -12,7 +12,7 @@ from cloudevents_kafka.protocol.declare import Message, Structure, wire
 from cloudevents_kafka.protocol.types import Bytes, Int8, Int32, Int64
 
 
-class MessageOfSet(Structure):
+class MessageOfSet(Structure, kw_only=True):
     """A message: ``crc`` is over all behind it, the two lowest bits of ``attributes`` are the codec."""
 
     crc: Int32
@@ -23,7 +23,7 @@ class MessageOfSet(Structure):
     value: Annotated[Bytes | None, wire(nullable="0+")]
 
 
-class MessageSetEntry(Structure):
+class MessageSetEntry(Structure, kw_only=True):
     """A message with its offset, and its size in bytes."""
 
     message: ClassVar = Message.of("MessageSet", -1, "data", versions="0-1", guide="MessageSet")

@@ -11,14 +11,14 @@ from cloudevents_kafka.protocol.declare import Message, Structure, wire
 from cloudevents_kafka.protocol.types import NO_UUID, Boolean, Int16, Int32, String, UuidField
 
 
-class MetadataRequestTopic(Structure):
+class MetadataRequestTopic(Structure, kw_only=True):
     """A topic that is asked about."""
 
     topic_id: Annotated[UuidField, wire("10+", ignorable=True)] = NO_UUID
     name: Annotated[String | None, wire(nullable="10+", guide="TopicName")]
 
 
-class MetadataRequest(Structure):
+class MetadataRequest(Structure, kw_only=True):
     """Ask about topics; in version 0 an empty list is all of them, from 1 on null is all, empty is none."""
 
     message: ClassVar = Message.of("Metadata", 3, "request", versions="0-13", flexible="9+")
@@ -29,7 +29,7 @@ class MetadataRequest(Structure):
     include_topic_authorized_operations: Annotated[Boolean, wire("8+")] = False
 
 
-class MetadataResponseBroker(Structure):
+class MetadataResponseBroker(Structure, kw_only=True):
     """A broker, and the address that clients reach it at."""
 
     node_id: Int32
@@ -38,7 +38,7 @@ class MetadataResponseBroker(Structure):
     rack: Annotated[String | None, wire("1+", nullable="1+", ignorable=True)] = None
 
 
-class MetadataResponsePartition(Structure):
+class MetadataResponsePartition(Structure, kw_only=True):
     """A partition: its leader (-1 for none), its replicas, and those in sync."""
 
     error_code: Annotated[Int16, wire(guide="PartitionErrorCode")]
@@ -50,7 +50,7 @@ class MetadataResponsePartition(Structure):
     offline_replicas: Annotated[list[Int32], wire("5+", ignorable=True)] = []
 
 
-class MetadataResponseTopic(Structure):
+class MetadataResponseTopic(Structure, kw_only=True):
     """A topic and its partitions."""
 
     error_code: Annotated[Int16, wire(guide="TopicErrorCode")]
@@ -61,7 +61,7 @@ class MetadataResponseTopic(Structure):
     topic_authorized_operations: Annotated[Int32, wire("8+")] = -2147483648
 
 
-class MetadataResponse(Structure):
+class MetadataResponse(Structure, kw_only=True):
     """The brokers and topics of a cluster."""
 
     message: ClassVar = Message.of("Metadata", 3, "response", versions="0-13", flexible="9+")

@@ -13,7 +13,7 @@ from cloudevents_kafka.protocol.declare import Message, Structure, wire
 from cloudevents_kafka.protocol.types import NO_UUID, Int16, Int32, Int64, String, UuidField
 
 
-class OffsetCommitRequestPartition(Structure):
+class OffsetCommitRequestPartition(Structure, kw_only=True):
     """A position to keep, and a text of the client's."""
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
@@ -23,7 +23,7 @@ class OffsetCommitRequestPartition(Structure):
     committed_metadata: Annotated[String | None, wire(nullable="0+", guide="Metadata")]
 
 
-class OffsetCommitRequestTopic(Structure):
+class OffsetCommitRequestTopic(Structure, kw_only=True):
     """The positions in one topic."""
 
     name: Annotated[String, wire("0-9", ignorable=True, guide="TopicName")] = ""
@@ -31,7 +31,7 @@ class OffsetCommitRequestTopic(Structure):
     partitions: Annotated[list[OffsetCommitRequestPartition], wire(guide="")]
 
 
-class OffsetCommitRequest(Structure):
+class OffsetCommitRequest(Structure, kw_only=True):
     """Keep positions. Generation -1 and no member is a client outside the group protocol."""
 
     message: ClassVar = Message.of("OffsetCommit", 8, "request", versions="0-10", flexible="8+")
@@ -44,7 +44,7 @@ class OffsetCommitRequest(Structure):
     topics: Annotated[list[OffsetCommitRequestTopic], wire(guide="")]
 
 
-class OffsetCommitRequestBetaPartition(Structure):
+class OffsetCommitRequestBetaPartition(Structure, kw_only=True):
     """A position to keep, as the guide prints it: with the time it counts from, -1 for now."""
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
@@ -53,14 +53,14 @@ class OffsetCommitRequestBetaPartition(Structure):
     committed_metadata: Annotated[String | None, wire(nullable="0+", guide="Metadata")]
 
 
-class OffsetCommitRequestBetaTopic(Structure):
+class OffsetCommitRequestBetaTopic(Structure, kw_only=True):
     """The positions in one topic."""
 
     name: Annotated[String, wire(guide="TopicName")]
     partitions: Annotated[list[OffsetCommitRequestBetaPartition], wire(guide="")]
 
 
-class OffsetCommitRequestBeta(Structure):
+class OffsetCommitRequestBeta(Structure, kw_only=True):
     """Keep positions, in the layout that the guide gives version 0: for 0.8.2-beta alone."""
 
     message: ClassVar = Message.of("OffsetCommit", 8, "request", versions="0", guide="OffsetCommitRequest")
@@ -69,14 +69,14 @@ class OffsetCommitRequestBeta(Structure):
     topics: Annotated[list[OffsetCommitRequestBetaTopic], wire(guide="")]
 
 
-class OffsetCommitResponsePartition(Structure):
+class OffsetCommitResponsePartition(Structure, kw_only=True):
     """Whether a position was kept."""
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
     error_code: Int16
 
 
-class OffsetCommitResponseTopic(Structure):
+class OffsetCommitResponseTopic(Structure, kw_only=True):
     """What became of one topic's positions."""
 
     name: Annotated[String, wire("0-9", ignorable=True, guide="TopicName")] = ""
@@ -84,7 +84,7 @@ class OffsetCommitResponseTopic(Structure):
     partitions: Annotated[list[OffsetCommitResponsePartition], wire(guide="")]
 
 
-class OffsetCommitResponse(Structure):
+class OffsetCommitResponse(Structure, kw_only=True):
     """What became of the positions."""
 
     message: ClassVar = Message.of("OffsetCommit", 8, "response", versions="0-10", flexible="8+")

@@ -11,14 +11,14 @@ from cloudevents_kafka.protocol.declare import Message, Structure, wire
 from cloudevents_kafka.protocol.types import NO_UUID, Boolean, Int16, Int32, Int64, String, UuidField
 
 
-class OffsetFetchRequestTopic(Structure):
+class OffsetFetchRequestTopic(Structure, kw_only=True):
     """A topic that is asked about."""
 
     name: Annotated[String, wire(guide="TopicName")]
     partition_indexes: Annotated[list[Int32], wire(guide="[Partition]")]
 
 
-class OffsetFetchRequestTopics(Structure):
+class OffsetFetchRequestTopics(Structure, kw_only=True):
     """A topic that is asked about, in a question about several groups."""
 
     name: Annotated[String, wire("8-9", ignorable=True)] = ""
@@ -26,7 +26,7 @@ class OffsetFetchRequestTopics(Structure):
     partition_indexes: list[Int32]
 
 
-class OffsetFetchRequestGroup(Structure):
+class OffsetFetchRequestGroup(Structure, kw_only=True):
     """A group that is asked about; null topics are all of them."""
 
     group_id: String
@@ -35,7 +35,7 @@ class OffsetFetchRequestGroup(Structure):
     topics: Annotated[list[OffsetFetchRequestTopics] | None, wire(nullable="8+")]
 
 
-class OffsetFetchRequest(Structure):
+class OffsetFetchRequest(Structure, kw_only=True):
     """Ask for positions: of one group, from version 8 on of several."""
 
     message: ClassVar = Message.of("OffsetFetch", 9, "request", versions="0-10", flexible="6+")
@@ -46,7 +46,7 @@ class OffsetFetchRequest(Structure):
     require_stable: Annotated[Boolean, wire("7+")] = False
 
 
-class OffsetFetchResponsePartition(Structure):
+class OffsetFetchResponsePartition(Structure, kw_only=True):
     """A position; the offset -1 where none is kept, which is no error."""
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
@@ -56,14 +56,14 @@ class OffsetFetchResponsePartition(Structure):
     error_code: Int16
 
 
-class OffsetFetchResponseTopic(Structure):
+class OffsetFetchResponseTopic(Structure, kw_only=True):
     """The positions in one topic."""
 
     name: Annotated[String, wire(guide="TopicName")]
     partitions: Annotated[list[OffsetFetchResponsePartition], wire(guide="")]
 
 
-class OffsetFetchResponsePartitions(Structure):
+class OffsetFetchResponsePartitions(Structure, kw_only=True):
     """A position of one of several groups."""
 
     partition_index: Int32
@@ -73,7 +73,7 @@ class OffsetFetchResponsePartitions(Structure):
     error_code: Int16
 
 
-class OffsetFetchResponseTopics(Structure):
+class OffsetFetchResponseTopics(Structure, kw_only=True):
     """The positions of one of several groups in one topic."""
 
     name: Annotated[String, wire("8-9", ignorable=True)] = ""
@@ -81,7 +81,7 @@ class OffsetFetchResponseTopics(Structure):
     partitions: list[OffsetFetchResponsePartitions]
 
 
-class OffsetFetchResponseGroup(Structure):
+class OffsetFetchResponseGroup(Structure, kw_only=True):
     """The positions of one of several groups."""
 
     group_id: String
@@ -89,7 +89,7 @@ class OffsetFetchResponseGroup(Structure):
     error_code: Int16 = 0
 
 
-class OffsetFetchResponse(Structure):
+class OffsetFetchResponse(Structure, kw_only=True):
     """The positions kept."""
 
     message: ClassVar = Message.of("OffsetFetch", 9, "response", versions="0-10", flexible="6+")

@@ -14,14 +14,14 @@ from cloudevents_kafka.protocol.declare import Message, Structure, wire
 from cloudevents_kafka.protocol.types import NO_UUID, Int16, Int32, Int64, Records, String, UuidField
 
 
-class PartitionProduceData(Structure):
+class PartitionProduceData(Structure, kw_only=True):
     """What to append to one partition."""
 
     index: Annotated[Int32, wire(guide="Partition")]
     records: Annotated[Records | None, wire(nullable="0+", guide="MessageSetSize MessageSet")]
 
 
-class TopicProduceData(Structure):
+class TopicProduceData(Structure, kw_only=True):
     """What to append to partitions of one topic."""
 
     name: Annotated[String, wire("0-12", ignorable=True, guide="TopicName")] = ""
@@ -29,7 +29,7 @@ class TopicProduceData(Structure):
     partition_data: Annotated[list[PartitionProduceData], wire(guide="")]
 
 
-class ProduceRequest(Structure):
+class ProduceRequest(Structure, kw_only=True):
     """Append records; ``acks`` 0 has no answer at all, 1 waits for the leader, -1 for all in sync."""
 
     message: ClassVar = Message.of("Produce", 0, "request", versions="0-13", flexible="9+")
@@ -40,21 +40,21 @@ class ProduceRequest(Structure):
     topic_data: Annotated[list[TopicProduceData], wire(guide="")]
 
 
-class BatchIndexAndErrorMessage(Structure):
+class BatchIndexAndErrorMessage(Structure, kw_only=True):
     """A record that was refused, by its number in the batch."""
 
     batch_index: Int32
     batch_index_error_message: Annotated[String | None, wire(nullable="8+")] = None
 
 
-class LeaderIdAndEpoch(Structure):
+class LeaderIdAndEpoch(Structure, kw_only=True):
     """Who leads now, where it is not this broker."""
 
     leader_id: Int32 = -1
     leader_epoch: Int32 = -1
 
 
-class PartitionProduceResponse(Structure):
+class PartitionProduceResponse(Structure, kw_only=True):
     """What became of one partition's records: the offset of the first, or why not."""
 
     index: Annotated[Int32, wire(guide="Partition")]
@@ -69,7 +69,7 @@ class PartitionProduceResponse(Structure):
     )
 
 
-class TopicProduceResponse(Structure):
+class TopicProduceResponse(Structure, kw_only=True):
     """What became of one topic's records."""
 
     name: Annotated[String, wire("0-12", ignorable=True, guide="TopicName")] = ""
@@ -77,7 +77,7 @@ class TopicProduceResponse(Structure):
     partition_responses: Annotated[list[PartitionProduceResponse], wire(guide="")]
 
 
-class NodeEndpoint(Structure):
+class NodeEndpoint(Structure, kw_only=True):
     """The address of a broker that another part names."""
 
     node_id: Int32
@@ -86,7 +86,7 @@ class NodeEndpoint(Structure):
     rack: Annotated[String | None, wire(nullable="10+")] = None
 
 
-class ProduceResponse(Structure):
+class ProduceResponse(Structure, kw_only=True):
     """What became of the records; topics come in any order."""
 
     message: ClassVar = Message.of("Produce", 0, "response", versions="0-13", flexible="9+")

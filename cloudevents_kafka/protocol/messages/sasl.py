@@ -11,7 +11,7 @@ from cloudevents_kafka.protocol.declare import Message, Structure, wire
 from cloudevents_kafka.protocol.types import Bytes, Int16, Int64, String
 
 
-class SaslHandshakeRequest(Structure):
+class SaslHandshakeRequest(Structure, kw_only=True):
     """Choose a mechanism. After version 0 its messages go bare, after version 1 in SaslAuthenticate."""
 
     message: ClassVar = Message.of("SaslHandshake", 17, "request", versions="0-1", flexible="none")
@@ -19,7 +19,7 @@ class SaslHandshakeRequest(Structure):
     mechanism: String
 
 
-class SaslHandshakeResponse(Structure):
+class SaslHandshakeResponse(Structure, kw_only=True):
     """Whether the mechanism is on offer, and which ones are."""
 
     message: ClassVar = Message.of("SaslHandshake", 17, "response", versions="0-1", flexible="none")
@@ -28,7 +28,7 @@ class SaslHandshakeResponse(Structure):
     mechanisms: list[String]
 
 
-class SaslAuthenticateRequest(Structure):
+class SaslAuthenticateRequest(Structure, kw_only=True):
     """Carry one message of the mechanism."""
 
     message: ClassVar = Message.of("SaslAuthenticate", 36, "request", versions="0-2", flexible="2+")
@@ -36,7 +36,7 @@ class SaslAuthenticateRequest(Structure):
     auth_bytes: Bytes
 
 
-class SaslAuthenticateResponse(Structure):
+class SaslAuthenticateResponse(Structure, kw_only=True):
     """Carry the answer to it."""
 
     message: ClassVar = Message.of("SaslAuthenticate", 36, "response", versions="0-2", flexible="2+")

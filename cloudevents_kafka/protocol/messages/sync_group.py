@@ -8,14 +8,14 @@ from cloudevents_kafka.protocol.declare import Message, Structure, wire
 from cloudevents_kafka.protocol.types import Bytes, Int16, Int32, String
 
 
-class SyncGroupRequestAssignment(Structure):
+class SyncGroupRequestAssignment(Structure, kw_only=True):
     """What one member is to read."""
 
     member_id: String
     assignment: Bytes
 
 
-class SyncGroupRequest(Structure):
+class SyncGroupRequest(Structure, kw_only=True):
     """Hand out the assignments; all but the leader send none."""
 
     message: ClassVar = Message.of("SyncGroup", 14, "request", versions="0-5", flexible="4+")
@@ -29,7 +29,7 @@ class SyncGroupRequest(Structure):
     assignments: list[SyncGroupRequestAssignment]
 
 
-class SyncGroupResponse(Structure):
+class SyncGroupResponse(Structure, kw_only=True):
     """What this member is to read."""
 
     message: ClassVar = Message.of("SyncGroup", 14, "response", versions="0-5", flexible="4+")

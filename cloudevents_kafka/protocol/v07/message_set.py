@@ -37,7 +37,7 @@ _MAGIC: Final = struct.Struct(">b")
 _LEAST: Final = 5  # magic and checksum
 
 
-class Body(Structure):
+class Body(Structure, kw_only=True):
     """What follows LENGTH and MAGIC; its version is the magic."""
 
     message: ClassVar = Declared.of("Message", -1, "data", versions="0-1")

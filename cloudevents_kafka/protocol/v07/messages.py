@@ -41,7 +41,7 @@ def _response(type: RequestType) -> Message:
     return Message.of(type.name.title(), type, "response", versions="0")
 
 
-class RequestHeader(Structure):
+class RequestHeader(Structure, kw_only=True):
     """What kind of request follows."""
 
     message: ClassVar = Message.of("RequestHeader", -1, "header", versions="0")
@@ -49,7 +49,7 @@ class RequestHeader(Structure):
     request_type: Int16
 
 
-class ProduceRequest(Structure):
+class ProduceRequest(Structure, kw_only=True):
     """Append a message set to a partition; never answered, and a bad one ends the connection."""
 
     message: ClassVar = _request(RequestType.PRODUCE)
@@ -59,7 +59,7 @@ class ProduceRequest(Structure):
     messages: Bytes
 
 
-class FetchRequest(Structure):
+class FetchRequest(Structure, kw_only=True):
     """Ask for ``max_size`` bytes of the log from a byte position on."""
 
     message: ClassVar = _request(RequestType.FETCH)
@@ -70,7 +70,7 @@ class FetchRequest(Structure):
     max_size: Int32
 
 
-class MultiFetchRequest(Structure):
+class MultiFetchRequest(Structure, kw_only=True):
     """Several fetches in one."""
 
     message: ClassVar = _request(RequestType.MULTIFETCH)
@@ -78,7 +78,7 @@ class MultiFetchRequest(Structure):
     fetches: Annotated[list[FetchRequest], wire(short=True)]
 
 
-class MultiProduceRequest(Structure):
+class MultiProduceRequest(Structure, kw_only=True):
     """Several produce requests in one; never answered."""
 
     message: ClassVar = _request(RequestType.MULTIPRODUCE)
@@ -86,7 +86,7 @@ class MultiProduceRequest(Structure):
     produces: Annotated[list[ProduceRequest], wire(short=True)]
 
 
-class OffsetsRequest(Structure):
+class OffsetsRequest(Structure, kw_only=True):
     """Ask for the starts of segments last written to before a time: ms since 1970, LATEST, EARLIEST."""
 
     message: ClassVar = _request(RequestType.OFFSETS)
@@ -97,7 +97,7 @@ class OffsetsRequest(Structure):
     max_number: Int32
 
 
-class FetchResponse(Structure):
+class FetchResponse(Structure, kw_only=True):
     """Bytes of the log as they are, up to the end of the frame: the last message may be cut."""
 
     message: ClassVar = _response(RequestType.FETCH)
@@ -106,7 +106,7 @@ class FetchResponse(Structure):
     messages: Rest = b""
 
 
-class MultiFetchResponse(Structure):
+class MultiFetchResponse(Structure, kw_only=True):
     """One `FetchResponse` for each part asked for, each with its own length and error.
 
     `frames.split` parts them, `frames.joined` puts them together.
@@ -118,7 +118,7 @@ class MultiFetchResponse(Structure):
     responses: Rest = b""
 
 
-class OffsetsResponse(Structure):
+class OffsetsResponse(Structure, kw_only=True):
     """Offsets, the highest first; none where there is an error."""
 
     message: ClassVar = _response(RequestType.OFFSETS)
