@@ -1,0 +1,11 @@
+"""A Kafka broker for tests, of every age, that speaks the wire protocol within the test's process."""
+
+from __future__ import annotations
+
+from cloudevents_kafka.testing.wire_broker import faults
+from cloudevents_kafka.testing.wire_broker.broker import WireBroker
+from cloudevents_kafka.testing.wire_broker.call import Call
+from cloudevents_kafka.testing.wire_broker.cluster import Node, Settings
+from cloudevents_kafka.testing.wire_broker.dialects import DIALECTS, Dialect
+
+__all__ = ["DIALECTS", "Call", "Dialect", "Node", "Settings", "WireBroker", "faults"]
