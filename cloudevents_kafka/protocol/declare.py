@@ -71,6 +71,7 @@ class Wire(NamedTuple):
     types: Mapping[Versions, Fixed | Varint] = types.MappingProxyType({})
     guide: str | None = None
     optional: Versions = NONE
+    short: bool = False
 
 
 def wire(
@@ -85,6 +86,7 @@ def wire(
     encoding: Mapping[str, str] | None = None,
     guide: str | None = None,
     optional: str = "none",
+    short: bool = False,
 ) -> Wire:
     """Say in which versions a field is there, and how.
 
@@ -94,7 +96,8 @@ def wire(
     depend on the version: ``{"0-9": "int32", "10+": "unsigned_varint32"}``, or a logical
     type with ``{"0-9": "fixed32", "10+": "unsigned32"}``. ``guide`` is the field's name in the 0.8
     guide, "" where the guide writes its parts in place. An ``optional`` field may be
-    missing at the end of a message (the guide's ``|foo|``).
+    missing at the end of a message (the guide's ``|foo|``). The count of a ``short`` array is
+    an int16 (0.7).
     """
     names, known = (type, INTEGERS) if type is not None else (encoding or {}, ENCODINGS)
     return Wire(
@@ -107,6 +110,7 @@ def wire(
         types={Versions.parse(range_): known[name] for range_, name in names.items()},
         guide=guide,
         optional=Versions.parse(optional),
+        short=short,
     )
 
 

@@ -10,7 +10,7 @@ from cloudevents_kafka.protocol import varint, walker
 from cloudevents_kafka.protocol.code import Code
 from cloudevents_kafka.protocol.declare import Structure
 from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, Slot, default_of
-from cloudevents_kafka.protocol.types import STRING, Fixed, Uuid, Varint
+from cloudevents_kafka.protocol.types import REST, STRING, Fixed, Uuid, Varint
 
 _SIZES: Final = {"h": 2, "i": 4}
 
@@ -138,6 +138,8 @@ class _Writer:
         return variable
 
     def sized(self, codec: Sized) -> str:
+        if codec.type is REST:
+            return self.rest()
         length = self.length(codec.compact, "h" if codec.type is STRING else "i")
         end, variable = self.code.fresh("e"), self.code.fresh()
         with self.code.block(f"if {length} >= 0:"):
@@ -145,6 +147,12 @@ class _Writer:
             self.code.add(f"{variable} = data[at:{end}]{'.decode()' * (codec.type is STRING)}")
             self.code.add(f"at = {end}")
         self.null(length, variable, nullable=codec.nullable)
+        return variable
+
+    def rest(self) -> str:
+        self.flush()
+        variable = self.code.fresh()
+        self.code.add(f"{variable} = data[at:]; at = max(at, size)")
         return variable
 
     def null(self, length: str, variable: str, *, nullable: bool) -> None:
@@ -155,7 +163,7 @@ class _Writer:
             self.code.add("raise GaveUp")
 
     def array(self, codec: Array) -> str:
-        count = self.length(codec.compact, "i")
+        count = self.length(codec.compact, "h" if codec.short else "i")
         variable = self.code.fresh("a")
         with self.code.block(f"if {count} >= 0:"):
             # An element takes a byte at least: nothing is made for a count that cannot be.

@@ -8,7 +8,7 @@ from typing import Final
 from cloudevents_kafka.protocol import varint, walker
 from cloudevents_kafka.protocol.code import Code
 from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, default_of
-from cloudevents_kafka.protocol.types import STRING, Fixed, Uuid, Varint
+from cloudevents_kafka.protocol.types import REST, STRING, Fixed, Uuid, Varint
 
 
 def source(layout: Layout) -> Code:
@@ -113,7 +113,10 @@ class _Writer:
                 self.raw(raw, length, text=text)
         else:
             self.raw(raw, length, text=text)
-        self.length(length, codec.compact, "h" if text else "i")
+        if codec.type is REST:
+            self.flush()
+        else:
+            self.length(length, codec.compact, "h" if text else "i")
         self.code.add(f"out += {raw}")
 
     def raw(self, raw: str, length: str, *, text: bool) -> None:
@@ -134,7 +137,7 @@ class _Writer:
                 self.code.add(f"{length} = len({values})")
         else:
             self.code.add(f"{length} = len({values})")
-        self.length(length, codec.compact, "i")
+        self.length(length, codec.compact, "h" if codec.short else "i")
         self.elements(codec.element, values)
 
     def elements(self, element: Codec, values: str) -> None:

@@ -19,6 +19,7 @@ purpose, and readers of sets say how many bytes were left over.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from cloudevents_kafka.protocol.codes import CODES, ErrorCode
@@ -67,12 +68,20 @@ class BrokerError(ProtocolError):
 
     ``code`` is the number, ``error`` its row in `codes.CODES`; ``about`` says what the
     answer is about (a topic and partition, a group) and ``said`` what the broker added.
+    ``codes`` is another table: before 0.8 the numbers meant other things.
     """
 
-    def __init__(self, code: int, about: str = "", said: str | None = None) -> None:
+    def __init__(
+        self,
+        code: int,
+        about: str = "",
+        said: str | None = None,
+        *,
+        codes: Mapping[int, ErrorCode] = CODES,
+    ) -> None:
         """Look the code up."""
         self.code: Final = code
-        self.error: Final[ErrorCode] = CODES.get(code) or ErrorCode(
+        self.error: Final[ErrorCode] = codes.get(code) or ErrorCode(
             code, f"ERROR_{code}", retriable=False, meaning="this client has no name for this code"
         )
         self.about: Final = about

@@ -16,7 +16,7 @@ from cloudevents_kafka.protocol.types import NO_UUID, Blob, Fixed, Scalar, Text,
 
 
 class Sized(NamedTuple):
-    """A text or bytes behind a length: of fixed width, or compact (length + 1, 0 is null)."""
+    """A text or bytes behind a length: of fixed width, or compact (length + 1, 0 is null); or the rest."""
 
     type: Text | Blob
     compact: bool
@@ -29,16 +29,17 @@ class Sized(NamedTuple):
 
 
 class Array(NamedTuple):
-    """Elements behind their count: int32, or compact."""
+    """Elements behind their count: int32, compact, or an int16 (``short``)."""
 
     element: Codec
     compact: bool
     nullable: bool
+    short: bool = False
 
     @property
     def name(self) -> str:
         """The type's name in the protocol's documents."""
-        return f"{'compact_' * self.compact}{'nullable_' * self.nullable}array"
+        return f"{'compact_' * self.compact}{'nullable_' * self.nullable}{'short_' * self.short}array"
 
 
 class Slot(NamedTuple):
@@ -119,7 +120,7 @@ def _codec(field: Field, version: int, flexible: bool) -> Codec:  # noqa: FBT001
     compact = flexible and version in field.wire.flexible
     if isinstance(field.type, ArrayOf):
         element = _of(field.type.element, field, version, flexible, compact=compact, nullable=False)
-        return Array(element, compact, nullable)
+        return Array(element, compact, nullable, field.wire.short)
     return _of(field.type, field, version, flexible, compact=compact, nullable=nullable)
 
 
@@ -139,7 +140,14 @@ def _of(
     return type if isinstance(type, Uuid) else _layout(type, version, flexible)
 
 
-_EMPTY: Final[dict[str, Any]] = {"string": "", "bytes": b"", "records": b"", "boolean": False, "float64": 0.0}
+_EMPTY: Final[dict[str, Any]] = {
+    "string": "",
+    "bytes": b"",
+    "records": b"",
+    "rest": b"",
+    "boolean": False,
+    "float64": 0.0,
+}
 
 
 def default_of(field: Field) -> Any:

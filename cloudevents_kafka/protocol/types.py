@@ -35,7 +35,10 @@ class Text(NamedTuple):
 
 
 class Blob(NamedTuple):
-    """Bytes behind their length; ``records`` are a message set or batches, opaque here."""
+    """Bytes behind their length; ``records`` are a message set or batches, opaque here.
+
+    The ``rest`` alone has no length: it goes on to the end of what it stands in (0.7).
+    """
 
     name: str = "bytes"
 
@@ -53,23 +56,28 @@ INT16: Final = Fixed("int16", "h", 2)
 INT32: Final = Fixed("int32", "i", 4)
 INT64: Final = Fixed("int64", "q", 8)
 UINT16: Final = Fixed("uint16", "H", 2)
+UINT32: Final = Fixed("uint32", "I", 4)
 FLOAT64: Final = Fixed("float64", "d", 8)
 BOOLEAN: Final = Fixed("boolean", "?", 1)
 STRING: Final = Text()
 BYTES: Final = Blob()
 RECORDS: Final = Blob("records")
+REST: Final = Blob("rest")
 
 Int8 = Annotated[int, INT8]
 Int16 = Annotated[int, INT16]
 Int32 = Annotated[int, INT32]
 Int64 = Annotated[int, INT64]
 UInt16 = Annotated[int, UINT16]
+UInt32 = Annotated[int, UINT32]
 Float64 = Annotated[float, FLOAT64]
 Boolean = Annotated[bool, BOOLEAN]
 String = Annotated[str, STRING]
 Bytes = Annotated[bytes, BYTES]
 Records = Annotated[bytes, RECORDS]
 """A message set or record batches; `records` reads them."""
+Rest = Annotated[bytes, REST]
+"""All bytes that are left; only for the last field of a message."""
 UuidField = Annotated[uuid.UUID, Uuid()]
 NO_UUID: Final = uuid.UUID(int=0)
 

@@ -16,7 +16,7 @@ from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.declare import Structure
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unencodable
 from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, Slot, default_of
-from cloudevents_kafka.protocol.types import STRING, Fixed, Uuid, Varint
+from cloudevents_kafka.protocol.types import REST, STRING, Fixed, Uuid, Varint
 
 Visitor: TypeAlias = Callable[[str, int, int, str, Any], None]
 """Called with a field's path, its first byte, the one after its last, its type's name, its value."""
@@ -79,6 +79,8 @@ class _Reader:
         return self.array(codec, at, path) if isinstance(codec, Array) else self.sized(codec, at, path)
 
     def sized(self, codec: Sized, at: int, path: str) -> tuple[Any, int]:
+        if codec.type is REST:
+            return self.data[at:], len(self.data)
         start = at
         length, at = self.length(at, path, compact=codec.compact, short=codec.type is STRING)
         if length < 0:
@@ -94,7 +96,7 @@ class _Reader:
 
     def array(self, codec: Array, at: int, path: str) -> tuple[list[Any] | None, int]:
         start = at
-        count, at = self.length(at, path, compact=codec.compact, short=False)
+        count, at = self.length(at, path, compact=codec.compact, short=codec.short)
         if count < 0:
             self.null(count, codec.nullable, start, path)
             return None, at
@@ -230,17 +232,18 @@ def _write_sized(codec: Sized, value: Any, out: bytearray, path: str) -> None:
         raw: bytes = value.encode() if isinstance(value, str) else bytes(value)
     except UnicodeEncodeError:
         raise _unfit(path, codec.name, value) from None
-    _write_length(len(raw), out, path, compact=codec.compact, short=codec.type is STRING)
+    if codec.type is not REST:
+        _write_length(len(raw), out, path, compact=codec.compact, short=codec.type is STRING)
     out += raw
 
 
 def _write_array(codec: Array, value: Any, out: bytearray, path: str) -> None:
     if value is None and codec.nullable:
-        _write_length(-1, out, path, compact=codec.compact, short=False)
+        _write_length(-1, out, path, compact=codec.compact, short=codec.short)
         return
     if not isinstance(value, list | tuple):
         raise _unfit(path, codec.name, value)
-    _write_length(len(value), out, path, compact=codec.compact, short=False)
+    _write_length(len(value), out, path, compact=codec.compact, short=codec.short)
     for number, element in enumerate(value):
         _write(codec.element, element, out, f"{path}[{number}]")
 
@@ -250,7 +253,7 @@ def _write_length(length: int, out: bytearray, path: str, *, compact: bool, shor
         out += varint.encode_unsigned(length + 1)
         return
     if short and length > 32_767:  # int16
-        raise Unencodable(f"{path}: a string of {length} bytes; in this version it has 32,767 at most")
+        raise Unencodable(f"{path}: {length} bytes or elements; with a length of int16 it has 32,767 at most")
     out += struct.pack(f">{_LENGTH[short][0]}", length)
 
 

@@ -1,0 +1,177 @@
+"""Record batches: magic 2, written by brokers and clients since 0.11.
+
+::
+
+    int64 base offset   int32 size   int32 partition leader epoch   int8 magic   uint32 crc
+    int16 attributes    int32 last offset delta   int64 base timestamp   int64 max timestamp
+    int64 producer id   int16 producer epoch      int32 base sequence    int32 count, records
+
+Attributes: bits 0-2 codec, 3 timestamps by the broker, 4 transactional, 5 control, 6 the
+base timestamp is a delete horizon. The checksum, CRC-32C, is over all that follows it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from cloudevents_kafka.protocol.errors import Corrupt, Malformed, Unencodable
+from cloudevents_kafka.protocol.records.batch_body import Base, decode_records, encode_records
+from cloudevents_kafka.protocol.records.checksum import crc32c
+from cloudevents_kafka.protocol.records.compression import LIMIT, Codec, compress, decompress
+from cloudevents_kafka.protocol.records.control import ControlMark
+from cloudevents_kafka.protocol.records.record import Record, TimestampType
+
+_HEADER: Final = struct.Struct(">qiiBIhiqqqhii")
+_BEFORE_CRC: Final = struct.Struct(">qiiBI")
+_AFTER_CRC: Final = struct.Struct(">hiqqqhii")
+_START: Final = 12  # of an entry: offset and size, which the size does not count
+_TYPES: Final = (TimestampType.CREATE, TimestampType.LOG_APPEND)
+_TRANSACTIONAL: Final = 0x10
+_CONTROL: Final = 0x20
+_DELETE_HORIZON: Final = 0x40
+
+
+class RecordBatch(msgspec.Struct, frozen=True, gc=False):
+    """A batch's header. Its records are decoded when they are asked for, each time anew."""
+
+    data: bytes
+    start: int
+    end: int
+    check_crc: bool
+    limit: int
+    base_offset: int
+    size: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    count: int
+
+    def __repr__(self) -> str:
+        """Say where it stands and what it is, without its bytes."""
+        return (
+            f"<RecordBatch offsets={self.base_offset}..{self.last_offset} count={self.count}"
+            f" {self.end - self.start} bytes>"
+        )
+
+    @property
+    def last_offset(self) -> int:
+        """The last offset that the batch covers, also where compaction has taken its record."""
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def codec(self) -> Codec:
+        """How the records are compressed; `Malformed` if not known."""
+        return Codec.of(self.attributes)
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        """Who set the timestamps."""
+        return _TYPES[self.attributes >> 3 & 1]
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether the records are part of a transaction."""
+        return bool(self.attributes & _TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the records are marks of brokers, not for users; see `mark`."""
+        return bool(self.attributes & _CONTROL)
+
+    @property
+    def delete_horizon(self) -> int | None:
+        """From when on, in milliseconds, compaction may drop the batch's tombstones; None if not set."""
+        return self.base_timestamp if self.attributes & _DELETE_HORIZON else None
+
+    def mark(self) -> ControlMark | None:
+        """Return what a control batch says, None for any other; errors are those of `records`."""
+        if not self.is_control:
+            return None
+        return next(map(ControlMark.of, self), None)
+
+    def records(self) -> list[Record]:
+        """Decode all records; `Malformed`, `Corrupt`, and `Unsupported` if a codec is missing."""
+        return list(self)
+
+    def __iter__(self) -> Iterator[Record]:
+        """Decode one record after the other; errors are those of `records`."""
+        if self.check_crc:
+            self._check()
+        if self.last_offset_delta < 0:
+            raise Malformed("the last offset lies before the first", at=self.start, path="last offset delta")
+        stamp = self.max_timestamp if self.timestamp_type is TimestampType.LOG_APPEND else None
+        base = Base(self.base_offset, self.base_timestamp, stamp)
+        body = self.start + _HEADER.size
+        if self.codec == Codec.NONE:
+            return decode_records(self.data, body, self.end, self.count, base)
+        unpacked = decompress(self.data[body : self.end], self.codec, limit=self.limit)
+        return decode_records(unpacked, 0, len(unpacked), self.count, base)
+
+    def _check(self) -> None:
+        found = crc32c(self.data[self.start + _BEFORE_CRC.size : self.end])
+        if found != self.crc:
+            raise Corrupt(f"the batch says CRC-32C {self.crc:08x}, its bytes have {found:08x}", at=self.start)
+
+
+def read_batch(
+    data: bytes, start: int, end: int, *, check_crc: bool = True, limit: int = LIMIT
+) -> RecordBatch:
+    """Read the header of the entry that reaches from start to end, as `framing.frames` found it."""
+    return RecordBatch(data, start, end, check_crc, limit, *_HEADER.unpack_from(data, start))
+
+
+def encode_batch(
+    records: Iterable[Record],
+    codec: Codec = Codec.NONE,
+    *,
+    base_offset: int = 0,
+    keep_offsets: bool = False,
+    timestamp_type: TimestampType = TimestampType.CREATE,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    is_transactional: bool = False,
+    is_control: bool = False,
+    partition_leader_epoch: int = -1,
+) -> bytes:
+    """Encode records, one at least, as one batch.
+
+    Offsets count from ``base_offset``, unless the records' own are kept. `Unencodable`
+    for what does not fit a field, `Unsupported` if a codec is missing.
+    """
+    numbered = list(records)
+    if not numbered:
+        raise Unencodable("a batch holds one record at least")
+    if not keep_offsets:
+        numbered = [msgspec.structs.replace(r, offset=base_offset + i) for i, r in enumerate(numbered)]
+    times = [-1 if record.timestamp is None else record.timestamp for record in numbered]
+    base = Base(numbered[0].offset, times[0])
+    body = compress(encode_records(numbered, base), codec)
+    flags = (_TRANSACTIONAL if is_transactional else 0) | (_CONTROL if is_control else 0)
+    try:
+        rest = _AFTER_CRC.pack(
+            codec | timestamp_type << 3 | flags,
+            numbered[-1].offset - base.offset,
+            base.timestamp,
+            max(times),
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            len(numbered),
+        )
+        size = _BEFORE_CRC.size - _START + len(rest) + len(body)
+        rest += body
+        return _BEFORE_CRC.pack(base.offset, size, partition_leader_epoch, 2, crc32c(rest)) + rest
+    except struct.error as error:
+        raise Unencodable(f"a number does not fit its field of the batch: {error}") from error

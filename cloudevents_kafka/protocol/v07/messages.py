@@ -1,0 +1,143 @@
+"""The requests and responses of Kafka 0.7, which has no versions: each is declared as version 0.
+
+A request is REQUEST_LENGTH, REQUEST_TYPE and one of these. That puts TOPIC and PARTITION,
+which the wiki draws as a part of the header, into the message, and what is left of the
+header is the same for single and multi requests. A multi request is then its COUNT, an int16,
+and that many single ones. A response is RESPONSE_LENGTH and one of these.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Annotated, ClassVar, Final, TypeAlias
+
+from cloudevents_kafka.protocol.declare import Message, Structure, wire
+from cloudevents_kafka.protocol.layout import description
+from cloudevents_kafka.protocol.types import Bytes, Int16, Int32, Int64, Rest, String
+
+LATEST: Final = -1
+"""As the time of an `OffsetsRequest`: the end of the log, and the starts of its segments."""
+EARLIEST: Final = -2
+"""As the time of an `OffsetsRequest`: the start of the log."""
+ANY_PARTITION: Final = -1
+"""As the partition of a `ProduceRequest`: the broker picks one at random."""
+
+
+class RequestType(IntEnum):
+    """REQUEST_TYPE, by the wiki's names."""
+
+    PRODUCE = 0
+    FETCH = 1
+    MULTIFETCH = 2
+    MULTIPRODUCE = 3
+    OFFSETS = 4
+
+
+def _request(type: RequestType) -> Message:
+    return Message.of(type.name.title(), type, "request", versions="0")
+
+
+def _response(type: RequestType) -> Message:
+    return Message.of(type.name.title(), type, "response", versions="0")
+
+
+class RequestHeader(Structure):
+    """What kind of request follows."""
+
+    message: ClassVar = Message.of("RequestHeader", -1, "header", versions="0")
+
+    request_type: Int16
+
+
+class ProduceRequest(Structure):
+    """Append a message set to a partition; never answered, and a bad one ends the connection."""
+
+    message: ClassVar = _request(RequestType.PRODUCE)
+
+    topic: String
+    partition: Int32
+    messages: Bytes
+
+
+class FetchRequest(Structure):
+    """Ask for ``max_size`` bytes of the log from a byte position on."""
+
+    message: ClassVar = _request(RequestType.FETCH)
+
+    topic: String
+    partition: Int32
+    offset: Int64
+    max_size: Int32
+
+
+class MultiFetchRequest(Structure):
+    """Several fetches in one."""
+
+    message: ClassVar = _request(RequestType.MULTIFETCH)
+
+    fetches: Annotated[list[FetchRequest], wire(short=True)]
+
+
+class MultiProduceRequest(Structure):
+    """Several produce requests in one; never answered."""
+
+    message: ClassVar = _request(RequestType.MULTIPRODUCE)
+
+    produces: Annotated[list[ProduceRequest], wire(short=True)]
+
+
+class OffsetsRequest(Structure):
+    """Ask for the starts of segments last written to before a time: ms since 1970, LATEST, EARLIEST."""
+
+    message: ClassVar = _request(RequestType.OFFSETS)
+
+    topic: String
+    partition: Int32
+    time: Int64
+    max_number: Int32
+
+
+class FetchResponse(Structure):
+    """Bytes of the log as they are, up to the end of the frame: the last message may be cut."""
+
+    message: ClassVar = _response(RequestType.FETCH)
+
+    error_code: Int16
+    messages: Rest = b""
+
+
+class MultiFetchResponse(Structure):
+    """One `FetchResponse` for each part asked for, each with its own length and error.
+
+    `frames.split` parts them, `frames.joined` puts them together.
+    """
+
+    message: ClassVar = _response(RequestType.MULTIFETCH)
+
+    error_code: Int16
+    responses: Rest = b""
+
+
+class OffsetsResponse(Structure):
+    """Offsets, the highest first; none where there is an error."""
+
+    message: ClassVar = _response(RequestType.OFFSETS)
+
+    error_code: Int16
+    offsets: Annotated[list[Int64], wire(optional="0")] = []
+
+
+Request: TypeAlias = ProduceRequest | FetchRequest | MultiFetchRequest | MultiProduceRequest | OffsetsRequest
+Response: TypeAlias = FetchResponse | MultiFetchResponse | OffsetsResponse
+
+REQUESTS: Final[dict[int, type[Structure]]] = {
+    description(structure).key: structure
+    for structure in (ProduceRequest, FetchRequest, MultiFetchRequest, MultiProduceRequest, OffsetsRequest)
+}
+"""The requests, by REQUEST_TYPE."""
+
+RESPONSES: Final[dict[int, type[Structure]]] = {
+    description(structure).key: structure
+    for structure in (FetchResponse, MultiFetchResponse, OffsetsResponse)
+}
+"""The responses, by the REQUEST_TYPE that they answer; the two kinds of produce have none."""
