@@ -7,5 +7,16 @@ from cloudevents_kafka.testing.wire_broker.broker import WireBroker
 from cloudevents_kafka.testing.wire_broker.call import Call
 from cloudevents_kafka.testing.wire_broker.cluster import Node, Settings
 from cloudevents_kafka.testing.wire_broker.dialects import DIALECTS, Dialect
+from cloudevents_kafka.testing.wire_broker.v07 import Segments, WireBroker07
 
-__all__ = ["DIALECTS", "Call", "Dialect", "Node", "Settings", "WireBroker", "faults"]
+__all__ = [
+    "DIALECTS",
+    "Call",
+    "Dialect",
+    "Node",
+    "Segments",
+    "Settings",
+    "WireBroker",
+    "WireBroker07",
+    "faults",
+]
