@@ -7,6 +7,7 @@ a stranger cannot fill the memory.
 
 from __future__ import annotations
 
+import mmap
 import zlib
 from collections.abc import Callable
 from enum import IntEnum
@@ -20,7 +21,7 @@ LIMIT: Final = 128 * 1024 * 1024
 
 _GZIP: Final = 31  # zlib's word for the largest window and a gzip header
 _ZSTD_LEVEL: Final = 3  # zstd's and Kafka's own default
-_FIRST_GUESS: Final = 65536
+_BEST_ZSTD_RATIO: Final = 32768  # a block makes 128 KiB at most, and has four bytes at least
 
 
 class Codec(IntEnum):
@@ -75,7 +76,8 @@ def decompress(data: bytes, codec: Codec, *, limit: int = LIMIT) -> bytes:
     try:
         return _DECODERS[codec](data, cramjam, limit)
     except cramjam.DecompressionError as error:
-        raise Malformed(f"this is no {Codec(codec).name.lower()}: {error}") from error
+        name = Codec(codec).name.lower()
+        raise Malformed(f"this is no {name}, or more than {limit} bytes of it: {error}") from error
 
 
 def _gunzip(data: bytes, limit: int) -> bytes:
@@ -93,21 +95,16 @@ def _gunzip(data: bytes, limit: int) -> bytes:
 
 
 def _unzstd(data: bytes, cramjam: Any, limit: int) -> bytes:
-    """Unpack into room that grows until all fits: frames need not say how long they are.
+    """Unpack into as much room as may be needed: frames need not say how long they are.
 
-    A zeroed bytearray takes no memory until it is written to, so the first guess is generous.
+    The room is mapped, so that only what is written to takes memory.
     """
-    room = min(limit, max(_FIRST_GUESS, 16 * len(data)))
-    while True:
-        out = bytearray(room)
-        try:
-            size = cramjam.zstd.decompress_into(data, out)
-        except cramjam.DecompressionError as error:
-            if room == limit:
-                raise Malformed(f"zstd is broken or holds more than {limit} bytes: {error}") from error
-            room = min(limit, 16 * room)
-        else:
-            return bytes(memoryview(out)[:size])
+    room = min(limit, _BEST_ZSTD_RATIO * len(data))
+    with mmap.mmap(-1, max(1, room)) as out:
+        size = cramjam.zstd.decompress_into(data, out)
+        if size > limit:
+            raise Malformed("zstd holds more bytes than allowed here")
+        return out[:size]
 
 
 _DECODERS: Final[dict[Codec, Callable[[bytes, Any, int], bytes]]] = {

@@ -138,8 +138,8 @@ def _inner(wrapper: MessageEntry, data: bytes) -> Iterator[MessageEntry]:
     shift = max(0, wrapper.last_offset - last) if wrapper.magic else 0
     for start, end in zip(bounds, ends, strict=False):
         entry = read_message(data, start, end, check_crc=wrapper.check_crc)
-        if entry.magic != wrapper.magic:
-            raise Malformed(f"a set of magic {wrapper.magic} holds a message of magic {entry.magic}")
+        if entry.magic == 2:
+            raise Malformed("a compressed message set holds a batch of magic 2", at=start, path="magic")
         yield msgspec.structs.replace(entry, last_offset=entry.last_offset + shift) if shift else entry
 
 

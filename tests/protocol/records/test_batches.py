@@ -1,0 +1,93 @@
+"""Buffers of records: entries found by their lengths, decoded when asked for, cut ones counted."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+import time
+
+import pytest
+
+from cloudevents_kafka.protocol.errors import Corrupt, Malformed
+from cloudevents_kafka.protocol.records import Batches, Record, encode_batch, encode_message_set
+
+A, B, C = (
+    encode_message_set([Record(value=b"a")], 0, base_offset=5),
+    encode_message_set([Record(value=b"b")], 1, base_offset=6),
+    encode_batch([Record(value=b"c"), Record(value=b"d")], base_offset=7),
+)
+
+
+def test_magics_may_be_mixed():
+    """Entries of all three magics stand behind one another in a log that was upgraded."""
+    batches = Batches(A + B + C)
+    assert [batch.magic for batch in batches] == [0, 1, 2]
+    assert [(r.offset, r.value) for r in batches.records()] == [(5, b"a"), (6, b"b"), (7, b"c"), (8, b"d")]
+    assert (len(batches), batches.first_offset, batches.last_offset, batches.left_over) == (3, 5, 8, 0)
+
+
+@pytest.mark.parametrize("data", [b"", C[:1], C[:11], C[:12], C[:-1], struct.pack(">qi", -1, 2**31 - 1)])
+def test_nothing_but_the_beginning_of_an_entry(data):
+    """All of it is left over, and the client is told to ask for more; an empty buffer is not cut."""
+    batches = Batches(data)
+    assert (len(batches), batches.left_over, batches.only_cut) == (0, len(data), bool(data))
+    assert (batches.first_offset, batches.last_offset, list(batches.records())) == (None, None, [])
+
+
+def test_an_entry_that_is_never_whole_is_left_over():
+    """The fake last entry of a converting broker: offset -1, a size beyond the end."""
+    fake = struct.pack(">qi", -1, 100) + bytes(30)
+    batches = Batches(A + fake)
+    assert (len(batches), batches.left_over, batches.only_cut) == (1, len(fake), False)
+
+
+@pytest.mark.parametrize("size", [-(2**31), -1, 0, 3, 13])
+def test_sizes_too_small_are_refused(size):
+    """Negative and short sizes are `Malformed`, also where the entry would be cut."""
+    for tail in (b"", bytes(40)):
+        with pytest.raises(Malformed, match="too short"):
+            Batches(A + struct.pack(">qi", 0, size) + tail)
+
+
+@pytest.mark.parametrize("magic", [3, 127, 128, 255])
+def test_unknown_magics_are_refused(magic):
+    """A magic of the future is named."""
+    with pytest.raises(Malformed, match=f"magic {magic}"):
+        Batches(A[:16] + bytes([magic]) + A[17:])
+
+
+@pytest.mark.parametrize(("magic", "least"), [(0, 26), (1, 34), (2, 61)])
+def test_the_smallest_entry_of_each_magic(magic, least):
+    """One byte less has no room for the fixed fields."""
+    small = struct.pack(">qiiB", 0, least - 12, 0, magic) + bytes(least - 17)
+    assert len(Batches(small)) == 1
+    with pytest.raises(Malformed):
+        Batches(struct.pack(">qiiB", 0, least - 13, 0, magic) + bytes(least - 18))
+
+
+def test_entries_before_a_broken_one_are_read():
+    """Checksums are looked at late, so that a reader gets up to the broken entry, and knows where it is."""
+    broken = B[:-1] + b"x"
+    found = []
+    with pytest.raises(Corrupt, match="at byte 27"):
+        found.extend(record.offset for record in Batches(A + broken).records())
+    assert found == [5]
+
+
+def test_a_large_buffer_is_scanned_in_linear_time():
+    """A hundred thousand entries are found in well under a second."""
+    data = A * 100_000
+    start = time.perf_counter()
+    assert len(Batches(data)) == 100_000
+    assert time.perf_counter() - start < 1.5
+
+
+def test_the_extra_is_not_imported_with_the_package():
+    """Neither cramjam nor google-crc32c is loaded before it is needed."""
+    code = (
+        "import sys, cloudevents_kafka.protocol.records;"
+        "print(sorted({'cramjam', 'google_crc32c', 'pyspark', 'confluent_kafka'} & set(sys.modules)))"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "[]"

@@ -1,0 +1,121 @@
+"""Records that real brokers and clients sent are read, and written to the same bytes."""
+
+from __future__ import annotations
+
+import pytest
+from protocol.records.captured import Captured, all_sets
+
+from cloudevents_kafka.protocol.errors import Corrupt, Malformed
+from cloudevents_kafka.protocol.records import Batches, Codec, RecordBatch, encode_batch, encode_message_set
+
+BROKEN = {"produce bad crc": Corrupt, "negative size": Malformed, "size 3": Malformed}
+SETS = list(all_sets())
+WHOLE = [captured for captured in SETS if captured.name not in BROKEN]
+PACKED = [
+    captured for captured in WHOLE if any(batch.codec != Codec.NONE for batch in Batches(captured.data))
+]
+
+
+def named(captured: Captured) -> str:
+    return f"{captured.where} {captured.name} {'fetched' if captured.fetched else 'produced'}"
+
+
+def again(batch) -> bytes:
+    records = batch.records()
+    if isinstance(batch, RecordBatch):
+        return encode_batch(
+            records,
+            keep_offsets=True,
+            producer_id=batch.producer_id,
+            producer_epoch=batch.producer_epoch,
+            base_sequence=batch.base_sequence,
+            is_transactional=batch.is_transactional,
+            is_control=batch.is_control,
+            timestamp_type=batch.timestamp_type,
+            partition_leader_epoch=batch.partition_leader_epoch,
+        )
+    return encode_message_set(records, batch.magic, keep_offsets=True, timestamp_type=batch.timestamp_type)
+
+
+def test_there_are_enough_of_each_kind():
+    """The captures hold all magics, compressed, cut and empty sets; else the tests below say little."""
+    read = [(captured, Batches(captured.data)) for captured in WHOLE]
+    entries = [batch for _, batches in read for batch in batches]
+    assert {batch.magic for batch in entries} == {0, 1, 2}
+    assert {batch.codec for batch in entries} == {Codec.NONE, Codec.GZIP, Codec.SNAPPY}
+    assert {batch.magic for batch in entries if batch.codec == Codec.GZIP} >= {0, 1}
+    assert any(batches.left_over for _, batches in read)
+    assert any(not captured.data for captured, _ in read)
+    assert len(entries) > 200
+
+
+@pytest.mark.parametrize("captured", WHOLE, ids=named)
+def test_every_set_is_read_and_written_to_the_same_bytes(captured):
+    """All records are read; what is not compressed is written back byte for byte."""
+    batches = Batches(captured.data)
+    written = b""
+    for batch in batches:
+        assert batch.records()
+        entry = batch.data[batch.start : batch.end]
+        assert batch.codec != Codec.NONE or again(batch) == entry
+        written += entry
+    assert written + captured.data[len(written) :] == captured.data
+    assert len(written) + batches.left_over == len(captured.data)
+
+
+@pytest.mark.parametrize("captured", PACKED, ids=named)
+def test_compressed_sets_round_trip(captured):
+    """What a compressed entry holds is the same after our own compression, offsets and all."""
+    for batch in Batches(captured.data):
+        records = batch.records()
+        packed = (
+            encode_batch(records, batch.codec, keep_offsets=True)
+            if batch.magic == 2
+            else encode_message_set(records, batch.magic, batch.codec, keep_offsets=True)
+        )
+        assert list(Batches(packed).records()) == records
+
+
+@pytest.mark.parametrize("captured", [one for one in SETS if one.name in BROKEN], ids=named)
+def test_broken_sets_are_refused(captured):
+    """Sets that brokers refused are refused here too, with the right error."""
+    with pytest.raises(BROKEN[captured.name]):
+        list(Batches(captured.data).records())
+
+
+def one(where: str, name: str, *, fetched: bool = True) -> list[Batches]:
+    found = [c.data for c in SETS if (c.where, c.name, c.fetched) == (where, name, fetched)]
+    return [Batches(data) for data in found]
+
+
+def test_a_cut_fetch_tells_what_is_left_over():
+    """A fetch of 40 bytes has a message of 31 bytes and 9 bytes of the next."""
+    (batches,) = one("0.8.2.2", "fetch truncated 40")
+    assert (len(batches), batches.left_over, batches.only_cut) == (1, 9, False)
+
+
+def test_a_fetch_from_within_a_wrapper_brings_the_whole_wrapper():
+    """Offsets in a wrapper of magic 0 are the broker's own; they begin before the offset asked for."""
+    (batches,) = one("0.8.2.2", "fetch mid-compressed")
+    records = list(batches.records())
+    assert [record.offset for record in records] == [*range(batches.first_offset, batches.last_offset + 1)]
+    assert len(records) > 1
+
+
+def test_a_down_converted_fetch_ends_in_an_entry_that_is_never_whole():
+    """Brokers of 2.0 and later put a fake entry, with offset -1, behind converted data."""
+    (batches,) = one("old-apis-3.9.1", "Fetch")[:1]
+    data = next(c.data for c in SETS if c.where == "old-apis-3.9.1" and c.fetched)
+    tail = data[len(data) - batches.left_over :]
+    assert tail[:8] == b"\xff" * 8
+    assert len(list(batches.records())) > 1
+
+
+def test_headers_null_keys_and_null_values_of_a_real_batch():
+    """The CloudEvents batch of brokers 1.1.1 and 4.4.0 is read in full."""
+    for batches in one("record-batch-v2", "fetch v4"):
+        first, second = batches.records()
+        assert first.value == b'{"a":1}'
+        assert ("ce_specversion", b"1.0") in first.headers
+        assert (second.key, second.value, second.headers) == (None, None, [("n", None)])
+        assert (first.offset, second.offset, second.timestamp - first.timestamp) == (0, 1, 5)

@@ -1,0 +1,212 @@
+"""Message sets: offsets and times inside wrappers, and what is refused."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+import pytest
+
+from cloudevents_kafka.protocol.errors import Corrupt, Malformed, Unencodable
+from cloudevents_kafka.protocol.records import (
+    Batches,
+    Codec,
+    MessageEntry,
+    Record,
+    TimestampType,
+    encode_batch,
+    encode_message_set,
+)
+from cloudevents_kafka.protocol.records.compression import compress
+
+THREE = [Record(value=b"a"), Record(value=b"b"), Record(key=b"", value=None)]
+
+
+def entry(body: bytes, offset: int = 0) -> bytes:
+    """Put offset, size and a right checksum before magic, attributes and what follows."""
+    return struct.pack(">qiI", offset, 4 + len(body), zlib.crc32(body)) + body
+
+
+def wrapper(
+    inner: bytes, *, offset: int = 0, magic: int = 0, attributes: int = Codec.GZIP, time: int = 9
+) -> bytes:
+    packed = compress(inner, Codec.GZIP)
+    stamp = struct.pack(">q", time) if magic else b""
+    head = bytes([magic, attributes]) + stamp + b"\xff" * 4
+    return entry(head + struct.pack(">i", len(packed)) + packed, offset)
+
+
+def only(data: bytes) -> MessageEntry:
+    (found,) = Batches(data)
+    assert isinstance(found, MessageEntry)
+    return found
+
+
+def offsets(data: bytes) -> list[int]:
+    return [record.offset for record in Batches(data).records()]
+
+
+def test_messages_have_the_shape_of_batches():
+    """What a client asks of batches, a message answers too."""
+    message = only(encode_message_set(THREE[:1], 1, base_offset=7))
+    assert (message.magic, message.base_offset, message.last_offset, message.codec) == (1, 7, 7, Codec.NONE)
+    assert (message.is_control, message.is_transactional) == (False, False)
+    assert (message.producer_id, message.producer_epoch, message.base_sequence) == (-1, -1, -1)
+    assert repr(message) == "<MessageEntry magic=1 last_offset=7 35 bytes>"
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_a_wrapper_knows_its_first_and_last_offset(magic):
+    """The wrapper's own offset is that of its last message."""
+    batch = only(encode_message_set(THREE, magic, Codec.GZIP, base_offset=20))
+    assert (batch.base_offset, batch.last_offset, [r.offset for r in batch]) == (20, 22, [20, 21, 22])
+
+
+def test_offsets_inside_a_wrapper_count_from_0_in_magic_1():
+    """A broker moves the wrapper's offset alone, and the messages inside move along, with their gaps."""
+    inner = encode_message_set([Record(offset=0), Record(offset=3)], 1, keep_offsets=True)
+    assert offsets(wrapper(inner, magic=1, offset=103)) == [100, 103]
+
+
+def test_offsets_inside_a_wrapper_are_their_own_in_magic_0():
+    """Whatever the wrapper's offset."""
+    inner = encode_message_set(THREE, 0, base_offset=50)
+    assert offsets(wrapper(inner, offset=7)) == [50, 51, 52]
+
+
+def test_a_producers_wrapper_at_offset_0_leaves_offsets_as_they_are():
+    """Some producers leave the wrapper's offset at 0; offsets do not become negative."""
+    assert offsets(wrapper(encode_message_set(THREE, 1), magic=1, offset=0)) == [0, 1, 2]
+
+
+def test_any_offset_may_be_given():
+    """Producers may write any offset, also a negative one."""
+    assert offsets(encode_message_set([Record(offset=-7)], 0, keep_offsets=True)) == [-7]
+
+
+def test_the_brokers_time_of_a_wrapper_is_that_of_its_messages():
+    """With the log append bit in the wrapper, its timestamp replaces theirs."""
+    inner = encode_message_set([Record(timestamp=1), Record(timestamp=2)], 1)
+    times = {
+        attributes: [
+            (r.timestamp, r.timestamp_type) for r in only(wrapper(inner, magic=1, attributes=attributes))
+        ]
+        for attributes in (1, 9)
+    }
+    assert times[1] == [(1, TimestampType.CREATE), (2, TimestampType.CREATE)]
+    assert times[9] == [(9, TimestampType.LOG_APPEND)] * 2
+
+
+def test_the_timestamp_of_a_wrapper_is_the_latest():
+    """As brokers and Java clients write it."""
+    data = encode_message_set([Record(timestamp=5), Record(timestamp=9), Record()], 1, Codec.GZIP)
+    assert struct.unpack_from(">q", data, 18) == (9,)
+
+
+def test_log_append_time_of_a_message():
+    """The bit is written and read, in magic 1 only."""
+    given = [Record(timestamp=5)]
+    for magic, kind in ((1, TimestampType.LOG_APPEND), (0, TimestampType.CREATE)):
+        data = encode_message_set(given, magic, timestamp_type=TimestampType.LOG_APPEND)
+        assert only(data).records()[0].timestamp_type == kind
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_wrappers_may_be_nested(magic):
+    """The guide allows wrappers in wrappers; eight are read, and no more."""
+    data = encode_message_set(THREE, magic, base_offset=0)
+    for _ in range(8):
+        data = wrapper(data, magic=magic, offset=2)
+    assert offsets(data) == [0, 1, 2]
+    with pytest.raises(Malformed, match="nested"):
+        offsets(wrapper(data, magic=magic, offset=2))
+
+
+def test_a_wrapper_of_nothing_has_no_records():
+    """An empty set inside a wrapper is no error; the wrapper's offset remains."""
+    batch = only(wrapper(b"", offset=4))
+    assert (batch.records(), batch.base_offset, batch.last_offset) == ([], 4, 4)
+
+
+def test_magics_may_be_mixed_in_a_wrapper():
+    """Messages of magic 0 in a wrapper of magic 1, as some clients sent them, are read."""
+    assert offsets(wrapper(encode_message_set(THREE, 0), magic=1, offset=2)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("inner", "says"),
+    [
+        (encode_message_set(THREE, 0)[:-1], "cut"),
+        (b"\0" * 11, "cut"),
+        (encode_batch([Record()]), "magic 2"),
+        (b"\0" * 30, "too short"),
+    ],
+)
+def test_wrappers_that_hold_something_else_are_refused(inner, says):
+    """Inside a wrapper nothing is cut by a broker, and there are no batches."""
+    with pytest.raises(Malformed, match=says):
+        offsets(wrapper(inner))
+
+
+NULL = b"\xff\xff\xff\xff"
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b"\0\0" + NULL + NULL + b"x", "follow"),
+        (b"\0\0" + b"\0\0\0\5" + NULL, "fit"),
+        (b"\0\0" + NULL + b"\0\0\0\1", "fit"),
+        (b"\0\0" + NULL + b"\xff\xff\xff\xfe", "fit"),
+        (b"\0\0" + b"\0\0\0\1x" + b"\0\0\0", "fit"),
+        (b"\0\1" + NULL + NULL, "null"),
+        (b"\0\7" + NULL + NULL, "codec 7"),
+    ],
+)
+def test_broken_messages_are_refused(body, says):
+    """Keys and values must fit exactly; compressed sets are not null; codecs are known."""
+    with pytest.raises(Malformed, match=says):
+        only(entry(body)).records()
+
+
+def test_a_wrong_checksum_inside_a_wrapper_is_told():
+    """The messages inside are checked too, unless nothing is to be checked."""
+    inner = bytearray(encode_message_set(THREE, 0))
+    inner[12] ^= 1
+    data = wrapper(bytes(inner))
+    with pytest.raises(Corrupt, match="CRC-32"):
+        offsets(data)
+    assert len(list(Batches(data, check_crc=False).records())) == 3
+
+
+def test_the_checksum_is_unsigned():
+    """A checksum of 2**31 and more is read as it is written."""
+    values = [
+        value
+        for value in (b"%d" % i for i in range(9))
+        if zlib.crc32(b"\0\0" + NULL + b"\0\0\0\1" + value) >> 31
+    ]
+    assert values
+    for value in values:
+        assert only(encode_message_set([Record(value=value)], 0)).records()[0].value == value
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+def test_a_set_of_nothing_is_no_bytes(codec):
+    """An empty set is legal, and empty."""
+    assert encode_message_set([], 0, codec) == b""
+
+
+@pytest.mark.parametrize(
+    ("record", "options", "says"),
+    [
+        (Record(headers=[("a", b"1")]), {"magic": 1}, "headers"),
+        (Record(), {"magic": 2}, "magic 0 or 1"),
+        (Record(timestamp=2**63), {"magic": 1}, "too large"),
+        (Record(), {"magic": 0, "base_offset": 2**63}, "too large"),
+    ],
+)
+def test_what_a_message_cannot_hold(record, options, says):
+    """Headers above all are not dropped in silence."""
+    with pytest.raises(Unencodable, match=says):
+        encode_message_set([record], **options)

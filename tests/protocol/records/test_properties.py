@@ -1,0 +1,134 @@
+"""Whatever is written is read again, and whatever comes in gives records or one of our errors."""
+
+from __future__ import annotations
+
+import contextlib
+
+import msgspec
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from protocol.records.samples import FORMS, encoded, records
+from strategies import examples
+
+from cloudevents_kafka.protocol.errors import Malformed
+from cloudevents_kafka.protocol.records import Batches, Codec, Record
+from cloudevents_kafka.protocol.records.compression import decompress
+
+SAMPLE = [
+    Record(b"k", b"value " * 3, [], None, 7),
+    Record(None, b"", [], None, 8),
+    Record(b"", None, [], None, 9),
+]
+
+
+def sample(magic: int) -> list[Record]:
+    headers = [("ce_id", b"1"), ("n", None)] if magic == 2 else []
+    time = 1_700_000_000_000 if magic else None
+    return [msgspec.structs.replace(one, headers=headers, timestamp=time) for one in SAMPLE]
+
+
+@pytest.mark.parametrize(("magic", "codec"), FORMS)
+@examples(30)
+@given(data=st.data())
+def test_what_is_written_is_read_again(magic, codec, data):
+    """Records come back equal, for each magic and codec, with offsets from the one given on."""
+    written = data.draw(records(magic))
+    base = data.draw(st.integers(0, 2**40))
+    (*_, last) = batches = list(Batches(encoded(written, magic, codec, base_offset=base)))
+    expected = [msgspec.structs.replace(one, offset=base + i) for i, one in enumerate(written)]
+    assert [record for batch in batches for record in batch] == expected
+    assert (batches[0].base_offset, last.last_offset, last.magic, last.codec) == (
+        base,
+        base + len(written) - 1,
+        magic,
+        codec,
+    )
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+def test_an_entry_cut_anywhere_is_left_over(magic, codec):
+    """Whole entries are read however a second one is cut, and the rest is counted, not an error."""
+    first, second = (encoded(sample(magic), magic, codec, base_offset=base) for base in (0, 3))
+    whole = len(Batches(first))
+    for size in range(len(second)):
+        batches = Batches(first + second[:size])
+        last_start = max(b.end for b in batches)
+        assert batches.left_over == len(first) + size - last_start
+        assert [r.offset for r in batches.records()] == [
+            *range(len(batches) if codec == 0 and magic < 2 else 3)
+        ]
+        assert len(batches) >= whole
+
+
+@pytest.mark.parametrize(("magic", "codec"), FORMS)
+def test_a_changed_byte_is_noticed(magic, codec):
+    """A changed byte is an error, or left over; outside the checksum, in an offset or epoch, it shows."""
+    data = encoded(sample(magic), magic, codec, base_offset=7)
+    good = seen(Batches(data))
+    entries = [(batch.start, batch.end) for batch in Batches(data)]
+    for start, end in entries:
+        for at in range(start, end):
+            inside = at - start >= (16 if magic == 2 else 8)
+            for bit in (1, 0x80):
+                changed = data[:at] + bytes([data[at] ^ bit]) + data[at + 1 :]
+                try:
+                    batches = Batches(changed)
+                    found = seen(batches)
+                except Malformed:
+                    continue
+                assert found != good
+                assert batches.left_over or not inside
+
+
+def seen(batches: Batches) -> list:
+    return [(one.last_offset, getattr(one, "partition_leader_epoch", 0), one.records()) for one in batches]
+
+
+def drain(data: bytes) -> None:
+    """Use all of a buffer's parts; nothing but `Malformed` may be raised."""
+    for check_crc in (True, False):
+        with contextlib.suppress(Malformed):
+            for batch in Batches(data, check_crc=check_crc, limit=1 << 16):
+                for use in (batch.records, lambda one=batch: (one.base_offset, one.codec, repr(one))):
+                    with contextlib.suppress(Malformed):
+                        use()
+
+
+@examples(300)
+@given(st.binary(max_size=200))
+@example(b"\x00" * 26)
+def test_any_bytes_are_read_or_refused(data):
+    """Arbitrary bytes never raise anything but our errors."""
+    drain(data)
+
+
+@pytest.mark.parametrize(("magic", "codec"), FORMS)
+@examples(60)
+@given(data=st.data())
+def test_damaged_sets_are_read_or_refused(magic, codec, data):
+    """Good sets with bytes overwritten never raise anything but our errors, checksums checked or not."""
+    damaged = bytearray(encoded(sample(magic), magic, codec))
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(damaged) - 1))
+        damaged[at] = data.draw(st.sampled_from([0, 1, 0x7F, 0x80, 0xFF]) | st.integers(0, 255))
+    drain(bytes(damaged))
+
+
+@pytest.mark.parametrize("codec", Codec)
+@examples(100)
+@given(data=st.binary(max_size=80))
+@example(b"\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01\x7f\xff\xff\xff")
+@example(b"\x04\x22\x4d\x18\x60\x40\x82\x01\x00\x00\x00\x00")
+@example(b"\x28\xb5\x2f\xfd\xe0\xff\xff\xff\xff\xff\xff\xff\xff")
+def test_codecs_take_any_bytes(codec, data):
+    """Arbitrary compressed bytes are unpacked or `Malformed`."""
+    starts = {
+        Codec.LZ4: b"\x04\x22\x4d\x18\x60\x40\x82",
+        Codec.ZSTD: b"\x28\xb5\x2f\xfd",
+        Codec.GZIP: b"\x1f\x8b\x08",
+    }
+    for one in (data, starts.get(codec, b"") + data):
+        with contextlib.suppress(Malformed):
+            assert len(decompress(one, codec, limit=1 << 16)) <= 1 << 16
