@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from itertools import chain, groupby
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.errors import Malformed, Unsupported
@@ -18,12 +19,15 @@ from cloudevents_kafka.protocol.records import (
     Codec,
     MessageEntry,
     RecordBatch,
+    encode_batch,
     encode_message_set,
 )
 from cloudevents_kafka.testing.wire_broker.ends import Refused
 
+_SERVER_ERROR: Final = -1
 _CORRUPT: Final = 2
 _TOO_LARGE: Final = 10
+_UNSUPPORTED_COMPRESSION: Final = 76
 _INVALID_RECORD: Final = 87
 _OFFSET: Final = struct.Struct(">q")
 _OFFSET_AND_EPOCH: Final = struct.Struct(">qii")
@@ -65,12 +69,25 @@ class Sent(NamedTuple):
         return Entry(base, last, data, batch.magic, self.newest, written)
 
 
-def sent_in_set(data: bytes, most: int) -> list[Sent]:
-    """Check a message set, which may be empty; `Refused` for what a broker refuses."""
+def sent_in_set(data: bytes, most: int, magic: int) -> list[Sent]:
+    """Check a message set, which may be empty, and bring it into the log's form; `Refused`.
+
+    Brokers before 0.10 keep a message of magic 1 as it is, and fail on a wrapper of such.
+    """
     sent = _all(data, most)
     if any(isinstance(one.batch, RecordBatch) for one in sent):
         raise Refused(_CORRUPT)
-    return sent
+    if any(one.batch.magic > magic and one.batch.codec is not Codec.NONE for one in sent):
+        raise Refused(_SERVER_ERROR)
+    if all(one.batch.magic >= magic for one in sent):
+        return sent
+    runs = groupby(sent, key=lambda one: one.batch.codec)
+    return _all(b"".join(_converted(list(run), codec, magic) for codec, run in runs), most)
+
+
+def _converted(run: list[Sent], codec: Codec, magic: int) -> bytes:
+    records = chain.from_iterable(one.batch for one in run)
+    return encode_batch(records, codec) if magic == 2 else encode_message_set(records, magic, codec)
 
 
 def sent_in_batch(data: bytes, most: int) -> tuple[RecordBatch, Sent]:
@@ -92,6 +109,8 @@ def _all(data: bytes, most: int) -> list[Sent]:
         if any(batch.end - batch.start > most for batch in batches):
             raise Refused(_TOO_LARGE)
         return list(_checked(data, batches))
+    except Unsupported as error:
+        raise Refused(_UNSUPPORTED_COMPRESSION) from error
     except Malformed as error:
         raise Refused(_CORRUPT) from error
 

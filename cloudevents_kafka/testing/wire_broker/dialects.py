@@ -17,12 +17,14 @@ class Dialect(NamedTuple):
 
     ``listed`` is what ApiVersions tells where that is not the truth. Where an API is in
     ``clamped``, requests of a newer version are read in the newest that the broker knows, and so
-    answered; one that cannot be read so is ``mute``, or ends the connection.
+    answered. A request that cannot be read ends the connection, unless the broker is ``mute``.
+    ``magic`` is the form that the log has: what is older is converted when it is appended.
     """
 
     name: str
     versions: Mapping[int, Versions]
     listed: Mapping[int, Versions]
+    magic: int = 2
     clamped: frozenset[int] = frozenset()
     mute: bool = False
     ignores_rest: bool = False
@@ -106,10 +108,10 @@ _CLAMPED: Final = frozenset({0, 1, 3})
 DIALECTS: Final = {
     dialect.name: dialect
     for dialect in (
-        Dialect("0.8.2-beta", _V0_8, {}, _CLAMPED, ignores_rest=True, beta_commits=True, many_acks=True),
-        Dialect("0.8.2", _V0_8, {}, _CLAMPED, ignores_rest=True, zookeeper=True, many_acks=True),
-        Dialect("0.9", _V0_9, {}, _CLAMPED, mute=True, ignores_rest=True, zookeeper=True),
-        Dialect("0.10", _V0_10, _V0_10, ignores_rest=True, zookeeper=True),
+        Dialect("0.8.2-beta", _V0_8, {}, 0, _CLAMPED, ignores_rest=True, beta_commits=True, many_acks=True),
+        Dialect("0.8.2", _V0_8, {}, 0, _CLAMPED, ignores_rest=True, zookeeper=True, many_acks=True),
+        Dialect("0.9", _V0_9, {}, 0, _CLAMPED, mute=True, ignores_rest=True, zookeeper=True),
+        Dialect("0.10", _V0_10, _V0_10, 1, ignores_rest=True, zookeeper=True),
         Dialect("1.1", _V1_1, _V1_1, ignores_rest=True, zookeeper=True),
         Dialect("3.9", _V3_9, _V3_9, lists_itself=True),
         # KAFKA-18659: Produce 0 to 2 are listed for the sake of librdkafka, and refused.

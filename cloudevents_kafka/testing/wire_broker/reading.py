@@ -33,6 +33,15 @@ class Asked(NamedTuple):
 
 def read(dialect: Dialect, frame: bytes) -> Asked:
     """Read a request; `ProtocolError` if the broker would close the connection, else `Muted`."""
+    try:
+        return _read(dialect, frame)
+    except ProtocolError as error:
+        if dialect.mute:
+            raise Muted(str(error)) from error
+        raise
+
+
+def _read(dialect: Dialect, frame: bytes) -> Asked:
     if len(frame) < _START.size:
         raise Truncated(_START.size - len(frame), at=0)
     key, version, correlation_id = _START.unpack_from(frame)
@@ -41,23 +50,17 @@ def read(dialect: Dialect, frame: bytes) -> Asked:
         raise Unsupported(f"API key {key}, version {version}: the broker {dialect.name} has no such API")
     if version not in taken:
         if key == _API_VERSIONS:
-            return Asked(key, 0, correlation_id, None, ApiVersionsRequest(), known=False)
+            kind = frames.request_header(key, taken.last)
+            header, _ = compiled.read(RequestHeader, kind, frame)
+            assert isinstance(header, RequestHeader)
+            return Asked(key, 0, correlation_id, header.client_id, ApiVersionsRequest(), known=False)
         if version < taken.last or key not in dialect.clamped:
             raise Unsupported(f"{APIS[key].name}, version {version}: the broker {dialect.name} takes {taken}")
-        return _clamped(dialect, key, taken.last, frame)
-    return _read(dialect, key, version, frame)
+        version = taken.last
+    return _whole(dialect, key, version, frame)
 
 
-def _clamped(dialect: Dialect, key: int, version: int, frame: bytes) -> Asked:
-    try:
-        return _read(dialect, key, version, frame)
-    except ProtocolError as error:
-        if dialect.mute:
-            raise Muted(str(error)) from error
-        raise
-
-
-def _read(dialect: Dialect, key: int, version: int, frame: bytes) -> Asked:
+def _whole(dialect: Dialect, key: int, version: int, frame: bytes) -> Asked:
     header, at = compiled.read(RequestHeader, frames.request_header(key, version), frame)
     assert isinstance(header, RequestHeader)
     beta = dialect.beta_commits and (key, version) == (8, 0)

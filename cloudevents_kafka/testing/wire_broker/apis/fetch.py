@@ -84,6 +84,7 @@ def _row(
         high_watermark=log.end,
         last_stable_offset=log.end,
         log_start_offset=log.start,
+        aborted_transactions=[] if asked.isolation_level else None,
         records=_records(call, partition, wanted, left, first=left == asked.max_bytes),
     )
 

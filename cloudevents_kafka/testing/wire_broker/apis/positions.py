@@ -94,11 +94,12 @@ def _kept(call: Call, group: str, topic: OffsetCommitRequestTopic, one: OffsetCo
         name = call.name(topic.name, topic.topic_id)
         call.check(name, one.partition_index)
         call.cluster.partition(name, one.partition_index)
-        metadata = one.committed_metadata or ""
+        zookeeper = _in_zookeeper(call)
+        metadata = "" if zookeeper else one.committed_metadata or ""
         if len(metadata.encode()) > _MOST_METADATA:
             raise Refused(_METADATA_TOO_LARGE)
         position = Position(one.committed_offset, one.committed_leader_epoch, metadata)
-        call.cluster.positions.keep(group, name, one.partition_index, position, zookeeper=_in_zookeeper(call))
+        call.cluster.positions.keep(group, name, one.partition_index, position, zookeeper=zookeeper)
 
     return outcome(keep)
 

@@ -73,7 +73,7 @@ def _append(call: Call, partition: Partition, records: bytes) -> int:
     """Append records; return the first one's offset, -1 if there are none."""
     most = call.cluster.settings.max_message_bytes
     if call.version < 3:
-        messages = sent_in_set(records, most)
+        messages = sent_in_set(records, most, call.dialect.magic)
         return partition.log.append(messages, partition.epoch) if messages else -1
     batch, sent = sent_in_batch(records, most)
     before = partition.sequences.appended_before(batch)
