@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
@@ -120,6 +121,11 @@ class WireBroker:
         """Make a topic; partitions are led by the brokers in turn."""
         with self._changing() as cluster:
             cluster.create(name, partitions)
+
+    def topic_id(self, name: str) -> uuid.UUID:
+        """Return a topic's id; KeyError if there is no such topic."""
+        with self._changing() as cluster:
+            return cluster.topics[name].id
 
     def move_leader(self, topic: str, partition: int, to: int) -> None:
         """Let another broker lead a partition; -1 leaves it without a leader."""
