@@ -45,9 +45,7 @@ class Wire:
         """Send a request; return its correlation id."""
         self._correlation_id += 1
         self.socket.sendall(
-            frames.encode_request(
-                request, version, correlation_id=self._correlation_id, client_id=client_id
-            )
+            frames.encode_request(request, version, correlation_id=self._correlation_id, client_id=client_id)
         )
         return self._correlation_id
 

@@ -7,6 +7,7 @@ from cloudevents_kafka.testing.wire_broker.broker import WireBroker
 from cloudevents_kafka.testing.wire_broker.call import Call
 from cloudevents_kafka.testing.wire_broker.cluster import Node, Settings
 from cloudevents_kafka.testing.wire_broker.dialects import DIALECTS, Dialect
+from cloudevents_kafka.testing.wire_broker.ends import Refused
 from cloudevents_kafka.testing.wire_broker.v07 import Segments, WireBroker07
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Call",
     "Dialect",
     "Node",
+    "Refused",
     "Segments",
     "Settings",
     "WireBroker",

@@ -34,7 +34,7 @@ class WireBroker:
 
     ``users`` (password by name) makes clients log in by PLAIN or SCRAM, ``tls`` makes them
     speak TLS. `calls` has all requests that were understood, `notes` why connections were
-    closed on others.
+    closed on others. What looks into a topic raises `Refused` where there is none.
     """
 
     def __init__(

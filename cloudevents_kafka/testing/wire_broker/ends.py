@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cloudevents_kafka.protocol.codes import CODES
+
 
 class Refused(Exception):
     """The request, or one partition of it, is answered with an error code."""
 
     def __init__(self, code: int) -> None:
         """Keep the code, one of `protocol.codes`."""
-        super().__init__(code)
+        known = CODES.get(code)
+        super().__init__(f"{known.name} ({code}): {known.meaning}" if known else f"error {code}")
         self.code = code
 
 

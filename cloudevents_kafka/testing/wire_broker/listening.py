@@ -106,7 +106,9 @@ class Listener:
         self._wake.send(b"!")
         self._acceptor.join()
         self.hang_up()
-        for thread in list(self._open.values()):
+        with self._lock:
+            threads = list(self._open.values())
+        for thread in threads:
             thread.join()
         for sock in (self._wake, self._woken):
             sock.close()

@@ -13,7 +13,7 @@ from cloudevents_kafka.protocol.messages.create_topics import CreatableTopic, Cr
 from cloudevents_kafka.protocol.messages.find_coordinator import FindCoordinatorRequest
 from cloudevents_kafka.protocol.messages.metadata import MetadataRequest
 from cloudevents_kafka.protocol.records import Record, encode_message_set
-from cloudevents_kafka.testing.wire_broker import DIALECTS, Settings, WireBroker
+from cloudevents_kafka.testing.wire_broker import DIALECTS, Refused, Settings, WireBroker
 
 
 @pytest.mark.parametrize("plays", ["0.10", "1.1", "3.9", "4.3"])
@@ -46,7 +46,7 @@ def test_an_unknown_version_of_api_versions_is_answered_in_version_0(plays, told
 @pytest.mark.parametrize(("plays", "closed"), [("0.8.2", True), ("0.8.2-beta", True), ("0.9", False)])
 def test_brokers_without_api_versions_do_not_answer_it(plays, closed):
     """0.8 closes the connection; 0.9 keeps it and says nothing; both note why."""
-    with WireBroker(plays) as broker, Wire(broker.nodes[0], timeout=0.2) as wire:
+    with WireBroker(plays) as broker, Wire(broker.nodes[0], timeout=5 if closed else 0.2) as wire:
         wire.send(ApiVersionsRequest(), 0)
         assert wire.is_closed() is closed
         assert "has no such API" in only(broker.notes)
@@ -127,7 +127,10 @@ def test_a_topic_is_found_by_its_id():
     with WireBroker() as broker, Wire(broker.nodes[0]) as wire:
         broker.create_topic("t")
         request = metadata(None)
-        for id, expected in ((broker.topic_id("t"), (0, "t")), (type(broker.topic_id("t"))(int=9), (100, None))):
+        for id, expected in (
+            (broker.topic_id("t"), (0, "t")),
+            (type(broker.topic_id("t"))(int=9), (100, None)),
+        ):
             request.topics[0].topic_id = id
             topic = only(wire.ask(request, 12).topics)
             assert (topic.error_code, topic.name) == expected
@@ -162,7 +165,9 @@ def test_the_coordinator_is_the_same_whoever_is_asked(version):
     """Both brokers name one; a transactional id has none."""
     with WireBroker(brokers=2) as broker, Wire(broker.nodes[0]) as one, Wire(broker.nodes[1]) as two:
         broker.move_coordinator("g", 2)
-        request = FindCoordinatorRequest(key="g") if version < 4 else FindCoordinatorRequest(coordinator_keys=["g"])
+        request = (
+            FindCoordinatorRequest(key="g") if version < 4 else FindCoordinatorRequest(coordinator_keys=["g"])
+        )
         for wire in (one, two):
             got = wire.ask(request, version)
             row = got if version < 4 else only(got.coordinators)
@@ -214,3 +219,12 @@ def test_stopping_leaves_nothing_behind():
         wire.socket.close()
     with pytest.raises(ValueError, match="one at least"):
         WireBroker(brokers=0)
+
+
+def test_looking_at_what_is_not_there_says_so():
+    """The error of the tools is that of the protocol, in words."""
+    with WireBroker() as broker:
+        with pytest.raises(Refused, match=r"UNKNOWN_TOPIC_OR_PARTITION \(3\): this broker has no such"):
+            broker.records("t")
+        with pytest.raises(Refused, match=r"\(17\)"):
+            broker.create_topic("a/b")

@@ -102,9 +102,7 @@ def test_version_0_has_a_store_of_its_own():
 
 
 def _beta(offset):
-    row = OffsetCommitRequestBetaPartition(
-        partition_index=0, committed_offset=offset, committed_metadata="m"
-    )
+    row = OffsetCommitRequestBetaPartition(partition_index=0, committed_offset=offset, committed_metadata="m")
     return OffsetCommitRequestBeta(
         group_id="g", topics=[OffsetCommitRequestBetaTopic(name="t", partitions=[row])]
     )

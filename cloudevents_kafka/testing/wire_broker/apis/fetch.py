@@ -97,6 +97,8 @@ def _records(call: Call, partition: Partition, wanted: FetchPartition, left: int
     version = call.version
     most = max(0, min(left, wanted.partition_max_bytes))
     magic = 0 if version < 2 else 1 if version < 4 else 2
+    if call.dialect.magic == 0:  # these brokers know no other form, and give what they were given
+        magic = 2
     entries = list(partition.log.read(wanted.fetch_offset, max(1, most), magic))
     if first and version >= 3 and entries:
         most = max(most, len(entries[0]))

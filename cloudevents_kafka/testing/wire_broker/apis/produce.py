@@ -45,7 +45,7 @@ def produce(call: Call, asked: ProduceRequest) -> ProduceResponse | None:
         if any(row.error_code for row in rows):
             raise Hangup("a produce request without acks met an error")
         return None
-    if asked.acks > 1:
+    if asked.acks > 1 and call.dialect.many_acks:
         _await_replicas(call, asked.timeout_ms, rows)
     return response
 
