@@ -29,6 +29,8 @@ class Settings(NamedTuple):
 
     partitions: int = 1
     auto_create: bool = True
+    elects_at_once: bool = True
+    """False: metadata that makes a topic says 5, no leader yet, the first time, as real brokers do."""
     max_request_bytes: int = 100 * 1024 * 1024
     max_message_bytes: int = 1_048_588
     segment_bytes: int = 1 << 30

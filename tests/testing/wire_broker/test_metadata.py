@@ -122,6 +122,13 @@ def test_topics_come_to_be_by_being_asked_for(auto, allow, name, code):
         assert (topic.error_code, len(topic.partitions)) == (code, 0 if code else 2)
 
 
+def test_a_new_topic_may_have_no_leader_yet():
+    """Where elections take their time, the answer that makes a topic is 5, and the next one is right."""
+    with WireBroker(settings=Settings(elects_at_once=False)) as broker, Wire(broker.nodes[0]) as wire:
+        topics = [only(wire.ask(metadata("new"), 1).topics) for _ in range(2)]
+        assert [(topic.error_code, len(topic.partitions)) for topic in topics] == [(5, 0), (0, 1)]
+
+
 def test_a_topic_is_found_by_its_id():
     """Version 12 takes an id in place of a name; 100 for one that no topic has."""
     with WireBroker() as broker, Wire(broker.nodes[0]) as wire:

@@ -81,9 +81,7 @@ def _topic(call: Call, asked: MetadataRequestTopic, *, create: bool) -> Metadata
     try:
         if asked.topic_id != NO_UUID:
             name = call.cluster.topic_of(asked.topic_id).name
-        create = create and call.cluster.settings.auto_create
-        topic = call.cluster.topic(name or "", create=create)
-        call.check(topic.name)
+        topic = _found(call, name or "", create=create)
     except Refused as refused:
         return MetadataResponseTopic(
             error_code=refused.code,
@@ -97,6 +95,16 @@ def _topic(call: Call, asked: MetadataRequestTopic, *, create: bool) -> Metadata
         topic_id=topic.id,
         partitions=[_partition(call, topic, number) for number in range(len(topic.partitions))],
     )
+
+
+def _found(call: Call, name: str, *, create: bool) -> Topic:
+    settings = call.cluster.settings
+    known = name in call.cluster.topics
+    topic = call.cluster.topic(name, create=create and settings.auto_create)
+    if not known and not settings.elects_at_once:
+        raise Refused(_NO_LEADER)
+    call.check(name)
+    return topic
 
 
 def _partition(call: Call, topic: Topic, number: int) -> MetadataResponsePartition:
