@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from strategies import examples
 
 from cloudevents_kafka.protocol import frames
-from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unencodable, Unsupported
+from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable, Unsupported
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from cloudevents_kafka.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -24,7 +24,7 @@ headers = st.tuples(st.integers(-(1 << 31), (1 << 31) - 1), st.none() | st.text(
 
 @pytest.mark.parametrize(
     ("prefix", "size"),
-    [("00000000", 0), ("00000001", 1), ("06400000", 100 * 1024 * 1024), ("00000007ffff", 7)],
+    [("00000000", 0), ("00000001", 1), ("06400000", 104_857_600), ("00000007ffff", 7)],
 )
 def test_size(prefix, size):
     """A size is four bytes, and does not count itself."""
@@ -34,9 +34,7 @@ def test_size(prefix, size):
 @pytest.mark.parametrize("prefix", ["ffffffff", "80000000", "06400001", "7fffffff", "47455420"])
 def test_bad_size(prefix):
     """A size below zero or beyond the limit, as other protocols send, is refused before reading on."""
-    with pytest.raises(
-        Malformed, match="at byte 0: a frame of -?[0-9,]+ bytes; it may have 0 to 104,857,600"
-    ):
+    with pytest.raises(Malformed, match=r"at byte 0: a frame of -?[0-9,]+ bytes; it may have 0 to 104"):
         frames.size_of(bytes.fromhex(prefix))
 
 
@@ -58,8 +56,8 @@ def test_cut_size(length):
 @pytest.mark.parametrize(
     ("asked", "version", "data"),
     [
-        (BEAT, 0, "00000018 000c 0000 00000007 0002 6964 0001 67 00000001 0001 6d".replace("18", "16")),
-        (BEAT, 4, "00000016 000c 0004 00000007 0002 6964 00 02 67 00000001 02 6d 00 00"),
+        (BEAT, 0, "00000016 000c 0000 00000007 0002 6964 0001 67 00000001 0001 6d"),
+        (BEAT, 4, "00000017 000c 0004 00000007 0002 6964 00 02 67 00000001 02 6d 00 00"),
         (ApiVersionsRequest(), 0, "0000000c 0012 0000 00000007 0002 6964"),
         (ApiVersionsRequest(), 3, "00000010 0012 0003 00000007 0002 6964 00 01 01 00"),
     ],
@@ -137,10 +135,9 @@ def test_any_bytes(data, key, version):
     for sent in (data, started):
         try:
             header, _ = frames.decode_request(sent)
-        except ProtocolError as error:
-            assert isinstance(error, Malformed | Truncated | Unsupported)
-        else:
-            assert header.request_api_key in APIS
+        except (Malformed, Truncated, Unsupported):
+            continue
+        assert header.request_api_key in APIS
 
 
 @pytest.mark.parametrize(
@@ -181,7 +178,7 @@ def test_unencodable():
         frames.encode_request(BEAT, 0, correlation_id=1 << 31)
     with pytest.raises(Unencodable, match="client_id: a string of 40000 bytes"):
         frames.encode_request(BEAT, 0, client_id="x" * 40_000)
-    with pytest.raises(Unencodable, match="MetadataRequest.topics"):
+    with pytest.raises(Unencodable, match="topics: None is no array"):
         frames.encode_request(MetadataRequest(topics=None), 0)
     with pytest.raises(Unsupported, match="SaslHandshakeRequest has the versions 0-1, not 2"):
         frames.encode_request(SaslHandshakeRequest(mechanism="PLAIN"), 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ integers = st.sampled_from([16, 32, 64]).flatmap(
 )
 
 
-@pytest.mark.parametrize(("bits", "row"), ROWS, ids=lambda part: str(part))
+@pytest.mark.parametrize(("bits", "row"), ROWS, ids=str)
 def test_vectors(bits, row):
     """The bytes are those that Kafka's own code made."""
     value = row["value"]
@@ -76,7 +77,7 @@ def test_ranges_are_whole():
     for ranges in (UNSIGNED, SIGNED):
         ordered = sorted((low, high) for _, low, high in ranges)
         assert (ordered[0][0], ordered[-1][1]) == (-(1 << 31), (1 << 31) - 1)
-        assert all(high + 1 == low for (_, high), (low, _) in zip(ordered, ordered[1:], strict=False))
+        assert all(high + 1 == low for (_, high), (low, _) in pairwise(ordered))
 
 
 @given(integers, st.booleans(), st.binary(max_size=3), st.binary(max_size=3))
