@@ -134,10 +134,10 @@ class _Reader:
         count, at = self.varint(at, path)
         unknown, last = [], -1
         for _ in range(count):
-            tag, at = self.varint(at, path)
+            tag, after = self.varint(at, path)
             if tag <= last:
                 raise Malformed(f"tag {tag} after tag {last}: tags must ascend", at=at, path=path)
-            size, at = self.varint(at, path)
+            size, at = self.varint(after, path)
             raw = self.take(size, at, path)
             if (slot := layout.tagged.get(tag)) is None:
                 unknown.append((tag, raw))

@@ -1,0 +1,71 @@
+"""Errors say what was seen, where, and the rule; all have one root."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloudevents_kafka.protocol import errors
+from cloudevents_kafka.protocol.errors import (
+    BrokerError,
+    ClientError,
+    Corrupt,
+    DeadlineExceeded,
+    Disconnected,
+    Malformed,
+    ProtocolError,
+    Truncated,
+    Unencodable,
+    Unsupported,
+)
+
+
+def test_tree():
+    """Each error is where the module's drawing shows it, and each shows in the drawing."""
+    assert issubclass(Corrupt, Malformed)
+    assert not issubclass(Truncated, Malformed)
+    assert issubclass(Unencodable, ValueError)
+    assert issubclass(DeadlineExceeded, TimeoutError)
+    assert all(issubclass(kind, ClientError) for kind in (Disconnected, DeadlineExceeded, Unsupported))
+    for name, kind in vars(errors).items():
+        if isinstance(kind, type) and kind.__module__ == errors.__name__:
+            assert issubclass(kind, ProtocolError)
+            assert f" {name}" in (errors.__doc__ or "")
+
+
+@pytest.mark.parametrize(
+    ("at", "path", "text"),
+    [
+        (None, "", "a rule"),
+        (0, "", "at byte 0: a rule"),
+        (7, "topics[0].name", "topics[0].name at byte 7: a rule"),
+        (None, "topics", "topics: a rule"),
+    ],
+)
+def test_malformed(at, path, text):
+    """Where it broke stands in front of the rule, as far as it is known."""
+    error = Malformed("a rule", at=at, path=path)
+    assert (str(error), error.rule, error.at, error.path) == (text, "a rule", at, path)
+
+
+def test_truncated():
+    """A cut says how many bytes are missing at least."""
+    error = Truncated(3, at=9, path="host")
+    assert str(error) == "host at byte 9: 3 more bytes are needed"
+    assert (error.missing, error.at, error.path) == (3, 9, "host")
+
+
+def test_broker_error():
+    """A broker's answer has the code's name and meaning, what it is about, and what the broker said."""
+    error = BrokerError(6, "topic t, partition 0", "moved")
+    assert error.retriable
+    assert str(error).startswith("topic t, partition 0: NOT_LEADER_OR_FOLLOWER (6): ")
+    assert str(error).endswith("; the broker says: moved")
+    assert (error.code, error.about, error.said) == (6, "topic t, partition 0", "moved")
+
+
+@pytest.mark.parametrize("code", [-2, 9999, 32767])
+def test_unknown_code(code):
+    """A code that is not in the table keeps its number, and is not tried again."""
+    error = BrokerError(code)
+    assert str(error) == f"ERROR_{code} ({code}): this client has no name for this code"
+    assert not error.retriable

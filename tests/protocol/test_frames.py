@@ -1,0 +1,184 @@
+"""Frames: sizes, headers by version, and answers that go with their requests."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples
+
+from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable, Unsupported
+from cloudevents_kafka.protocol.messages import APIS
+from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from cloudevents_kafka.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from cloudevents_kafka.protocol.messages.metadata import MetadataRequest
+from cloudevents_kafka.protocol.messages.sasl import SaslHandshakeRequest
+
+from .generated import message, versions_of
+
+BEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+API_VERSIONS = [(api, version) for api in APIS.values() for version in versions_of(api.request)]
+headers = st.tuples(st.integers(-(1 << 31), (1 << 31) - 1), st.none() | st.text(max_size=5))
+
+
+@pytest.mark.parametrize(
+    ("prefix", "size"),
+    [("00000000", 0), ("00000001", 1), ("06400000", 104_857_600), ("00000007ffff", 7)],
+)
+def test_size(prefix, size):
+    """A size is four bytes, and does not count itself."""
+    assert frames.size_of(bytes.fromhex(prefix)) == size
+
+
+@pytest.mark.parametrize("prefix", ["ffffffff", "80000000", "06400001", "7fffffff", "47455420"])
+def test_bad_size(prefix):
+    """A size below zero or beyond the limit, as other protocols send, is refused before reading on."""
+    with pytest.raises(Malformed, match=r"at byte 0: a frame of -?[0-9,]+ bytes; it may have 0 to 104"):
+        frames.size_of(bytes.fromhex(prefix))
+
+
+def test_own_limit():
+    """The limit is the caller's to set."""
+    assert frames.size_of(b"\0\0\0\x0a", most=10) == 10
+    with pytest.raises(Malformed, match="a frame of 10 bytes; it may have 0 to 9"):
+        frames.size_of(b"\0\0\0\x0a", most=9)
+
+
+@pytest.mark.parametrize("length", range(4))
+def test_cut_size(length):
+    """A size that is not all there is truncated."""
+    with pytest.raises(Truncated) as caught:
+        frames.size_of(bytes(length))
+    assert caught.value.missing == 4 - length
+
+
+@pytest.mark.parametrize(
+    ("asked", "version", "data"),
+    [
+        (BEAT, 0, "00000016 000c 0000 00000007 0002 6964 0001 67 00000001 0001 6d"),
+        (BEAT, 4, "00000017 000c 0004 00000007 0002 6964 00 02 67 00000001 02 6d 00 00"),
+        (ApiVersionsRequest(), 0, "0000000c 0012 0000 00000007 0002 6964"),
+        (ApiVersionsRequest(), 3, "00000010 0012 0003 00000007 0002 6964 00 01 01 00"),
+    ],
+)
+def test_request_bytes(asked, version, data):
+    """A request's header is flexible where the request is; its client id is never compact."""
+    data = bytes.fromhex(data)
+    assert frames.encode_request(asked, version, correlation_id=7, client_id="id") == data
+    assert frames.size_of(data) == len(data) - 4
+    header, found = frames.decode_request(data[4:])
+    assert (found, header.client_id, header.correlation_id) == (asked, "id", 7)
+
+
+def test_null_client_id():
+    """No client id is null, which brokers take."""
+    data = frames.encode_request(BEAT, 0, correlation_id=-1)
+    assert data[8:14] == b"\xff\xff\xff\xff\xff\xff"
+    assert frames.decode_request(data[4:]).header.client_id is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "version", "data"),
+    [
+        (HeartbeatResponse(error_code=27), 0, "00000006 00000007 001b"),
+        (HeartbeatResponse(error_code=27), 4, "0000000c 00000007 00 00000000 001b 00"),
+        (ApiVersionsResponse(error_code=35, api_keys=[]), 0, "0000000a 00000007 0023 00000000"),
+        (ApiVersionsResponse(error_code=0, api_keys=[]), 3, "0000000c 00000007 0000 01 00000000 00"),
+    ],
+)
+def test_response_bytes(answer, version, data):
+    """An answer's header is flexible where the answer is, but never that of ApiVersions."""
+    data = bytes.fromhex(data)
+    assert frames.encode_response(answer, version, correlation_id=7) == data
+    assert frames.decode_response(type(answer), version, data[4:]) == (7, answer)
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "header"),
+    [(7, 0, 0), (7, 1, 1), (3, 8, 1), (3, 9, 2), (17, 1, 1), (18, 2, 1), (18, 3, 2), (60, 0, 1)],
+)
+def test_request_headers(key, version, header):
+    """The header's version follows from the request's; the oldest one of all is ControlledShutdown's."""
+    assert frames.request_header(key, version) == header
+
+
+@pytest.mark.parametrize(("api", "version"), API_VERSIONS, ids=lambda part: getattr(part, "name", part))
+def test_all_versions(api, version):
+    """Every request and answer of every version goes into a frame and comes out of it."""
+
+    @examples(3)
+    @given(headers, st.randoms(use_true_random=False))
+    def holds(header, random):
+        number, client_id = header
+        asked = message(random, api.request, version, small=True)
+        data = frames.encode_request(asked, version, correlation_id=number, client_id=client_id)
+        found = frames.decode_request(data[4:])
+        assert (found.message, found.header.correlation_id, found.header.client_id) == (
+            asked,
+            number,
+            client_id,
+        )
+        answer = message(random, api.response, version, small=True)
+        data = frames.encode_response(answer, version, correlation_id=number)
+        assert frames.decode_response(api.response, version, data[4:]) == (number, answer)
+        assert frames.decode(api.response, version, frames.encode(answer, version)) == answer
+
+    holds()
+
+
+@examples(300)
+@given(st.binary(max_size=60), st.sampled_from(sorted(APIS)), st.integers(-1, 20))
+def test_any_bytes(data, key, version):
+    """A broker that is sent anything decodes it, or has an error of this room."""
+    started = key.to_bytes(2, "big") + version.to_bytes(2, "big", signed=True) + data
+    for sent in (data, started):
+        try:
+            header, _ = frames.decode_request(sent)
+        except (Malformed, Truncated, Unsupported):
+            continue
+        assert header.request_api_key in APIS
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ("003c 0000 00000001 ffff", "API key 60, version 0: no declared API"),
+        ("0011 0002 00000001 ffff", "API key 17, version 2: SaslHandshake with the versions 0-1"),
+        ("0003 ffff 00000001 ffff", "API key 3, version -1: Metadata with the versions 0-13"),
+    ],
+)
+def test_unsupported(data, said):
+    """An API or version that is not declared is told by number, with those that are."""
+    with pytest.raises(Unsupported, match=said):
+        frames.decode_request(bytes.fromhex(data))
+
+
+@pytest.mark.parametrize("length", range(4))
+def test_no_key(length):
+    """A request without key and version is truncated."""
+    with pytest.raises(Truncated):
+        frames.decode_request(bytes(length))
+
+
+def test_left_over():
+    """Bytes behind a message are malformed: the other side means another layout."""
+    whole = frames.encode_request(BEAT, 0)
+    with pytest.raises(Malformed, match=f"HeartbeatRequest at byte {len(whole) - 4}: 2 bytes are left over"):
+        frames.decode_request(whole[4:] + b"ab")
+    with pytest.raises(Malformed, match="HeartbeatResponse at byte 6: 1 bytes are left over"):
+        frames.decode_response(HeartbeatResponse, 0, bytes(7))
+    with pytest.raises(Malformed, match="at byte 2: 1 bytes are left over"):
+        frames.decode(HeartbeatResponse, 0, bytes(3))
+
+
+def test_unencodable():
+    """What does not fit a header or a message is refused, and a version that is not there."""
+    with pytest.raises(Unencodable, match="correlation_id: 2147483648 is no int32"):
+        frames.encode_request(BEAT, 0, correlation_id=1 << 31)
+    with pytest.raises(Unencodable, match="client_id: a string of 40000 bytes"):
+        frames.encode_request(BEAT, 0, client_id="x" * 40_000)
+    with pytest.raises(Unencodable, match="topics: None is no array"):
+        frames.encode_request(MetadataRequest(topics=None), 0)
+    with pytest.raises(Unsupported, match="SaslHandshakeRequest has the versions 0-1, not 2"):
+        frames.encode_request(SaslHandshakeRequest(mechanism="PLAIN"), 2)

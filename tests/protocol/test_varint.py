@@ -1,0 +1,148 @@
+"""Integers of variable length, at each border of a byte more (KIP-482, KIP-625)."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudevents_kafka.protocol import varint
+from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable
+
+VECTORS = json.loads((Path(__file__).parent / "vectors" / "varint.json").read_text())
+ROWS = [(32, row) for row in VECTORS["varint32"]] + [(64, row) for row in VECTORS["varint64"]]
+
+# Bytes, then the lowest and highest integers of 32 bits that take so many.
+UNSIGNED = [
+    (1, 0, 127),
+    (2, 128, 16_383),
+    (3, 16_384, 2_097_151),
+    (4, 2_097_152, 268_435_455),
+    (5, 268_435_456, 2_147_483_647),
+    (5, -2_147_483_648, -1),
+]
+SIGNED = [
+    (1, -64, 63),
+    (2, -8_192, -65),
+    (2, 64, 8_191),
+    (3, -1_048_576, -8_193),
+    (3, 8_192, 1_048_575),
+    (4, -134_217_728, -1_048_577),
+    (4, 1_048_576, 134_217_727),
+    (5, -2_147_483_648, -134_217_729),
+    (5, 134_217_728, 2_147_483_647),
+]
+CODECS = {
+    True: (varint.encode_signed, varint.decode_signed),
+    False: (varint.encode_unsigned, varint.decode_unsigned),
+}
+integers = st.sampled_from([16, 32, 64]).flatmap(
+    lambda bits: st.tuples(st.just(bits), st.integers(-(1 << (bits - 1)), (1 << (bits - 1)) - 1))
+)
+
+
+@pytest.mark.parametrize(("bits", "row"), ROWS, ids=str)
+def test_vectors(bits, row):
+    """The bytes are those that Kafka's own code made."""
+    value = row["value"]
+    encoded = varint.encode_signed(value, bits)
+    assert encoded.hex() == row["zigzag"]
+    assert varint.decode_signed(encoded, 0, bits) == (value, len(encoded))
+    if row.get("unsigned") is not None:
+        encoded = varint.encode_unsigned(value, bits)
+        assert encoded.hex() == row["unsigned"]
+        assert varint.decode_unsigned(encoded, 0, bits) == (value, len(encoded))
+
+
+@pytest.mark.parametrize(("size", "low", "high"), UNSIGNED)
+def test_unsigned_sizes(size, low, high):
+    """From end to end of its range an unsigned encoding has so many bytes, and sizes say so."""
+    for value in (low, low + 1, (low + high) // 2, high - 1, high):
+        assert len(varint.encode_unsigned(value)) == varint.size_unsigned(value) == size
+
+
+@pytest.mark.parametrize(("size", "low", "high"), SIGNED)
+def test_signed_sizes(size, low, high):
+    """From end to end of its range a zigzag encoding has so many bytes, and sizes say so."""
+    for value in (low, low + 1, (low + high) // 2, high - 1, high):
+        assert len(varint.encode_signed(value)) == varint.size_signed(value) == size
+
+
+def test_ranges_are_whole():
+    """The ranges leave out no integer of 32 bits and have none twice."""
+    for ranges in (UNSIGNED, SIGNED):
+        ordered = sorted((low, high) for _, low, high in ranges)
+        assert (ordered[0][0], ordered[-1][1]) == (-(1 << 31), (1 << 31) - 1)
+        assert all(high + 1 == low for (_, high), (low, _) in pairwise(ordered))
+
+
+@given(integers, st.booleans(), st.binary(max_size=3), st.binary(max_size=3))
+def test_read_back(one, signed, before, after):
+    """What is written reads back, wherever it stands; its size is known beforehand."""
+    bits, value = one
+    encode, decode = CODECS[signed]
+    data = encode(value, bits)
+    assert decode(before + data + after, len(before), bits) == (value, len(before) + len(data))
+    assert len(data) == (varint.size_signed(value) if signed else varint.size_unsigned(value, bits))
+    assert len(data) <= varint.MOST_BYTES[bits]
+    for length in range(len(data)):
+        with pytest.raises(Truncated) as caught:
+            decode(data[:length], 0, bits)
+        assert (caught.value.missing, caught.value.at) == (1, length)
+
+
+@given(st.binary(max_size=12), st.sampled_from([16, 32, 64]), st.booleans())
+def test_any_bytes(data, bits, signed):
+    """Any bytes are an integer of so many bits, or an error of this room."""
+    try:
+        value, end = CODECS[signed][1](data, 0, bits)
+    except (Malformed, Truncated):
+        return
+    assert -(1 << (bits - 1)) <= value < 1 << (bits - 1)
+    assert 0 < end <= min(len(data), varint.MOST_BYTES[bits])
+
+
+@pytest.mark.parametrize("bits", [16, 32, 64])
+@pytest.mark.parametrize("signed", [True, False])
+def test_too_large(bits, signed):
+    """An integer beyond the bits is refused, both ways."""
+    encode, decode = CODECS[signed]
+    for value in (1 << (bits - 1), -(1 << (bits - 1)) - 1):
+        with pytest.raises(Unencodable, match=f"does not fit into {bits} bits"):
+            encode(value, bits)
+    most = varint.MOST_BYTES[bits]
+    with pytest.raises(Malformed, match=f"holds more than {bits} bits"):
+        decode(b"\xff" * (most - 1) + b"\x7f", 0, bits)
+    with pytest.raises(Malformed, match=f"of {bits} bits has at most {most} bytes"):
+        decode(b"\x80" * most + b"\x00", 0, bits)
+
+
+def test_long_forms():
+    """Zeros in front of a number, as some writers leave room with, are read."""
+    assert varint.decode_unsigned(b"\x81\x80\x00") == (1, 3)
+    assert varint.decode_signed(b"\x81\x00") == (-1, 2)
+
+
+@pytest.mark.parametrize(
+    ("data", "length"), [(b"\x00", 0), (b"\x80\x01", 128), (b"\xff\xff\xff\xff\x07", (1 << 31) - 1)]
+)
+def test_lengths(data, length):
+    """A length is read as the number that it is."""
+    assert varint.decode_length(data) == (length, len(data))
+
+
+def test_lengths_are_never_negative():
+    """A pattern with its highest bit set is a length that cannot be, not a negative one."""
+    assert varint.decode_length(b"\xff\xff\xff\xff\x0f") == ((1 << 32) - 1, 5)
+
+
+@pytest.mark.parametrize("value", [0, -1, 1, -2, 2, (1 << 63) - 1, -(1 << 63)])
+def test_zigzag(value):
+    """Negative numbers stand between the positive ones."""
+    number = varint.fold(value)
+    assert number == (2 * value if value >= 0 else -2 * value - 1)
+    assert varint.unfold(number) == value
