@@ -124,7 +124,7 @@ def wire(
     )
 
 
-class Structure(msgspec.Struct, gc=False):
+class Structure(msgspec.Struct, gc=False, kw_only=True):
     """A structure of a message, or a whole one, which then says so by ``message``."""
 
     message: ClassVar[Message | None] = None

@@ -12,11 +12,11 @@ from cloudevents_kafka.protocol.types import BYTES, INT16, INT32, STRING, VARINT
 from cloudevents_kafka.protocol.versions import ALL, NONE, Versions
 
 
-class Inner(Structure):
+class Inner(Structure, kw_only=True):
     number: Int16
 
 
-class Outer(Structure):
+class Outer(Structure, kw_only=True):
     message: ClassVar = Message.of("Outer", 7, "request", versions="0-4", flexible="3+", guide="OuterRequest")
 
     plain: String
@@ -76,7 +76,7 @@ def test_unknown_types(given):
 @pytest.mark.parametrize("declared", [int, list[int], list[list[Int32]], dict[str, Int32], str | None])
 def test_no_type_of_kafka(declared):
     """What is no type of the protocol is refused with advice."""
-    made = type("Wrong", (Structure,), {"__annotations__": {"field": declared}})
+    made = type(Structure)("Wrong", (Structure,), {"__annotations__": {"field": declared}}, kw_only=True)
     with pytest.raises(TypeError, match=r"take one of protocol[.]types|Kafka has no arrays of arrays"):
         fields_of(made)
 
