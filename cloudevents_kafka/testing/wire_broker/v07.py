@@ -51,7 +51,7 @@ class Segments:
         """Begin with one empty segment."""
         self.starts: Final = [0]
         self._data: Final = [bytearray()]
-        self._written: Final = [0.0]
+        self._written: Final = [time.time() * 1000]
         self._segment_bytes: Final = segment_bytes
 
     @property
@@ -81,7 +81,7 @@ class Segments:
         if milliseconds == LATEST:
             return sorted({*self.starts, self.end}, reverse=True)
         written = zip(self.starts, self._written, strict=True)
-        return sorted((start for start, at in written if 0 < at <= milliseconds), reverse=True)
+        return sorted((start for start, at in written if at <= milliseconds), reverse=True)
 
 
 class WireBroker07:

@@ -128,15 +128,51 @@ def test_members_and_generations_are_checked(wires):
     assert got == [0, 23, 23, 0]
 
 
-def test_the_protocol_is_one_that_all_support(wires):
+def test_the_protocol_is_one_that_all_support(broker, wires):
     """Of those in common, the one that most members name first."""
-    one, two, _ = wires
+    one, two, three = wires
     first = alone(one, protocols={"a": b"1", "b": b"2", "c": b"3"})
-    with meanwhile(lambda: two.ask(join(protocols={"c": b"x", "b": b"y"}), 1)) as second:
-        assert eventually(lambda: beat(wires[2], first) == 27)
-        joined = one.ask(join(first, protocols={"a": b"1", "c": b"3", "b": b"2"}), 1)
-    assert joined.protocol_name == only(second).protocol_name == "c"
-    assert {member.metadata for member in joined.members} == {b"3", b"x"}
+    preferring_c = join(protocols={"c": b"x", "b": b"y"})
+    with (
+        meanwhile(lambda: two.ask(preferring_c, 1)) as second,
+        meanwhile(lambda: three.ask(preferring_c, 1)) as third,
+    ):
+        assert eventually(lambda: len(broker.group("g").members) == 3)
+        joined = one.ask(join(first, protocols={"a": b"1", "b": b"2", "c": b"3"}), 1)
+    assert joined.protocol_name == only(second).protocol_name == only(third).protocol_name == "c"
+    assert sorted(member.metadata for member in joined.members) == [b"3", b"x", b"x"]
+
+
+def test_who_waits_is_not_taken_for_silent(broker, wires):
+    """Neither a member that waits for the others nor one that waits for the leader falls out."""
+    one, two, _ = wires
+    first = alone(one, rebalance_ms=5000)
+    with meanwhile(lambda: two.ask(join(session_ms=40), 1)) as second:
+        time.sleep(0.1)
+        assert len(broker.group("g").members) == 2
+        one.ask(join(first), 1)
+    follower = only(second).member_id
+    with meanwhile(lambda: two.ask(sync(follower, 2), 0)) as given:
+        time.sleep(0.1)
+        one.ask(sync(first, 2, {follower: b"yours"}), 0)
+    assert only(given).assignment == b"yours"
+
+
+def test_only_the_leader_orders_a_rebalance_by_joining_again(wires):
+    """A follower that says the same again is told the generation that runs."""
+    one, two, extra = wires
+    first = alone(one)
+    with meanwhile(lambda: two.ask(join(), 1)) as second:
+        assert eventually(lambda: beat(extra, first) == 27)
+        one.ask(join(first), 1)
+    follower = only(second).member_id
+    one.ask(sync(first, 2, {}), 0)
+    assert two.ask(join(follower), 1).generation_id == 2
+    assert beat(extra, first, 2) == 0
+    with meanwhile(lambda: one.ask(join(first), 1)) as again:
+        assert eventually(lambda: beat(extra, follower, 2) == 27)
+        two.ask(join(follower), 1)
+    assert only(again).generation_id == 3
 
 
 def test_a_silent_member_falls_out(wires):

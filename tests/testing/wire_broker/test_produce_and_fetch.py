@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import struct
 import time
+import zlib
 
 import pytest
 from wire import Wire, eventually, fetch, fetched, list_offsets, meanwhile, only, produce, produced
@@ -269,6 +272,24 @@ def test_a_fetch_waits_for_bytes_an_error_or_the_end_of_its_time(new):
             new.move_leader("t", 0, -1)
         assert fetched(got[0]).error_code == 6
         assert time.monotonic() - began < 4
+
+
+def test_bytes_that_a_partition_may_not_give_do_not_end_the_wait(new):
+    """Min bytes counts what the answer could have, not what the log has."""
+    with Wire(new.nodes[0]) as wire:
+        wire.ask(produce(encode_batch(RECORDS)), 3)
+        began = time.monotonic()
+        wire.ask(fetch(most=10, min_bytes=20, wait_ms=80), 4)
+        assert time.monotonic() - began >= 0.08
+
+
+def test_a_wrapper_of_nothing_is_nothing(old):
+    """A compressed set without messages is taken, and appends none."""
+    body = b"\0\1" + struct.pack(">ii", -1, len(gzip.compress(b""))) + gzip.compress(b"")
+    wrapper = struct.pack(">qiI", 0, 4 + len(body), zlib.crc32(body)) + body
+    with Wire(old.nodes[0]) as wire:
+        assert produced(wire.ask(produce(wrapper), 0)) == (0, -1)
+        assert old.records("t") == []
 
 
 def test_fetch_sessions_are_declined(new):
