@@ -1,0 +1,48 @@
+"""Fuzz a target with atheris, guided by coverage; by hand, as long as one likes.
+
+PYTHONPATH=tests python -m fuzz TARGET [SECONDS]     with atheris installed (pip install atheris)
+
+Begins with the corpus and the captured exchanges; inputs that reach something new are kept in
+the corpus, the smallest for each. A crash ends it, and leaves its input beside.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import atheris
+
+with atheris.instrument_imports(include=["cloudevents_kafka.protocol"]):
+    from fuzz import targets
+
+VECTORS = Path(__file__).parents[1] / "protocol" / "vectors"
+
+
+def seeds(folder: Path, name: str) -> None:
+    """Write the captured frames, less their sizes, as first inputs."""
+    for path in VECTORS.glob("*.json"):
+        for number, exchange in enumerate(json.loads(path.read_text()).get("exchanges", ())):
+            for side in ("request", "response"):
+                if frame := exchange.get(side):
+                    start = b"" if name.startswith("request") else b"\x03\x00"
+                    (folder / f"{path.stem}-{number}-{side}").write_bytes(start + bytes.fromhex(frame)[4:])
+
+
+def main() -> None:
+    """Fuzz, then merge what was found into the corpus."""
+    name, seconds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 60
+    target = targets.TARGETS[name]
+    kept = targets.CORPUS / name
+    kept.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as first:
+        seeds(Path(first), name)
+        options = [f"-max_total_time={seconds}", "-max_len=4096", "-timeout=10", "-rss_limit_mb=2048"]
+        atheris.Setup([sys.argv[0], *options, str(kept), first], lambda data: targets.run(target, data))
+        atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

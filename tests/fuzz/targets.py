@@ -1,0 +1,77 @@
+"""What is fuzzed: functions that take any bytes, and raise nothing but errors of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from cloudevents_kafka.protocol import compiled, frames, walker
+from cloudevents_kafka.protocol.errors import ProtocolError
+from cloudevents_kafka.protocol.layout import layout_of
+from cloudevents_kafka.protocol.messages import APIS
+from cloudevents_kafka.protocol.records import Batches
+from cloudevents_kafka.protocol.v07 import frames as frames07
+from cloudevents_kafka.protocol.v07 import message_set as set07
+
+CORPUS: Final = Path(__file__).parent / "corpus"
+"""A folder a target, of inputs that reach what others do not; read by `test_corpus`."""
+
+_LIMIT: Final = 1 << 20  # bytes that fuzzed data may unpack to
+
+
+def request(data: bytes) -> None:
+    """A request's frame: what is read is written again, and read to the same."""
+    header, message = frames.decode_request(data)
+    again = frames.encode(message, header.request_api_version)
+    assert frames.decode(type(message), header.request_api_version, again) == message
+
+
+def response(data: bytes) -> None:
+    """A message of any API and version, chosen by two bytes: compiled code and the walker agree."""
+    if len(data) < 2:
+        return
+    api = list(APIS.values())[data[0] % len(APIS)]
+    version = data[1] % (api.versions.last + 1)
+    body = data[2:]
+    read = compiled.read(api.response, version, body)
+    assert repr(read) == repr(walker.read(layout_of(api.response, version), body))
+
+
+def records(data: bytes) -> None:
+    """Message sets and record batches; checksums are looked at, or not, by the first byte."""
+    if not data:
+        return
+    for _ in Batches(data[1:], check_crc=bool(data[0] & 1), limit=_LIMIT).records():
+        pass
+
+
+def request07(data: bytes) -> None:
+    """A request of Kafka 0.7."""
+    message = frames07.decode_request(data)
+    assert frames07.decode_request(frames07.encode_request(message)[4:]) == message
+
+
+def messages07(data: bytes) -> None:
+    """A stretch of a log of Kafka 0.7."""
+    for _ in set07.MessageSet(data):
+        pass
+
+
+TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
+    function.__name__: function for function in (request, response, records, request07, messages07)
+}
+
+
+def run(target: Callable[[bytes], None], data: bytes) -> None:
+    """Run a target; errors of ours are what bad bytes are for."""
+    try:
+        target(data)
+    except ProtocolError:
+        return
+
+
+def corpus(name: str) -> Iterator[bytes]:
+    """Return the inputs kept for a target."""
+    for path in sorted((CORPUS / name).glob("*")):
+        yield path.read_bytes()

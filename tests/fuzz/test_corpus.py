@@ -1,0 +1,15 @@
+"""What the fuzzer found stays found: every kept input runs through its target."""
+
+from __future__ import annotations
+
+import pytest
+from fuzz import targets
+
+
+@pytest.mark.parametrize("name", targets.TARGETS)
+def test_kept_inputs(name):
+    """Nothing but errors of ours, on inputs that reach every corner."""
+    inputs = list(targets.corpus(name))
+    assert inputs
+    for data in inputs:
+        targets.run(targets.TARGETS[name], data)
