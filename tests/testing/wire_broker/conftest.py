@@ -8,7 +8,7 @@ from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.declare import ArrayOf, fields_of
 from cloudevents_kafka.protocol.layout import default_of
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.types import Blob, Fixed, Text, Uuid
+from cloudevents_kafka.protocol.types import BOOLEAN, Blob, Fixed, Text, Uuid
 
 
 def _filled(structure, version):
@@ -30,7 +30,7 @@ def _value(type, version, field):
         case Blob():
             return b"\0" * 70
         case Fixed():
-            return 1
+            return True if type is BOOLEAN else 1
         case Uuid():
             return default_of(field)
     return _filled(type, version)
