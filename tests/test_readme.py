@@ -35,11 +35,13 @@ def run(*argv: str) -> str:
 
 
 @pytest.mark.broker
-def test_readme_snippets_run(kafka_broker: LocalBroker) -> None:
-    """All Python snippets, in order, as printed but for the broker's address."""
+def test_readme_snippets_run(kafka_broker: LocalBroker, tmp_path: Path) -> None:
+    """All Python snippets, in order, as printed but for the broker's address and the file of traffic."""
     kafka_broker.create_topic("orders")
     code = "\n".join(PYTHON).replace("localhost:9092", kafka_broker.bootstrap_servers)
-    output = run(sys.executable, "-c", code.replace("idle_timeout=10", "idle_timeout=6"))
+    code = code.replace("idle_timeout=10", "idle_timeout=6").replace("traffic.jsonl", str(tmp_path / "traffic"))
+    output = run(sys.executable, "-c", code)
+    assert "{'celsius': 21.5}" in output
     assert "com.example.order.placed None {'order': 17, 'total': '9.50'} b'customer-4'" in output
     assert "orders[2]@1741: not a CloudEvent" in output
 
