@@ -1,0 +1,145 @@
+"""A frame explained: size, header, message, and the records in it."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any, Final
+
+from cloudevents_kafka.protocol import frames, walker
+from cloudevents_kafka.protocol.api_names import api_name
+from cloudevents_kafka.protocol.declare import Structure
+from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Unsupported
+from cloudevents_kafka.protocol.explain.field import MOST_FIELDS, Collected, Cursor, Explained
+from cloudevents_kafka.protocol.explain.notes import note
+from cloudevents_kafka.protocol.explain.records import explain_records
+from cloudevents_kafka.protocol.layout import layout_of
+from cloudevents_kafka.protocol.messages import APIS
+from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
+
+_SIZE: Final = 4
+_API_VERSIONS: Final = 18
+_NO_CLIENT_ID: Final = 0  # the header of ControlledShutdown 0
+
+Read = Callable[[Cursor], Explained]
+"""Reads a frame from behind its size on."""
+
+
+def explain_request(data: bytes, *, most: int = MOST_FIELDS) -> Explained:
+    """Explain a request's frame, with or without its size in front."""
+    return best_reading(data, _request, most)
+
+
+def explain_response(data: bytes, key: int, version: int, *, most: int = MOST_FIELDS) -> Explained:
+    """Explain the frame of an answer to that API's request of that version, with or without its size.
+
+    Brokers that do not know the version of an ApiVersions request answer in version 0.
+    """
+    found = best_reading(data, lambda cursor: _response(cursor, key, version), most)
+    if found.problems and key == _API_VERSIONS and version:
+        other = best_reading(data, lambda cursor: _response(cursor, key, 0), most)
+        return found if other.problems else other
+    return found
+
+
+def best_reading(data: bytes, read: Read, most: int = MOST_FIELDS) -> Explained:
+    """Read a frame with its size in front and without; take what has no problems, or gets further."""
+    sized = len(data) >= _SIZE and struct.unpack_from(">i", data)[0] == len(data) - _SIZE
+    found: Explained | None = None
+    for with_size in (sized, not sized):
+        into = Collected(most)
+        cursor = Cursor(into, data, 0, len(data))
+        other = _sized(cursor, read) if with_size else read(cursor)
+        if not other.problems:
+            return other
+        if found is None or (other.read > found.read and not sized):
+            found = other
+    assert found is not None
+    return found
+
+
+def _sized(cursor: Cursor, read: Read) -> Explained:
+    data, end = cursor.data, cursor.end
+    if end < _SIZE:
+        return read(cursor)
+    (size,) = struct.unpack_from(">i", data)
+    cursor.tell("size", _SIZE, "int32", size)
+    if size != end - _SIZE:
+        cursor.flag(f"the size says {size:,} bytes, {end - _SIZE:,} follow it", "size", 0)
+    stop = min(end, _SIZE + size) if size >= 0 else end
+    found = read(cursor.part(stop))
+    if stop < end:
+        cursor.at = stop
+        cursor.break_off(Malformed(f"{end - stop:,} bytes follow the frame"), "")
+    return found
+
+
+def _request(cursor: Cursor) -> Explained:
+    into, start = cursor.into, cursor.at
+    key = version = None
+    api = "unknown"
+    try:
+        end = cursor.check(4, "header")
+        key, version = struct.unpack_from(">hh", cursor.data, start)
+        assert end
+        api = api_name(key)
+        header = min(frames.request_header(key, version), 2)
+        tell_structure(cursor, RequestHeader, header, "header.")
+        known = APIS.get(key)
+        if known is None or version not in known.versions:
+            raise Unsupported(_undeclared(key, version))
+        tell_structure(cursor, known.request, version)
+        tell_end(cursor, known.request.__name__)
+    except ProtocolError as error:
+        cursor.break_off(error, "")
+    return Explained("request", api, key, version, len(cursor.data), into.fields, into.problems)
+
+
+def _response(cursor: Cursor, key: int, version: int) -> Explained:
+    into = cursor.into
+    try:
+        known = APIS.get(key)
+        if known is None or version not in known.versions:
+            tell_structure(cursor, ResponseHeader, 0, "header.")
+            raise Unsupported(_undeclared(key, version))
+        header = frames.response_header(known.response, version)
+        tell_structure(cursor, ResponseHeader, header, "header.")
+        tell_structure(cursor, known.response, version)
+        tell_end(cursor, known.response.__name__)
+    except ProtocolError as error:
+        cursor.break_off(error, "")
+    return Explained("response", api_name(key), key, version, len(cursor.data), into.fields, into.problems)
+
+
+def tell_structure(cursor: Cursor, structure: type[Structure], version: int, prefix: str = "") -> None:
+    """Tell of a whole structure, with the records in it; errors as of the walker."""
+
+    def visit(path: str, at: int, end: int, type: str, value: Any) -> None:
+        assert at == cursor.at
+        if type.endswith("records") and value is not None:
+            _tell_records(cursor, path, end, type, value)
+            return
+        cursor.tell(prefix + path, end, type, value, note(path.rpartition(".")[2], value))
+
+    data = cursor.data if cursor.end == len(cursor.data) else cursor.data[: cursor.end]
+    walker.read(layout_of(structure, version), data, cursor.at, visit)
+
+
+def tell_end(cursor: Cursor, path: str) -> None:
+    """Raise `Malformed` where bytes are left over."""
+    if cursor.at < cursor.end:
+        raise Malformed(f"{cursor.end - cursor.at:,} bytes are left over", at=cursor.at, path=path)
+
+
+def _tell_records(cursor: Cursor, path: str, end: int, type: str, value: bytes) -> None:
+    """Tell of the length, then of what is in the records."""
+    cursor.tell(path, end - len(value), type, len(value), "bytes")
+    explain_records(cursor.part(end), path)
+    cursor.at = end
+
+
+def _undeclared(key: int, version: int) -> str:
+    known = APIS.get(key)
+    if known is None:
+        return f"{api_name(key)} (key {key}) is an API that this library does not read"
+    return f"{known.name} is read in the versions {known.versions}, not {version}"
