@@ -122,6 +122,10 @@ class Cursor:
             raise Truncated(at + size - self.end, at=at, path=path)
         return at + size
 
+    def flag(self, rule: str, path: str, at: int | None = None) -> None:
+        """Tell of a problem that reading can go on behind."""
+        self.into.problems.append(Problem(self.at if at is None else at, path, rule, self.within))
+
     def break_off(self, error: ProtocolError, path: str) -> None:
         """Tell of a problem, and of the bytes up to the end as unread."""
         found = problem(error, self.at, path, self.within)

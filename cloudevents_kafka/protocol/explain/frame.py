@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from cloudevents_kafka.protocol import frames, walker
 from cloudevents_kafka.protocol.api_names import api_name
+from cloudevents_kafka.protocol.codes import CODES, ErrorCode
 from cloudevents_kafka.protocol.declare import Structure
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Unsupported
 from cloudevents_kafka.protocol.explain.field import MOST_FIELDS, Collected, Cursor, Explained
@@ -19,10 +21,12 @@ from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseH
 
 _SIZE: Final = 4
 _API_VERSIONS: Final = 18
-_NO_CLIENT_ID: Final = 0  # the header of ControlledShutdown 0
 
 Read = Callable[[Cursor], Explained]
 """Reads a frame from behind its size on."""
+
+Inside = Callable[[Cursor, str], None]
+"""Tells of what is in some bytes, up to the cursor's end, by the path of the field that has them."""
 
 
 def explain_request(data: bytes, *, most: int = MOST_FIELDS) -> Explained:
@@ -75,18 +79,19 @@ def _sized(cursor: Cursor, read: Read) -> Explained:
 
 
 def _request(cursor: Cursor) -> Explained:
-    into, start = cursor.into, cursor.at
+    into = cursor.into
     key = version = None
     api = "unknown"
     try:
-        end = cursor.check(4, "header")
-        key, version = struct.unpack_from(">hh", cursor.data, start)
-        assert end
+        cursor.check(4, "header")
+        key, version = struct.unpack_from(">hh", cursor.data, cursor.at)
         api = api_name(key)
-        header = min(frames.request_header(key, version), 2)
-        tell_structure(cursor, RequestHeader, header, "header.")
         known = APIS.get(key)
-        if known is None or version not in known.versions:
+        declared = known is not None and version in known.versions
+        # Of what is not declared, the client id is read still: it stands there in all later headers.
+        header = frames.request_header(key, version) if declared or version == 0 else 1
+        tell_structure(cursor, RequestHeader, header, "header.")
+        if known is None or not declared:
             raise Unsupported(_undeclared(key, version))
         tell_structure(cursor, known.request, version)
         tell_end(cursor, known.request.__name__)
@@ -111,15 +116,26 @@ def _response(cursor: Cursor, key: int, version: int) -> Explained:
     return Explained("response", api_name(key), key, version, len(cursor.data), into.fields, into.problems)
 
 
-def tell_structure(cursor: Cursor, structure: type[Structure], version: int, prefix: str = "") -> None:
-    """Tell of a whole structure, with the records in it; errors as of the walker."""
+def tell_structure(
+    cursor: Cursor,
+    structure: type[Structure],
+    version: int,
+    prefix: str = "",
+    *,
+    inside: Mapping[str, Inside] = MappingProxyType({"records": explain_records}),
+    codes: Mapping[int, ErrorCode] = CODES,
+) -> None:
+    """Tell of a whole structure, and what is ``inside`` of fields by their name; errors as of the walker."""
 
     def visit(path: str, at: int, end: int, type: str, value: Any) -> None:
-        assert at == cursor.at
-        if type.endswith("records") and value is not None:
-            _tell_records(cursor, path, end, type, value)
+        name = path.rpartition(".")[2]
+        if name in inside and isinstance(value, bytes):
+            if at < (begin := end - len(value)):
+                cursor.tell(path, begin, type, len(value), "bytes")
+            inside[name](cursor.part(end), path)
+            cursor.at = end
             return
-        cursor.tell(prefix + path, end, type, value, note(path.rpartition(".")[2], value))
+        cursor.tell(prefix + path, end, type, value, note(name, value, codes))
 
     data = cursor.data if cursor.end == len(cursor.data) else cursor.data[: cursor.end]
     walker.read(layout_of(structure, version), data, cursor.at, visit)
@@ -129,13 +145,6 @@ def tell_end(cursor: Cursor, path: str) -> None:
     """Raise `Malformed` where bytes are left over."""
     if cursor.at < cursor.end:
         raise Malformed(f"{cursor.end - cursor.at:,} bytes are left over", at=cursor.at, path=path)
-
-
-def _tell_records(cursor: Cursor, path: str, end: int, type: str, value: bytes) -> None:
-    """Tell of the length, then of what is in the records."""
-    cursor.tell(path, end - len(value), type, len(value), "bytes")
-    explain_records(cursor.part(end), path)
-    cursor.at = end
 
 
 def _undeclared(key: int, version: int) -> str:

@@ -81,13 +81,13 @@ def _entry(cursor: Cursor, path: str, depth: int) -> None:
 
 
 def _message(cursor: Cursor, path: str, depth: int) -> None:
-    _fixed(cursor, f"{path}.offset", INT64)
-    _fixed(cursor, f"{path}.message_size", INT32)
-    _checksum(cursor, f"{path}.crc", zlib.crc32(cursor.data[cursor.at + 4 : cursor.end]))
-    magic = _fixed(cursor, f"{path}.magic_byte", INT8)
-    flags = _flags(cursor, f"{path}.attributes", INT8, magic)
+    fixed(cursor, f"{path}.offset", INT64)
+    fixed(cursor, f"{path}.message_size", INT32)
+    told_checksum(cursor, f"{path}.crc", zlib.crc32(cursor.data[cursor.at + 4 : cursor.end]))
+    magic = fixed(cursor, f"{path}.magic_byte", INT8)
+    flags = flags_of(cursor, f"{path}.attributes", INT8, magic)
     if magic:
-        _fixed(cursor, f"{path}.timestamp", INT64)
+        fixed(cursor, f"{path}.timestamp", INT64)
     _blob(cursor, f"{path}.key")
     if not flags & 7:
         _blob(cursor, f"{path}.value")
@@ -96,7 +96,7 @@ def _message(cursor: Cursor, path: str, depth: int) -> None:
     if packed is None or depth == _DEEPEST:
         reason = "is null" if packed is None else f"is nested more than {_DEEPEST} deep"
         raise Malformed(f"a compressed message set {reason}", at=cursor.at, path=path)
-    inner = _unpacked(cursor, f"{path}.value", packed, flags)
+    inner = unpacked(cursor, f"{path}.value", packed, flags)
     explain_records(inner, f"{path}.messages", depth + 1)
 
 
@@ -116,24 +116,24 @@ def _blob(cursor: Cursor, path: str, note: str = "") -> bytes | None:
 
 
 def _batch(cursor: Cursor, path: str) -> None:
-    offset = _fixed(cursor, f"{path}.base_offset", INT64)
-    _fixed(cursor, f"{path}.batch_size", INT32)
-    _fixed(cursor, f"{path}.partition_leader_epoch", INT32)
-    _fixed(cursor, f"{path}.magic", INT8)
-    _checksum(cursor, f"{path}.crc", crc32c(cursor.data[cursor.at + 4 : cursor.end]))
-    flags = _flags(cursor, f"{path}.attributes", INT16, 2)
-    _fixed(cursor, f"{path}.last_offset_delta", INT32)
-    time = _fixed(cursor, f"{path}.base_timestamp", INT64)
-    _fixed(cursor, f"{path}.max_timestamp", INT64)
-    _fixed(cursor, f"{path}.producer_id", INT64)
-    _fixed(cursor, f"{path}.producer_epoch", INT16)
-    _fixed(cursor, f"{path}.base_sequence", INT32)
-    count = _fixed(cursor, f"{path}.records", INT32)
+    offset = fixed(cursor, f"{path}.base_offset", INT64)
+    fixed(cursor, f"{path}.batch_size", INT32)
+    fixed(cursor, f"{path}.partition_leader_epoch", INT32)
+    fixed(cursor, f"{path}.magic", INT8)
+    told_checksum(cursor, f"{path}.crc", crc32c(cursor.data[cursor.at + 4 : cursor.end]))
+    flags = flags_of(cursor, f"{path}.attributes", INT16, 2)
+    fixed(cursor, f"{path}.last_offset_delta", INT32)
+    time = fixed(cursor, f"{path}.base_timestamp", INT64)
+    fixed(cursor, f"{path}.max_timestamp", INT64)
+    fixed(cursor, f"{path}.producer_id", INT64)
+    fixed(cursor, f"{path}.producer_epoch", INT16)
+    fixed(cursor, f"{path}.base_sequence", INT32)
+    count = fixed(cursor, f"{path}.records", INT32)
     inner = cursor
     if flags & 7:
         packed = cursor.data[cursor.at : cursor.end]
         cursor.tell(f"{path}.compressed", cursor.end, "rest", packed, "compressed records")
-        inner = _unpacked(cursor, f"{path}.compressed", packed, flags)
+        inner = unpacked(cursor, f"{path}.compressed", packed, flags)
     _records(inner, f"{path}.records", count, (offset, time), control=bool(flags & 0x20))
 
 
@@ -156,7 +156,7 @@ def _records(cursor: Cursor, path: str, count: int, base: tuple[int, int], *, co
 
 def _record(cursor: Cursor, path: str, base: tuple[int, int], *, control: bool) -> None:
     try:
-        _fixed(cursor, f"{path}.attributes", INT8)
+        fixed(cursor, f"{path}.attributes", INT8)
         _delta(cursor, f"{path}.timestamp_delta", _DELTA, base[1])
         _delta(cursor, f"{path}.offset_delta", _SIZE, base[0])
         _key(cursor, f"{path}.key", control=control)
@@ -206,13 +206,11 @@ def _small_value(cursor: Cursor, path: str) -> tuple[bytes | None, int]:
 # --- both ----------------------------------------------------------------------------
 
 
-def _unpacked(cursor: Cursor, path: str, packed: bytes, flags: int) -> Cursor:
-    """Return a cursor on what compressed bytes unpack to; their errors are placed behind them."""
+def unpacked(cursor: Cursor, path: str, packed: bytes, flags: int) -> Cursor:
+    """Return a cursor on what compressed bytes unpack to; `Malformed` where they do not."""
     allowance = cursor.into.allowance
     try:
         data = decompress(packed, Codec.of(flags), limit=allowance)
-    except Truncated as error:
-        raise Malformed(f"cannot be unpacked: {error}", at=cursor.at, path=path) from error
     except ProtocolError as error:
         # Its byte counts in the compressed ones.
         raise Malformed(f"cannot be unpacked: {error}", at=cursor.at, path=path) from error
@@ -220,21 +218,23 @@ def _unpacked(cursor: Cursor, path: str, packed: bytes, flags: int) -> Cursor:
     return Cursor(cursor.into, data, 0, len(data), path)
 
 
-def _fixed(cursor: Cursor, path: str, type: Fixed) -> int:
+def fixed(cursor: Cursor, path: str, type: Fixed) -> int:
+    """Tell of an integer of fixed width, and return it."""
     end = cursor.check(type.size, path)
     value: int = struct.unpack_from(f">{type.code}", cursor.data, cursor.at)[0]
     cursor.tell(path, end, type.name, value, note(path.rpartition(".")[2], value))
     return value
 
 
-def _flags(cursor: Cursor, path: str, type: Fixed, magic: int) -> int:
+def flags_of(cursor: Cursor, path: str, type: Fixed, magic: int) -> int:
+    """Tell of attributes, and return them."""
     end = cursor.check(type.size, path)
     value: int = struct.unpack_from(f">{type.code}", cursor.data, cursor.at)[0]
     cursor.tell(path, end, type.name, value, attributes(value, magic))
     return value
 
 
-def _checksum(cursor: Cursor, path: str, found: int) -> None:
+def told_checksum(cursor: Cursor, path: str, found: int) -> None:
     """Tell of a checksum, and whether it fits its bytes; that it does not is a problem that ends nothing."""
     end = cursor.check(UINT32.size, path)
     told: int = struct.unpack_from(">I", cursor.data, cursor.at)[0]
