@@ -1,7 +1,8 @@
 """Tools for tests: a real local Kafka, stand-ins for the client, pytest fixtures.
 
 Installing this package gives pytest the fixtures `kafka_broker` and
-`kafka_topic` (see `pytest_plugin`).
+`kafka_topic` (see `pytest_plugin`). A broker in the test's own process, for tests of clients
+themselves, is `wire_broker.WireBroker`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,47 @@
+"""What a broker does with each request, by API key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from cloudevents_kafka.protocol.declare import Structure
+from cloudevents_kafka.testing.wire_broker.apis.fetch import fetch
+from cloudevents_kafka.testing.wire_broker.apis.groups import (
+    heartbeat,
+    join_group,
+    leave_group,
+    sync_group,
+)
+from cloudevents_kafka.testing.wire_broker.apis.list_offsets import list_offsets
+from cloudevents_kafka.testing.wire_broker.apis.metadata import (
+    api_versions,
+    create_topics,
+    find_coordinator,
+    metadata,
+)
+from cloudevents_kafka.testing.wire_broker.apis.positions import offset_commit, offset_fetch
+from cloudevents_kafka.testing.wire_broker.apis.produce import init_producer_id, produce
+from cloudevents_kafka.testing.wire_broker.apis.sasl import authenticate, handshake
+
+Handler = Callable[[Any, Any], Structure | None]
+
+HANDLERS: Final[Mapping[int, Handler]] = {
+    0: produce,
+    1: fetch,
+    2: list_offsets,
+    3: metadata,
+    8: offset_commit,
+    9: offset_fetch,
+    10: find_coordinator,
+    11: join_group,
+    12: heartbeat,
+    13: leave_group,
+    14: sync_group,
+    17: handshake,
+    18: api_versions,
+    19: create_topics,
+    22: init_producer_id,
+    36: authenticate,
+}
+"""Each takes the call and its message, with the cluster's lock held; None is no answer."""

@@ -1,0 +1,243 @@
+"""Clients that others wrote, against the broker: librdkafka and kafka-python."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from itertools import product
+
+import confluent_kafka
+import kafka
+import pytest
+from wire import eventually, meanwhile
+
+from cloudevents_kafka.testing.wire_broker import DIALECTS, Settings, WireBroker, faults
+
+MODERN = ["0.10", "1.1", "3.9", "4.3"]
+COUNT = 40
+
+
+@pytest.fixture(autouse=True)
+def _quiet(caplog):
+    caplog.set_level(logging.CRITICAL, logger="kafka")
+    yield
+    assert [t.name for t in threading.enumerate() if t.name.startswith("WireBroker")] == []
+
+
+def conf(broker, **more):
+    return {
+        "bootstrap.servers": broker.bootstrap_servers,
+        "log_level": 0,
+        "linger.ms": 1,
+        "retry.backoff.ms": 10,
+        **{name.replace("_", "."): value for name, value in more.items()},
+    }
+
+
+def send(broker, count=COUNT, **more):
+    """Produce by librdkafka; return the errors of deliveries."""
+    producer = confluent_kafka.Producer(conf(broker, **more))
+    errors = []
+    for n in range(count):
+        producer.produce(
+            "t",
+            b"%d" % n,
+            key=b"%d" % n,
+            on_delivery=lambda error, message: errors.append(error) if error else None,
+        )
+    assert producer.flush(10) == 0
+    return errors
+
+
+def reader(broker, topics=("t",), **more):
+    consumer = confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "log_level": 0,
+            "group.id": "g",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "session.timeout.ms": 6000,
+            "heartbeat.interval.ms": 100,
+            **{name.replace("_", "."): value for name, value in more.items()},
+        }
+    )
+    if topics:
+        consumer.subscribe(list(topics))
+    return consumer
+
+
+def take(consumer, count, seconds=10.0):
+    got, deadline = [], time.monotonic() + seconds
+    while len(got) < count and time.monotonic() < deadline:
+        message = consumer.poll(0.05)
+        if message is not None and message.error() is None:
+            got.append(message)
+    return got
+
+
+@pytest.mark.parametrize(
+    ("plays", "codec"),
+    [
+        *product(MODERN, ["none", "gzip"]),
+        *product(["0.10", "4.3"], ["snappy", "lz4"]),
+        ("4.3", "zstd"),
+    ],
+)
+def test_librdkafka_produces_reads_and_commits(plays, codec):
+    """Through a group, over two partitions, all that was sent, and the positions are kept."""
+    with WireBroker(plays, settings=Settings(partitions=2)) as broker:
+        assert send(broker, compression_type=codec) == []
+        consumer = reader(broker)
+        got = take(consumer, COUNT)
+        consumer.commit(asynchronous=False)
+        consumer.close()
+        assert sorted(int(m.value()) for m in got) == list(range(COUNT))
+        assert all(m.key() == m.value() for m in got)
+        assert sum(p.offset for p in broker.positions("g").values()) == COUNT
+        assert broker.notes == []
+
+
+@pytest.mark.parametrize(
+    ("plays", "version"), [("0.8.2-beta", "0.8.2"), ("0.8.2", "0.8.2.2"), ("0.9", "0.9.0.1")]
+)
+def test_librdkafka_speaks_to_old_brokers(plays, version):
+    """Told that the broker is old, it produces and reads with the old versions."""
+    old = {"api_version_request": False, "broker_version_fallback": version}
+    # Of one partition alone librdkafka cannot read Metadata 0: it reckons with longer answers.
+    with WireBroker(plays, settings=Settings(partitions=2)) as broker:
+        assert send(broker, **old) == []
+        consumer = reader(broker, [], **old)
+        consumer.assign([confluent_kafka.TopicPartition("t", n, 0) for n in (0, 1)])
+        got = take(consumer, COUNT)
+        consumer.close()
+        assert sorted(int(m.value()) for m in got) == list(range(COUNT))
+        assert all(call.version <= DIALECTS[plays].versions[call.key].last for call in broker.calls())
+
+
+def test_librdkafka_repeats_without_doubling():
+    """Idempotent: an answer that was lost is asked for again, and each record is there once."""
+    with WireBroker("4.3") as broker:
+        broker.faults.add(faults.drop_after(), api=0, times=2)
+        broker.faults.add(faults.error(7), api=0, times=1)
+        assert send(broker, enable_idempotence=True) == []
+        assert [record.value for record in broker.records("t")] == [b"%d" % n for n in range(COUNT)]
+        assert {call.key for call in broker.calls()} >= {0, 22}
+
+
+def test_librdkafka_follows_the_leader():
+    """After 6 it asks who leads now, and sends there."""
+    with WireBroker("4.3", brokers=2) as broker:
+        broker.create_topic("t")
+        broker.faults.add(faults.moved_leader("t", 0, 2), api=0)
+        assert send(broker) == []
+        assert Counter(call.node.id for call in broker.calls(0)).keys() == {1, 2}
+        assert len(broker.records("t")) == COUNT
+
+
+@pytest.mark.parametrize("plays", ["0.10", "4.3"])
+def test_two_consumers_of_librdkafka_share_a_topic(plays):
+    """The second takes over half of the partitions, and all of them once the first has left."""
+    with WireBroker(plays, settings=Settings(partitions=4)) as broker:
+        broker.create_topic("t", 4)
+        one = reader(broker)
+        assert eventually(lambda: one.poll(0.02) is None and len(one.assignment()) == 4, 10)
+        two = reader(broker)
+
+        def shared(first, second):
+            one.poll(0.02)
+            two.poll(0.02)
+            return (len(one.assignment()), len(two.assignment())) == (first, second)
+
+        assert eventually(lambda: shared(2, 2), 10)
+        generation = broker.group("g").generation
+        one.close()
+        assert eventually(lambda: two.poll(0.02) is None and len(two.assignment()) == 4, 10)
+        two.close()
+        assert broker.group("g").generation > generation
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_librdkafka_and_kafka_python_log_in(mechanism):
+    """Both know the password, and the broker knows them."""
+    with WireBroker("4.3", users={"ann": "secret"}) as broker:
+        security = {
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": mechanism,
+        }
+        assert send(broker, 1, **security, sasl_username="ann", sasl_password="secret") == []
+        producer = python_producer(
+            broker, **security, sasl_plain_username="ann", sasl_plain_password="secret"
+        )
+        producer.send("t", b"x").get(5)
+        producer.close()
+        assert len(broker.records("t")) == 2
+
+
+def python_producer(broker, **more):
+    return kafka.KafkaProducer(bootstrap_servers=broker.bootstrap_servers, **more)
+
+
+def python_consumer(broker, **more):
+    return kafka.KafkaConsumer(
+        "t",
+        bootstrap_servers=broker.bootstrap_servers,
+        group_id="g",
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        consumer_timeout_ms=5000,
+        heartbeat_interval_ms=100,
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    ("plays", "more"),
+    [
+        ("4.3", {}),
+        ("3.9", {}),
+        ("1.1", {}),
+        ("0.10", {}),
+        ("0.9", {"api_version": (0, 9)}),
+        ("0.8.2", {"api_version": (0, 8, 2)}),
+    ],
+)
+@pytest.mark.parametrize("codec", [None, "gzip"])
+def test_kafka_python_produces_reads_and_commits(plays, more, codec):
+    """Through a group where there are groups, over two partitions, all that was sent."""
+    with WireBroker(plays, settings=Settings(partitions=2)) as broker:
+        broker.create_topic("t", 2)
+        producer = python_producer(broker, compression_type=codec, **more)
+        for n in range(COUNT):
+            producer.send("t", b"%d" % n, key=b"%d" % n)
+        producer.flush(10)
+        producer.close()
+        consumer = python_consumer(broker, **more)
+        got = [next(consumer) for _ in range(COUNT)]
+        consumer.commit()
+        consumer.close()
+        assert sorted(int(record.value) for record in got) == list(range(COUNT))
+        assert all(record.key == record.value for record in got)
+        assert sum(p.offset for p in broker.positions("g").values()) == COUNT
+        assert broker.notes == []
+
+
+def test_two_consumers_of_kafka_python_share_a_topic():
+    """The second takes over half of the partitions."""
+    with WireBroker("4.3", settings=Settings(partitions=4)) as broker:
+        broker.create_topic("t", 4)
+        sizes, done = {}, threading.Event()
+
+        def consume(name):
+            consumer = python_consumer(broker)
+            while not done.is_set():
+                consumer.poll(100)
+                sizes[name] = len(consumer.assignment())
+            consumer.close()
+
+        with meanwhile(lambda: consume(1)), meanwhile(lambda: consume(2)):
+            shared = eventually(lambda: sizes == {1: 2, 2: 2}, 10)
+            done.set()
+        assert shared

@@ -1,0 +1,224 @@
+"""Faults on demand: each does what it says, to the requests it is for and to no others."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from wire import Wire, fetch, fetched, join, list_offsets, metadata, only, produce, produced
+
+from cloudevents_kafka.protocol.errors import Corrupt
+from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest
+from cloudevents_kafka.protocol.messages.find_coordinator import FindCoordinatorRequest
+from cloudevents_kafka.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from cloudevents_kafka.protocol.messages.init_producer_id import InitProducerIdRequest
+from cloudevents_kafka.protocol.messages.leave_group import LeaveGroupRequest
+from cloudevents_kafka.protocol.messages.offset_fetch import OffsetFetchRequest
+from cloudevents_kafka.protocol.messages.produce import ProduceRequest
+from cloudevents_kafka.protocol.messages.sync_group import SyncGroupRequest
+from cloudevents_kafka.protocol.records import Batches, Record, encode_batch
+from cloudevents_kafka.testing.wire_broker import WireBroker, faults
+
+BATCH = encode_batch([Record(value=b"v")])
+
+
+@pytest.fixture
+def broker():
+    with WireBroker("4.3") as broker:
+        broker.create_topic("t", 2)
+        yield broker
+
+
+@pytest.fixture
+def wire(broker):
+    with Wire(broker.nodes[0]) as wire:
+        yield wire
+
+
+@pytest.mark.parametrize(
+    ("fault", "appended"), [(faults.drop_before(), 0), (faults.drop_after(), 1)], ids=["before", "after"]
+)
+def test_the_connection_drops_before_or_after_the_work(broker, wire, fault, appended):
+    """The client sees the same both times; what is in the log differs."""
+    broker.faults.add(fault, api=0)
+    wire.send(produce(BATCH), 3)
+    assert wire.is_closed()
+    assert len(broker.records("t")) == appended
+    assert broker.notes == []
+    with Wire(broker.nodes[0]) as again:
+        assert produced(again.ask(produce(BATCH), 3)) == (0, appended)
+
+
+def test_an_answer_is_delayed_and_so_are_those_behind_it(broker, wire):
+    """Order is kept: the second request's answer waits for the first's."""
+    broker.faults.add(faults.delay(0.1), api=0)
+    began = time.monotonic()
+    ids = [wire.send(produce(BATCH), 3), wire.send(metadata("t"), 1)]
+    got = [wire.frame(), wire.frame()]
+    assert time.monotonic() - began >= 0.1
+    assert [int.from_bytes(frame[:4], "big") for frame in got] == ids
+
+
+def test_stopping_ends_a_delay(broker, wire):
+    """A broker with a delayed answer stops at once."""
+    planned = broker.faults.add(faults.delay(60))
+    wire.send(metadata("t"), 1)
+    while not planned.met:
+        time.sleep(0.001)
+    began = time.monotonic()
+    broker.stop()
+    assert time.monotonic() - began < 2
+
+
+def test_an_answer_can_be_left_out(broker, wire):
+    """The work is done, the connection stays, nothing comes."""
+    broker.faults.add(faults.silence(), api=0)
+    wire.send(produce(BATCH), 3)
+    assert produced(wire.ask(produce(BATCH), 3)) == (0, 1)
+
+
+def test_frames_are_spoilt(broker, wire):
+    """Another correlation id, another size, a frame that is cut: all that a frame can suffer."""
+    broker.faults.add(faults.wrong_correlation_id(by=5), api=3)
+    sent = wire.send(metadata("t"), 1)
+    assert int.from_bytes(wire.frame()[:4], "big") == sent + 5
+    broker.faults.add(faults.truncated(7), api=3)
+    wire.send(metadata("t"), 1)
+    assert len(wire.read(7)) == 7
+    assert wire.is_closed()
+    for size in (0x7FFFFFFF, -1):
+        with Wire(broker.nodes[0]) as other:
+            broker.faults.add(faults.frame_size(size), api=3)
+            other.send(metadata("t"), 1)
+            assert int.from_bytes(other.read(4), "big", signed=True) == size
+            assert len(other.read(8)) == 8
+
+
+def test_fetched_records_are_corrupt(broker, wire):
+    """No checksum fits, while the log itself is as it was."""
+    wire.ask(produce(BATCH), 3)
+    broker.faults.add(faults.corrupt_records(), api=1)
+    with pytest.raises(Corrupt):
+        list(Batches(fetched(wire.ask(fetch(), 4)).records).records())
+    assert len(list(Batches(fetched(wire.ask(fetch(), 4)).records).records())) == 1
+
+
+def test_an_error_can_be_for_one_partition_alone(broker, wire):
+    """The other partition is served; of the refused one nothing is appended."""
+    broker.faults.add(faults.error(7, topic="t", partition=1), api=0)
+    request = produce(BATCH)
+    request.topic_data[0].partition_data.append(produce(BATCH, partition=1).topic_data[0].partition_data[0])
+    rows = only(wire.ask(request, 3).responses).partition_responses
+    assert [(row.error_code, row.base_offset) for row in rows] == [(0, 0), (7, -1)]
+    assert [len(broker.records("t", n)) for n in (0, 1)] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("request_", "version", "found"),
+    [
+        (produce(BATCH), 3, lambda got: produced(got)[0]),
+        (fetch(), 4, lambda got: fetched(got).error_code),
+        (list_offsets(-1), 1, lambda got: only(only(got.topics).partitions).error_code),
+        (metadata("t"), 1, lambda got: only(got.topics).error_code),
+        (FindCoordinatorRequest(key="g"), 1, lambda got: got.error_code),
+        (
+            FindCoordinatorRequest(coordinator_keys=["g"]),
+            4,
+            lambda got: only(got.coordinators).error_code,
+        ),
+        (join(), 1, lambda got: got.error_code),
+        (
+            SyncGroupRequest(group_id="g", generation_id=1, member_id="m", assignments=[]),
+            0,
+            lambda got: got.error_code,
+        ),
+        (HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), 0, lambda got: got.error_code),
+        (LeaveGroupRequest(group_id="g", member_id="m"), 0, lambda got: got.error_code),
+        (OffsetFetchRequest(group_id="g", topics=[]), 2, lambda got: got.error_code),
+        (
+            InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0),
+            0,
+            lambda got: got.error_code,
+        ),
+        (ApiVersionsRequest(), 0, lambda got: got.error_code),
+    ],
+    ids=lambda value: type(value).__name__ if hasattr(value, "message") else "",
+)
+def test_any_api_can_answer_an_error(broker, wire, request_, version, found):
+    """An error without a topic is for all that the request asks for."""
+    broker.faults.add(faults.error(14), times=1)
+    assert found(wire.ask(request_, version)) == 14
+
+
+def test_an_error_of_a_partition_in_metadata(broker, wire):
+    """Metadata of the topic is right but for the one partition."""
+    broker.faults.add(faults.error(9, topic="t", partition=1), api=3)
+    topic = only(wire.ask(metadata("t"), 1).topics)
+    assert [topic.error_code, *(row.error_code for row in topic.partitions)] == [0, 0, 9]
+
+
+def test_a_leader_moves_under_a_request(broker, wire):
+    """The request that meets the move is the first to hear of it."""
+    broker.faults.add(faults.moved_leader("t", 0, -1), api=0)
+    assert produced(wire.ask(produce(BATCH), 3)) == (6, -1)
+
+
+def test_an_answer_can_be_scripted(broker, wire):
+    """A function answers in the broker's place, or leaves it to the broker with None."""
+    beat = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+    codes = iter([HeartbeatResponse(error_code=27), None, HeartbeatResponse(error_code=0)])
+    broker.faults.add(faults.scripted(lambda call: next(codes)), api=12, times=3)
+    assert [wire.ask(beat, 0).error_code for _ in range(4)] == [27, 25, 0, 25]
+
+
+def test_a_scripted_answer_that_cannot_be_written_closes_and_is_noted(broker, wire):
+    """An answer that its version has no room for is a mistake of the script, and says so."""
+    broker.faults.add(faults.scripted(lambda call: HeartbeatResponse(error_code=99999)), api=12)
+    wire.send(HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), 0)
+    assert wire.is_closed()
+    assert "HeartbeatResponse.error_code" in only(broker.notes)
+
+
+def test_faults_are_counted_and_chosen(broker, wire):
+    """So many requests of an API, or those that a predicate picks, or all until they are cleared."""
+
+    def codes(n, client_id="test"):
+        return [produced(wire.ask(produce(BATCH), 3, client_id=client_id))[0] for _ in range(n)]
+
+    twice = broker.faults.add(faults.error(7), api=0, times=2)
+    wire.ask(metadata("t"), 1)
+    assert codes(3) == [7, 7, 0]
+    assert (twice.met, twice.left) == (2, 0)
+    broker.faults.add(faults.error(3), api=0, times=None, when=lambda call: call.client_id == "late")
+    assert codes(2) == [0, 0]
+    assert codes(2, "late") == [3, 3]
+    broker.faults.clear()
+    assert codes(1, "late") == [0]
+
+
+def test_faults_can_be_combined(broker, wire):
+    """All faults that take a request are applied to it, the first planned outermost."""
+    broker.faults.add(faults.wrong_correlation_id(by=2), api=0)
+    broker.faults.add(faults.error(7), api=0)
+    sent = wire.send(produce(BATCH), 3)
+    id, got = Wire.decoded(ProduceRequest, 3, wire.frame())
+    assert (id - sent, produced(got)) == (2, (7, -1))
+
+
+def test_what_was_asked_is_kept(broker, wire):
+    """Requests are there to be asserted on, by API or all, with who asked and how."""
+    wire.ask(metadata("t"), 1, client_id="me")
+    wire.ask(produce(BATCH), 3)
+    assert [call.key for call in broker.calls()] == [3, 0]
+    call = only(broker.calls(3))
+    assert (call.version, call.correlation_id, call.client_id, call.node.id) == (1, 1, "me", 1)
+    assert call.message.topics[0].name == "t"
+
+
+def test_all_connections_can_be_closed_at_once(broker, wire):
+    """`hang_up` closes them; new ones are taken."""
+    wire.ask(metadata("t"), 1)
+    broker.hang_up()
+    assert wire.is_closed()
+    with Wire(broker.nodes[0]) as again:
+        assert again.ask(metadata("t"), 1) is not None

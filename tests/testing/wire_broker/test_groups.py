@@ -1,0 +1,284 @@
+"""Consumer groups: generations, rebalances, who hears which error."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+
+import pytest
+from wire import Wire, eventually, join, meanwhile, only
+
+from cloudevents_kafka.protocol.messages.heartbeat import HeartbeatRequest
+from cloudevents_kafka.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from cloudevents_kafka.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from cloudevents_kafka.testing.wire_broker import Settings, WireBroker
+
+QUICK = Settings(session_timeouts=(10, 60_000))
+
+
+@pytest.fixture
+def broker():
+    with WireBroker("4.3", settings=QUICK) as broker:
+        yield broker
+
+
+@pytest.fixture
+def wires(broker):
+    with ExitStack() as stack:
+        yield [stack.enter_context(Wire(broker.nodes[0])) for _ in range(3)]
+
+
+def sync(member_id, generation=1, assignments=None, **more):
+    return SyncGroupRequest(
+        group_id="g",
+        generation_id=generation,
+        member_id=member_id,
+        assignments=[
+            SyncGroupRequestAssignment(member_id=id, assignment=data)
+            for id, data in (assignments or {}).items()
+        ],
+        **more,
+    )
+
+
+def beat(wire, member_id, generation=1, **more):
+    request = HeartbeatRequest(group_id="g", generation_id=generation, member_id=member_id, **more)
+    return wire.ask(request, 3).error_code
+
+
+def alone(wire, **more):
+    """Join an empty group and hand oneself an assignment; return the member's id."""
+    joined = wire.ask(join(**more), 1)
+    assert joined.error_code == 0
+    assert joined.leader == joined.member_id
+    synced = wire.ask(sync(joined.member_id, joined.generation_id, {joined.member_id: b"mine"}), 0)
+    assert (synced.error_code, synced.assignment) == (0, b"mine")
+    return joined.member_id
+
+
+@pytest.mark.parametrize("version", range(10))
+def test_the_first_member_leads_alone(wires, version):
+    """Every version joins; a newcomer is given an id first from version 4 on."""
+    joined = wires[0].ask(join(), version)
+    if version >= 4:
+        assert (joined.error_code, joined.generation_id) == (79, -1)
+        joined = wires[0].ask(join(joined.member_id), version)
+    assert (joined.error_code, joined.generation_id, joined.protocol_name) == (0, 1, "range")
+    assert joined.leader == joined.member_id
+    assert joined.member_id.startswith("test-")
+    assert (only(joined.members).member_id, only(joined.members).metadata) == (joined.member_id, b"r")
+    assert joined.protocol_type == ("consumer" if version >= 7 else None)
+
+
+def test_a_second_member_makes_both_join_again(broker, wires):
+    """The first hears 27, joins and leads the next generation; only it is told the members."""
+    one, two, extra = wires
+    first = alone(one)
+    assert beat(extra, first) == 0
+    with meanwhile(lambda: two.ask(join(), 1)) as second:
+        assert eventually(lambda: beat(extra, first) == 27)
+        assert beat(extra, first, 77) == 27
+        leading = one.ask(join(first), 1)
+    following = only(second)
+    assert leading.generation_id == following.generation_id == 2
+    assert leading.leader == following.leader == first
+    assert {member.member_id for member in leading.members} == {first, following.member_id}
+    assert following.members == []
+    with meanwhile(lambda: two.ask(sync(following.member_id, 2), 0)) as given:
+        time.sleep(0.02)
+        assert given == []
+        assert one.ask(sync(first, 2, {following.member_id: b"yours"}), 0).assignment == b""
+    assert (only(given).error_code, only(given).assignment) == (0, b"yours")
+    assert broker.group("g").generation == 2
+
+
+@pytest.mark.parametrize(
+    ("request_", "code"),
+    [
+        (join(group=""), 24),
+        (join(session_ms=9), 26),
+        (join(session_ms=60_001), 26),
+        (join("who"), 25),
+        (join(protocols={}), -1),
+        (join(protocols={"other": b""}), 23),
+        (join(type="connect"), 23),
+    ],
+    ids=["group", "short", "long", "member", "none", "protocol", "type"],
+)
+def test_joins_that_cannot_be_are_refused(wires, request_, code):
+    """Each mistake has its code, generation -1, and the member's own id back."""
+    alone(wires[0])
+    got = wires[1].ask(request_, 1)
+    assert (got.error_code, got.generation_id, got.member_id) == (code, -1, request_.member_id)
+
+
+def test_members_and_generations_are_checked(wires):
+    """25 for a member that is none, 22 for another generation, in Heartbeat and SyncGroup alike."""
+    member = alone(wires[0])
+    assert [beat(wires[0], member), beat(wires[0], "x"), beat(wires[0], member, 2)] == [0, 25, 22]
+    assert [wires[0].ask(sync(id, n), 0).error_code for id, n in ((member, 1), ("x", 1), (member, 2))] == [
+        0,
+        25,
+        22,
+    ]
+    got = [
+        wires[0].ask(sync(member, 1, protocol_type=kind, protocol_name=name), 5).error_code
+        for kind, name in (("consumer", "range"), ("connect", "range"), ("consumer", "rr"), (None, None))
+    ]
+    assert got == [0, 23, 23, 0]
+
+
+def test_the_protocol_is_one_that_all_support(broker, wires):
+    """Of those in common, the one that most members name first."""
+    one, two, three = wires
+    first = alone(one, protocols={"a": b"1", "b": b"2", "c": b"3"})
+    preferring_c = join(protocols={"c": b"x", "b": b"y"})
+    with (
+        meanwhile(lambda: two.ask(preferring_c, 1)) as second,
+        meanwhile(lambda: three.ask(preferring_c, 1)) as third,
+    ):
+        assert eventually(lambda: len(broker.group("g").members) == 3)
+        joined = one.ask(join(first, protocols={"a": b"1", "b": b"2", "c": b"3"}), 1)
+    assert joined.protocol_name == only(second).protocol_name == only(third).protocol_name == "c"
+    assert sorted(member.metadata for member in joined.members) == [b"3", b"x", b"x"]
+
+
+def test_who_waits_is_not_taken_for_silent(broker, wires):
+    """Neither a member that waits for the others nor one that waits for the leader falls out."""
+    one, two, _ = wires
+    first = alone(one, rebalance_ms=5000)
+    with meanwhile(lambda: two.ask(join(session_ms=40), 1)) as second:
+        time.sleep(0.1)
+        assert len(broker.group("g").members) == 2
+        one.ask(join(first), 1)
+    follower = only(second).member_id
+    with meanwhile(lambda: two.ask(sync(follower, 2), 0)) as given:
+        time.sleep(0.1)
+        one.ask(sync(first, 2, {follower: b"yours"}), 0)
+    assert only(given).assignment == b"yours"
+
+
+def test_only_the_leader_orders_a_rebalance_by_joining_again(wires):
+    """A follower that says the same again is told the generation that runs."""
+    one, two, extra = wires
+    first = alone(one)
+    with meanwhile(lambda: two.ask(join(), 1)) as second:
+        assert eventually(lambda: beat(extra, first) == 27)
+        one.ask(join(first), 1)
+    follower = only(second).member_id
+    one.ask(sync(first, 2, {}), 0)
+    assert two.ask(join(follower), 1).generation_id == 2
+    assert beat(extra, first, 2) == 0
+    with meanwhile(lambda: one.ask(join(first), 1)) as again:
+        assert eventually(lambda: beat(extra, follower, 2) == 27)
+        two.ask(join(follower), 1)
+    assert only(again).generation_id == 3
+
+
+def test_a_silent_member_falls_out(wires):
+    """After its session timeout a member is unknown, and the next one leads a new generation."""
+    member = alone(wires[0], session_ms=50)
+    assert beat(wires[0], member) == 0
+    time.sleep(0.07)
+    assert beat(wires[0], member) == 25
+    assert wires[1].ask(join(), 1).generation_id > 1
+
+
+def test_who_does_not_come_back_in_time_is_left_behind(wires):
+    """A rebalance lasts no longer than the longest rebalance timeout of the members."""
+    first = alone(wires[0], rebalance_ms=60)
+    began = time.monotonic()
+    joined = wires[1].ask(join(rebalance_ms=30), 1)
+    assert 0.05 < time.monotonic() - began < 2
+    assert joined.leader == joined.member_id != first
+    assert beat(wires[0], first, 2) == 25
+
+
+def test_a_leader_that_never_syncs_is_replaced(wires):
+    """Who waits for assignments hears 27 once the leader's session is over."""
+    one, two, extra = wires
+    first = alone(one, session_ms=80)
+    with meanwhile(lambda: two.ask(join(), 1)) as second:
+        assert eventually(lambda: beat(extra, first) == 27)
+        one.ask(join(first, session_ms=80), 1)
+    assert two.ask(sync(only(second).member_id, 2), 0).error_code == 27
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_a_member_that_leaves_is_gone_at_once(broker, wires, version):
+    """The others join again; from version 3 on several members leave, each with its own error."""
+    member = alone(wires[0])
+    if version < 3:
+        assert wires[0].ask(LeaveGroupRequest(group_id="g", member_id="x"), version).error_code == 25
+        assert wires[0].ask(LeaveGroupRequest(group_id="g", member_id=member), version).error_code == 0
+    else:
+        leaving = [MemberIdentity(member_id="x"), MemberIdentity(member_id=member)]
+        got = wires[0].ask(LeaveGroupRequest(group_id="g", members=leaving), version)
+        assert [got.error_code, *(row.error_code for row in got.members)] == [0, 25, 0]
+    assert beat(wires[0], member) == 25
+    assert broker.group("g").members == {}
+
+
+def test_an_id_that_was_given_out_may_be_given_back(broker, wires):
+    """A newcomer that leaves before it joins with its id holds nobody up."""
+    given = wires[0].ask(join(), 4).member_id
+    assert wires[0].ask(LeaveGroupRequest(group_id="g", member_id=given), 2).error_code == 0
+    assert wires[0].ask(join(given), 4).error_code == 25
+    assert broker.group("g").pending == {}
+
+
+def test_a_static_member_takes_its_own_place(wires):
+    """The same instance comes back under a new id, and the old id is fenced (82)."""
+    first = wires[0].ask(join(group_instance_id="i"), 5)
+    assert first.error_code == 0
+    again = wires[1].ask(join(group_instance_id="i"), 5)
+    assert again.error_code == 0
+    assert only(again.members).group_instance_id == "i"
+    assert again.member_id != first.member_id
+    assert beat(wires[0], first.member_id, 2, group_instance_id="i") == 82
+    leaving = [MemberIdentity(member_id="", group_instance_id="i")]
+    got = wires[0].ask(LeaveGroupRequest(group_id="g", members=leaving), 3)
+    assert only(got.members).error_code == 0
+
+
+def test_the_first_generation_can_wait_for_more(wires):
+    """With a delay, members that come at once are together in generation 1."""
+    settings = Settings(session_timeouts=(10, 60_000), rebalance_delay=100)
+    with (
+        WireBroker("1.1", settings=settings) as broker,
+        Wire(broker.nodes[0]) as one,
+        Wire(broker.nodes[0]) as two,
+    ):
+        with meanwhile(lambda: one.ask(join(), 1)) as first:
+            second = two.ask(join(), 1)
+        assert only(first).generation_id == second.generation_id == 1
+
+
+def test_a_rebalance_can_be_ordered(broker, wires):
+    """`rebalance` makes members hear 27, and the one that joins again is in the next generation."""
+    member = alone(wires[0])
+    broker.rebalance("g")
+    assert beat(wires[0], member) == 27
+    assert wires[0].ask(join(member), 1).generation_id == 2
+
+
+def test_only_the_coordinator_knows_the_group():
+    """Any other broker answers 16, also after the group has moved."""
+    with WireBroker(brokers=2) as broker, Wire(broker.nodes[0]) as one, Wire(broker.nodes[1]) as two:
+        broker.move_coordinator("g", 2)
+        assert [one.ask(join(), 1).error_code, two.ask(join(), 1).error_code] == [16, 0]
+        broker.move_coordinator("g", 1)
+        assert [beat(one, "x"), beat(two, "x"), two.ask(sync("x"), 0).error_code] == [25, 16, 16]
+        assert two.ask(LeaveGroupRequest(group_id="g", member_id="x"), 0).error_code == 16
+
+
+def test_stopping_ends_those_who_wait_for_a_group():
+    """A member that waits for others has its connection closed, at once."""
+    with WireBroker("4.3") as broker, Wire(broker.nodes[0]) as one, Wire(broker.nodes[0]) as two:
+        alone(one)
+        two.send(join(), 1)
+        assert eventually(lambda: len(broker.group("g").members) == 2)
+        began = time.monotonic()
+        broker.stop()
+        assert two.is_closed()
+        assert time.monotonic() - began < 1

@@ -1,0 +1,237 @@
+"""What clients ask first: versions, topics, leaders, coordinators."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from wire import Wire, fetch, fetched, list_offsets, metadata, only, produce, produced
+
+from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from cloudevents_kafka.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from cloudevents_kafka.protocol.messages.find_coordinator import FindCoordinatorRequest
+from cloudevents_kafka.protocol.messages.metadata import MetadataRequest
+from cloudevents_kafka.protocol.records import Record, encode_message_set
+from cloudevents_kafka.testing.wire_broker import DIALECTS, Refused, Settings, WireBroker
+
+
+@pytest.mark.parametrize("plays", ["0.10", "1.1", "3.9", "4.3"])
+def test_the_versions_told_are_those_taken(plays):
+    """ApiVersions in each version tells the dialect's ranges, all but the lie about Produce."""
+    dialect = DIALECTS[plays]
+    with WireBroker(plays) as broker, Wire(broker.nodes[0]) as wire:
+        for version in range(dialect.versions[18].last + 1):
+            got = wire.ask(ApiVersionsRequest(), version)
+            told = {row.api_key: (row.min_version, row.max_version) for row in got.api_keys}
+            assert got.error_code == 0
+            assert told == {key: tuple(range_) for key, range_ in dialect.listed.items()}
+            assert {key for key in told if told[key] != tuple(dialect.versions[key])} == (
+                {0} if plays == "4.3" else set()
+            )
+
+
+@pytest.mark.parametrize(("plays", "told"), [("0.10", {}), ("1.1", {}), ("3.9", {18: (0, 4)})])
+def test_an_unknown_version_of_api_versions_is_answered_in_version_0(plays, told):
+    """35; brokers of today tell which versions of it there are."""
+    with WireBroker(plays) as broker, Wire(broker.nodes[0]) as wire:
+        frame = bytearray(frames.encode_request(ApiVersionsRequest(), 3)[4:])
+        frame[2:4] = b"\0\x63"
+        wire.socket.sendall(frames.framed(bytes(frame)))
+        _, got = frames.decode_response(ApiVersionsResponse, 0, wire.frame())
+        assert got.error_code == 35
+        assert {row.api_key: (row.min_version, row.max_version) for row in got.api_keys} == told
+
+
+@pytest.mark.parametrize(("plays", "closed"), [("0.8.2", True), ("0.8.2-beta", True), ("0.9", False)])
+def test_brokers_without_api_versions_do_not_answer_it(plays, closed):
+    """0.8 closes the connection; 0.9 keeps it and says nothing; both note why."""
+    with WireBroker(plays) as broker, Wire(broker.nodes[0], timeout=5 if closed else 0.2) as wire:
+        wire.send(ApiVersionsRequest(), 0)
+        assert wire.is_closed() is closed
+        assert "has no such API" in only(broker.notes)
+
+
+def test_versions_of_4_0_and_up_begin_later():
+    """Produce 2 and Fetch 3 end the connection, though ApiVersions lists Produce 0."""
+    with WireBroker("4.3") as broker:
+        for request, version in ((produce(b""), 2), (fetch(), 3)):
+            with Wire(broker.nodes[0]) as wire:
+                wire.send(request, version)
+                assert wire.is_closed()
+
+
+def test_old_brokers_answer_newer_versions_in_their_own_layout():
+    """S0-N11: 0.8 reads Produce 1 and Metadata 1 as version 0, and answers so."""
+    with WireBroker("0.8.2") as broker, Wire(broker.nodes[0]) as wire:
+        broker.create_topic("t")
+        wire.send(produce(encode_message_set([Record(value=b"v")], 0)), 1)
+        assert produced(Wire.decoded(produce(b""), 0, wire.frame())[1]) == (0, 0)
+        assert broker.calls(0)[0].version == 0
+
+
+@pytest.mark.parametrize("version", range(14))
+def test_metadata_tells_brokers_topics_and_leaders(version):
+    """Every version names both brokers, and the leaders of a topic in turn."""
+    dialect = DIALECTS["4.3"]
+    with WireBroker(dialect, brokers=2) as broker, Wire(broker.nodes[1]) as wire:
+        broker.create_topic("t", 3)
+        got = wire.ask(metadata("t"), version)
+        assert [(row.node_id, row.host, row.port) for row in got.brokers] == broker.nodes
+        topic = only(got.topics)
+        assert (topic.error_code, topic.name) == (0, "t")
+        assert [(p.partition_index, p.leader_id, p.error_code) for p in topic.partitions] == [
+            (0, 1, 0),
+            (1, 2, 0),
+            (2, 1, 0),
+        ]
+        assert topic.partitions[1].replica_nodes == topic.partitions[1].isr_nodes == [2, 1]
+        assert version < 10 or topic.topic_id == broker.topic_id("t")
+
+
+def test_all_topics_are_asked_for_by_nothing_or_by_null():
+    """An empty list is all topics in version 0, none from 1 on, where null is all."""
+    with WireBroker("4.3") as broker, Wire(broker.nodes[0]) as wire:
+        broker.create_topic("a")
+        broker.create_topic("b")
+        for topics, version, names in (([], 0, ["a", "b"]), ([], 1, []), (None, 1, ["a", "b"])):
+            got = wire.ask(MetadataRequest(topics=topics), version)
+            assert [topic.name for topic in got.topics] == names
+
+
+@pytest.mark.parametrize(
+    ("auto", "allow", "name", "code"),
+    [
+        (True, True, "new", 0),
+        (False, True, "new", 3),
+        (True, False, "new", 3),
+        (True, True, "a/b", 17),
+        (True, True, "..", 17),
+        (True, True, "", 17),
+        (True, True, "x" * 250, 17),
+        (False, False, "x" * 249, 3),
+    ],
+)
+def test_topics_come_to_be_by_being_asked_for(auto, allow, name, code):
+    """Where broker and client allow it, and the name is legal."""
+    with WireBroker(settings=Settings(auto_create=auto, partitions=2)) as broker:
+        with Wire(broker.nodes[0]) as wire:
+            request = metadata(name)
+            request.allow_auto_topic_creation = allow
+            topic = only(wire.ask(request, 4).topics)
+        assert (topic.error_code, len(topic.partitions)) == (code, 0 if code else 2)
+
+
+def test_a_new_topic_may_have_no_leader_yet():
+    """Where elections take their time, the answer that makes a topic is 5, and the next one is right."""
+    with WireBroker(settings=Settings(elects_at_once=False)) as broker, Wire(broker.nodes[0]) as wire:
+        topics = [only(wire.ask(metadata("new"), 1).topics) for _ in range(2)]
+        assert [(topic.error_code, len(topic.partitions)) for topic in topics] == [(5, 0), (0, 1)]
+
+
+def test_a_topic_is_found_by_its_id():
+    """Version 12 takes an id in place of a name; 100 for one that no topic has."""
+    with WireBroker() as broker, Wire(broker.nodes[0]) as wire:
+        broker.create_topic("t")
+        request = metadata(None)
+        for id, expected in (
+            (broker.topic_id("t"), (0, "t")),
+            (type(broker.topic_id("t"))(int=9), (100, None)),
+        ):
+            request.topics[0].topic_id = id
+            topic = only(wire.ask(request, 12).topics)
+            assert (topic.error_code, topic.name) == expected
+
+
+def test_partitioned_requests_go_to_the_leader():
+    """6 from any other broker, also after a move; -2 may fetch anywhere; no leader is 5 in metadata."""
+    with WireBroker("3.9", brokers=2) as broker, Wire(broker.nodes[0]) as one, Wire(broker.nodes[1]) as two:
+        broker.create_topic("t")
+        data = encode_message_set([Record(value=b"v")], 0)
+
+        def codes(wire):
+            offsets = only(only(wire.ask(list_offsets(-1), 0).topics).partitions).error_code
+            return produced(wire.ask(produce(data), 0))[0], fetched(wire.ask(fetch(), 0)).error_code, offsets
+
+        assert [codes(one), codes(two)] == [(0, 0, 0), (6, 6, 6)]
+        assert fetched(two.ask(fetch(replica_id=-2), 0)).error_code == 0
+        broker.move_leader("t", 0, 2)
+        assert [codes(one), codes(two)] == [(6, 6, 6), (0, 0, 0)]
+        assert [row.leader_id for row in only(one.ask(metadata("t"), 0).topics).partitions] == [2]
+        stale = fetch()
+        for epoch, code in ((0, 74), (1, 0), (2, 75)):
+            stale.topics[0].partitions[0].current_leader_epoch = epoch
+            assert fetched(two.ask(stale, 9)).error_code == code
+        broker.move_leader("t", 0, -1)
+        row = only(only(one.ask(metadata("t"), 0).topics).partitions)
+        assert (row.error_code, row.leader_id) == (5, -1)
+
+
+@pytest.mark.parametrize("version", range(7))
+def test_the_coordinator_is_the_same_whoever_is_asked(version):
+    """Both brokers name one; a transactional id has none."""
+    with WireBroker(brokers=2) as broker, Wire(broker.nodes[0]) as one, Wire(broker.nodes[1]) as two:
+        broker.move_coordinator("g", 2)
+        request = (
+            FindCoordinatorRequest(key="g") if version < 4 else FindCoordinatorRequest(coordinator_keys=["g"])
+        )
+        for wire in (one, two):
+            got = wire.ask(request, version)
+            row = got if version < 4 else only(got.coordinators)
+            assert (row.error_code, row.node_id, row.port) == (0, 2, broker.nodes[1].port)
+        if version == 1:
+            assert one.ask(FindCoordinatorRequest(key="g", key_type=1), 1).error_code == 15
+
+
+def test_topics_can_be_made():
+    """Their errors are 36, 17, 37 and 38; -1 is the broker's default; validating makes nothing."""
+
+    def topic(name, partitions=1, replicas=1):
+        return CreatableTopic(
+            name=name, num_partitions=partitions, replication_factor=replicas, assignments=[], configs=[]
+        )
+
+    with WireBroker(settings=Settings(partitions=3)) as broker, Wire(broker.nodes[0]) as wire:
+        asked = [
+            topic("a", 2),
+            topic("a"),
+            topic("b/c"),
+            topic("d", 0),
+            topic("e", 1, 2),
+            topic("f", -1, -1),
+        ]
+        got = wire.ask(CreateTopicsRequest(topics=asked), 7)
+        assert [row.error_code for row in got.topics] == [0, 36, 17, 37, 38, 0]
+        assert [row.num_partitions for row in got.topics] == [2, -1, -1, -1, -1, 3]
+        got = wire.ask(CreateTopicsRequest(topics=[topic("g"), topic("h/")], validate_only=True), 2)
+        assert [row.error_code for row in got.topics] == [0, 17]
+        names = {row.name for row in wire.ask(MetadataRequest(topics=None), 1).topics}
+        assert names == {"a", "f"}
+
+
+def test_stopping_leaves_nothing_behind():
+    """No thread and no connection outlives the broker, which may be stopped twice."""
+    before = threading.active_count()
+    broker = WireBroker(brokers=3)
+    broker.start()
+    wires = [Wire(node) for node in broker.nodes]
+    for wire in wires:
+        wire.ask(metadata(), 1)
+    assert threading.active_count() == before + 6
+    broker.stop()
+    broker.stop()
+    assert all(wire.is_closed() for wire in wires)
+    assert threading.active_count() == before
+    for wire in wires:
+        wire.socket.close()
+    with pytest.raises(ValueError, match="one at least"):
+        WireBroker(brokers=0)
+
+
+def test_looking_at_what_is_not_there_says_so():
+    """The error of the tools is that of the protocol, in words."""
+    with WireBroker() as broker:
+        with pytest.raises(Refused, match=r"UNKNOWN_TOPIC_OR_PARTITION \(3\): this broker has no such"):
+            broker.records("t")
+        with pytest.raises(Refused, match=r"\(17\)"):
+            broker.create_topic("a/b")

@@ -1,0 +1,171 @@
+"""Committed positions, in all versions of OffsetCommit and OffsetFetch."""
+
+from __future__ import annotations
+
+import pytest
+from wire import Wire, join, only
+
+from cloudevents_kafka.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestBeta,
+    OffsetCommitRequestBetaPartition,
+    OffsetCommitRequestBetaTopic,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from cloudevents_kafka.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
+from cloudevents_kafka.testing.wire_broker import DIALECTS, WireBroker
+from cloudevents_kafka.testing.wire_broker.dialects import Dialect
+
+EVERY_VERSION = DIALECTS["3.9"].with_versions({8: "0-10", 9: "0-10"})
+
+
+@pytest.fixture
+def broker():
+    with WireBroker(EVERY_VERSION) as broker:
+        broker.create_topic("t")
+        yield broker
+
+
+def commit(offset, metadata="m", *, topic="t", partition=0, topic_id=None, **more):
+    row = OffsetCommitRequestPartition(
+        partition_index=partition, committed_offset=offset, committed_metadata=metadata
+    )
+    named = OffsetCommitRequestTopic(name=topic, partitions=[row])
+    if topic_id is not None:
+        named.topic_id = topic_id
+    return OffsetCommitRequest(group_id=more.pop("group", "g"), topics=[named], **more)
+
+
+def committed(wire, version, *, topic_id=None, partition=0, **more):
+    """Return error, offset and metadata of the one partition."""
+    if version < 8:
+        topics = [OffsetFetchRequestTopic(name="t", partition_indexes=[partition])]
+        got = wire.ask(OffsetFetchRequest(group_id="g", topics=topics), version).topics
+    else:
+        named = OffsetFetchRequestTopics(name="t", partition_indexes=[partition])
+        if topic_id is not None:
+            named.topic_id = topic_id
+        group = OffsetFetchRequestGroup(group_id="g", topics=[named])
+        got = only(wire.ask(OffsetFetchRequest(groups=[group]), version).groups).topics
+    row = only(only(got).partitions)
+    return row.error_code, row.committed_offset, row.metadata
+
+
+def code(response):
+    return only(only(response.topics).partitions).error_code
+
+
+@pytest.mark.parametrize("version", range(1, 11))
+def test_what_is_committed_is_fetched(broker, version):
+    """Any version's commit is any version's position; nothing kept is -1 and no error."""
+    id = broker.topic_id("t")
+    with Wire(broker.nodes[0]) as wire:
+        assert committed(wire, version, topic_id=id) == (0, -1, "")
+        assert code(wire.ask(commit(5, topic_id=id), version)) == 0
+        for asked in range(1, 11):
+            assert committed(wire, asked, topic_id=id) == (0, 5, "m")
+    assert broker.positions("g")["t", 0].offset == 5
+
+
+@pytest.mark.parametrize("version", [2, 5, 7, 8, 9])
+def test_null_topics_are_all_of_them(broker, version):
+    """A fetch without topics tells everything that the group has."""
+    with Wire(broker.nodes[0]) as wire:
+        wire.ask(commit(5), 2)
+        if version < 8:
+            got = wire.ask(OffsetFetchRequest(group_id="g", topics=None), version).topics
+        else:
+            group = OffsetFetchRequestGroup(group_id="g", topics=None)
+            got = only(wire.ask(OffsetFetchRequest(groups=[group]), version).groups).topics
+        assert (only(got).name, only(only(got).partitions).committed_offset) == ("t", 5)
+
+
+def test_version_0_has_a_store_of_its_own():
+    """As in ZooKeeper: without metadata, unseen by version 1, and 3 where nothing is kept."""
+    with WireBroker("0.8.2") as broker, Wire(broker.nodes[0]) as wire:
+        broker.create_topic("t")
+        assert committed(wire, 0) == (3, -1, "")
+        assert code(wire.ask(commit(5), 0)) == 0
+        assert [committed(wire, 0), committed(wire, 1)] == [(0, 5, ""), (0, -1, "")]
+        assert code(wire.ask(commit(7), 1)) == 0
+        assert [committed(wire, 0), committed(wire, 1)] == [(0, 5, ""), (0, 7, "m")]
+    with WireBroker("3.9") as broker, Wire(broker.nodes[0]) as wire:
+        broker.create_topic("t")
+        assert code(wire.ask(commit(5), 0)) == 35
+        assert committed(wire, 0) == (35, -1, "")
+
+
+def _beta(offset):
+    row = OffsetCommitRequestBetaPartition(partition_index=0, committed_offset=offset, committed_metadata="m")
+    return OffsetCommitRequestBeta(
+        group_id="g", topics=[OffsetCommitRequestBetaTopic(name="t", partitions=[row])]
+    )
+
+
+def test_only_the_beta_reads_the_layout_of_the_guide():
+    """0.8.2-beta keeps it with its metadata, and hangs up on the released one; 0.8.2 misreads it."""
+    with WireBroker("0.8.2-beta") as broker, Wire(broker.nodes[0]) as wire:
+        broker.create_topic("t")
+        wire.send(_beta(5), 0)
+        frame = wire.frame()
+        assert code(Wire.decoded(commit(0), 0, frame)[1]) == 0
+        assert [committed(wire, 0), committed(wire, 1)] == [(0, 5, "m")] * 2
+        wire.send(commit(6), 0)
+        assert wire.is_closed()
+    with WireBroker("0.8.2") as broker, Wire(broker.nodes[0]) as wire:
+        broker.create_topic("t")
+        wire.send(_beta(5), 0)
+        assert code(Wire.decoded(commit(0), 0, wire.frame())[1]) == 0
+        assert broker.calls(8)[0].message.topics[0].partitions[0].committed_metadata is None
+
+
+def test_commits_are_checked(broker):
+    """3 for a partition that is none, 12 for too long a text, 24 without a group, 100 for a strange id."""
+    with Wire(broker.nodes[0]) as wire:
+        assert code(wire.ask(commit(5, partition=9), 2)) == 3
+        assert code(wire.ask(commit(5, "x" * 4097), 2)) == 12
+        assert code(wire.ask(commit(5, group=""), 2)) == 24
+        assert code(wire.ask(commit(5, topic_id=type(broker.topic_id("t"))(int=1)), 10)) == 100
+        assert committed(wire, 10, topic_id=type(broker.topic_id("t"))(int=1)) == (100, -1, "")
+        assert broker.positions("g") == {}
+
+
+def test_members_commit_in_their_generation_only(broker):
+    """25 for strangers while there are members, 22 for another generation, 27 before the assignments."""
+    with Wire(broker.nodes[0]) as wire:
+        member = wire.ask(join(), 1).member_id
+
+        def ask(id, generation):
+            request = commit(5, member_id=id, generation_id_or_member_epoch=generation)
+            return code(wire.ask(request, 2))
+
+        assert [ask("", -1), ask("x", 1), ask(member, 2), ask(member, 1)] == [25, 25, 22, 27]
+
+
+def test_only_the_coordinator_has_positions():
+    """Any other broker answers 16, for each partition or for the whole."""
+    with WireBroker(EVERY_VERSION, brokers=2) as broker, Wire(broker.nodes[0]) as wire:
+        broker.create_topic("t")
+        broker.move_coordinator("g", 2)
+        assert code(wire.ask(commit(5), 2)) == 16
+        assert committed(wire, 1) == (16, -1, "")
+        assert wire.ask(OffsetFetchRequest(group_id="g", topics=[]), 2).error_code == 16
+        group = OffsetFetchRequestGroup(group_id="g", topics=None)
+        assert only(wire.ask(OffsetFetchRequest(groups=[group]), 8).groups).error_code == 16
+
+
+def test_a_dialect_can_be_made_to_measure():
+    """`with_versions` changes what is taken and what is told; "none" takes an API away."""
+    made = DIALECTS["4.3"].with_versions({0: "3-5", 22: "none"})
+    assert isinstance(made, Dialect)
+    assert [str(made.versions[0]), str(made.listed[0])] == ["3-5", "3-5"]
+    assert 22 not in made.versions
+    assert 22 not in made.listed
+    with pytest.raises(ValueError, match=r"no broker '0\.6' to play; there are .*0\.8\.2-beta"):
+        WireBroker("0.6")

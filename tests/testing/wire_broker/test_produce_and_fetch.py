@@ -1,0 +1,344 @@
+"""Records in, records out: what brokers of all ages answer to Produce, Fetch and ListOffsets."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+import time
+import zlib
+
+import pytest
+from wire import Wire, eventually, fetch, fetched, list_offsets, meanwhile, only, produce, produced
+
+from cloudevents_kafka.protocol.messages.fetch import FetchRequest
+from cloudevents_kafka.protocol.messages.init_producer_id import InitProducerIdRequest
+from cloudevents_kafka.protocol.records import Batches, Codec, Record, encode_batch, encode_message_set
+from cloudevents_kafka.testing.wire_broker import Settings, WireBroker
+
+RECORDS = [Record(key=None, value=b"one"), Record(key=b"k", value=b""), Record(key=b"", value=None)]
+
+
+@pytest.fixture
+def old():
+    with WireBroker("0.8.2") as broker:
+        broker.create_topic("t")
+        yield broker
+
+
+@pytest.fixture
+def new():
+    with WireBroker("4.3") as broker:
+        broker.create_topic("t")
+        yield broker
+
+
+@pytest.mark.parametrize(
+    ("plays", "version", "magic"),
+    [
+        ("0.8.2", 0, 0),
+        ("0.9", 1, 0),
+        ("0.10", 2, 1),
+        ("0.10", 0, 0),
+        ("3.9", 2, 1),
+        ("3.9", 0, 0),
+        ("3.9", 3, 2),
+        ("4.3", 13, 2),
+    ],
+)
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+def test_records_come_back_with_the_brokers_offsets(plays, version, magic, codec):
+    """What was produced in any version is fetched again, numbered from where the log stood."""
+    sent = (
+        encode_batch(RECORDS, codec, base_offset=70)
+        if magic == 2
+        else encode_message_set(RECORDS, magic, codec, base_offset=70)
+    )
+    with WireBroker(plays) as broker, Wire(next(iter(broker.nodes))) as wire:
+        broker.create_topic("t")
+        ids = {"topic": "", "id": broker.topic_id("t")} if version == 13 else {"topic": "t", "id": None}
+        request = produce(sent, topic=ids["topic"])
+        if ids["id"]:
+            request.topic_data[0].topic_id = ids["id"]
+        assert produced(wire.ask(request, version)) == (0, 0)
+        assert produced(wire.ask(request, version)) == (0, 3)
+        newest = 4 if plays in {"3.9", "4.3"} else 3 if plays == "0.10" else 0
+        for asked in range(4 if plays == "4.3" else 0, newest + 1):
+            row = fetched(wire.ask(fetch(), asked))
+            got = list(Batches(row.records).records())
+            assert (row.error_code, row.high_watermark) == (0, 6)
+            assert [(r.offset, r.key, r.value) for r in got] == [
+                (i, RECORDS[i % 3].key, RECORDS[i % 3].value) for i in range(6)
+            ]
+
+
+@pytest.mark.parametrize(
+    ("records", "code"),
+    [
+        (b"", 0),
+        (encode_message_set(RECORDS[:1], 0)[:-1] + b"x", 2),
+        (encode_message_set(RECORDS, 0)[:-1], 2),
+        (encode_message_set(RECORDS, 0) + b"\0", 2),
+        (encode_message_set(RECORDS[:1], 0).replace(b"\0\0\0\x11", b"\xff\xff\xff\xff"), 2),
+        (encode_message_set([Record(value=bytes(2000))], 0), 10),
+        (encode_message_set(RECORDS, 1, Codec.GZIP), -1),
+        (encode_batch(RECORDS), 2),
+    ],
+    ids=["empty", "crc", "cut", "rest", "negative size", "too large", "gzip of magic 1", "batch"],
+)
+def test_a_bad_message_set_is_refused_and_nothing_is_appended(records, code):
+    """A set that is broken, too large or of a newer kind gets its error, with the offset -1."""
+    with WireBroker("0.8.2", settings=Settings(max_message_bytes=1000)) as broker:
+        broker.create_topic("t")
+        with Wire(broker.nodes[0]) as wire:
+            assert produced(wire.ask(produce(records), 0)) == (code, -1)
+            assert broker.records("t") == []
+
+
+@pytest.mark.parametrize(
+    ("records", "code"),
+    [
+        (b"", 87),
+        (encode_batch(RECORDS)[:-1] + b"x", 2),
+        (encode_batch(RECORDS)[:-1], 2),
+        (encode_batch(RECORDS) * 2, 87),
+        (encode_message_set(RECORDS, 1), 87),
+        (encode_batch([Record(value=bytes(2000))]), 10),
+        (encode_batch(RECORDS, is_control=True), 87),
+    ],
+    ids=["empty", "crc", "cut", "two", "message set", "too large", "control"],
+)
+def test_a_bad_batch_is_refused_and_nothing_is_appended(records, code):
+    """What is not one whole batch of a producer gets its error, with the offset -1."""
+    with WireBroker("4.3", settings=Settings(max_message_bytes=1000)) as broker:
+        broker.create_topic("t")
+        with Wire(broker.nodes[0]) as wire:
+            assert produced(wire.ask(produce(records), 3)) == (code, -1)
+            assert broker.records("t") == []
+
+
+def test_acks_decide_whether_and_when_there_is_an_answer(old, new):
+    """Acks 0 has none; 2 waits in vain on 0.8 and is refused later; an error without acks hangs up."""
+    data = encode_message_set(RECORDS[:1], 0)
+    with Wire(old.nodes[0]) as wire:
+        wire.send(produce(data, acks=0), 0)
+        assert produced(wire.ask(produce(data), 0)) == (0, 1)
+        began = time.monotonic()
+        assert produced(wire.ask(produce(data, acks=2, timeout_ms=60), 0)) == (7, 2)
+        assert time.monotonic() - began >= 0.06
+        wire.send(produce(data, acks=0, topic="nowhere"), 0)
+        assert wire.is_closed()
+    with Wire(new.nodes[0]) as wire:
+        assert produced(wire.ask(produce(encode_batch(RECORDS), acks=2), 3)) == (21, -1)
+
+
+def test_requests_on_one_connection_are_answered_in_order(new):
+    """Ten requests that were sent at once have their answers in the order of sending."""
+    with Wire(new.nodes[0]) as wire:
+        ids = [wire.send(produce(encode_batch(RECORDS)), 3) for _ in range(10)]
+        got = [Wire.decoded(produce(b""), 3, wire.frame()) for _ in ids]
+        assert [id for id, _ in got] == ids
+        assert [produced(response)[1] for _, response in got] == list(range(0, 30, 3))
+
+
+def _batch(sequence, count=1, *, epoch=0, id=7):
+    return encode_batch(
+        [Record(value=b"v")] * count, producer_id=id, producer_epoch=epoch, base_sequence=sequence
+    )
+
+
+def test_sequence_numbers_find_what_is_missing_or_sent_twice(new):
+    """A batch sent again has its first offset; a gap is 45, a forgotten one 46, an old epoch 47."""
+    with Wire(new.nodes[0]) as wire:
+
+        def send(*batch, **more):
+            return produced(wire.ask(produce(_batch(*batch, **more)), 3))
+
+        assert [send(0, 2), send(2, 2)] == [(0, 0), (0, 2)]
+        assert [send(0, 2), send(2, 2)] == [(0, 0), (0, 2)]
+        assert send(5) == (45, -1)
+        assert [send(4 + i) for i in range(5)] == [(0, 4 + i) for i in range(5)]
+        assert send(0, 2) == (46, -1)
+        assert send(3, epoch=1) == (45, -1)
+        assert send(0, epoch=1) == (0, 9)
+        assert send(9) == (47, -1)
+        assert send(30, id=8) == (0, 10)
+        assert send(0x7FFFFFFF, id=9) == (0, 11)
+        assert send(0, id=9) == (0, 12)
+    assert len(new.records("t")) == 13
+
+
+def test_producer_ids_are_given_out_once_and_epochs_count_up(new):
+    """Each producer gets an id of its own, the next epoch when it names it; transactions are refused."""
+    with Wire(new.nodes[0]) as wire:
+
+        def init(**more):
+            request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0)
+            for name, value in more.items():
+                setattr(request, name, value)
+            got = wire.ask(request, 4)
+            return got.error_code, got.producer_id, got.producer_epoch
+
+        first, second = init(), init()
+        assert first[::2] == second[::2] == (0, 0)
+        assert first[1] != second[1]
+        assert init(producer_id=first[1], producer_epoch=3) == (0, first[1], 4)
+        assert init(transactional_id="x")[0] == 42
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_an_old_fetch_is_cut_at_the_bytes_asked_for(version):
+    """Before version 3 the last message is cut anywhere, be it the first."""
+    with WireBroker("0.10") as broker, Wire(broker.nodes[0]) as wire:
+        broker.create_topic("t")
+        wire.ask(produce(encode_message_set(RECORDS, 0)), 0)
+        whole = fetched(wire.ask(fetch(), version)).records
+        for most in (0, 1, 11, 31, 45, len(whole) - 1):
+            assert fetched(wire.ask(fetch(most=most), version)).records == whole[:most]
+
+
+def test_from_version_3_on_the_first_message_comes_whole(new):
+    """KIP-74: a limit smaller than the first message gives it whole; version 4 cuts no batch."""
+    with WireBroker("0.10") as broker, Wire(broker.nodes[0]) as wire:
+        broker.create_topic("t")
+        wire.ask(produce(encode_message_set(RECORDS, 1)), 2)
+        whole = fetched(wire.ask(fetch(), 3)).records
+        first = Batches(whole)
+        size = next(iter(first)).end
+        assert fetched(wire.ask(fetch(most=1), 3)).records == whole[:size]
+        assert fetched(wire.ask(fetch(most=size + 5), 3)).records == whole[: size + 5]
+    with Wire(new.nodes[0]) as wire:
+        for _ in range(3):
+            wire.ask(produce(encode_batch(RECORDS)), 3)
+        batch = len(encode_batch(RECORDS))
+        for most, batches in ((1, 1), (batch, 1), (2 * batch - 1, 1), (2 * batch, 2), (10_000, 3)):
+            assert len(fetched(wire.ask(fetch(most=most), 4)).records) == batches * batch
+            assert len(fetched(wire.ask(fetch(max_bytes=most), 4)).records) == batches * batch
+
+
+def test_what_does_not_fit_an_answer_is_left_to_the_next(new):
+    """The bytes of a whole request are counted over all partitions; only the first batch may exceed."""
+    new.create_topic("u")
+    with Wire(new.nodes[0]) as wire:
+        for topic in ("t", "u"):
+            wire.ask(produce(encode_batch(RECORDS), topic=topic), 3)
+        both = FetchRequest(
+            max_wait_ms=0,
+            min_bytes=0,
+            max_bytes=1,
+            topics=[*fetch().topics, *fetch(topic="u").topics],
+        )
+        sizes = [len(only(topic.partitions).records) for topic in wire.ask(both, 4).responses]
+        assert sizes == [len(encode_batch(RECORDS)), 0]
+
+
+def test_a_fetch_from_the_middle_of_a_batch_gives_all_of_it(new):
+    """Entries are given whole, beginning with the one that has the offset."""
+    with Wire(new.nodes[0]) as wire:
+        wire.ask(produce(encode_batch(RECORDS)), 3)
+        wire.ask(produce(encode_batch(RECORDS)), 3)
+        for offset, first in ((0, 0), (2, 0), (3, 3), (5, 3)):
+            data = fetched(wire.ask(fetch(offset), 4)).records
+            assert next(Batches(data).records()).offset == first
+
+
+def test_offsets_outside_the_log_are_an_error(new):
+    """1 before the start and behind the end; at the end there is nothing, and no error."""
+    with Wire(new.nodes[0]) as wire:
+        wire.ask(produce(encode_batch(RECORDS)), 3)
+        wire.ask(produce(encode_batch(RECORDS)), 3)
+        new.delete_records("t", 0, 3)
+        rows = [fetched(wire.ask(fetch(offset), 4)) for offset in (-1, 2, 3, 6, 7)]
+        assert [row.error_code for row in rows] == [1, 1, 0, 0, 1]
+        assert [len(row.records) > 0 for row in rows] == [False, False, True, False, False]
+        assert [o.offset for o in _offsets(wire, -2, -1)] == [3, 6]
+
+
+def test_a_fetch_waits_for_bytes_an_error_or_the_end_of_its_time(new):
+    """Min bytes 0 never waits; with more, records end the wait, or a leader that moves, or time."""
+    with Wire(new.nodes[0]) as wire, Wire(new.nodes[0]) as other:
+        began = time.monotonic()
+        wire.ask(fetch(wait_ms=5000, min_bytes=0), 4)
+        assert time.monotonic() - began < 1
+        wire.ask(fetch(wait_ms=80, min_bytes=1), 4)
+        assert time.monotonic() - began >= 0.08
+        with meanwhile(lambda: wire.ask(fetch(wait_ms=5000, min_bytes=100), 4)) as got:
+            other.ask(produce(encode_batch(RECORDS[:1])), 3)
+            time.sleep(0.05)
+            assert got == []
+            other.ask(produce(encode_batch(RECORDS)), 3)
+        assert len(list(Batches(fetched(got[0]).records).records())) == 4
+        with meanwhile(lambda: wire.ask(fetch(4, wait_ms=5000, min_bytes=1), 4)) as got:
+            assert eventually(lambda: new.calls(1)[-1].message.topics[0].partitions[0].fetch_offset == 4)
+            new.move_leader("t", 0, -1)
+        assert fetched(got[0]).error_code == 6
+        assert time.monotonic() - began < 4
+
+
+def test_bytes_that_a_partition_may_not_give_do_not_end_the_wait(new):
+    """Min bytes counts what the answer could have, not what the log has."""
+    with Wire(new.nodes[0]) as wire:
+        wire.ask(produce(encode_batch(RECORDS)), 3)
+        began = time.monotonic()
+        wire.ask(fetch(most=10, min_bytes=20, wait_ms=80), 4)
+        assert time.monotonic() - began >= 0.08
+
+
+def test_a_wrapper_of_nothing_is_nothing(old):
+    """A compressed set without messages is taken, and appends none."""
+    body = b"\0\1" + struct.pack(">ii", -1, len(gzip.compress(b""))) + gzip.compress(b"")
+    wrapper = struct.pack(">qiI", 0, 4 + len(body), zlib.crc32(body)) + body
+    with Wire(old.nodes[0]) as wire:
+        assert produced(wire.ask(produce(wrapper), 0)) == (0, -1)
+        assert old.records("t") == []
+
+
+def test_fetch_sessions_are_declined(new):
+    """Whoever wants a session gets the id 0, and whoever names one 70."""
+    with Wire(new.nodes[0]) as wire:
+        assert wire.ask(fetch(session_epoch=0), 7).session_id == 0
+        assert wire.ask(fetch(session_id=5, session_epoch=1), 7).error_code == 70
+
+
+def test_an_unknown_topic_id_is_an_error(new):
+    """100 for an id that no topic has."""
+    with Wire(new.nodes[0]) as wire:
+        request = fetch(topic="")
+        request.topics[0].topic_id = new.topic_id("t")
+        assert fetched(wire.ask(request, 13)).error_code == 0
+        request.topics[0].topic_id = type(new.topic_id("t"))(int=5)
+        assert fetched(wire.ask(request, 13)).error_code == 100
+
+
+def _offsets(wire, *timestamps, version=1):
+    return [
+        only(only(wire.ask(list_offsets(timestamp), version).topics).partitions) for timestamp in timestamps
+    ]
+
+
+def test_offsets_are_found_by_time(new):
+    """The first record that is not older; nothing later is -1; -3 is the newest one."""
+    records = [Record(value=b"", timestamp=time) for time in (1000, 3000, 2000)]
+    with Wire(new.nodes[0]) as wire:
+        wire.ask(produce(encode_batch(records)), 3)
+        found = [(row.timestamp, row.offset) for row in _offsets(wire, 0, 1001, 3000, 3001)]
+        assert found == [(1000, 0), (3000, 1), (3000, 1), (-1, -1)]
+        assert [(row.timestamp, row.offset) for row in _offsets(wire, -3, version=7)] == [(3000, 1)]
+        assert [row.leader_epoch for row in _offsets(wire, -1, version=4)] == [0]
+
+
+def test_version_0_lists_the_beginnings_of_segments():
+    """Newest first, the end before them for -1, at most as many as asked for."""
+    with WireBroker("0.8.2", settings=Settings(segment_bytes=70)) as broker, Wire(broker.nodes[0]) as wire:
+        broker.create_topic("t")
+        for _ in range(3):
+            wire.ask(produce(encode_message_set(RECORDS, 0)), 0)
+
+        def ask(timestamp, most=100):
+            topic = only(wire.ask(list_offsets(timestamp, most=most), 0).topics)
+            return only(topic.partitions).old_style_offsets
+
+        assert ask(-1) == [9, 8, 6, 4, 2, 0]
+        assert ask(-1, most=2) == [9, 8]
+        assert ask(-2) == [0]
+        assert ask(1) == []
+        assert ask(int(time.time() * 1000) + 1000) == [8, 6, 4, 2, 0]

@@ -1,0 +1,165 @@
+"""What tests of the wire share: a bare client, and requests with little to say."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+from contextlib import contextmanager
+
+from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.layout import description
+from cloudevents_kafka.protocol.messages import APIS
+from cloudevents_kafka.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from cloudevents_kafka.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from cloudevents_kafka.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from cloudevents_kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from cloudevents_kafka.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+
+
+class Wire:
+    """A connection that sends what it is told; None for an answer is a closed connection."""
+
+    def __init__(self, node, *, timeout=5.0, tls=None):
+        self.socket = socket.create_connection((node.host, node.port), timeout)
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname=node.host)
+        self._correlation_id = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, request, version, *, client_id="test"):
+        """Send a request; return its correlation id."""
+        self._correlation_id += 1
+        self.socket.sendall(
+            frames.encode_request(request, version, correlation_id=self._correlation_id, client_id=client_id)
+        )
+        return self._correlation_id
+
+    def ask(self, request, version, *, client_id="test"):
+        """Send a request and read its answer."""
+        sent = self.send(request, version, client_id=client_id)
+        frame = self.frame()
+        if frame is None:
+            return None
+        correlation_id, response = self.decoded(type(request), version, frame)
+        assert correlation_id == sent
+        return response
+
+    @staticmethod
+    def decoded(request, version, frame):
+        return frames.decode_response(APIS[description(request).key].response, version, frame)
+
+    def frame(self):
+        """Read a frame without its size."""
+        size = self.read(4)
+        return None if size is None else self.read(*struct.unpack(">i", size))
+
+    def read(self, size):
+        data = b""
+        while len(data) < size:
+            try:
+                piece = self.socket.recv(size - len(data))
+            except ConnectionError:
+                return None
+            if not piece:
+                return None
+            data += piece
+        return data
+
+    def is_closed(self):
+        """Wait for the broker to close; False if it does not within the timeout."""
+        try:
+            return self.read(1) is None
+        except TimeoutError:
+            return False
+
+
+def produce(records, *, topic="t", partition=0, acks=1, timeout_ms=1000):
+    data = TopicProduceData(
+        name=topic, partition_data=[PartitionProduceData(index=partition, records=records)]
+    )
+    return ProduceRequest(acks=acks, timeout_ms=timeout_ms, topic_data=[data])
+
+
+def fetch(offset=0, *, topic="t", partition=0, most=1_000_000, wait_ms=0, min_bytes=0, **more):
+    wanted = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=most)
+    return FetchRequest(
+        max_wait_ms=wait_ms,
+        min_bytes=min_bytes,
+        topics=[FetchTopic(topic=topic, partitions=[wanted])],
+        **more,
+    )
+
+
+def list_offsets(timestamp, *, topic="t", partition=0, most=1):
+    wanted = ListOffsetsPartition(partition_index=partition, timestamp=timestamp, max_num_offsets=most)
+    return ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[wanted])])
+
+
+def metadata(*topics):
+    return MetadataRequest(topics=[MetadataRequestTopic(name=topic) for topic in topics])
+
+
+def join(member_id="", *, group="g", session_ms=6000, rebalance_ms=6000, protocols=None, **more):
+    offered = {"range": b"r"} if protocols is None else protocols
+    return JoinGroupRequest(
+        group_id=group,
+        session_timeout_ms=session_ms,
+        rebalance_timeout_ms=rebalance_ms,
+        member_id=member_id,
+        protocol_type=more.pop("type", "consumer"),
+        protocols=[JoinGroupRequestProtocol(name=name, metadata=data) for name, data in offered.items()],
+        **more,
+    )
+
+
+def only(rows):
+    (row,) = rows
+    return row
+
+
+def produced(response):
+    """Return the one partition's error and offset."""
+    row = only(only(response.responses).partition_responses)
+    return row.error_code, row.base_offset
+
+
+def fetched(response):
+    """Return the one partition's row."""
+    return only(only(response.responses).partitions)
+
+
+@contextmanager
+def meanwhile(action):
+    """Run something in a thread; what it returned is the list's only item, once it is done."""
+    returned = []
+    thread = threading.Thread(target=lambda: returned.append(action()))
+    thread.start()
+    try:
+        yield returned
+    finally:
+        thread.join()
+
+
+def eventually(holds, seconds=5.0):
+    """Wait until something holds; give whether it did in time."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if holds():
+            return True
+        time.sleep(0.005)
+    return False
