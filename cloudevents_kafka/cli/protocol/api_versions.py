@@ -26,7 +26,7 @@ cloudevents-kafka protocol api-versions localhost:9092
 _HEAD: Final = ("key", "api", "broker", "declared", "client", "picks")
 _OLD: Final = (
     "cannot be asked: it closed the connection, as brokers of 0.8 and 0.9 do; "
-    "below are the versions that all of these take"
+    "these are the versions that those have in common (groups came with 0.9)"
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
@@ -53,12 +54,11 @@ class _Given(NamedTuple):
 @click.option("--response", is_flag=True, help="The frames are answers.")
 @click.option("--api", metavar="NAME", help="What they answer: an API's name or key.")
 @click.option("--version", type=click.IntRange(0, 32767), metavar="N", help="The version of the request.")
+@click.option("--bare", is_flag=True, help="The frames have no size in front; found out if not said.")
 @click.option("--v07", is_flag=True, help="The frames are of Kafka 0.7.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON line for each frame.")
 @click.pass_context
-def command(
-    ctx: click.Context, /, file: str, digits: str | None, *, as_json: bool, **options: Any
-) -> None:
+def command(ctx: click.Context, /, file: str, digits: str | None, *, as_json: bool, **options: Any) -> None:
     """Explain frames."""
     if digits is not None and file != "-":
         raise click.UsageError("give FILE or --hex, not both")
@@ -66,7 +66,11 @@ def command(
     painter = Painter(sys.stdout, colours=sys.stdout.isatty())
     bad = told = 0
     with Interrupts() as interrupts:
-        given = [Text("--hex", digits.encode())] if digits is not None else read_texts([file], interrupts, awaited="frames")
+        given = (
+            [Text("--hex", digits.encode())]
+            if digits is not None
+            else read_texts([file], interrupts, awaited="frames")
+        )
         for frame in _frames(given, explain):
             told += 1
             if isinstance(frame, _Given):
@@ -129,22 +133,23 @@ def _frames(texts: Iterator[Text] | list[Text], explain: Explain) -> Iterator[_G
             yield BadData(f"{text.where} is no frame: {line[:60]!r}; {_NO_FRAME}")
 
 
-def _explainer(*, response: bool, api: str | None, version: int | None, v07: bool) -> Explain:
+def _explainer(*, response: bool, api: str | None, version: int | None, bare: bool, v07: bool) -> Explain:
     """Choose what explains frames in digits."""
     from cloudevents_kafka.protocol import explain
 
+    sized = False if bare else None
     if not response:
         if api is not None or version is not None:
             raise click.UsageError("a request says what it is: --api and --version are for --response")
-        return explain.explain_request_07 if v07 else explain.explain_request
+        return partial(explain.explain_request_07 if v07 else explain.explain_request, sized=sized)
     if api is None or (version is None) is not v07:
         raise click.UsageError(
             "an answer does not say what it answers: --response needs --api and, but with --v07, --version"
         )
     key = _key(api, _names(v07=v07))
     if version is None:
-        return lambda data: explain.explain_response_07(data, key)
-    return lambda data: explain.explain_response(data, key, version)
+        return partial(explain.explain_response_07, key=key, sized=sized)
+    return partial(explain.explain_response, key=key, version=version, sized=sized)
 
 
 def _names(*, v07: bool) -> dict[str, int]:

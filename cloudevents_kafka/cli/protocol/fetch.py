@@ -72,7 +72,10 @@ def _records(
 
     partitions = _partitions(client, way, topic, partition)
     with closing(client.consumer(reset="error", auto_commit=None)) as consumer:
-        bounds = {n: Bounds(*consumer.get_watermark_offsets(TopicPartition(topic, n), way.timeout)) for n in partitions}
+        bounds = {
+            n: Bounds(*consumer.get_watermark_offsets(TopicPartition(topic, n), way.timeout))
+            for n in partitions
+        }
         starts = {n: resolve(begin, held, _found(client, topic, n, begin)) for n, held in bounds.items()}
         left = {n: held.high for n, held in bounds.items() if starts[n] < held.high}
         consumer.assign(TopicPartition(topic, n, starts[n]) for n in left)
@@ -83,7 +86,7 @@ def _until(consumer: Consumer, way: Way, topic: str, left: dict[int, int]) -> It
     """Give records until each partition is read up to where it ended."""
     from cloudevents_kafka.protocol import TopicPartition
 
-    heard, seen = time.monotonic(), -1
+    heard = time.monotonic()
     while left:
         message = consumer.poll(_TURN)
         if message is not None and message.offset() < left.get(message.partition(), 0):
@@ -92,9 +95,14 @@ def _until(consumer: Consumer, way: Way, topic: str, left: dict[int, int]) -> It
         if message is None:
             left = {n: end for n, end in left.items() if consumer.fetched(TopicPartition(topic, n)) < end}
         else:
-            left = {n: end for n, end in left.items() if n != message.partition() or message.offset() + 1 < end}
+            left = {
+                n: end for n, end in left.items() if n != message.partition() or message.offset() + 1 < end
+            }
         if time.monotonic() - heard > way.timeout:
-            raise BrokerTrouble(f"broker {way.broker}: no records of {topic} within {way.timeout:g} s; try again, or --trace FILE")
+            raise BrokerTrouble(
+                f"broker {way.broker}: no records of {topic!r} came within {way.timeout:g} s; "
+                "see what it sends by --trace FILE"
+            )
 
 
 def _partitions(client: Client, way: Way, topic: str, partition: int | None) -> list[int]:
@@ -140,4 +148,9 @@ def _members(record: Record) -> dict[str, Any]:
 
 
 def _lines(record: Record) -> list[list[tuple[str, str]]]:
-    return [head(record), *header_lines(record, foreign=False), row("value", bytes_text(record.value), ""), []]
+    return [
+        head(record),
+        *header_lines(record, foreign=False),
+        row("value", bytes_text(record.value), ""),
+        [],
+    ]

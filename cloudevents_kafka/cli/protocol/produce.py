@@ -13,6 +13,7 @@ from cloudevents_kafka.cli.interrupts import Interrupts
 from cloudevents_kafka.cli.lines import encoded
 from cloudevents_kafka.cli.options import pairs
 from cloudevents_kafka.cli.protocol.reach import Way, failure, live_options, reaching, take_way
+from cloudevents_kafka.cli.visible import visible
 
 if TYPE_CHECKING:
     from cloudevents_kafka.protocol import Client, Message
@@ -45,33 +46,31 @@ CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 @click.option("--partition", type=click.IntRange(min=0), metavar="N", help="Send to this partition.")
 @click.option("--compression", type=click.Choice(CODECS), default="none", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print where it stands as a JSON line.")
-def command(
-    topic: str,
-    value: str,
-    key: str | None,
-    headers: tuple[tuple[str, str | None], ...],
-    partition: int | None,
-    compression: str,
-    *,
-    null: bool,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def command(topic: str, value: str, *, as_json: bool, **options: Any) -> None:
     """Send it, and say where it stands."""
-    if null and value != "-":
+    if options["null"] and value != "-":
         raise click.UsageError("--null and VALUE exclude each other")
     way = take_way(options)
+    compression = options.pop("compression")
     with Interrupts() as interrupts, interrupts.waiting():
-        record = {
-            "value": None if null else _bytes_of_stdin() if value == "-" else _as_given(value),
-            "key": _as_given(key),
-            "headers": [(name, _as_given(text)) for name, text in headers],
-            "partition": -1 if partition is None else partition,
-        }
+        record = _record(value, **options)
         with reaching(way) as client:
             message = _delivered(client, way, topic, compression, record)
     place = {"topic": topic, "partition": message.partition(), "offset": message.offset()}
-    click.echo(encoded(place) if as_json else f"{topic}[{message.partition()}]@{message.offset()}")
+    click.echo(encoded(place) if as_json else f"{visible(topic)}[{message.partition()}]@{message.offset()}")
+
+
+def _record(
+    value: str, *, key: str | None, headers: tuple[tuple[str, str | None], ...], partition: int | None, null: bool
+) -> dict[str, Any]:
+    """Make what a producer takes."""
+    text = None if null else _bytes_of_stdin() if value == "-" else _as_given(value)
+    return {
+        "value": text,
+        "key": _as_given(key),
+        "headers": [(name, _as_given(text)) for name, text in headers],
+        "partition": -1 if partition is None else partition,
+    }
 
 
 def _delivered(client: Client, way: Way, topic: str, compression: str, record: dict[str, Any]) -> Message:
@@ -83,7 +82,9 @@ def _delivered(client: Client, way: Way, topic: str, compression: str, record: d
         producer.produce(topic, on_delivery=lambda _, message: reports.append(message), **record)
         producer.flush(way.timeout + 1)
     if not reports:
-        raise BrokerTrouble(f"broker {way.broker} took nothing within {way.timeout:g} s; check BROKER and TOPIC")
+        raise BrokerTrouble(
+            f"broker {way.broker} took nothing within {way.timeout:g} s; check BROKER and TOPIC"
+        )
     if (error := reports[0].error()) is not None:
         raise failure(error, way)
     return reports[0]

@@ -98,7 +98,13 @@ def broker_errors(way: Way) -> Iterator[None]:
 
 def failure(error: ProtocolError, way: Way) -> Failure:
     """Say what an error means to a user, and what to do."""
-    from cloudevents_kafka.protocol import AuthenticationFailed, BrokerError, Malformed, Truncated, Unencodable
+    from cloudevents_kafka.protocol import (
+        AuthenticationFailed,
+        BrokerError,
+        Malformed,
+        Truncated,
+        Unencodable,
+    )
 
     cause = error.__cause__ if isinstance(error.__cause__, BrokerError) else error
     text = f"broker {way.broker}: {error}"

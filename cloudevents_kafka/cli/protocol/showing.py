@@ -32,7 +32,14 @@ def table(found: Explained, where: str) -> Iterator[Line]:
     for field in found.fields:
         if field.within != within:
             within = field.within
-            yield [(f"        -- {within} unpacked, positions count anew" if within else "        -- back in the frame", DIM)]
+            yield [
+                (
+                    f"        -- {within} unpacked, positions count anew"
+                    if within
+                    else "        -- back in the frame",
+                    DIM,
+                )
+            ]
         yield _row(field, paths, types)
     for problem in found.problems:
         yield [(f"{problem.at:6}  ! {visible(str(problem))}", BAD)]

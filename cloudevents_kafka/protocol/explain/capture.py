@@ -8,7 +8,12 @@ from typing import Final
 from cloudevents_kafka.protocol.client.trace import Frame
 from cloudevents_kafka.protocol.errors import ProtocolError, Unsupported
 from cloudevents_kafka.protocol.explain.field import Cursor, Explained
-from cloudevents_kafka.protocol.explain.frame import best_reading, explain_request, explain_response, tell_structure
+from cloudevents_kafka.protocol.explain.frame import (
+    best_reading,
+    explain_request,
+    explain_response,
+    tell_structure,
+)
 from cloudevents_kafka.protocol.messages.headers import ResponseHeader
 
 _PRODUCE: Final = 0
@@ -34,7 +39,9 @@ class Pairing:
         waiting = self._waiting.get((frame.broker, number))
         if not waiting:
             return _unpaired(frame.data)
-        readings = [(asked, explain_response(frame.data, *asked)) for asked in dict.fromkeys(waiting)]
+        readings = [
+            (asked, explain_response(frame.data, *asked, sized=True)) for asked in dict.fromkeys(waiting)
+        ]
         asked, found = next((r for r in readings if not r[1].problems), readings[0])
         waiting.remove(asked)
         if not waiting:
@@ -42,7 +49,7 @@ class Pairing:
         return found
 
     def _request(self, frame: Frame) -> Explained:
-        found = explain_request(frame.data)
+        found = explain_request(frame.data, sized=True)
         number = found.value("header.correlation_id")
         unanswered = found.key == _PRODUCE and found.value("acks") == 0
         if number is not None and found.key is not None and found.version is not None and not unanswered:
@@ -62,6 +69,8 @@ def _unpaired(data: bytes) -> Explained:
             )
         except ProtocolError as error:
             cursor.break_off(error, "")
-        return Explained("response", "unknown", None, None, len(cursor.data), into.fields, into.problems)
+        return Explained(
+            "response", "unknown", None, None, len(cursor.data), into.fields, into.problems, known=False
+        )
 
-    return best_reading(data, read)
+    return best_reading(data, read, sized=True)

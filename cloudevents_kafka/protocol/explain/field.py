@@ -58,6 +58,8 @@ class Explained(NamedTuple):
     size: int
     fields: list[Field]
     problems: list[Problem]
+    known: bool
+    """Whether this library reads that API in that version."""
 
     @property
     def read(self) -> int:

@@ -29,37 +29,40 @@ Inside = Callable[[Cursor, str], None]
 """Tells of what is in some bytes, up to the cursor's end, by the path of the field that has them."""
 
 
-def explain_request(data: bytes, *, most: int = MOST_FIELDS) -> Explained:
-    """Explain a request's frame, with or without its size in front."""
-    return best_reading(data, _request, most)
+def explain_request(data: bytes, *, sized: bool | None = None, most: int = MOST_FIELDS) -> Explained:
+    """Explain a request's frame, with or without its size in front; it is found out which, if not said."""
+    return best_reading(data, _request, sized, most)
 
 
-def explain_response(data: bytes, key: int, version: int, *, most: int = MOST_FIELDS) -> Explained:
+def explain_response(
+    data: bytes, key: int, version: int, *, sized: bool | None = None, most: int = MOST_FIELDS
+) -> Explained:
     """Explain the frame of an answer to that API's request of that version, with or without its size.
 
     Brokers that do not know the version of an ApiVersions request answer in version 0.
     """
-    found = best_reading(data, lambda cursor: _response(cursor, key, version), most)
+    found = best_reading(data, lambda cursor: _response(cursor, key, version), sized, most)
     if found.problems and key == _API_VERSIONS and version:
-        other = best_reading(data, lambda cursor: _response(cursor, key, 0), most)
+        other = best_reading(data, lambda cursor: _response(cursor, key, 0), sized, most)
         return found if other.problems else other
     return found
 
 
-def best_reading(data: bytes, read: Read, most: int = MOST_FIELDS) -> Explained:
-    """Read a frame with its size in front and without; take what has no problems, or gets further."""
-    sized = len(data) >= _SIZE and struct.unpack_from(">i", data)[0] == len(data) - _SIZE
-    found: Explained | None = None
-    for with_size in (sized, not sized):
-        into = Collected(most)
-        cursor = Cursor(into, data, 0, len(data))
-        other = _sized(cursor, read) if with_size else read(cursor)
-        if not other.problems:
-            return other
-        if found is None or (other.read > found.read and not sized):
-            found = other
-    assert found is not None
-    return found
+def best_reading(data: bytes, read: Read, sized: bool | None = None, most: int = MOST_FIELDS) -> Explained:  # noqa: FBT001
+    """Read a frame with its size in front or without.
+
+    Where it is not said which, a size that fits is believed; else both are tried, and the one
+    without problems is taken, or the one that makes sense for longer.
+    """
+    if sized is None and len(data) >= _SIZE and struct.unpack_from(">i", data)[0] == len(data) - _SIZE:
+        sized = True
+    readings: list[Explained] = []
+    for with_size in (False, True) if sized is None else (sized,):
+        cursor = Cursor(Collected(most), data, 0, len(data))
+        readings.append(_sized(cursor, read) if with_size else read(cursor))
+        if not readings[-1].problems:
+            return readings[-1]
+    return max(readings, key=lambda found: (found.known, found.read))
 
 
 def _sized(cursor: Cursor, read: Read) -> Explained:
@@ -81,7 +84,7 @@ def _sized(cursor: Cursor, read: Read) -> Explained:
 def _request(cursor: Cursor) -> Explained:
     into = cursor.into
     key = version = None
-    api = "unknown"
+    api, declared = "unknown", False
     try:
         cursor.check(4, "header")
         key, version = struct.unpack_from(">hh", cursor.data, cursor.at)
@@ -97,14 +100,15 @@ def _request(cursor: Cursor) -> Explained:
         tell_end(cursor, known.request.__name__)
     except ProtocolError as error:
         cursor.break_off(error, "")
-    return Explained("request", api, key, version, len(cursor.data), into.fields, into.problems)
+    return Explained("request", api, key, version, len(cursor.data), into.fields, into.problems, declared)
 
 
 def _response(cursor: Cursor, key: int, version: int) -> Explained:
     into = cursor.into
+    known = APIS.get(key)
+    declared = known is not None and version in known.versions
     try:
-        known = APIS.get(key)
-        if known is None or version not in known.versions:
+        if known is None or not declared:
             tell_structure(cursor, ResponseHeader, 0, "header.")
             raise Unsupported(_undeclared(key, version))
         header = frames.response_header(known.response, version)
@@ -113,7 +117,9 @@ def _response(cursor: Cursor, key: int, version: int) -> Explained:
         tell_end(cursor, known.response.__name__)
     except ProtocolError as error:
         cursor.break_off(error, "")
-    return Explained("response", api_name(key), key, version, len(cursor.data), into.fields, into.problems)
+    return Explained(
+        "response", api_name(key), key, version, len(cursor.data), into.fields, into.problems, declared
+    )
 
 
 def tell_structure(

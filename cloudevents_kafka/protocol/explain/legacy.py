@@ -27,14 +27,14 @@ _DEEPEST: Final = 8
 _CUT: Final = "a cut message: brokers cut where the bytes asked for end"
 
 
-def explain_request_07(data: bytes) -> Explained:
+def explain_request_07(data: bytes, *, sized: bool | None = None) -> Explained:
     """Explain a request's frame of Kafka 0.7, with or without its length in front."""
-    return best_reading(data, _request)
+    return best_reading(data, _request, sized)
 
 
-def explain_response_07(data: bytes, key: int) -> Explained:
+def explain_response_07(data: bytes, key: int, *, sized: bool | None = None) -> Explained:
     """Explain a response's frame of Kafka 0.7 to that type of request, with or without its length."""
-    return best_reading(data, lambda cursor: _response(cursor, key))
+    return best_reading(data, lambda cursor: _response(cursor, key), sized)
 
 
 def _request(cursor: Cursor) -> Explained:
@@ -65,7 +65,8 @@ def _response(cursor: Cursor, key: int) -> Explained:
 
 def _explained(cursor: Cursor, kind: str, key: int | None) -> Explained:
     api = "unknown" if key is None else _name(key)
-    return Explained(kind, api, key, None, len(cursor.data), cursor.into.fields, cursor.into.problems)
+    into, known = cursor.into, key in REQUESTS
+    return Explained(kind, api, key, None, len(cursor.data), into.fields, into.problems, known)
 
 
 def _name(key: int) -> str:

@@ -165,9 +165,7 @@ def _record(cursor: Cursor, path: str, base: tuple[int, int], *, control: bool) 
             _small(cursor, f"{path}.headers[{number}].name", nullable=False)
             _small(cursor, f"{path}.headers[{number}].value")
         if cursor.at < cursor.end:
-            raise Malformed(
-                "a record's fields end before its length does", at=cursor.at, path=path
-            )
+            raise Malformed("a record's fields end before its length does", at=cursor.at, path=path)
     except ProtocolError as error:
         cursor.break_off(error, path)
 
