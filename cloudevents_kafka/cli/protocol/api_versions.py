@@ -25,8 +25,8 @@ cloudevents-kafka protocol api-versions localhost:9092
 """
 _HEAD: Final = ("key", "api", "broker", "declared", "client", "picks")
 _OLD: Final = (
-    "cannot be asked: it closed the connection, as brokers of 0.8 and 0.9 do; "
-    "these are the versions that those have in common (groups came with 0.9)"
+    "cannot be asked, as those of 0.8 and 0.9 cannot; "
+    "these are the versions that they have in common (groups came with 0.9)"
 )
 
 

@@ -79,7 +79,9 @@ def _messages() -> dict[str, type[Structure]]:
     from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
     from cloudevents_kafka.protocol.messages.message_set import MessageSetEntry
 
-    both: list[type[Structure]] = [message for api in APIS.values() for message in (api.request, api.response)]
+    both: list[type[Structure]] = [
+        message for api in APIS.values() for message in (api.request, api.response)
+    ]
     both += [RequestHeader, ResponseHeader, MessageSetEntry]
     return {_listed(message): message for message in both}
 

@@ -61,7 +61,12 @@ def command(topic: str, value: str, *, as_json: bool, **options: Any) -> None:
 
 
 def _record(
-    value: str, *, key: str | None, headers: tuple[tuple[str, str | None], ...], partition: int | None, null: bool
+    value: str,
+    *,
+    key: str | None,
+    headers: tuple[tuple[str, str | None], ...],
+    partition: int | None,
+    null: bool,
 ) -> dict[str, Any]:
     """Make what a producer takes."""
     text = None if null else _bytes_of_stdin() if value == "-" else _as_given(value)

@@ -101,6 +101,8 @@ def failure(error: ProtocolError, way: Way) -> Failure:
     from cloudevents_kafka.protocol import (
         AuthenticationFailed,
         BrokerError,
+        DeadlineExceeded,
+        Disconnected,
         Malformed,
         Truncated,
         Unencodable,
@@ -116,9 +118,9 @@ def failure(error: ProtocolError, way: Way) -> Failure:
         return BadData(f"{text}; see what it sent: --trace FILE, then protocol decode FILE")
     if isinstance(error, AuthenticationFailed):
         return BrokerTrouble(f"{text}; check --user, --mechanism and the password")
-    if isinstance(error, BrokerError):
-        return BrokerTrouble(text)
-    return BrokerTrouble(f"{text}; check BROKER, that a broker listens there, --tls and --user")
+    if isinstance(error, Disconnected | DeadlineExceeded) and cause is error:
+        return BrokerTrouble(f"{text}; check BROKER, that a broker listens there, --tls and --user")
+    return BrokerTrouble(text)
 
 
 def _opened(path: str) -> Any:

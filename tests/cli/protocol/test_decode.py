@@ -51,7 +51,14 @@ def test_a_frame_as_a_table(run):
 def test_a_frame_without_size(run):
     """The size may be missing; --bare says so where it could be mistaken."""
     found = run("protocol", "decode", "--hex", ASK[8:]).stdout
-    assert found.splitlines()[1].split() == ["0", "0012", "header.request_api_key", "int16", "18", "ApiVersions"]
+    assert found.splitlines()[1].split() == [
+        "0",
+        "0012",
+        "header.request_api_key",
+        "int16",
+        "18",
+        "ApiVersions",
+    ]
     assert run("protocol", "decode", "--bare", "--hex", ASK[8:]).stdout == found
 
 

@@ -12,7 +12,9 @@ def test_one_version(run):
     """One message in one version is one grammar."""
     done = run("protocol", "grammar", "metadatarequest", 0)
     assert (done.exit_code, done.stderr) == (0, "")
-    assert done.stdout == "# MetadataRequest, version 0\nMetadataRequest => [TopicName]\n  TopicName => string\n"
+    assert (
+        done.stdout == "# MetadataRequest, version 0\nMetadataRequest => [TopicName]\n  TopicName => string\n"
+    )
 
 
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
@@ -52,7 +54,10 @@ def test_names(run):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["MetadataReqest"], "no message is called 'MetadataReqest'; there are, the nearest first: MetadataReq"),
+        (
+            ["MetadataReqest"],
+            "no message is called 'MetadataReqest'; there are, the nearest first: MetadataReq",
+        ),
         (["Metadata", "99"], "MetadataRequest has the versions 0-13, not 99"),
         (["Metadata", "0-99"], "MetadataRequest has the versions 0-13, not 0-99"),
         (["Metadata", "x"], "'x' is no version"),

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from protocol.generated import any_case, messages
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client.trace import Frame
@@ -40,8 +41,6 @@ from cloudevents_kafka.protocol.records import (
 from cloudevents_kafka.protocol.v07 import Message, encode, pack
 from cloudevents_kafka.protocol.v07 import frames as frames_07
 from cloudevents_kafka.protocol.v07.messages import ProduceRequest as ProduceRequest07
-
-from ..generated import any_case, messages
 
 VECTORS = Path(__file__).parent.parent / "vectors"
 KEYS = [*APIS, 60, -1]
