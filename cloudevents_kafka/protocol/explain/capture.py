@@ -17,6 +17,7 @@ from cloudevents_kafka.protocol.explain.frame import (
 from cloudevents_kafka.protocol.messages.headers import ResponseHeader
 
 _PRODUCE: Final = 0
+_MOST_WAITING: Final = 100  # requests of one id: as many connections to one broker
 
 
 class Pairing:
@@ -29,7 +30,9 @@ class Pairing:
 
     def __init__(self) -> None:
         """Wait for no answers yet."""
-        self._waiting: Final[dict[tuple[str, int], deque[tuple[int, int]]]] = defaultdict(deque)
+        self._waiting: Final[dict[tuple[str, int], deque[tuple[int, int]]]] = defaultdict(
+            lambda: deque(maxlen=_MOST_WAITING)
+        )
 
     def explain(self, frame: Frame) -> Explained:
         """Explain the next frame."""

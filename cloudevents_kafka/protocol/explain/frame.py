@@ -11,7 +11,7 @@ from cloudevents_kafka.protocol import frames, walker
 from cloudevents_kafka.protocol.api_names import api_name
 from cloudevents_kafka.protocol.codes import CODES, ErrorCode
 from cloudevents_kafka.protocol.declare import Structure
-from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Unsupported
+from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unsupported
 from cloudevents_kafka.protocol.explain.field import MOST_FIELDS, Collected, Cursor, Explained
 from cloudevents_kafka.protocol.explain.notes import note
 from cloudevents_kafka.protocol.explain.records import explain_records
@@ -62,7 +62,8 @@ def best_reading(data: bytes, read: Read, sized: bool | None = None, most: int =
         readings.append(_sized(cursor, read) if with_size else read(cursor))
         if not readings[-1].problems:
             return readings[-1]
-    return max(readings, key=lambda found: (found.known, found.read))
+    # What begins with zeros, as a small size or id does, is read as key 0 too easily.
+    return max(readings, key=lambda found: (found.known, bool(found.key), found.read))
 
 
 def _sized(cursor: Cursor, read: Read) -> Explained:
@@ -144,7 +145,12 @@ def tell_structure(
         cursor.tell(prefix + path, end, type, value, note(name, value, codes))
 
     data = cursor.data if cursor.end == len(cursor.data) else cursor.data[: cursor.end]
-    walker.read(layout_of(structure, version), data, cursor.at, visit)
+    try:
+        walker.read(layout_of(structure, version), data, cursor.at, visit)
+    except Malformed as error:
+        raise Malformed(error.rule, at=error.at, path=prefix + error.path) from None
+    except Truncated as error:
+        raise Truncated(error.missing, at=error.at, path=prefix + error.path) from None
 
 
 def tell_end(cursor: Cursor, path: str) -> None:

@@ -161,7 +161,11 @@ def _record(cursor: Cursor, path: str, base: tuple[int, int], *, control: bool) 
         _delta(cursor, f"{path}.offset_delta", _SIZE, base[0])
         _key(cursor, f"{path}.key", control=control)
         _small(cursor, f"{path}.value")
-        for number in range(_varint(cursor, f"{path}.headers", _SIZE)):
+        start = cursor.at
+        count = _varint(cursor, f"{path}.headers", _SIZE)
+        if count < 0:
+            raise Malformed(f"{count} headers", at=start, path=path)
+        for number in range(count):
             _small(cursor, f"{path}.headers[{number}].name", nullable=False)
             _small(cursor, f"{path}.headers[{number}].value")
         if cursor.at < cursor.end:

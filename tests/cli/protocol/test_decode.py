@@ -174,7 +174,9 @@ def test_a_cut_frame(run):
     assert done.exit_code == 1
     assert "header.correlation_id       int32   101" in done.stdout
     assert "     0  ! size at byte 0: the size says 18 bytes, 10 follow it" in done.stdout
-    assert "    14  ! client_id at byte 14: the bytes end here; 5 more are needed at least" in done.stdout
+    assert (
+        "    14  ! header.client_id at byte 14: the bytes end here; 5 more are needed at least" in done.stdout
+    )
     assert done.stderr == (
         "cloudevents-kafka: --hex: Metadata request, version 1, 14 bytes: "
         "size at byte 0: the size says 18 bytes, 10 follow it (and 1 more)\n"

@@ -272,7 +272,13 @@ def test_tls(run, certificate):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["produce", "BROKER", "t"], ["fetch", "CLOSED", "t"], ["api-versions", "MUTE"]]
+    "arguments",
+    [
+        ["produce", "BROKER", "t"],
+        ["produce", "CLOSED", "t", "x"],
+        ["fetch", "CLOSED", "t"],
+        ["api-versions", "MUTE"],
+    ],
 )
 def test_ctrl_c(broker, closed_port, mute, arguments):
     """Ctrl-C ends each of them at once, with exit code 130 and no traceback."""

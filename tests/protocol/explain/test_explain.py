@@ -237,6 +237,15 @@ def test_a_broken_batch():
     assert found.fields[-1].path.endswith("records[1].records[1].headers")
 
 
+def test_no_headers_at_all():
+    """A negative count of headers is a problem, though nothing is left over."""
+    records = bytearray(encode_batch([Record(b"k", b"v")]))
+    records[-1] = 1  # -1
+    data = produced(bytes(records), 3)
+    found = check(explain_request(data), data)
+    assert [problem.rule for problem in found.problems if not problem.path.endswith(".crc")] == ["-1 headers"]
+
+
 def test_a_cut_batch():
     """The cut end of what was fetched is no problem: brokers cut there."""
     records = encode_batch(RECORDS) + encode_batch(RECORDS)[:-3]
@@ -290,6 +299,7 @@ def test_error_codes_have_names():
         ("", 0, "the bytes end here; 4 more are needed at least"),
         ("0003000100000065ffff", 10, "the bytes end here; 4 more are needed at least"),
         ("0003000100000065ffff00000001000261", 16, "the bytes end here; 1 more are needed at least"),
+        ("0003000100000005ffff00000001000261", 16, "the bytes end here; 1 more are needed at least"),
         ("000300010000006500017a0000000001", 15, "1 bytes are left over"),
         ("003c000000000065ffff", 10, "DescribeCluster (key 60) is an API that this library does not read"),
         ("03e7000000000065ffff", 10, "API 999 (key 999) is an API that this library does not read"),
