@@ -10,6 +10,7 @@ import time
 
 import pytest
 from cli.calling import lines, start
+from confluent_kafka import Producer
 
 from cloudevents_kafka.cli.protocol.produce import CODECS
 from cloudevents_kafka.protocol.messages import APIS
@@ -304,3 +305,19 @@ def test_a_real_broker(run, kafka_broker: LocalBroker, kafka_topic: str, tmp_pat
     assert [line["value"] for line in found] == ["x"]
     done = run("protocol", "decode", path, "--json")
     assert (done.exit_code, done.stderr) == (0, "")
+
+
+@pytest.mark.broker
+def test_marks_at_the_end(run, kafka_broker: LocalBroker, kafka_topic: str):
+    """A partition that ends with the mark of a transaction is read to its end, and not waited for."""
+    servers = kafka_broker.bootstrap_servers
+    producer = Producer({"bootstrap.servers": servers, "transactional.id": kafka_topic, "log_level": 0})
+    producer.init_transactions(20)
+    for end in (producer.commit_transaction, producer.abort_transaction):
+        producer.begin_transaction()
+        producer.produce(kafka_topic, "x", partition=0)
+        producer.flush(20)
+        end(20)
+    done = run("protocol", "fetch", servers, kafka_topic, "0", "--json", "--timeout", "5")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert [line["offset"] for line in lines(done.stdout)] == [0]
