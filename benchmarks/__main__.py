@@ -1,6 +1,7 @@
 """Run the benchmarks: all of them, or those named. Each prints ratios from one run.
 
-python benchmarks [converters] [clients] [protocol] [protocol_clients] [spark_decode] [-- options of the last one named]
+python benchmarks [converters] [clients] [protocol] [protocol_clients] [spark_decode]
+    [-- options of the last one named]
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ BLOCKS = re.findall(
     r"^```(\w+)( spark)?\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL
 )
 PYTHON = [code for language, spark, code in BLOCKS if language == "python" and not spark]
+(PRINTED,) = (code for language, _, code in BLOCKS if language == "text")
 SPARK = {language: code.strip() for language, spark, code in BLOCKS if spark}
 SHELL = [
     line
@@ -39,7 +40,9 @@ def test_readme_snippets_run(kafka_broker: LocalBroker, tmp_path: Path) -> None:
     """All Python snippets, in order, as printed but for the broker's address and the file of traffic."""
     kafka_broker.create_topic("orders")
     code = "\n".join(PYTHON).replace("localhost:9092", kafka_broker.bootstrap_servers)
-    code = code.replace("idle_timeout=10", "idle_timeout=6").replace("traffic.jsonl", str(tmp_path / "traffic"))
+    code = code.replace("idle_timeout=10", "idle_timeout=6").replace(
+        "traffic.jsonl", str(tmp_path / "traffic")
+    )
     output = run(sys.executable, "-c", code)
     assert "{'celsius': 21.5}" in output
     assert "com.example.order.placed None {'order': 17, 'total': '9.50'} b'customer-4'" in output
@@ -47,8 +50,8 @@ def test_readme_snippets_run(kafka_broker: LocalBroker, tmp_path: Path) -> None:
 
 
 @pytest.mark.broker
-def test_readme_commands_run(kafka_broker: LocalBroker) -> None:
-    """The command lines too."""
+def test_readme_commands_run(kafka_broker: LocalBroker, tmp_path: Path) -> None:
+    """The command lines too; what one is shown to print, it prints."""
     if not SHELL:
         pytest.fail("the README shows no command line")
     topic, copy = kafka_broker.create_topic("orders-cli"), kafka_broker.create_topic("copy-of-orders-cli")
@@ -56,9 +59,14 @@ def test_readme_commands_run(kafka_broker: LocalBroker) -> None:
     for line in SHELL:
         command = line.replace("localhost:9092", kafka_broker.bootstrap_servers)
         command = command.replace("copy-of-orders", copy).replace("-t orders", f"-t {topic}")
+        command = command.replace(" orders ", f" {topic} ").replace(
+            "capture.jsonl", str(tmp_path / "capture")
+        )
         output = run("bash", "-o", "pipefail", "-c", f"PATH={scripts}:$PATH; {command}")
         if "consume" in line and "produce" not in line:
             assert "order.placed" in output
+        if "--hex" in line:
+            assert output.strip() == PRINTED.strip()
 
 
 @pytest.mark.broker

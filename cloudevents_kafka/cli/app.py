@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
 
 import click
 
@@ -21,21 +22,24 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "broker": ("cloudevents_kafka.cli.broker", "Run a local Kafka for trying things out."),
     "demo": ("cloudevents_kafka.cli.demo", "Show the library at work, on a local Kafka."),
     "pipeline": ("cloudevents_kafka.cli.pipeline", "Land a topic of events in files, with Spark."),
+    "protocol": ("cloudevents_kafka.cli.protocol", "Look into Kafka's protocol: frames, grammar, brokers."),
 }
 
 
 class Commands(click.Group):
-    """Knows its commands by name only, until one of them is used."""
+    """Knows its commands by name only, until one of them is used; ``table`` has them as `COMMANDS` does."""
+
+    table: ClassVar[Mapping[str, tuple[str, str]]] = COMMANDS
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click gives it
         """Name the commands, in the order they are shown."""
-        return list(COMMANDS)
+        return list(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # the same
         """Load a command; None for one that is not there."""
-        if cmd_name not in COMMANDS:
+        if cmd_name not in self.table:
             return None
-        module = COMMANDS[cmd_name][0]
+        module = self.table[cmd_name][0]
         try:
             found: click.Command = importlib.import_module(module).command
         except ModuleNotFoundError as error:
@@ -47,7 +51,7 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # the same
         """List the commands without loading any."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+            formatter.write_dl([(name, line) for name, (_, line) in self.table.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; whatever ends it gets its exit code (see `failures`)."""

@@ -31,11 +31,13 @@ class Text(msgspec.Struct, frozen=True):
     text: bytes
 
 
-def read_texts(files: Sequence[str], interrupts: Interrupts) -> Iterator[Text]:
+def read_texts(
+    files: Sequence[str], interrupts: Interrupts, *, awaited: str = "JSON lines"
+) -> Iterator[Text]:
     """Read the lines of files, ``-`` for stdin, leaving out empty ones; a signal ends the wait."""
     for path in files or (_STDIN,):
         with ExitStack() as stack:
-            stream, name = _open(path, stack)
+            stream, name = _open(path, stack, awaited)
             number = 0
             while True:
                 with interrupts.waiting():
@@ -47,10 +49,10 @@ def read_texts(files: Sequence[str], interrupts: Interrupts) -> Iterator[Text]:
                     yield Text(f"{name}:{number}", text)
 
 
-def _open(path: str, stack: ExitStack) -> tuple[BinaryIO, str]:
+def _open(path: str, stack: ExitStack, awaited: str) -> tuple[BinaryIO, str]:
     if path == _STDIN:
         if sys.stdin.isatty():
-            print("reading JSON lines from the terminal; Ctrl-D ends them", file=sys.stderr)
+            print(f"reading {awaited} from the terminal; Ctrl-D ends them", file=sys.stderr)
         return sys.stdin.buffer, "stdin"
     try:
         return stack.enter_context(Path(path).open("rb")), path

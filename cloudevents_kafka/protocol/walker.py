@@ -19,7 +19,11 @@ from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, Slot,
 from cloudevents_kafka.protocol.types import BOOLEAN, REST, STRING, Fixed, Uuid, Varint
 
 Visitor: TypeAlias = Callable[[str, int, int, str, Any], None]
-"""Called with a field's path, its first byte, the one after its last, its type's name, its value."""
+"""Called with a field's path, its first byte, the one after its last, its type's name, its value.
+
+The calls come in the order of the bytes and have each byte once: an array is told by its count,
+before its elements, and so are tagged fields, with their tags and sizes.
+"""
 
 _LENGTH: Final = {True: ("h", 2), False: ("i", 4)}  # guide: string has int16, bytes and arrays int32
 
@@ -64,9 +68,12 @@ class _Reader:
     def field(self, slot: Slot, at: int, path: str) -> tuple[Any, int]:
         where = f"{path}.{slot.name}" if path else slot.name
         value, end = self.value(slot.codec, at, where)
-        if self.visit is not None and not isinstance(slot.codec, Layout):
-            self.visit(where, at, end, slot.codec.name, value)
+        self.visit_whole(slot.codec, where, at, end, value)
         return value, end
+
+    def visit_whole(self, codec: Codec, path: str, at: int, end: int, value: Any) -> None:
+        if self.visit is not None and not isinstance(codec, Layout | Array):
+            self.visit(path, at, end, codec.name, value)
 
     def value(self, codec: Codec, at: int, path: str) -> tuple[Any, int]:
         if isinstance(codec, Layout):
@@ -100,6 +107,9 @@ class _Reader:
         count, at = self.length(at, path, compact=codec.compact, short=codec.short)
         if count < 0:
             self.null(count, codec.nullable, start, path)
+        if self.visit is not None:
+            self.visit(path, start, at, codec.name, None if count < 0 else count)
+        if count < 0:
             return None, at
         if count > self.end - at:  # an element takes a byte at least
             raise Truncated(count - (self.end - at), at=at, path=path)
@@ -107,8 +117,7 @@ class _Reader:
         for number in range(count):
             where = f"{path}[{number}]"
             value, end = self.value(codec.element, at, where)
-            if self.visit is not None and not isinstance(codec.element, Layout):
-                self.visit(where, at, end, codec.element.name, value)
+            self.visit_whole(codec.element, where, at, end, value)
             values.append(value)
             at = end
         return values, at
@@ -130,23 +139,30 @@ class _Reader:
     def tags(
         self, layout: Layout, at: int, path: str, found: dict[str, Any]
     ) -> tuple[tuple[tuple[int, bytes], ...], int]:
-        start = at
-        count, at = self.varint(at, path)
+        count, at = self.counted(at, f"{path}.tags" if path else "tags", "tagged_fields")
         unknown, last = [], -1
-        for _ in range(count):
-            tag, after = self.varint(at, path)
+        for number in range(count):
+            where = f"{path}.tags[{number}]" if path else f"tags[{number}]"
+            tag, after = self.counted(at, f"{where}.tag", "unsigned_varint32")
             if tag <= last:
                 raise Malformed(f"tag {tag} after tag {last}: tags must ascend", at=at, path=path)
-            size, at = self.varint(after, path)
+            size, at = self.counted(after, f"{where}.size", "unsigned_varint32")
             raw = self.take(size, at, path)
             if (slot := layout.tagged.get(tag)) is None:
                 unknown.append((tag, raw))
+                if self.visit is not None:
+                    self.visit(f"{where}.data", at, at + size, "bytes", raw)
             else:
                 found[slot.name] = self.tagged(slot, at, at + size, path)
             last, at = tag, at + size
-        if self.visit is not None:
-            self.visit(f"{path}.tags" if path else "tags", start, at, "tagged_fields", tuple(unknown))
         return tuple(unknown), at
+
+    def counted(self, at: int, path: str, name: str) -> tuple[int, int]:
+        """Read a count, tag or size, and tell of it."""
+        number, end = self.varint(at, path)
+        if self.visit is not None:
+            self.visit(path, at, end, name, number)
+        return number, end
 
     def tagged(self, slot: Slot, at: int, end: int, path: str) -> Any:
         outer, self.end = self.end, end

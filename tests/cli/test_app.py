@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from cloudevents_kafka.cli.app import COMMANDS, Commands
 from cloudevents_kafka.cli.failures import BadUsage
 from cloudevents_kafka.cli.interrupts import Interrupted
+from cloudevents_kafka.cli.protocol import COMMANDS as PROTOCOL_COMMANDS
 from cloudevents_kafka.errors import DeliveryError, EncodeError
 from cloudevents_kafka.jvm.errors import NoJars
 from cloudevents_kafka.testing import BrokerFailed
@@ -40,6 +41,15 @@ def python(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_help_loads_nothing_heavy(arguments):
     """Help is quick: no Kafka client, no Spark, no Avro is loaded for it."""
     done = python(LOADED.format(heavy=HEAVY), *arguments)
+    assert (done.returncode, done.stderr.strip()) == (0, "")
+    assert done.stdout
+
+
+@pytest.mark.parametrize("name", [None, *PROTOCOL_COMMANDS])
+def test_help_of_protocol_loads_no_client(name):
+    """Help of the protocol's commands loads neither the codec nor its client."""
+    script = LOADED.replace(" in {heavy!r}", '.startswith(("cloudevents_kafka.protocol", "confluent_kafka"))')
+    done = python(script, "protocol", *filter(None, [name]), "--help")
     assert (done.returncode, done.stderr.strip()) == (0, "")
     assert done.stdout
 

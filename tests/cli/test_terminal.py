@@ -12,6 +12,7 @@ import pytest
 from cli.calling import send
 
 from cloudevents_kafka import Event, Record, to_record
+from cloudevents_kafka.testing.wire_broker import WireBroker
 
 COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 EVENT = to_record(
@@ -89,3 +90,29 @@ def test_waiting_is_told_on_a_terminal():
     shown, _, code = on_terminal("consume", "-b", "127.0.0.1:1", "-t", "x", "--timeout", "1.5")
     assert code == 3
     assert shown.startswith("waiting for broker 127.0.0.1:1 …\r\n".encode())
+
+
+def test_a_password_is_asked_for_and_not_shown():
+    """On a terminal the password is asked for, on stderr, and is not echoed."""
+    with WireBroker("4.3", users={"ann": "correct horse"}) as broker:
+        terminal, end = pty.openpty()
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "cloudevents_kafka", "protocol", "api-versions"),
+                *(broker.bootstrap_servers, "--user", "ann", "--json"),
+            ],
+            stdin=end,
+            stdout=subprocess.PIPE,
+            stderr=end,
+            start_new_session=True,  # else the prompt would go to the terminal of the tests
+        )
+        os.close(end)
+        shown = b""
+        while b"password of ann: " not in shown:
+            shown += os.read(terminal, 1024)
+        os.write(terminal, b"correct horse\n")
+        out, _ = process.communicate(timeout=30)
+        shown += os.read(terminal, 1024)
+        os.close(terminal)
+    assert (process.returncode, b"horse" in shown + out) == (0, False)
+    assert b'"api":"Produce"' in out

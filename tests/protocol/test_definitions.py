@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from cloudevents_kafka.protocol.api_names import API_NAMES
 from cloudevents_kafka.protocol.declare import ArrayOf, Field, Structure
 from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, default_of, description, layout_of
 from cloudevents_kafka.protocol.messages import APIS
@@ -181,3 +182,13 @@ def test_all_keys():
     for key, api in APIS.items():
         assert key == api.key == description(api.response).key
         assert description(api.request).versions == description(api.response).versions
+
+
+def test_names_of_apis():
+    """All API keys have the names of the definitions, those that brokers no longer know too."""
+    found = {
+        one["apiKey"]: one["name"].removesuffix("Request")
+        for one in definitions(NEWEST).values()
+        if one.get("type") == "request"
+    }
+    assert dict(enumerate(API_NAMES)) == found

@@ -215,6 +215,10 @@ class Consumer:
         places = [(part.topic, part.partition) for part in partitions]
         return [TopicPartition(*place, self._consumed.get(place, UNKNOWN)) for place in places]
 
+    def fetched(self, partition: _Part) -> int:
+        """Return the offset to be fetched next: behind marks and gaps too, which `poll` gives nothing of."""
+        return self._fetcher.position((partition.topic, partition.partition)) or 0
+
     def get_watermark_offsets(self, partition: _Part, timeout: float = -1) -> tuple[int, int]:
         """Return the first offset of a partition, and the one behind its last."""
         place, deadline = (partition.topic, partition.partition), Deadline(timeout)

@@ -57,13 +57,16 @@ def frame(broker: str, direction: Literal["sent", "received"], data: bytes) -> F
 def read(lines: Iterator[str]) -> Iterator[Frame]:
     """Read a capture; `Malformed` with the number of a line that is none."""
     for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            fields = json.loads(line)
-            direction: Literal["sent", "received"] = "sent" if "sent" in fields else "received"
-            yield Frame(
-                float(fields["time"]), str(fields["broker"]), direction, bytes.fromhex(fields[direction])
-            )
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise Malformed(f"line {number} is no line of a capture: {line[:60]!r}") from None
+        if line.strip():
+            yield parse(line, f"line {number}")
+
+
+def parse(line: str, where: str) -> Frame:
+    """Read a line of a capture; `Malformed` with ``where`` it stands if it is none."""
+    try:
+        fields = json.loads(line)
+        direction: Literal["sent", "received"] = "sent" if "sent" in fields else "received"
+        data = bytes.fromhex(fields[direction])
+        return Frame(float(fields["time"]), str(fields["broker"]), direction, data)
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        raise Malformed(f"{where} is no line of a capture: {line[:60]!r}") from None

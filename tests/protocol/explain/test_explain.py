@@ -1,0 +1,389 @@
+"""Every byte of a frame is told once, whatever it is, and what is told is what decoders read."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from protocol.generated import any_case, messages
+
+from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.client.trace import Frame
+from cloudevents_kafka.protocol.errors import ProtocolError
+from cloudevents_kafka.protocol.explain import (
+    Explained,
+    Pairing,
+    explain_request,
+    explain_request_07,
+    explain_response,
+    explain_response_07,
+)
+from cloudevents_kafka.protocol.explain.field import Collected, Cursor
+from cloudevents_kafka.protocol.explain.frame import tell_structure
+from cloudevents_kafka.protocol.messages import APIS
+from cloudevents_kafka.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from cloudevents_kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from cloudevents_kafka.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from cloudevents_kafka.protocol.records import (
+    COMMIT,
+    Codec,
+    ControlMark,
+    Record,
+    encode_batch,
+    encode_message_set,
+)
+from cloudevents_kafka.protocol.v07 import Message, encode, pack
+from cloudevents_kafka.protocol.v07 import frames as frames_07
+from cloudevents_kafka.protocol.v07.messages import ProduceRequest as ProduceRequest07
+
+VECTORS = Path(__file__).parent.parent / "vectors"
+KEYS = [*APIS, 60, -1]
+
+
+class Exchange(NamedTuple):
+    file: str
+    number: int
+    request: bytes
+    response: bytes | None
+
+    @property
+    def key(self):
+        return int.from_bytes(self.request[4:6], "big", signed=True)
+
+    @property
+    def version(self):
+        return int.from_bytes(self.request[6:8], "big", signed=True)
+
+
+def exchanges(pattern: str) -> list[Exchange]:
+    found = []
+    for path in sorted(VECTORS.glob(pattern)):
+        for number, one in enumerate(json.loads(path.read_text()).get("exchanges", [])):
+            response = None if one["response"] is None else bytes.fromhex(one["response"])
+            found.append(Exchange(path.name, number, bytes.fromhex(one["request"]), response))
+    return found
+
+
+OLD = exchanges("0.7.2.json")
+ALL = [one for one in exchanges("*.json") if one.file != "0.7.2.json"]
+FRAMES = [frame for one in ALL for frame in (one.request, one.response) if frame is not None]
+ids = {"ids": lambda one: f"{one.file}-{one.number}"}
+
+
+def check(found: Explained, data: bytes) -> Explained:
+    """All bytes are there, once and in order, in the frame and in all that was unpacked."""
+    ends: dict[str, int] = defaultdict(int)
+    parts: dict[str, bytes] = defaultdict(bytes)
+    for field in found.fields:
+        assert field.at == ends[field.within], field
+        assert field.end - field.at == len(field.raw), field
+        ends[field.within] = field.end
+        parts[field.within] += field.raw
+    assert parts[""] == data
+    return found
+
+
+def values(found: Explained, *paths: str) -> list[Any]:
+    return [found.value(path) for path in paths]
+
+
+def notes(found: Explained) -> dict[str, str]:
+    return {field.path: field.note for field in found.fields if field.note}
+
+
+def produced(records: bytes, version: int) -> bytes:
+    data = PartitionProduceData(index=0, records=records)
+    message = ProduceRequest(
+        acks=1, timeout_ms=5, topic_data=[TopicProduceData(name="t", partition_data=[data])]
+    )
+    return frames.encode_request(message, version)
+
+
+def only_records(found: Explained) -> list[tuple[str, Any]]:
+    """Give key and value of each record, by the end of their path."""
+    return [(f.path.rpartition(".")[2], f.value) for f in found.fields if f.path.endswith((".key", ".value"))]
+
+
+# --- what brokers were sent, and said ----------------------------------------------------
+
+
+@pytest.mark.parametrize("one", ALL, **ids)
+def test_requests_of_the_captures(one):
+    """A request is told without a problem exactly where it decodes; its checksums apart."""
+    found = check(explain_request(one.request), one.request)
+    assert (found.kind, found.key, found.version) == ("request", one.key, one.version)
+    try:
+        frames.decode_request(one.request[4:])
+    except ProtocolError:
+        assert found.problems
+    else:
+        assert [p for p in found.problems if not p.path.endswith(".crc")] == []
+
+
+@pytest.mark.parametrize("one", [one for one in ALL if one.response], **ids)
+def test_answers_of_the_captures(one):
+    """An answer is told to its last byte, and with its correlation id."""
+    found = check(explain_response(one.response, one.key, one.version), one.response)
+    assert found.value("header.correlation_id") == explain_request(one.request).value("header.correlation_id")
+
+
+@pytest.mark.parametrize("one", OLD, **ids)
+def test_frames_of_07(one):
+    """Frames of Kafka 0.7 are told to their last byte; what breaks a rule was sent so on purpose."""
+    found = check(explain_request_07(one.request), one.request)
+    assert bool(found.problems) is (one.number in {24, 26})
+    if one.response:
+        assert found.key is not None
+        assert check(explain_response_07(one.response, found.key), one.response).problems == []
+
+
+def test_without_size():
+    """A frame is told with its size in front, and without it; nothing need be said of it."""
+    message = MetadataRequest(topics=[MetadataRequestTopic(name="t")])
+    sized = frames.encode_request(message, 1, client_id="me")
+    bare = check(explain_request(sized[4:]), sized[4:])
+    whole = check(explain_request(sized), sized)
+    assert [(f.path, f.value) for f in whole.fields[1:]] == [(f.path, f.value) for f in bare.fields]
+    assert explain_request(sized[4:], sized=False) == bare
+    assert explain_request(sized[4:], sized=True).problems
+    assert values(whole, "size", "header.client_id", "topics", "topics[0].name") == [
+        len(sized) - 4,
+        "me",
+        1,
+        "t",
+    ]
+
+
+@given(any_case(), st.data())
+def test_any_message(case, data):
+    """Every byte of any message, in any version, is told once, and nothing else."""
+    structure, version = case
+    encoded = frames.encode(data.draw(messages(structure, version)), version)
+    into = Collected()
+    tell_structure(Cursor(into, encoded, 0, len(encoded)), structure, version, inside={})
+    assert b"".join(field.raw for field in into.fields) == encoded
+    assert [field.at for field in into.fields[1:]] == [field.end for field in into.fields[:-1]]
+
+
+# --- records -----------------------------------------------------------------------------
+
+RECORDS = [Record(b"k", b"v", [("h", b"1"), ("n", None)], 5), Record(None, None, [], 7)]
+PLAIN = [("key", b"k"), ("value", b"v"), ("key", None), ("value", None)]
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_batches(codec):
+    """Records of a batch are told with their headers, whatever the codec."""
+    data = produced(encode_batch(RECORDS, codec, base_offset=3), 3)
+    found = check(explain_request(data), data)
+    assert found.problems == []
+    assert [kept for kept in only_records(found) if kept[0] == "key" or kept[1] != b"1"][:2] == PLAIN[:2]
+    names = [f.value for f in found.fields if f.path.endswith(".name") and "headers" in f.path]
+    assert names == [b"h", b"n"]
+    said = notes(found)
+    batch = "topic_data[0].partition_data[0].records[0]"
+    assert said[f"{batch}.crc"] == "fits"
+    assert said[f"{batch}.attributes"] == f"{codec.name.lower()}, producer's time"
+    assert said[f"{batch}.records[1].offset_delta"] == "offset 4"
+    assert said[f"{batch}.records[1].timestamp_delta"] == "1970-01-01T00:00:00.007Z"
+    assert {f.within for f in found.fields} == {""} | ({f"{batch}.compressed"} if codec else set())
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_message_sets(magic, codec):
+    """Messages of a set are told, those of a compressed one too, behind it."""
+    plain = [Record(b"k", b"v", [], 5 if magic else None), Record(None, None, [], 6 if magic else None)]
+    data = produced(encode_message_set(plain, magic, codec), 2)
+    found = check(explain_request(data), data)
+    assert found.problems == []
+    assert only_records(found)[2 if codec else 0 :] == PLAIN
+    assert all(note == "fits" for path, note in notes(found).items() if path.endswith(".crc"))
+
+
+def test_control_batches():
+    """The mark that ends a transaction says what it is."""
+    data = produced(encode_batch([ControlMark(COMMIT, 0).record(1)], is_control=True), 3)
+    assert "the transaction is committed" in notes(check(explain_request(data), data)).values()
+
+
+def test_a_wrong_checksum():
+    """A checksum that does not fit is a problem, and all behind it is told still."""
+    records = bytearray(encode_batch(RECORDS))
+    records[17] ^= 1
+    data = produced(bytes(records), 3)
+    found = check(explain_request(data), data)
+    (problem,) = found.problems
+    assert problem.path == "topic_data[0].partition_data[0].records[0].crc"
+    assert problem.rule.startswith("the checksum is ")
+    assert data[problem.at : problem.at + 4] == records[17:21]
+    assert only_records(found)[0] == ("key", b"k")
+
+
+def test_a_broken_batch():
+    """A batch that breaks is told up to there; the batch behind it, and the frame, are told whole."""
+    broken = bytearray(encode_batch(RECORDS))
+    broken[61] = 0x7F  # the first record's length
+    data = produced(bytes(broken) + encode_batch(RECORDS), 3)
+    found = check(explain_request(data), data)
+    assert {p.path.partition(".records[0]")[0] for p in found.problems} == {"topic_data[0].partition_data[0]"}
+    assert ("key", b"k") in only_records(found)
+    assert found.fields[-1].path.endswith("records[1].records[1].headers")
+
+
+def test_no_headers_at_all():
+    """A negative count of headers is a problem, though nothing is left over."""
+    records = bytearray(encode_batch([Record(b"k", b"v")]))
+    records[-1] = 1  # -1
+    data = produced(bytes(records), 3)
+    found = check(explain_request(data), data)
+    assert [problem.rule for problem in found.problems if not problem.path.endswith(".crc")] == ["-1 headers"]
+
+
+def test_a_cut_batch():
+    """The cut end of what was fetched is no problem: brokers cut there."""
+    records = encode_batch(RECORDS) + encode_batch(RECORDS)[:-3]
+    part = PartitionData(partition_index=0, error_code=0, high_watermark=9, records=records)
+    answer = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[part])])
+    data = frames.encode_response(answer, 4, correlation_id=1)
+    found = check(explain_response(data, 1, 4), data)
+    assert found.problems == []
+    assert (found.fields[-1].type, found.fields[-1].path) == ("cut", "responses[0].partitions[0].records[1]")
+
+
+def test_bombs_are_not_unpacked():
+    """Compressed bytes that become too many are a problem, and stay packed."""
+    data = produced(encode_batch([Record(value=bytes(1 << 25))], Codec.GZIP), 3)
+    found = check(explain_request(data), data)
+    assert "cannot be unpacked: gzip holds more" in found.problems[0].rule
+    assert {field.within for field in found.fields} == {""}
+
+
+def test_most_fields():
+    """Of very many fields the first are told, then that there are more."""
+    data = produced(encode_batch([Record(value=b"")] * 2000), 3)
+    found = check(explain_request(data, most=300), data)
+    assert len(found.fields) < 310
+    assert [p.rule for p in found.problems] == ["there are more than 300 fields, so the rest is left out"]
+
+
+def test_compressed_sets_of_07():
+    """A compressed set of Kafka 0.7 is unpacked."""
+    messages = encode([pack([b"one", Message(b"two", 0)], Codec.GZIP), b"three"])
+    data = frames_07.encode_request(ProduceRequest07(topic="t", partition=0, messages=messages))
+    found = check(explain_request_07(data), data)
+    assert found.problems == []
+    assert [f.value for f in found.fields if f.path.endswith(".payload")][1:] == [b"one", b"two", b"three"]
+
+
+# --- what is broken ----------------------------------------------------------------------
+
+
+def test_error_codes_have_names():
+    """An error code is told by name, that of 0.7 where it is 0.7's."""
+    answer = FetchResponse(error_code=70, responses=[])
+    found = explain_response(frames.encode_response(answer, 7, correlation_id=1), 1, 7)
+    assert notes(found)["error_code"] == "FETCH_SESSION_ID_NOT_FOUND"
+    assert notes(explain_response_07(struct.pack(">ih", 2, 3), 1))["error_code"] == "WRONG_PARTITION"
+
+
+@pytest.mark.parametrize(
+    ("hex", "at", "rule"),
+    [
+        ("", 0, "the bytes end here; 4 more are needed at least"),
+        ("0003000100000065ffff", 10, "the bytes end here; 4 more are needed at least"),
+        ("0003000100000065ffff00000001000261", 16, "the bytes end here; 1 more are needed at least"),
+        ("0003000100000005ffff00000001000261", 16, "the bytes end here; 1 more are needed at least"),
+        ("000300010000006500017a0000000001", 15, "1 bytes are left over"),
+        ("003c000000000065ffff", 10, "DescribeCluster (key 60) is an API that this library does not read"),
+        ("03e7000000000065ffff", 10, "API 999 (key 999) is an API that this library does not read"),
+        ("0003006300000065ffff", 10, "Metadata is read in the versions 0-13, not 99"),
+        ("000000630003000100000065ffff00000000", 0, "the size says 99 bytes, 14 follow it"),
+        ("0000000e0003000100000065ffff0000000000", 0, "the size says 14 bytes, 15 follow it"),
+    ],
+)
+def test_problems(hex, at, rule):
+    """A frame that breaks says at which byte, and which rule; what comes before it was told."""
+    data = bytes.fromhex(hex)
+    found = check(explain_request(data), data)
+    assert (found.problems[0].at, found.problems[0].rule) == (at, rule)
+    assert found.read >= min(at, 10)
+
+
+def test_api_versions_answered_in_version_0():
+    """A broker that does not know a version of ApiVersions answers in version 0, and is read so."""
+    data = struct.pack(">iihi", 10, 7, 35, 0)
+    found = check(explain_response(data, 18, 3), data)
+    assert (found.version, found.problems, notes(found)["error_code"]) == (0, [], "UNSUPPORTED_VERSION")
+
+
+# --- captures ----------------------------------------------------------------------------
+
+
+def frame(direction, data, broker="a:1"):
+    return Frame(0.0, broker, direction, data)
+
+
+def test_pairing():
+    """Answers are read in the version of their request: by broker, by correlation id, in their order."""
+    pairs = [one for one in ALL if one.file == "old-apis-4.3.1.json" and one.response]
+    pairing = Pairing()
+    for one in pairs:
+        pairing.explain(frame("sent", one.request, f"b:{one.number % 2}"))
+    for one in pairs:
+        found = pairing.explain(frame("received", one.response, f"b:{one.number % 2}"))
+        assert (found.key, found.problems) == (one.key, [])
+
+
+def test_answers_to_nothing():
+    """An answer whose request the capture does not have is told as far as it can be."""
+    data = struct.pack(">iihi", 10, 7, 35, 0)
+    found = check(Pairing().explain(frame("received", data)), data)
+    assert found.value("header.correlation_id") == 7
+    assert "no request with the correlation id 7" in found.problems[0].rule
+
+
+def test_acks_0_waits_for_no_answer():
+    """A request that has no answer does not take that of another connection."""
+    pairing = Pairing()
+    silent = ProduceRequest(acks=0, timeout_ms=1, topic_data=[])
+    pairing.explain(frame("sent", frames.encode_request(silent, 3, correlation_id=1)))
+    pairing.explain(frame("sent", frames.encode_request(MetadataRequest(topics=[]), 1, correlation_id=1)))
+    answer = APIS[3].response(brokers=[], topics=[])
+    found = pairing.explain(frame("received", frames.encode_response(answer, 1, correlation_id=1)))
+    assert (found.api, found.problems) == ("Metadata", [])
+
+
+# --- any bytes ---------------------------------------------------------------------------
+
+
+@st.composite
+def broken_frames(draw: st.DrawFn) -> bytes:
+    """A frame of the captures, cut or with some bytes changed."""
+    data = bytearray(draw(st.sampled_from(FRAMES)))
+    for _ in range(draw(st.integers(0, 3))):
+        data[draw(st.integers(0, len(data) - 1))] = draw(st.integers(0, 255))
+    return bytes(data[: draw(st.integers(0, len(data)))] if draw(st.booleans()) else data)
+
+
+ANYTHING = st.one_of(st.binary(max_size=200), broken_frames())
+
+
+@given(ANYTHING, st.sampled_from(KEYS), st.integers(-1, 20))
+@example(b"", 3, 1)
+@example(struct.pack(">ihhih", -1, 3, 1, 0, -1), 3, 1)
+def test_any_bytes_are_explained(data, key, version):
+    """Whatever the bytes are, each is told once; nothing is raised."""
+    check(explain_request(data), data)
+    check(explain_response(data, key, version), data)
+    check(explain_request_07(data), data)
+    check(explain_response_07(data, key), data)
+    pairing = Pairing()
+    check(pairing.explain(frame("sent", data)), data)
+    check(pairing.explain(frame("received", data)), data)
