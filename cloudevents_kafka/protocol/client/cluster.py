@@ -207,8 +207,8 @@ def connect(address: Address, settings: Settings, deadline: Deadline) -> Broker:
     connection = _connection(address, settings, deadline)
     if not settings.ask_versions:
         return Broker(_ready(connection, settings, negotiation.OLD, deadline), negotiation.OLD)
-    versions = negotiation.ask(connection, deadline)
-    if connection.closed:  # as 0.8 and 0.9 do where they are asked
+    versions = negotiation.ask(connection, deadline, logs_in=settings.security.sasl is not None)
+    if connection.closed:  # by 0.8, or because of 0.9's silence
         connection = _connection(address, settings, deadline)
     return Broker(_ready(connection, settings, versions, deadline), versions)
 

@@ -128,8 +128,8 @@ class Connection:
             self.close()
             raise
 
-    def readable(self) -> bool:
-        """Tell whether there is an answer, or the end, that need not be waited for."""
+    def readable(self, seconds: float = 0) -> bool:
+        """Tell whether there is an answer, or a part of it, or the end, within so many seconds."""
         if (
             self.closed
             or self._answers
@@ -137,7 +137,7 @@ class Connection:
             or (isinstance(self._socket, ssl.SSLSocket) and self._socket.pending())
         ):
             return True  # select does not see what TLS has taken from the socket
-        return bool(select.select([self._socket], [], [], 0)[0])
+        return bool(select.select([self._socket], [], [], seconds)[0])
 
     def fileno(self) -> int:
         """Return the socket's number, for `select`."""
