@@ -1,4 +1,4 @@
-"""What captured answers of real brokers say: the fields of the guide and of JoinGroup mean what is written there.
+"""What captured answers of real brokers say: fields mean what the guide and JoinGroup's page have them mean.
 
 `test_vectors.py` shows that the bytes are read and written alike; here is what was read.
 """
