@@ -181,6 +181,19 @@ def test_any_offset_is_taken():
     assert produced(answered(RELEASED, named(RELEASED, "offset field -7")))[0][3] == 5
 
 
+def test_snappy_is_framed_anew():
+    """A set that came as bare snappy is kept in xerial's frames, as one that came so is."""
+    framed = b"\x82SNAPPY\0" + bytes([0, 0, 0, 1] * 2)
+    for name, came_framed in (("snappy xerial", True), ("snappy raw", False)):
+        number = named(RELEASED, name)
+        sent = only(only(asked(RELEASED, number).topic_data).partition_data).records
+        got = only(only(answered(RELEASED, number + 1).responses).partitions).records
+        assert (framed in sent, framed in got) == (came_framed, True)
+        came, kept = ([(r.key, r.value) for r in Batches(data).records()] for data in (sent, got))
+        assert came == kept
+        assert len(came) == 2
+
+
 def test_several_topics():
     """One request is for several topics and partitions; the answer has all of them, in its own order."""
     number = named(RELEASED, "multi produce")
