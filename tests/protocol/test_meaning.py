@@ -174,6 +174,31 @@ def test_acks_0(file):
     assert end == len(list(Batches(part.records).records())) == 3
 
 
+@pytest.mark.parametrize("partition", [0, 1])
+def test_only_leaders(partition):
+    """Records, fetches and questions for offsets are refused with 6 by a broker that does not lead."""
+    names = (f"produce p{partition} to", f"fetch p{partition} from", f"offsets p{partition} from")
+    records, fetch, offsets = (answered(RELEASED, named(RELEASED, f"{name} non-leader")) for name in names)
+    assert produced(records) == [("rr", partition, 6, -1)]
+    assert fetched(fetch) == [("rr", partition, 6, -1, 0)]
+    assert listed(offsets) == [("rr", partition, 6, [])]
+
+
+@pytest.mark.parametrize("file", BOTH)
+def test_gzip_is_done_anew(file):
+    """Offsets inside a compressed set become the log's, so it is compressed anew; the wrapper has the last."""
+    number = named(file, "produce gzip")
+    base = produced(answered(file, number))[0][3]
+    sent = only(Batches(only(only(asked(file, number).topic_data).partition_data).records))
+    fetch = answered(file, named(file, "fetch mid-compressed"))
+    got = only(Batches(only(only(fetch.responses).partitions).records))
+    came, kept = sent.records(), got.records()
+    assert [(r.key, r.value) for r in came] == [(r.key, r.value) for r in kept]
+    assert [r.offset for r in kept] == [base + number for number in range(len(came))]
+    assert got.last_offset == kept[-1].offset
+    assert came[0].offset != base
+
+
 def test_any_offset_is_taken():
     """A message that came with the offset -7 gets the broker's."""
     sent = only(only(asked(RELEASED, named(RELEASED, "offset field -7")).topic_data).partition_data)

@@ -74,10 +74,14 @@ def portions(call):
 
 
 def test_the_first_bytes_are_a_request(three, first):
-    """Nothing is said when connecting, and a connection is kept for all that is asked."""
+    """Nothing is said when connecting nor before closing, and a connection is kept for all that is asked."""
     for _ in range(3):
         first.metadata(["t"])
-    assert [(call.key, call.connection) for call in three.calls()] == [(METADATA, 1)] * 3
+    first.close()
+    with Wire(three.nodes[0]) as wire:
+        wire.ask(metadata("t"), 0)
+    assert [(call.key, call.connection) for call in three.calls()] == [(METADATA, 1)] * 3 + [(METADATA, 2)]
+    assert three.notes == []
 
 
 def test_each_leader_has_one_connection(three, first):
