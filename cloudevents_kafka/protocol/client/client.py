@@ -118,6 +118,7 @@ class Client:
         request = CreateTopicsRequest(topics=[topic], timeout_ms=int(self._timeout * 1000))
 
         def ask() -> None:
+            self._any_broker().version(CreateTopicsRequest)  # brokers before 0.10.1 have no controller to ask
             self._cluster.metadata([], deadline)
             broker = self._cluster.broker(self._cluster.controller_id, deadline)
             answer = broker.request(request, deadline)

@@ -8,14 +8,16 @@ polling. Any of the bootstrap addresses may be dead.
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple, TypeVar
 
 from cloudevents_kafka.protocol.client import negotiation
 from cloudevents_kafka.protocol.client.connection import Address, Connection
 from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.client.login import log_in
-from cloudevents_kafka.protocol.client.security import Security
+from cloudevents_kafka.protocol.client.security import AuthenticationFailed, Security
 from cloudevents_kafka.protocol.client.trace import Trace
 from cloudevents_kafka.protocol.declare import Structure
 from cloudevents_kafka.protocol.errors import (
@@ -23,6 +25,7 @@ from cloudevents_kafka.protocol.errors import (
     ClientError,
     DeadlineExceeded,
     Disconnected,
+    Malformed,
     ProtocolError,
 )
 from cloudevents_kafka.protocol.messages.metadata import (
@@ -77,12 +80,14 @@ class Cluster:
         self._open: dict[Address, Broker] = {}
         self._addresses: dict[int, Address] = {}
         self._topics: dict[str, MetadataResponseTopic] = {}
+        self._ended: Final = threading.Event()
         self.controller_id = -1
 
     # --- brokers -------------------------------------------------------------------------
 
     def broker_at(self, address: Address, deadline: Deadline) -> Broker:
         """Return the connection to an address, made if there is none."""
+        self._check_going()
         known = self._open.get(address)
         if known is not None and not known.connection.closed:
             return known
@@ -112,7 +117,9 @@ class Cluster:
             some = Deadline(None if share is None else share / (len(addresses) - number))
             try:
                 return self.broker_at(address, some)
-            except ClientError as error:
+            except AuthenticationFailed:
+                raise  # the others would say the same, and might lock the user out
+            except (ClientError, Malformed) as error:
                 failures.append(str(error))
         tried = "; ".join(failures) or "no address was given"
         kind = DeadlineExceeded if deadline.over() else Disconnected
@@ -189,11 +196,31 @@ class Cluster:
                     raise
                 self.forget()
                 last = error
+            self.rest(deadline.at_most(pause))
             try:
-                deadline.pause(pause, doing)
+                deadline.check(doing)
             except DeadlineExceeded as over:
                 raise DeadlineExceeded(f"{over}; the last try: {last}") from last
         raise AssertionError("pauses do not end")
+
+    def rest(self, seconds: float) -> None:
+        """Sleep; a ClientError as soon as another thread has called `end`."""
+        self._ended.wait(seconds)
+        self._check_going()
+
+    def end(self) -> None:
+        """Let whatever goes on in another thread fail at once, and all that is begun later."""
+        self._ended.set()
+        for broker in list(self._open.values()):
+            broker.connection.abort()
+
+    def another(self) -> Cluster:
+        """Return a cluster of the same addresses, with connections of its own."""
+        return Cluster(list(dict.fromkeys((*self._addresses.values(), *self._bootstrap))), self._settings)
+
+    def _check_going(self) -> None:
+        if self._ended.is_set():
+            raise ClientError("closed while it was going on; what was asked for may still have been done")
 
     def close(self) -> None:
         """Close all connections."""
@@ -207,9 +234,15 @@ def connect(address: Address, settings: Settings, deadline: Deadline) -> Broker:
     connection = _connection(address, settings, deadline)
     if not settings.ask_versions:
         return Broker(_ready(connection, settings, negotiation.OLD, deadline), negotiation.OLD)
-    versions = negotiation.ask(connection, deadline, logs_in=settings.security.sasl is not None)
-    if connection.closed:  # by 0.8, or because of 0.9's silence
+    logs_in = settings.security.sasl is not None
+    try:
+        versions = negotiation.ask(connection, deadline, logs_in=logs_in)
+    except Disconnected:  # by 0.8 always; by others once, when they stop or restart
         connection = _connection(address, settings, deadline)
+        with suppress(Disconnected):
+            versions = negotiation.ask(connection, deadline, logs_in=logs_in)
+    if connection.closed:
+        versions, connection = negotiation.OLD, _connection(address, settings, deadline)
     return Broker(_ready(connection, settings, versions, deadline), versions)
 
 

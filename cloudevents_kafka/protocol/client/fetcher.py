@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, Literal, NamedTuple
@@ -13,6 +12,7 @@ from cloudevents_kafka.protocol.client.cluster import (
     is_outdated,
     worth_another_try,
 )
+from cloudevents_kafka.protocol.client.connection import answering
 from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.client.message import Message
 from cloudevents_kafka.protocol.client.offsets import EARLIEST, LATEST, offset_at
@@ -146,9 +146,9 @@ class Fetcher:
         """Wait for an answer; return the leaders that have begun to give one."""
         ready = [leader for leader, asked in self._asked.items() if asked.broker.connection.readable()]
         if not ready and self._asked:
-            sockets = {asked.broker.connection.fileno(): leader for leader, asked in self._asked.items()}
-            found, _, _ = select.select([*sockets], [], [], deadline.at_most(self._shortest()))
-            ready = [sockets[number] for number in found]
+            leaders = {asked.broker.connection: leader for leader, asked in self._asked.items()}
+            found = answering(leaders, deadline.at_most(self._shortest()))
+            ready = [leaders[connection] for connection in found]
         elif not self._asked:
             Deadline(None).pause(deadline.at_most(_PAUSE / 10), "fetching")
         late = [leader for leader, asked in self._asked.items() if asked.deadline.over()]

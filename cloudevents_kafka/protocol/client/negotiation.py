@@ -18,7 +18,6 @@ from cloudevents_kafka.protocol.declare import Structure
 from cloudevents_kafka.protocol.errors import (
     BrokerError,
     DeadlineExceeded,
-    Disconnected,
     Malformed,
     Truncated,
     Unsupported,
@@ -61,23 +60,22 @@ _SILENCE: Final = 0.5
 
 
 def ask(connection: Connection, deadline: Deadline, *, logs_in: bool = False) -> Mapping[int, Versions]:
-    """Ask a broker for its versions; `OLD` where it closes the connection or passes over the question.
+    """Ask a broker for its versions; `OLD`, and the connection closed, where it passes over the question.
 
-    The connection is closed then. One that ``logs_in`` may ask nothing else before, and
-    has no broker of 0.9 at its end: SCRAM and PLAIN came with 0.10.
+    `Disconnected` where it hangs up, as 0.8 does. One that ``logs_in`` may ask nothing
+    else before, and has no broker of 0.9 at its end: SCRAM and PLAIN came with 0.10.
     """
     asked = connection.send(ApiVersionsRequest(), 0, deadline)
     try:
         if not logs_in and _is_silent(connection, deadline):
             return OLD
         answer = connection.receive(asked, deadline)
-    except Disconnected:
-        return OLD
     except DeadlineExceeded:
         connection.close()
         raise
     assert isinstance(answer, ApiVersionsResponse)
     if answer.error_code:
+        connection.close()
         raise BrokerError(answer.error_code, f"{connection.address}: ApiVersions")
     return {api.api_key: Versions(api.min_version, api.max_version) for api in answer.api_keys}
 
