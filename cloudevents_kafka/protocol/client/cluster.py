@@ -104,6 +104,7 @@ class Cluster:
 
     def any_broker(self, deadline: Deadline) -> Broker:
         """Return a connection to some broker: one that is open, else the first that can be reached."""
+        self._check_going()
         for broker in self._open.values():
             if not broker.connection.closed:
                 return broker
@@ -151,12 +152,13 @@ class Cluster:
 
     def partitions(self, topic: str, deadline: Deadline) -> list[int]:
         """Return a topic's partitions; waits while a new topic has no leaders."""
+        return self.retrying(
+            f"the partitions of {topic}", lambda: self.partitions_now(topic, deadline), deadline
+        )
 
-        def known() -> list[int]:
-            found = self._topic(topic, deadline)
-            return sorted(p.partition_index for p in found.partitions)
-
-        return self.retrying(f"the partitions of {topic}", known, deadline)
+    def partitions_now(self, topic: str, deadline: Deadline) -> list[int]:
+        """Return a topic's partitions; `BrokerError` where there are none now."""
+        return sorted(part.partition_index for part in self._topic(topic, deadline).partitions)
 
     def leader(self, topic: str, partition: int, deadline: Deadline) -> int:
         """Return the id of a partition's leader; `BrokerError` where it has none now."""

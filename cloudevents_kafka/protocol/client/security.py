@@ -53,6 +53,18 @@ class Security(NamedTuple):
     sasl: Sasl | None = None
 
 
+def check_credentials(sasl: Sasl) -> None:
+    """Refuse a user or password that no message can carry: ValueError, the password not in it."""
+    if not sasl.user or not _is_text(sasl.user):
+        raise ValueError(f"the user {sasl.user!r} is no name: text without NUL that UTF-8 can write")
+    if not _is_text(sasl.password):
+        raise ValueError("the password is not text without NUL that UTF-8 can write")
+
+
+def _is_text(text: str) -> bool:
+    return "\0" not in text and text == text.encode(errors="replace").decode()
+
+
 def mechanism_of(sasl: Sasl) -> str:
     """Return the name that the broker knows a mechanism by."""
     return "PLAIN" if isinstance(sasl, Plain) else sasl.mechanism
