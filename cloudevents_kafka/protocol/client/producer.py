@@ -26,7 +26,7 @@ HeaderInput: TypeAlias = Mapping[str, str | bytes | None] | Sequence[tuple[str, 
 
 _TURN: Final = 0.2  # seconds, so that Ctrl-C is heard
 _LAST: Final = 5.0  # seconds for the thread to end in; all it waits for has been ended
-_TIMES: Final = range(1 << 63)
+_TIMES: Final = 1 << 63
 
 
 class Producer:
@@ -77,7 +77,7 @@ class Producer:
         """
         if not isinstance(topic, str) or not isinstance(partition, int):
             raise TypeError(f"a topic is text and a partition a number, not {topic!r} and {partition!r}")
-        if timestamp not in _TIMES:
+        if not isinstance(timestamp, int) or not 0 <= timestamp < _TIMES:
             raise ValueError(f"timestamp={timestamp!r}: milliseconds of the epoch, or 0 for now")
         record = Record(
             key=_bytes(key),

@@ -65,6 +65,13 @@ class Asked(NamedTuple):
     correlation_id: int
 
 
+class _Missing(NamedTuple):
+    """A topic that was looked for in vain: until when not to ask again, and why."""
+
+    rest: Deadline
+    error: ProtocolError
+
+
 Settle = Callable[[Sequence[Pending], ProtocolError | None, int, int], None]
 """Told what became of records: an error or None, the partition, the first one's offset."""
 
@@ -81,7 +88,7 @@ class Sender:
         self._sequences: dict[Place, int] = defaultdict(int)
         self._most: dict[Place, int] = {}
         self._unplaced: dict[str, deque[Pending]] = {}
-        self._lookups: dict[str, Deadline] = {}
+        self._missing: dict[str, _Missing] = {}
         self._waiting: dict[Place, deque[Pending]] = {}
         self._ready: dict[Place, Batch] = {}
 
@@ -105,7 +112,7 @@ class Sender:
         if self._waiting.keys() - self._ready.keys():
             return 0.0
         rests = [batch.resting for batch in self._ready.values()]
-        rests += [self._lookups.get(topic, Deadline(0)) for topic in self._unplaced]
+        rests += [self._missing[topic].rest if topic in self._missing else Deadline(0) for topic in self._unplaced]
         return min((rest.at_most(1.0) for rest in rests), default=None)
 
     # --- preparing -----------------------------------------------------------------------
@@ -113,7 +120,7 @@ class Sender:
     def _find_places(self) -> None:
         """Choose partitions where the topic's are known; one topic does not wait for another."""
         for topic, unplaced in list(self._unplaced.items()):
-            if not self._lookups.get(topic, Deadline(0)).over():
+            if topic in self._missing and not self._missing[topic].rest.over():
                 continue
             try:
                 partitions = self._cluster.partitions_now(topic, self._in_time(unplaced[0]))
@@ -121,18 +128,22 @@ class Sender:
                 self._unknown(topic, unplaced, error)
                 continue
             del self._unplaced[topic]
+            self._missing.pop(topic, None)
             for pending in unplaced:
                 self._place(pending, self._policy.partitioner(pending.record.key, partitions), partitions)
 
     def _unknown(self, topic: str, unplaced: deque[Pending], error: ProtocolError) -> None:
         again = worth_another_try(error) or isinstance(error, DeadlineExceeded)
+        if isinstance(error, DeadlineExceeded) and topic in self._missing:
+            error = self._missing[topic].error  # says more than that the time is over
         while unplaced and (not again or unplaced[0].deadline.over()):
             self._settle([unplaced.popleft()], error, -1, -1)
         if unplaced:
             self._cluster.forget()
-            self._lookups[topic] = Deadline(_LOOKUP_PAUSE)
+            self._missing[topic] = _Missing(Deadline(_LOOKUP_PAUSE), error)
         else:
             del self._unplaced[topic]
+            self._missing.pop(topic, None)
 
     def _place(self, pending: Pending, partition: int, known: Sequence[int] | None = None) -> None:
         if known is not None and partition not in known:
