@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Final, NamedTuple, TypeVar
 
 from cloudevents_kafka.protocol.client import negotiation
@@ -239,12 +238,15 @@ def connect(address: Address, settings: Settings, deadline: Deadline) -> Broker:
     logs_in = settings.security.sasl is not None
     try:
         versions = negotiation.ask(connection, deadline, logs_in=logs_in)
-    except Disconnected:  # by 0.8 always; by others once, when they stop or restart
+    except Disconnected:  # 0.8 hangs up each time; others once, as they stop or restart
         connection = _connection(address, settings, deadline)
-        with suppress(Disconnected):
+        try:
             versions = negotiation.ask(connection, deadline, logs_in=logs_in)
+        except Disconnected:
+            versions = negotiation.OLDEST
     if connection.closed:
-        versions, connection = negotiation.OLD, _connection(address, settings, deadline)
+        connection = _connection(address, settings, deadline)
+        negotiation.greet(connection, deadline)
     return Broker(_ready(connection, settings, versions, deadline), versions)
 
 

@@ -54,6 +54,9 @@ OLD: Final[dict[int, Versions]] = {
 }
 """What brokers of 0.8.2 and 0.9 take in one and the same layout; groups are for 0.9."""
 
+OLDEST: Final = {key: versions for key, versions in OLD.items() if key not in {11, 12, 13, 14}}
+"""What brokers of 0.8.2 take: groups have no members yet."""
+
 
 _SILENCE: Final = 0.5
 """Seconds without an answer after which a broker is asked something that all answer."""
@@ -80,14 +83,19 @@ def ask(connection: Connection, deadline: Deadline, *, logs_in: bool = False) ->
     return {api.api_key: Versions(api.min_version, api.max_version) for api in answer.api_keys}
 
 
+def greet(connection: Connection, deadline: Deadline) -> None:
+    """Ask what brokers of all versions answer; `Disconnected` where there is none."""
+    # Without any topic it would be a question about all of them.
+    nameless = MetadataRequest(topics=[MetadataRequestTopic(name="")])
+    connection.request(nameless, 0, deadline)
+
+
 def _is_silent(connection: Connection, deadline: Deadline) -> bool:
     """Tell whether a broker answers the request behind this one first, so that this has no answer."""
     if connection.readable(deadline.at_most(_SILENCE)):
         return False
-    nameless = MetadataRequest(topics=[MetadataRequestTopic(name="")])  # no topic, not all of them
-    behind = connection.send(nameless, 0, deadline)
     try:
-        connection.receive(behind, deadline)
+        greet(connection, deadline)
     except (Malformed, Truncated):  # an answer out of turn
         return True
     return False
