@@ -186,7 +186,7 @@ def test_only_leaders(partition):
 
 @pytest.mark.parametrize("file", BOTH)
 def test_gzip_is_done_anew(file):
-    """Offsets inside a compressed set become the log's, so it is compressed anew; the wrapper has the last."""
+    """Offsets in a compressed set become the log's, so it is compressed anew; the wrapper has the last."""
     number = named(file, "produce gzip")
     base = produced(answered(file, number))[0][3]
     sent = only(Batches(only(only(asked(file, number).topic_data).partition_data).records))
