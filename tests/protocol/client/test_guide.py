@@ -165,7 +165,7 @@ def test_records_travel_together(start, connect):
 
 @pytest.mark.parametrize("acks", [0, 1, -1])
 def test_acks_and_timeouts_are_sent(three, first, acks):
-    """A request says how many shall have written, and lets the broker wait for less time than the client does."""
+    """A request says how many shall have written, and lets the broker wait for less than the client does."""
     assert write(first, 2, partition=0, acks=acks, delivery_timeout=60.0) == [None, None]
     assert {call.message.acks for call in three.calls(PRODUCE)} == {acks}
     assert 0 < only({call.message.timeout_ms for call in three.calls(PRODUCE)}) < 5000  # the client's timeout
