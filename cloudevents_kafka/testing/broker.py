@@ -12,7 +12,7 @@ from typing import Self
 from cloudevents_kafka.testing import clients
 from cloudevents_kafka.testing.errors import BrokerFailed
 from cloudevents_kafka.testing.ports import free_ports, is_free
-from cloudevents_kafka.testing.prepared import Prepared, prepare, wait_until_ready
+from cloudevents_kafka.testing.prepared import KAFKA_VERSION, Prepared, prepare, wait_until_ready
 from cloudevents_kafka.testing.process import Process
 from cloudevents_kafka.testing.settings import HOST, Ports, fits_prepared, server_properties, write_properties
 
@@ -26,7 +26,7 @@ _AFTER_KILL = {"broker.session.timeout.ms": 1500, "broker.heartbeat.interval.ms"
 
 
 class LocalBroker:
-    """A single-node Apache Kafka 4.3.1 (KRaft) on 127.0.0.1; a context manager.
+    """A single-node Apache Kafka (KRaft) on 127.0.0.1; a context manager.
 
     ::
 
@@ -41,6 +41,7 @@ class LocalBroker:
     `properties` are broker settings that win over ours. `data_dir` is a folder
     to keep the data in; `port` a fixed port for clients. `jvm_options` go to
     Java, such as ``-Xmx1g``. `start_seconds` is how long a start may take.
+    `version` is Kafka's, from 3.9.1 on; for older ones see `legacy`.
     """
 
     def __init__(
@@ -51,12 +52,14 @@ class LocalBroker:
         port: int | None = None,
         jvm_options: Sequence[str] = (),
         start_seconds: float = 60.0,
+        version: str = KAFKA_VERSION,
     ) -> None:
         self._overrides = dict(properties or {})
         self._kept = None if data_dir is None else Path(data_dir).absolute()
         self._fixed_port = port
         self._jvm_options = tuple(jvm_options)
         self._start_seconds = start_seconds
+        self._version = version
         self._folder: Path | None = None
         self._ports: Ports | None = None
         self._process: Process | None = None
@@ -113,7 +116,7 @@ class LocalBroker:
         """
         if self.running:
             return self
-        prepared = prepare()
+        prepared = prepare(self._version)
         try:
             self._make_folder(prepared)
             self._launch(prepared)

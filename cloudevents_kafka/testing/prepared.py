@@ -16,7 +16,7 @@ import secrets
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +30,6 @@ from cloudevents_kafka.testing.process import Process
 from cloudevents_kafka.testing.settings import HOST, Ports, server_properties, write_properties
 
 KAFKA_VERSION = "4.3.1"
-COORDINATES = (f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}", "org.slf4j:slf4j-simple:1.7.36")
 
 # Quick to start and small, rather than fast for hours; no files outside its folder.
 JVM_OPTIONS = (
@@ -68,16 +67,16 @@ class Prepared:
         copy_data(self.folder / (_USED if used else _FORMATTED), data)
 
 
-def prepare() -> Prepared:
-    """Give all that a broker needs: at once if cached, else fetched and made (a minute).
+def prepare(version: str = KAFKA_VERSION) -> Prepared:
+    """Give all that a broker of a version needs: at once if cached, else fetched and made (a minute).
 
     Raises `NoJava`, `NoJars`, or `BrokerFailed`.
     """
     java = find_java()
-    jars = tuple(resolve(COORDINATES))
+    jars = tuple(resolve((f"org.apache.kafka:kafka_2.13:{version}", "org.slf4j:slf4j-simple:1.7.36")))
     facts = "\0".join((str(java.home), java.version, *JVM_OPTIONS, *map(str, jars)))
     digest = hashlib.sha256(facts.encode()).hexdigest()[:8]
-    entry = cache_folder() / "broker" / f"kafka-{KAFKA_VERSION}-java-{java.version}-{digest}"
+    entry = cache_folder() / "broker" / f"kafka-{version}-java-{java.version}-{digest}"
     prepared = Prepared(java, jars, entry)
     if not entry.is_dir():
         _make(prepared)
@@ -154,8 +153,13 @@ def _use(prepared: Prepared, scratch: Path) -> None:
 def wait_until_ready(process: Process, bootstrap_servers: str, log: Path, seconds: float) -> None:
     """Wait until a broker serves; raise `BrokerFailed` if it dies or takes over `seconds`."""
     client = clients.admin(bootstrap_servers)
+    wait_for(process, lambda: clients.is_ready(client, 0.25), log, seconds)
+
+
+def wait_for(process: Process, is_ready: Callable[[], bool], log: Path, seconds: float) -> None:
+    """Wait for a program to be ready; raise `BrokerFailed` if it dies or takes over `seconds`."""
     deadline = time.monotonic() + seconds
-    while not clients.is_ready(client, 0.25):
+    while not is_ready():
         code = process.exit_code
         if code is not None:
             raise BrokerFailed(f"the broker ended while starting, with exit code {code}", log, process.tail())

@@ -247,6 +247,20 @@ def test_headers(header, theirs, messages):
     assert {f"{message}{kind}" for message in messages} < set(known.split(" | "))
 
 
+def test_api_keys():
+    """The guide's requests have the guide's keys; 4 to 7, which are for brokers alone, are not there."""
+    guides = {key: text(api.request, 0).split()[0] for key, api in APIS.items() if key <= 10}
+    assert guides == {
+        0: "ProduceRequest",
+        1: "FetchRequest",
+        2: "OffsetRequest",
+        3: "MetadataRequest",
+        8: "OffsetCommitRequest",
+        9: "OffsetFetchRequest",
+        10: "ConsumerMetadataRequest",
+    }
+
+
 def test_released_offset_commit():
     """OffsetCommit 0 as brokers released it is the guide's without the time stamp."""
     theirs = lines(GUIDE[OffsetCommitRequestBeta])

@@ -146,3 +146,11 @@ def test_zigzag(value):
     number = varint.fold(value)
     assert number == (2 * value if value >= 0 else -2 * value - 1)
     assert varint.unfold(number) == value
+
+
+@pytest.mark.parametrize(("bits", "most"), [(16, 3), (32, 5), (64, 10)])
+def test_longest(bits, most):
+    """The largest integers take 3, 5 and 10 bytes, in both encodings; KIP-625 says 9 for the last."""
+    lowest = -(1 << (bits - 1))
+    assert len(varint.encode_signed(lowest, bits)) == len(varint.encode_unsigned(lowest, bits)) == most
+    assert varint.MOST_BYTES[bits] == most

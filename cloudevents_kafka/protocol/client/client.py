@@ -18,7 +18,7 @@ from cloudevents_kafka.protocol.client.offsets import GroupOffsets, offset_at
 from cloudevents_kafka.protocol.client.outgoing import Place
 from cloudevents_kafka.protocol.client.partitioners import Partitioner, by_key
 from cloudevents_kafka.protocol.client.producer import Producer
-from cloudevents_kafka.protocol.client.security import Sasl, Security
+from cloudevents_kafka.protocol.client.security import Sasl, Security, check_credentials
 from cloudevents_kafka.protocol.client.sender import Policy
 from cloudevents_kafka.protocol.client.trace import Trace, as_trace
 from cloudevents_kafka.protocol.errors import BrokerError
@@ -62,8 +62,10 @@ class Client:
         largest_answer: int = 100 * 1024 * 1024,
         trace: Trace | str | Path | IO[str] | None = None,
     ) -> None:
-        """Connect to nothing yet; ValueError for an address that is none."""
+        """Connect to nothing yet; ValueError for an address that is none, or credentials that cannot be sent."""
         context = (ssl.create_default_context() if tls else None) if isinstance(tls, bool) else tls
+        if sasl is not None:
+            check_credentials(sasl)
         self._bootstrap: Final = addresses(bootstrap)
         self._timeout: Final = timeout
         self._settings: Final = Settings(
@@ -118,6 +120,7 @@ class Client:
         request = CreateTopicsRequest(topics=[topic], timeout_ms=int(self._timeout * 1000))
 
         def ask() -> None:
+            self._any_broker().version(CreateTopicsRequest)  # brokers before 0.10.1 have no controller to ask
             self._cluster.metadata([], deadline)
             broker = self._cluster.broker(self._cluster.controller_id, deadline)
             answer = broker.request(request, deadline)

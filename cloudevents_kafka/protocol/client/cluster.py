@@ -8,6 +8,7 @@ polling. Any of the bootstrap addresses may be dead.
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
@@ -23,6 +24,7 @@ from cloudevents_kafka.protocol.errors import (
     ClientError,
     DeadlineExceeded,
     Disconnected,
+    Malformed,
     ProtocolError,
 )
 from cloudevents_kafka.protocol.messages.metadata import (
@@ -37,6 +39,7 @@ _Result = TypeVar("_Result")
 
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 1.0
+_TOO_FEW_BROKERS: Final = 38
 _OUTDATED: Final = frozenset({3, 5, 6, 9, 13, 72, 74, 75, 100})
 """Errors that say the client's metadata may be old."""
 
@@ -77,12 +80,14 @@ class Cluster:
         self._open: dict[Address, Broker] = {}
         self._addresses: dict[int, Address] = {}
         self._topics: dict[str, MetadataResponseTopic] = {}
+        self._ended: Final = threading.Event()
         self.controller_id = -1
 
     # --- brokers -------------------------------------------------------------------------
 
     def broker_at(self, address: Address, deadline: Deadline) -> Broker:
         """Return the connection to an address, made if there is none."""
+        self._check_going()
         known = self._open.get(address)
         if known is not None and not known.connection.closed:
             return known
@@ -99,6 +104,7 @@ class Cluster:
 
     def any_broker(self, deadline: Deadline) -> Broker:
         """Return a connection to some broker: one that is open, else the first that can be reached."""
+        self._check_going()
         for broker in self._open.values():
             if not broker.connection.closed:
                 return broker
@@ -113,8 +119,8 @@ class Cluster:
             try:
                 return self.broker_at(address, some)
             except AuthenticationFailed:
-                raise  # others have the same users, and may lock out who tries too often
-            except ClientError as error:
+                raise  # the others would say the same, and might lock the user out
+            except (ClientError, Malformed) as error:
                 failures.append(str(error))
         tried = "; ".join(failures) or "no address was given"
         kind = DeadlineExceeded if deadline.over() else Disconnected
@@ -146,12 +152,13 @@ class Cluster:
 
     def partitions(self, topic: str, deadline: Deadline) -> list[int]:
         """Return a topic's partitions; waits while a new topic has no leaders."""
+        return self.retrying(
+            f"the partitions of {topic}", lambda: self.partitions_now(topic, deadline), deadline
+        )
 
-        def known() -> list[int]:
-            found = self._topic(topic, deadline)
-            return sorted(p.partition_index for p in found.partitions)
-
-        return self.retrying(f"the partitions of {topic}", known, deadline)
+    def partitions_now(self, topic: str, deadline: Deadline) -> list[int]:
+        """Return a topic's partitions; `BrokerError` where there are none now."""
+        return sorted(part.partition_index for part in self._topic(topic, deadline).partitions)
 
     def leader(self, topic: str, partition: int, deadline: Deadline) -> int:
         """Return the id of a partition's leader; `BrokerError` where it has none now."""
@@ -170,6 +177,8 @@ class Cluster:
             known = self._topics.get(topic)
         if known is None:
             raise BrokerError(3, topic)
+        if known.error_code == _TOO_FEW_BROKERS:  # so say brokers that have just started, of any topic
+            raise BrokerError(5, topic, "it knows too few brokers to make it (38)")
         if known.error_code:
             raise BrokerError(known.error_code, topic)
         if not known.partitions:
@@ -191,11 +200,31 @@ class Cluster:
                     raise
                 self.forget()
                 last = error
+            self.rest(deadline.at_most(pause))
             try:
-                deadline.pause(pause, doing)
+                deadline.check(doing)
             except DeadlineExceeded as over:
                 raise DeadlineExceeded(f"{over}; the last try: {last}") from last
         raise AssertionError("pauses do not end")
+
+    def rest(self, seconds: float) -> None:
+        """Sleep; a ClientError as soon as another thread has called `end`."""
+        self._ended.wait(seconds)
+        self._check_going()
+
+    def end(self) -> None:
+        """Let whatever goes on in another thread fail at once, and all that is begun later."""
+        self._ended.set()
+        for broker in list(self._open.values()):
+            broker.connection.abort()
+
+    def another(self) -> Cluster:
+        """Return a cluster of the same addresses, with connections of its own."""
+        return Cluster(list(dict.fromkeys((*self._addresses.values(), *self._bootstrap))), self._settings)
+
+    def _check_going(self) -> None:
+        if self._ended.is_set():
+            raise ClientError("closed while it was going on; what was asked for may still have been done")
 
     def close(self) -> None:
         """Close all connections."""
@@ -209,9 +238,18 @@ def connect(address: Address, settings: Settings, deadline: Deadline) -> Broker:
     connection = _connection(address, settings, deadline)
     if not settings.ask_versions:
         return Broker(_ready(connection, settings, negotiation.OLD, deadline), negotiation.OLD)
-    versions = negotiation.ask(connection, deadline)
-    if connection.closed:  # as 0.8 and 0.9 do where they are asked
+    logs_in = settings.security.sasl is not None
+    try:
+        versions = negotiation.ask(connection, deadline, logs_in=logs_in)
+    except Disconnected:  # 0.8 hangs up each time; others once, as they stop or restart
         connection = _connection(address, settings, deadline)
+        try:
+            versions = negotiation.ask(connection, deadline, logs_in=logs_in)
+        except Disconnected:
+            versions = negotiation.OLDEST
+    if connection.closed:
+        connection = _connection(address, settings, deadline)
+        negotiation.greet(connection, deadline)
     return Broker(_ready(connection, settings, versions, deadline), versions)
 
 

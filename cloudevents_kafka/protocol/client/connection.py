@@ -8,16 +8,17 @@ later could not be told apart.
 
 from __future__ import annotations
 
-import select
+import selectors
 import socket
 import ssl
 from collections import deque
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client.deadline import Deadline
-from cloudevents_kafka.protocol.client.security import Security
+from cloudevents_kafka.protocol.client.security import AuthenticationFailed, Security
 from cloudevents_kafka.protocol.client.trace import Trace, frame
 from cloudevents_kafka.protocol.declare import Structure
 from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Malformed, ProtocolError
@@ -91,9 +92,9 @@ class Connection:
         data = frames.encode_request(
             message, version, correlation_id=self._next_id, client_id=self._client_id
         )
+        self.write(data, deadline, secret=secret)
         if answered:
             self._expected.append(Expected(self._next_id, APIS[about.key].response, version))
-        self.write(data, deadline, secret=secret)
         return self._next_id
 
     def receive(self, correlation_id: int, deadline: Deadline, *, secret: bool = False) -> Structure:
@@ -128,8 +129,8 @@ class Connection:
             self.close()
             raise
 
-    def readable(self) -> bool:
-        """Tell whether there is an answer, or the end, that need not be waited for."""
+    def readable(self, seconds: float = 0) -> bool:
+        """Tell whether there is an answer, or a part of it, or the end, within so many seconds."""
         if (
             self.closed
             or self._answers
@@ -137,10 +138,10 @@ class Connection:
             or (isinstance(self._socket, ssl.SSLSocket) and self._socket.pending())
         ):
             return True  # select does not see what TLS has taken from the socket
-        return bool(select.select([self._socket], [], [], 0)[0])
+        return bool(answering([self], seconds))
 
     def fileno(self) -> int:
-        """Return the socket's number, for `select`."""
+        """Return the socket's number, for selectors."""
         return self._socket.fileno()
 
     def close(self) -> None:
@@ -163,16 +164,17 @@ class Connection:
             raise Disconnected(f"{self.address}: the connection is closed")
         if self._trace is not None and not secret:
             self._trace(frame(str(self.address), "sent", data))
+        deadline.check(f"sending to {self.address}")
         try:
-            deadline.check(f"sending to {self.address}")
             self._socket.settimeout(deadline.left())
             self._socket.sendall(data)
-        except TimeoutError as error:
+        except BaseException as error:  # Ctrl-C too
             self.close()  # a part of the frame may be out
-            raise DeadlineExceeded(f"{self.address}: did not take a request in time") from error
-        except OSError as error:
-            self.close()
-            raise Disconnected(f"{self.address}: {error}") from error
+            if isinstance(error, TimeoutError):
+                raise DeadlineExceeded(f"{self.address}: did not take a request in time") from error
+            if isinstance(error, OSError):
+                raise Disconnected(f"{self.address}: {error}") from error
+            raise
 
     def read(self, deadline: Deadline, *, secret: bool = False) -> bytes:
         """Return the next whole frame, without its size; what is there of it outlives a deadline."""
@@ -206,8 +208,9 @@ class Connection:
                 self.close()
                 raise Disconnected(f"{self.address}: {error}") from error
             if not chunk:
+                hint = self._hint()
                 self.close()
-                raise Disconnected(f"{self.address}: the broker closed the connection{self._hint()}")
+                raise Disconnected(f"{self.address}: the broker closed the connection{hint}")
             self._received += chunk
 
     def _hint(self) -> str:
@@ -233,5 +236,15 @@ class Connection:
                 raise
         except TimeoutError as error:
             raise DeadlineExceeded(f"{self.address}: no connection in time") from error
+        except ssl.SSLCertVerificationError as error:
+            raise AuthenticationFailed(f"{self.address}: {error}") from error
         except OSError as error:
             raise Disconnected(f"{self.address}: cannot connect: {error}") from error
+
+
+def answering(connections: Iterable[Connection], seconds: float) -> list[Connection]:
+    """Wait for so many seconds at most; return the open connections on which something came."""
+    with selectors.DefaultSelector() as selector:  # select alone knows no file numbers from 1024 on
+        for connection in connections:
+            selector.register(connection, selectors.EVENT_READ, connection)
+        return [key.data for key, _ in selector.select(seconds)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, Literal, NamedTuple
@@ -13,6 +12,7 @@ from cloudevents_kafka.protocol.client.cluster import (
     is_outdated,
     worth_another_try,
 )
+from cloudevents_kafka.protocol.client.connection import answering
 from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.client.message import Message
 from cloudevents_kafka.protocol.client.offsets import EARLIEST, LATEST, offset_at
@@ -30,6 +30,7 @@ from cloudevents_kafka.protocol.records import ABORT, Batch, Batches, RecordBatc
 Reset = Literal["earliest", "latest", "error"]
 
 _OUT_OF_RANGE: Final = 1
+_UNTOLD: Final = -1
 _PAUSE: Final = 0.1  # seconds, before a partition that failed is asked for again
 
 
@@ -146,9 +147,9 @@ class Fetcher:
         """Wait for an answer; return the leaders that have begun to give one."""
         ready = [leader for leader, asked in self._asked.items() if asked.broker.connection.readable()]
         if not ready and self._asked:
-            sockets = {asked.broker.connection.fileno(): leader for leader, asked in self._asked.items()}
-            found, _, _ = select.select([*sockets], [], [], deadline.at_most(self._shortest()))
-            ready = [sockets[number] for number in found]
+            leaders = {asked.broker.connection: leader for leader, asked in self._asked.items()}
+            found = answering(leaders, deadline.at_most(self._shortest()))
+            ready = [leaders[connection] for connection in found]
         elif not self._asked:
             Deadline(None).pause(deadline.at_most(_PAUSE / 10), "fetching")
         late = [leader for leader, asked in self._asked.items() if asked.deadline.over()]
@@ -218,8 +219,8 @@ class Fetcher:
         if isinstance(error, BrokerError) and error.code == _OUT_OF_RANGE:
             self._reset(place, error)
             return
-        if isinstance(error, BrokerError) and is_outdated(error.code):
-            self._cluster.forget()
+        if isinstance(error, BrokerError) and (is_outdated(error.code) or error.code == _UNTOLD):
+            self._cluster.forget()  # 0.8 tells no reason while a partition changes hands
         elif not worth_another_try(error) and not isinstance(error, TimeoutError):
             raise error
         else:

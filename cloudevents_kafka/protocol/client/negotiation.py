@@ -2,8 +2,9 @@
 
 Brokers from 0.10 on say what they take (ApiVersions, KIP-35). Older ones do not, and
 must not be asked by trying: they answer versions they do not know in an older
-layout, or say nothing at all. So where ApiVersions is not answered, everything goes
-in the versions that 0.8 and 0.9 share.
+layout, or say nothing at all. To ApiVersions 0.8 closes the connection; 0.9 drops the
+request and answers the one behind it. Then everything goes in the versions that both
+share.
 """
 
 from __future__ import annotations
@@ -14,10 +15,17 @@ from typing import Final
 from cloudevents_kafka.protocol.client.connection import Connection
 from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.declare import Structure
-from cloudevents_kafka.protocol.errors import BrokerError, Disconnected, Unsupported
+from cloudevents_kafka.protocol.errors import (
+    BrokerError,
+    DeadlineExceeded,
+    Malformed,
+    Truncated,
+    Unsupported,
+)
 from cloudevents_kafka.protocol.layout import description
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from cloudevents_kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from cloudevents_kafka.protocol.versions import Versions
 
 SPOKEN: Final[dict[int, Versions]] = {
@@ -46,20 +54,51 @@ OLD: Final[dict[int, Versions]] = {
 }
 """What brokers of 0.8.2 and 0.9 take in one and the same layout; groups are for 0.9."""
 
+OLDEST: Final = {key: versions for key, versions in OLD.items() if key not in {11, 12, 13, 14}}
+"""What brokers of 0.8.2 take: groups have no members yet."""
 
-def ask(connection: Connection, deadline: Deadline) -> Mapping[int, Versions]:
-    """Ask a broker for its versions; `OLD` where it closes the connection, as 0.8 and 0.9 do.
 
-    The connection is of no more use then.
+_SILENCE: Final = 0.5
+"""Seconds without an answer after which a broker is asked something that all answer."""
+
+
+def ask(connection: Connection, deadline: Deadline, *, logs_in: bool = False) -> Mapping[int, Versions]:
+    """Ask a broker for its versions; `OLD`, and the connection closed, where it passes over the question.
+
+    `Disconnected` where it hangs up, as 0.8 does. One that ``logs_in`` may ask nothing
+    else before, and has no broker of 0.9 at its end: SCRAM and PLAIN came with 0.10.
     """
+    asked = connection.send(ApiVersionsRequest(), 0, deadline)
     try:
-        answer = connection.request(ApiVersionsRequest(), 0, deadline)
-    except Disconnected:
-        return OLD
+        if not logs_in and _is_silent(connection, deadline):
+            return OLD
+        answer = connection.receive(asked, deadline)
+    except DeadlineExceeded:
+        connection.close()
+        raise
     assert isinstance(answer, ApiVersionsResponse)
     if answer.error_code:
+        connection.close()
         raise BrokerError(answer.error_code, f"{connection.address}: ApiVersions")
     return {api.api_key: Versions(api.min_version, api.max_version) for api in answer.api_keys}
+
+
+def greet(connection: Connection, deadline: Deadline) -> None:
+    """Ask what brokers of all versions answer; `Disconnected` where there is none."""
+    # Without any topic it would be a question about all of them.
+    nameless = MetadataRequest(topics=[MetadataRequestTopic(name="")])
+    connection.request(nameless, 0, deadline)
+
+
+def _is_silent(connection: Connection, deadline: Deadline) -> bool:
+    """Tell whether a broker answers the request behind this one first, so that this has no answer."""
+    if connection.readable(deadline.at_most(_SILENCE)):
+        return False
+    try:
+        greet(connection, deadline)
+    except (Malformed, Truncated):  # an answer out of turn
+        return True
+    return False
 
 
 def choose(structure: type[Structure], offered: Mapping[int, Versions], *, most: int | None = None) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -21,6 +21,8 @@ Place: TypeAlias = tuple[str, int]
 BATCHES: Final = 3
 """The version of Produce from which on record batches travel, and headers with them (KIP-98, 0.11)."""
 
+_FIRST_PAUSE: Final = 0.05  # seconds, between tries
+_LONGEST_PAUSE: Final = 1.0
 _OVERHEAD: Final = 40  # bytes that a record takes beside its parts, about
 
 
@@ -52,14 +54,20 @@ NOBODY: Final = Identity()
 
 
 class Batch:
-    """Records of one partition that travel together, always with the same sequence number."""
+    """Records of one partition that travel together, always with the same sequence number.
+
+    ``resting`` is for how long it is not tried again, ``last`` why its last try failed.
+    """
 
     def __init__(self, place: Place, pending: list[Pending], identity: Identity, sequence: int) -> None:
         """Take records, one at least."""
         self.place: Final = place
-        self.pending: Final = pending
+        self.pending = pending
         self.identity: Final = identity
         self.sequence: Final = sequence
+        self.resting = Deadline(0)
+        self.last: ProtocolError | None = None
+        self._pause = _FIRST_PAUSE
 
     def encoded(self, version: int, codec: Codec) -> bytes:
         """Encode for a version of Produce: message sets up to 2, record batches from 3 on."""
@@ -74,6 +82,11 @@ class Batch:
             )
         bare = [msgspec.structs.replace(record, headers=[]) for record in records]  # see `check_headers`
         return encode_message_set(bare, 1 if version == 2 else 0, codec)  # magic 1: KIP-32
+
+    def rest(self) -> None:
+        """Wait before the next try, longer each time."""
+        self.resting = Deadline(self._pause)
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
 
     def expired(self) -> bool:
         """Tell whether the time of its oldest record is over."""
@@ -93,15 +106,11 @@ def check_headers(pending: Pending, version: int) -> None:
         )
 
 
-def batches_of(waiting: deque[Pending], most_records: int, most_bytes: int) -> Iterator[list[Pending]]:
-    """Cut records into lists of so many records and about so many bytes at most, in order."""
-    some: list[Pending] = []
-    size = 0
-    for pending in waiting:
-        if some and (len(some) == most_records or size + pending.size > most_bytes):
-            yield some
-            some, size = [], 0
-        some.append(pending)
-        size += pending.size
-    if some:
-        yield some
+def cut(waiting: deque[Pending], most_records: int, most_bytes: int) -> list[Pending]:
+    """Take the first records, so many and about so many bytes at most, but one at least."""
+    some = [waiting.popleft()]
+    size = some[0].size
+    while waiting and len(some) < most_records and size + waiting[0].size <= most_bytes:
+        some.append(waiting.popleft())
+        size += some[-1].size
+    return some

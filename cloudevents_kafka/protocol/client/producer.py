@@ -25,6 +25,8 @@ from cloudevents_kafka.protocol.records import Headers, Record
 HeaderInput: TypeAlias = Mapping[str, str | bytes | None] | Sequence[tuple[str, str | bytes | None]]
 
 _TURN: Final = 0.2  # seconds, so that Ctrl-C is heard
+_LAST: Final = 5.0  # seconds for the thread to end in; all it waits for has been ended
+_TIMES: Final = 1 << 63
 
 
 class Producer:
@@ -70,8 +72,13 @@ class Producer:
         """Take a record to be sent.
 
         ``timestamp`` is in ms, 0 is now; ``on_delivery`` is called with an error or None, and the
-        message. `BufferError` where the queue is full: `poll`, and try again.
+        message. `BufferError` where the queue is full: `poll`, and try again. ValueError and
+        TypeError for what no record can hold.
         """
+        if not isinstance(topic, str) or not isinstance(partition, int):
+            raise TypeError(f"a topic is text and a partition a number, not {topic!r} and {partition!r}")
+        if not isinstance(timestamp, int) or not 0 <= timestamp < _TIMES:
+            raise ValueError(f"timestamp={timestamp!r}: milliseconds of the epoch, or 0 for now")
         record = Record(
             key=_bytes(key),
             value=_bytes(value),
@@ -84,10 +91,11 @@ class Producer:
                 raise ClientError("the producer is closed")
             if self._outstanding >= self._most:
                 raise BufferError(f"{self._outstanding:,} records wait to be sent; poll, and try again")
+            size = pending.size
             if not self._waiting:
                 self._first_came = time.monotonic()
             self._waiting.append(pending)
-            self._waiting_bytes += pending.size
+            self._waiting_bytes += size
             self._outstanding += 1
             if len(self._waiting) == 1 or self._full():
                 self._changed.notify_all()
@@ -99,14 +107,16 @@ class Producer:
             while not self._reports and self._outstanding and not deadline.over():
                 self._check_thread()
                 self._changed.wait(deadline.at_most(_TURN))
-            reports = list(self._reports)
-            self._reports.clear()
-            self._outstanding -= len(reports)
-            self._changed.notify_all()
-        for report, message in reports:
+            due = len(self._reports)
+        for done in range(due):
+            with self._changed:
+                if not self._reports:  # a report has called `poll`
+                    return done
+                report, message = self._reports.popleft()  # one by one: a report that raises loses no other
+                self._outstanding -= 1
             if report is not None:
                 report(message.error(), message)
-        return len(reports)
+        return due
 
     def flush(self, timeout: float = -1) -> int:
         """Send all without delay, and report on it; return how many were not done in time."""
@@ -125,13 +135,21 @@ class Producer:
         return self._outstanding
 
     def close(self, timeout: float = -1) -> int:
-        """Flush, stop, close the connections; return how many records were not done in time."""
-        left = self.flush(timeout)
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-        self._thread.join(None if timeout < 0 else max(timeout, 1.0))
-        self._cluster.close()
+        """Flush, stop, close the connections; return how many records were not done in time.
+
+        Those are reported as failed.
+        """
+        try:
+            left = self.flush(timeout)
+        finally:
+            with self._changed:
+                self._closed = True
+                self._changed.notify_all()
+            if self._outstanding:
+                self._cluster.end()
+            self._thread.join(_LAST)
+            self._cluster.close()
+        self.poll(0)
         return left
 
     def __len__(self) -> int:
@@ -160,17 +178,21 @@ class Producer:
     # --- the sending thread --------------------------------------------------------------
 
     def _run(self) -> None:
-        while (taken := self._take()) is not None:
-            self._sender.deliver(taken)
+        while (taken := self._take(self._sender.rest())) is not None:
+            self._sender.take(taken)
+            self._sender.turn()
 
-    def _take(self) -> list[Pending] | None:
-        """Wait until records should go, and take them; None when it is all over."""
+    def _take(self, rest: float | None) -> list[Pending] | None:
+        """Wait until records should go, ``rest`` seconds at most, and take them; None when all is over."""
+        deadline = Deadline(rest)
         with self._changed:
             while not self._waiting or not self._ripe():
-                if self._closed and not self._waiting:
+                if deadline.over():
+                    return []
+                if self._closed and not self._waiting and rest is None:
                     return None
-                age = time.monotonic() - self._first_came
-                self._changed.wait(max(self._linger - age, 0.0) if self._waiting else None)
+                ripe = self._first_came + self._linger - time.monotonic()
+                self._changed.wait(deadline.at_most(max(ripe, 0.0)) if self._waiting else deadline.left())
             taken = list(self._waiting)
             self._waiting.clear()
             self._waiting_bytes = 0
@@ -208,4 +230,11 @@ def _headers(headers: HeaderInput | None) -> Headers:
     if not headers:
         return []
     pairs = headers.items() if isinstance(headers, Mapping) else headers
-    return [(name, _bytes(value)) for name, value in pairs]
+    return [(_name(name), _bytes(value)) for name, value in pairs]
+
+
+def _name(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"names of headers are text, not {name!r}")
+    name.encode()  # UnicodeEncodeError here rather than in the thread that sends
+    return name

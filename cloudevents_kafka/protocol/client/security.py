@@ -17,7 +17,7 @@ _LEAST_ITERATIONS: Final = 4096  # RFC 5802 5.1
 
 
 class AuthenticationFailed(ClientError):
-    """The broker refused the credentials, or could not prove that it knows them."""
+    """The broker refused the credentials, or could not prove that it knows them, or who it is."""
 
 
 class Plain(NamedTuple):
@@ -51,6 +51,18 @@ class Security(NamedTuple):
 
     tls: ssl.SSLContext | None = None
     sasl: Sasl | None = None
+
+
+def check_credentials(sasl: Sasl) -> None:
+    """Refuse a user or password that no message can carry: ValueError, the password not in it."""
+    if not sasl.user or not _is_text(sasl.user):
+        raise ValueError(f"the user {sasl.user!r} is no name: text without NUL that UTF-8 can write")
+    if not _is_text(sasl.password):
+        raise ValueError("the password is not text without NUL that UTF-8 can write")
+
+
+def _is_text(text: str) -> bool:
+    return "\0" not in text and text == text.encode(errors="replace").decode()
 
 
 def mechanism_of(sasl: Sasl) -> str:

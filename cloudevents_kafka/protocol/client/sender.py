@@ -1,25 +1,27 @@
 """Sending batches: to each leader one request at a time, tried again until it is done or its time is over.
 
-A partition's batches go one after the other, so their order stays whatever fails.
+A partition's batches go one after the other, so their order stays whatever fails; a
+partition that fails rests, and holds no other up.
 Where brokers can tell a repeated batch (0.11 and later), nothing is written twice.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.client.cluster import Broker, Cluster, worth_another_try
 from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.client.outgoing import (
+    BATCHES,
     NOBODY,
     Batch,
     Identity,
     Pending,
     Place,
-    batches_of,
     check_headers,
+    cut,
 )
 from cloudevents_kafka.protocol.client.partitioners import Partitioner
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, ProtocolError, Unsupported
@@ -37,8 +39,8 @@ from cloudevents_kafka.protocol.records import Codec
 
 _INIT_PRODUCER_ID: Final = 22
 _DUPLICATE_SEQUENCE: Final = 46
-_FIRST_PAUSE: Final = 0.05
-_LONGEST_PAUSE: Final = 1.0
+_TOO_LARGE: Final = 10
+_LOOKUP_PAUSE: Final = 0.2  # seconds, before a topic that is not there is looked for again
 _OLDEST_ZSTD: Final = 7  # version of Produce, KIP-110
 
 
@@ -63,6 +65,13 @@ class Asked(NamedTuple):
     correlation_id: int
 
 
+class _Missing(NamedTuple):
+    """A topic that was looked for in vain: until when not to ask again, and why."""
+
+    rest: Deadline
+    error: ProtocolError
+
+
 Settle = Callable[[Sequence[Pending], ProtocolError | None, int, int], None]
 """Told what became of records: an error or None, the partition, the first one's offset."""
 
@@ -77,55 +86,81 @@ class Sender:
         self._settle: Final = settle
         self._identity: Identity | None = None
         self._sequences: dict[Place, int] = defaultdict(int)
+        self._most: dict[Place, int] = {}
+        self._unplaced: dict[str, deque[Pending]] = {}
+        self._missing: dict[str, _Missing] = {}
+        self._waiting: dict[Place, deque[Pending]] = {}
+        self._ready: dict[Place, Batch] = {}
 
-    def deliver(self, waiting: Sequence[Pending]) -> None:
-        """Send all these records, and settle each: delivered, or failed for good."""
-        places = self._by_place(waiting)
-        pause = _FIRST_PAUSE
-        ready: dict[Place, Batch] = {}
-        while places or ready:
-            self._fill(places, ready)
-            before = len(ready)
-            self._round(ready)
-            self._expire(ready)
-            if ready and len(ready) == before:  # nothing went through: give the cluster time
-                self._cluster.forget()
-                longest = min(batch.pending[0].deadline.at_most(pause) for batch in ready.values())
-                Deadline(None).pause(longest, "producing")
-                pause = min(2 * pause, _LONGEST_PAUSE)
+    def take(self, records: Iterable[Pending]) -> None:
+        """Take records to be sent by `turn`."""
+        for pending in records:
+            if pending.partition >= 0:
+                self._place(pending, pending.partition)
             else:
-                pause = _FIRST_PAUSE
+                self._unplaced.setdefault(pending.topic, deque()).append(pending)
+
+    def turn(self) -> None:
+        """Send what may be sent now, once; settle what is delivered, or failed for good."""
+        self._find_places()
+        self._fill()
+        self._round([batch for batch in self._ready.values() if batch.resting.over()])
+        self._expire()
+
+    def rest(self) -> float | None:
+        """Return the seconds until the next `turn` has something to do; None where nothing is left."""
+        if self._waiting.keys() - self._ready.keys():
+            return 0.0
+        rests = [batch.resting for batch in self._ready.values()]
+        rests += [self._missing[topic].rest if topic in self._missing else Deadline(0) for topic in self._unplaced]
+        return min((rest.at_most(1.0) for rest in rests), default=None)
 
     # --- preparing -----------------------------------------------------------------------
 
-    def _by_place(self, waiting: Sequence[Pending]) -> dict[Place, deque[list[Pending]]]:
-        found: dict[Place, deque[Pending]] = defaultdict(deque)
-        for pending in waiting:
+    def _find_places(self) -> None:
+        """Choose partitions where the topic's are known; one topic does not wait for another."""
+        for topic, unplaced in list(self._unplaced.items()):
+            if topic in self._missing and not self._missing[topic].rest.over():
+                continue
             try:
-                found[pending.topic, self._partition(pending)].append(pending)
+                partitions = self._cluster.partitions_now(topic, self._in_time(unplaced[0]))
             except ProtocolError as error:
-                self._settle([pending], error, pending.partition, -1)
-        policy = self._policy
-        return {
-            place: deque(batches_of(some, policy.batch_records, policy.batch_bytes))
-            for place, some in found.items()
-        }
+                self._unknown(topic, unplaced, error)
+                continue
+            del self._unplaced[topic]
+            self._missing.pop(topic, None)
+            for pending in unplaced:
+                self._place(pending, self._policy.partitioner(pending.record.key, partitions), partitions)
 
-    def _partition(self, pending: Pending) -> int:
-        if pending.partition >= 0:
-            return pending.partition
-        partitions = self._cluster.partitions(pending.topic, pending.deadline)
-        chosen = self._policy.partitioner(pending.record.key, partitions)
-        if chosen not in partitions:
-            raise BrokerError(3, f"{pending.topic}[{chosen}]", "the partitioner's choice is no partition")
-        return chosen
+    def _unknown(self, topic: str, unplaced: deque[Pending], error: ProtocolError) -> None:
+        again = worth_another_try(error) or isinstance(error, DeadlineExceeded)
+        if isinstance(error, DeadlineExceeded) and topic in self._missing:
+            error = self._missing[topic].error  # says more than that the time is over
+        while unplaced and (not again or unplaced[0].deadline.over()):
+            self._settle([unplaced.popleft()], error, -1, -1)
+        if unplaced:
+            self._cluster.forget()
+            self._missing[topic] = _Missing(Deadline(_LOOKUP_PAUSE), error)
+        else:
+            del self._unplaced[topic]
+            self._missing.pop(topic, None)
 
-    def _fill(self, places: dict[Place, deque[list[Pending]]], ready: dict[Place, Batch]) -> None:
+    def _place(self, pending: Pending, partition: int, known: Sequence[int] | None = None) -> None:
+        if known is not None and partition not in known:
+            where = f"{pending.topic}[{partition}]"
+            error = BrokerError(3, where, "the partitioner's choice is no partition")
+            self._settle([pending], error, partition, -1)
+        else:
+            self._waiting.setdefault((pending.topic, partition), deque()).append(pending)
+
+    def _fill(self) -> None:
         """Make a batch for each place that has none on its way."""
-        for place in [place for place in places if place not in ready]:
-            pending = places[place].popleft()
-            if not places[place]:
-                del places[place]
+        policy = self._policy
+        for place in [place for place in self._waiting if place not in self._ready]:
+            waiting = self._waiting[place]
+            pending = cut(waiting, self._most.get(place, policy.batch_records), policy.batch_bytes)
+            if not waiting:
+                del self._waiting[place]
             try:
                 identity = self._who(pending[0].deadline)
             except ProtocolError as error:
@@ -133,7 +168,10 @@ class Sender:
                 continue
             sequence = self._sequences[place] if identity != NOBODY else -1
             self._sequences[place] = (self._sequences[place] + len(pending)) % (1 << 31)
-            ready[place] = Batch(place, pending, identity, sequence)
+            self._ready[place] = Batch(place, pending, identity, sequence)
+
+    def _in_time(self, pending: Pending) -> Deadline:
+        return Deadline(pending.deadline.at_most(self._policy.request_timeout))
 
     def _who(self, deadline: Deadline) -> Identity:
         if self._identity is None:
@@ -158,33 +196,31 @@ class Sender:
 
     # --- sending -------------------------------------------------------------------------
 
-    def _round(self, ready: dict[Place, Batch]) -> None:
+    def _round(self, batches: list[Batch]) -> None:
         """Send each leader its batches, then take the answers."""
         asked: list[Asked] = []
-        for leader, batches in self._by_leader(ready).items():
+        for leader, some in self._by_leader(batches).items():
             deadline = Deadline(self._policy.request_timeout)
             try:
                 broker = self._cluster.broker(leader, deadline)
-                asked.append(self._send(broker, batches, ready, deadline))
+                asked.append(self._send(broker, some, deadline))
             except ProtocolError as error:
-                self._failed(batches, error, ready)
+                self._failed(some, error)
         for one in asked:
-            self._take_answer(one, ready)
+            self._take_answer(one)
 
-    def _by_leader(self, ready: dict[Place, Batch]) -> dict[int, list[Batch]]:
+    def _by_leader(self, batches: list[Batch]) -> dict[int, list[Batch]]:
         found: dict[int, list[Batch]] = defaultdict(list)
-        for place, batch in list(ready.items()):
+        for batch in batches:
             try:
-                leader = self._cluster.leader(*place, Deadline(self._policy.request_timeout))
+                leader = self._cluster.leader(*batch.place, self._in_time(batch.pending[0]))
             except ProtocolError as error:
-                self._failed([batch], error, ready)
+                self._failed([batch], error)
             else:
                 found[leader].append(batch)
         return found
 
-    def _send(
-        self, broker: Broker, batches: list[Batch], ready: dict[Place, Batch], deadline: Deadline
-    ) -> Asked:
+    def _send(self, broker: Broker, batches: list[Batch], deadline: Deadline) -> Asked:
         """Send one request with all batches that this broker can take."""
         policy = self._policy
         version = broker.version(ProduceRequest)
@@ -194,17 +230,17 @@ class Sender:
         sent = []
         for batch in batches:
             try:
-                for pending in batch.pending:
-                    check_headers(pending, version)
+                if not self._without_headers(batch, version):
+                    continue
                 data = batch.encoded(version, policy.codec)
             except ProtocolError as error:
-                self._failed([batch], error, ready)
+                self._failed([batch], error)
                 continue
             topics[batch.place[0]].append(PartitionProduceData(index=batch.place[1], records=data))
             sent.append(batch)
         request = ProduceRequest(
             acks=policy.acks,
-            timeout_ms=int(policy.request_timeout * 1000),
+            timeout_ms=int(policy.request_timeout * 500),  # half, the rest is for the way and the queue
             topic_data=[TopicProduceData(name=name, partition_data=data) for name, data in topics.items()],
         )
         if not sent:
@@ -212,54 +248,82 @@ class Sender:
         asked = broker.connection.send(request, version, deadline, answered=policy.acks != 0)
         return Asked(broker, sent, deadline, asked)
 
-    def _take_answer(self, asked: Asked, ready: dict[Place, Batch]) -> None:
+    def _without_headers(self, batch: Batch, version: int) -> bool:
+        """Fail the records whose headers an old broker cannot carry; tell whether others are left."""
+        if version >= BATCHES:
+            return True
+        kept = []
+        for pending in batch.pending:
+            try:
+                check_headers(pending, version)
+                kept.append(pending)
+            except Unsupported as error:
+                self._settle([pending], error, batch.place[1], -1)
+        batch.pending = kept
+        if not kept:
+            del self._ready[batch.place]
+        return bool(kept)
+
+    def _take_answer(self, asked: Asked) -> None:
         broker, batches, deadline, correlation_id = asked
         if self._policy.acks == 0:
             for batch in batches:
-                self._done(batch, ready, -1)
+                self._done(batch, -1)
             return
         if not batches:
             return
         try:
             answer = broker.connection.receive(correlation_id, deadline)
         except ProtocolError as error:
-            if isinstance(error, DeadlineExceeded):
-                broker.connection.close()
-            self._failed(batches, error, ready)
+            broker.connection.close()
+            self._failed(batches, error)
             return
         assert isinstance(answer, ProduceResponse)
         rows = {(t.name, p.index): p for t in answer.responses for p in t.partition_responses}
         for batch in batches:
             row = rows.get(batch.place)
             if row is None:
-                self._failed([batch], BrokerError(-1, _named(batch), "its answer leaves it out"), ready)
+                self._failed([batch], BrokerError(-1, _named(batch), "its answer leaves it out"))
             elif row.error_code in (0, _DUPLICATE_SEQUENCE):
-                self._done(batch, ready, row.base_offset)
+                self._done(batch, row.base_offset)
+            elif row.error_code == _TOO_LARGE and len(batch.pending) > 1:
+                self._split(batch)
             else:
-                refused = BrokerError(row.error_code, _named(batch), row.error_message)
-                self._failed([batch], refused, ready)
+                self._failed([batch], BrokerError(row.error_code, _named(batch), row.error_message))
 
     # --- settling ------------------------------------------------------------------------
 
-    def _done(self, batch: Batch, ready: dict[Place, Batch], offset: int) -> None:
-        del ready[batch.place]
+    def _done(self, batch: Batch, offset: int) -> None:
+        del self._ready[batch.place]
         self._settle(batch.pending, None, batch.place[1], offset)
 
-    def _failed(self, batches: list[Batch], error: ProtocolError, ready: dict[Place, Batch]) -> None:
+    def _split(self, batch: Batch) -> None:
+        """Send a batch again as smaller ones: each of its records may be small enough."""
+        del self._ready[batch.place]
+        self._most[batch.place] = len(batch.pending) // 2
+        self._waiting.setdefault(batch.place, deque()).extendleft(reversed(batch.pending))
+        if batch.identity == self._identity:
+            self._sequences[batch.place] = max(batch.sequence, 0)
+
+    def _failed(self, batches: list[Batch], error: ProtocolError) -> None:
         """Leave a batch to be tried again where that may help, else give it up."""
         for batch in batches:
-            again = worth_another_try(error) or isinstance(error, DeadlineExceeded)
-            if not again or batch.expired():
-                self._give_up(batch, error, ready)
+            if worth_another_try(error) or isinstance(error, DeadlineExceeded):
+                self._cluster.forget()
+                batch.rest()
+                batch.last = error
+            else:
+                self._give_up(batch, error)
 
-    def _expire(self, ready: dict[Place, Batch]) -> None:
-        for batch in list(ready.values()):
+    def _expire(self) -> None:
+        for batch in list(self._ready.values()):
             if batch.expired():
-                error = DeadlineExceeded(f"{_named(batch)}: not delivered in time; it may have been written")
-                self._give_up(batch, error, ready)
+                last = f"; the last try: {batch.last}" if batch.last else ""
+                text = f"{_named(batch)}: not delivered in time; it may have been written{last}"
+                self._give_up(batch, DeadlineExceeded(text))
 
-    def _give_up(self, batch: Batch, error: ProtocolError, ready: dict[Place, Batch]) -> None:
-        if ready.pop(batch.place, None) is None:
+    def _give_up(self, batch: Batch, error: ProtocolError) -> None:
+        if self._ready.pop(batch.place, None) is None:
             return
         if batch.identity != NOBODY:
             # The broker would take later sequence numbers for a gap: begin anew, under another id.

@@ -33,11 +33,25 @@ def write_to(stream: IO[str]) -> Trace:
     """Return a trace that writes a capture to a text stream, each line at once."""
 
     def write(frame: Frame) -> None:
-        line = {"time": round(frame.time, 6), "broker": frame.broker, frame.direction: frame.data.hex()}
-        stream.write(json.dumps(line) + "\n")
+        stream.write(_line(frame))
         stream.flush()
 
     return write
+
+
+def append_to(path: Path) -> Trace:
+    """Return a trace that writes a capture to a file, which is closed after each line."""
+
+    def write(frame: Frame) -> None:
+        with path.open("a", encoding="utf-8") as stream:
+            stream.write(_line(frame))
+
+    return write
+
+
+def _line(frame: Frame) -> str:
+    line = {"time": round(frame.time, 6), "broker": frame.broker, frame.direction: frame.data.hex()}
+    return json.dumps(line) + "\n"
 
 
 def as_trace(trace: Trace | str | Path | IO[str] | None) -> Trace | None:
@@ -45,7 +59,7 @@ def as_trace(trace: Trace | str | Path | IO[str] | None) -> Trace | None:
     if trace is None or callable(trace):
         return trace
     if isinstance(trace, str | Path):
-        return write_to(Path(trace).open("a", encoding="utf-8"))  # open for the life of the process
+        return append_to(Path(trace))
     return write_to(trace)
 
 

@@ -191,6 +191,15 @@ def test_the_checksum_is_unsigned():
         assert only(encode_message_set([Record(value=value)], 0)).records()[0].value == value
 
 
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize(("codec", "number"), [(Codec.NONE, 0), (Codec.GZIP, 1), (Codec.SNAPPY, 2)])
+def test_attributes_are_the_codec(magic, codec, number):
+    """The codec stands in the lowest two bits of the attributes; the other bits are 0."""
+    data = encode_message_set(THREE[:1], magic, codec)
+    assert (data[16], data[17]) == (magic, number)
+    assert only(data).codec == number
+
+
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
 def test_a_set_of_nothing_is_no_bytes(codec):
     """An empty set is legal, and empty."""

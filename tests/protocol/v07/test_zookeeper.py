@@ -143,6 +143,25 @@ def test_skeleton(client):
     assert client.get("/consumers/g/offsets/t/1-0")[1].ephemeralOwner == 0
 
 
+def test_what_ends_with_a_session(client, brokers):
+    """Brokers, their topics, consumers and owners end with their maker; offsets and the nodes above stay."""
+    zookeeper.announce_broker(brokers, ONE)
+    zookeeper.announce_topic(brokers, "t", ONE, 2)
+    consumer = Consumer(client, "g", "c", {"t": 1})
+    consumer.claim("t", Place(1, 0))
+    consumer.commit("t", Place(1, 0), 7)
+    owners = {
+        "/brokers/ids/1": brokers,
+        "/brokers/topics/t/1": brokers,
+        "/consumers/g/ids/c": client,
+        "/consumers/g/owners/t/1-0": client,
+    }
+    for path, owner in owners.items():
+        assert client.get(path)[1].ephemeralOwner == owner.client_id[0], path
+    for path in ("/brokers/ids", "/brokers/topics/t", "/consumers/g", "/consumers/g/offsets/t/1-0"):
+        assert client.get(path)[1].ephemeralOwner == 0, path
+
+
 def test_offsets(client):
     """Offsets are stored and read by group, topic and place; none is None; anything else is Malformed."""
     consumer = Consumer(client, "g", "c", {"t": 1})

@@ -194,6 +194,33 @@ def test_who_does_not_come_back_in_time_is_left_behind(wires):
     assert beat(wires[0], first, 2) == 25
 
 
+@pytest.mark.parametrize(("version", "rebalance_ms", "least"), [(0, 30_000, 0.15), (1, 600, 0.5)])
+def test_what_a_rebalance_waits_for(wires, version, rebalance_ms, least):
+    """In version 0 members have their session timeout to join again, from 1 on a timeout of its own.
+
+    Heartbeats alone do not help a member that does not join.
+    """
+    asked = {"session_ms": 200, "rebalance_ms": rebalance_ms}
+    one, two, extra = wires
+    first = one.ask(join(**asked), version).member_id
+    one.ask(sync(first, 1, {first: b""}), 0)
+    began = time.monotonic()
+    with meanwhile(lambda: two.ask(join(**asked), version)) as second:
+        assert eventually(lambda: second or beat(extra, first) not in {0, 27})
+    assert least < time.monotonic() - began < 4
+    assert (only(second).generation_id, only(second).leader) == (2, only(second).member_id)
+    assert beat(extra, first) == 25
+
+
+def test_heartbeats_are_due_while_others_join(wires):
+    """A long rebalance timeout does not keep a member that is silent for longer than its session."""
+    first = alone(wires[0], session_ms=60, rebalance_ms=30_000)
+    began = time.monotonic()
+    joined = wires[1].ask(join(rebalance_ms=30_000), 1)
+    assert time.monotonic() - began < 5
+    assert joined.leader == joined.member_id != first
+
+
 def test_a_leader_that_never_syncs_is_replaced(wires):
     """Who waits for assignments hears 27 once the leader's session is over."""
     one, two, extra = wires

@@ -1,0 +1,69 @@
+"""Brokers and clients for the tests of the client: each test ends soon, and leaves no thread behind."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack
+
+import pytest
+from wire import eventually
+
+from cloudevents_kafka.protocol.client.client import Client
+from cloudevents_kafka.testing.wire_broker import Settings, WireBroker
+
+OURS = ("kafka-producer", "kafka-group", "WireBroker")
+
+
+def pytest_collection_modifyitems(items):
+    """Nothing here may hang."""
+    for item in items:
+        if "/protocol/client/" in str(item.path) and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(20))
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_is_left():
+    yield
+    assert eventually(
+        lambda: not [t.name for t in threading.enumerate() if t.name.startswith(OURS)], 5
+    ), threading.enumerate()
+
+
+@pytest.fixture
+def stack():
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture
+def start(stack):
+    """Give a function that starts brokers."""
+
+    def start(plays="4.3", **more):
+        settings = Settings(
+            **{"session_timeouts": (10, 60_000), "partitions": 1, **more.pop("settings", {})}
+        )
+        return stack.enter_context(WireBroker(plays, settings=settings, **more))
+
+    return start
+
+
+@pytest.fixture
+def connect(stack):
+    """Give a function that makes clients."""
+
+    def connect(broker, **more):
+        servers = broker if isinstance(broker, str) else broker.bootstrap_servers
+        return stack.enter_context(Client(servers, **{"timeout": 5.0, **more}))
+
+    return connect
+
+
+@pytest.fixture
+def broker(start):
+    return start()
+
+
+@pytest.fixture
+def client(connect, broker):
+    return connect(broker)

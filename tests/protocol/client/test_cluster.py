@@ -1,0 +1,185 @@
+"""The cluster: bootstrap addresses, metadata that is kept, tries that are repeated."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+
+import pytest
+
+from cloudevents_kafka.protocol.client.cluster import Cluster, Settings
+from cloudevents_kafka.protocol.client.connection import Address
+from cloudevents_kafka.protocol.client.deadline import Deadline
+from cloudevents_kafka.protocol.errors import BrokerError, ClientError, DeadlineExceeded, Disconnected
+from cloudevents_kafka.testing.wire_broker import faults
+
+METADATA, LIST_OFFSETS = 3, 2
+
+
+@pytest.fixture
+def make(stack):
+    """Give a function that makes clusters."""
+
+    def make(*brokers):
+        found = [b if isinstance(b, Address) else Address(b.nodes[0].host, b.nodes[0].port) for b in brokers]
+        cluster = Cluster(found, Settings())
+        stack.callback(cluster.close)
+        return cluster
+
+    return make
+
+
+@pytest.fixture
+def listening():
+    """An address where connections are taken and nothing is ever said, and the sockets that came."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield Address(*server.getsockname())
+
+
+@pytest.fixture
+def dead():
+    """An address where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = Address(*server.getsockname())
+    return address
+
+
+@pytest.fixture
+def web():
+    """An address where a web server answers whatever comes."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            try:
+                while True:
+                    peer, _ = server.accept()
+                    peer.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                    peer.recv(10_000)
+                    peer.close()
+            except OSError:
+                return
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield Address(*server.getsockname())
+        server.shutdown(socket.SHUT_RDWR)
+    thread.join()
+
+
+@pytest.mark.parametrize("first", ["dead", "listening", "web"])
+def test_the_first_address_may_be_dead(broker, make, request, first):
+    """Refused, silent or something else altogether: the next one is taken, in time."""
+    cluster = make(request.getfixturevalue(first), broker)
+    began = time.monotonic()
+    assert cluster.metadata(["t"], Deadline(2)).topics[0].name == "t"
+    assert time.monotonic() - began < 1.8
+
+
+def test_all_addresses_may_be_dead(dead, listening, make):
+    """The error names each of them and what it did."""
+    with pytest.raises(Disconnected, match=f"no broker can be reached: {dead}: .*refused"):
+        make(dead).any_broker(Deadline(2))
+    with pytest.raises(DeadlineExceeded, match=f"{dead}: .*; .*{listening}"):
+        make(dead, listening).any_broker(Deadline(0.3))
+    with pytest.raises(Disconnected, match="no address was given"):
+        make().any_broker(Deadline(0.3))
+
+
+def test_metadata_is_kept(broker, make):
+    """However often leaders are looked up, brokers are asked once a topic."""
+    cluster = make(broker)
+    for _ in range(5):
+        assert cluster.partitions("t", Deadline(2)) == [0]
+        assert cluster.leader("t", 0, Deadline(2)) == 1
+    assert len(broker.calls(METADATA)) == 1
+    time.sleep(0.05)
+    cluster.forget()
+    cluster.leader("t", 0, Deadline(2))
+    assert len(broker.calls(METADATA)) == 2
+
+
+def test_a_new_topic_is_waited_for(start, make):
+    """A topic without leaders at first is asked for again, until it has them."""
+    broker = start(settings={"elects_at_once": False})
+    assert make(broker).partitions("new", Deadline(5)) == [0]
+    assert len(broker.calls(METADATA)) >= 2
+
+
+def test_what_is_no_partition_is_said(broker, make):
+    """Error 3 names the partitions that there are; -1 for a leader is error 5."""
+    broker.create_topic("u", 3)
+    cluster = make(broker)
+    with pytest.raises(BrokerError, match=r"u\[7\]: UNKNOWN.*the topic has the partitions 0 to 2"):
+        cluster.leader("u", 7, Deadline(2))
+    broker.move_leader("u", 1, -1)
+    cluster.forget()
+    with pytest.raises(BrokerError, match=r"u\[1\]: LEADER_NOT_AVAILABLE"):
+        cluster.leader("u", 1, Deadline(2))
+
+
+def test_an_unknown_node_is_asked_for_once(broker, make):
+    """A broker that metadata does not name is looked for, then given up."""
+    with pytest.raises(Disconnected, match="no broker of the id 99"):
+        make(broker).broker(99, Deadline(2))
+    assert len(broker.calls(METADATA)) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"),
+    [(BrokerError(6), 3), (Disconnected("x"), 3), (BrokerError(29), 1), (ClientError("x"), 1)],
+)
+def test_tries_are_repeated_where_that_may_help(make, error, tries):
+    """Retriable errors are tried again until it works; others are raised at once."""
+    tried = []
+
+    def attempt():
+        tried.append(1)
+        if len(tried) < 3:
+            raise error
+        return "done"
+
+    if tries == 3:
+        assert make().retrying("trying", attempt, Deadline(5)) == "done"
+    else:
+        with pytest.raises(type(error)):
+            make().retrying("trying", attempt, Deadline(5))
+    assert len(tried) == tries
+
+
+def test_tries_end_with_the_deadline(make):
+    """The error says what was tried, how long, and what came last; tries get rarer."""
+    tried = []
+
+    def attempt():
+        tried.append(1)
+        raise BrokerError(15, "group g")
+
+    with pytest.raises(DeadlineExceeded, match=r"trying: not done within 0.3 s; the last try: group g: COORD"):
+        make().retrying("trying", attempt, Deadline(0.3))
+    assert 2 < len(tried) < 7
+
+
+def test_a_lost_connection_is_made_again(broker, make):
+    """After a broken socket the same question is asked over a new one."""
+    cluster = make(broker)
+    cluster.metadata(["t"], Deadline(2))
+    broker.hang_up()
+    assert cluster.retrying("x", lambda: cluster.metadata(["t"], Deadline(2)), Deadline(2)).topics
+    assert len({call.connection for call in broker.calls()}) == 2
+
+
+def test_another_thread_can_end_it_all(broker, make):
+    """A call that waits for an answer, and one that rests between tries, fail as soon as `end` is called."""
+    broker.faults.add(faults.silence(), api=METADATA)
+    cluster = make(broker)
+    cluster.any_broker(Deadline(2))
+    timer = threading.Timer(0.1, cluster.end)
+    timer.start()
+    began = time.monotonic()
+    with pytest.raises(ClientError, match="closed while"):
+        cluster.retrying("x", lambda: cluster.metadata(["t"], Deadline(9)), Deadline(9))
+    assert time.monotonic() - began < 2
+    timer.join()
+    with pytest.raises(ClientError, match="closed while"):
+        cluster.metadata(["t"], Deadline(2))

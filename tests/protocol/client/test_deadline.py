@@ -1,0 +1,37 @@
+"""Deadlines."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from cloudevents_kafka.protocol.client.deadline import Deadline
+from cloudevents_kafka.protocol.errors import DeadlineExceeded
+
+
+@pytest.mark.parametrize("seconds", [None, -1, -0.5])
+def test_no_seconds_are_endless(seconds):
+    """None and negative numbers never end."""
+    deadline = Deadline(seconds)
+    assert (deadline.left(), deadline.over(), deadline.at_most(3)) == (None, False, 3)
+    deadline.check("waiting")
+
+
+def test_it_ends():
+    """What is left goes down to 0 and stays there; then `check` raises, as a TimeoutError too."""
+    deadline = Deadline(0.02)
+    assert 0 < deadline.left() <= 0.02
+    assert deadline.at_most(0.001) == 0.001
+    time.sleep(0.03)
+    assert (deadline.left(), deadline.over(), deadline.at_most(3)) == (0, True, 0)
+    with pytest.raises(TimeoutError, match=r"waiting: not done within 0.02 s"):
+        deadline.check("waiting")
+
+
+def test_a_pause_ends_with_the_deadline():
+    """A pause longer than what is left raises at the end, not later."""
+    began = time.monotonic()
+    with pytest.raises(DeadlineExceeded):
+        Deadline(0.02).pause(5, "resting")
+    assert time.monotonic() - began < 1

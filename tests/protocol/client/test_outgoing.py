@@ -1,0 +1,61 @@
+"""Records on their way: cut into batches, encoded for each version."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudevents_kafka.protocol.client.deadline import Deadline
+from cloudevents_kafka.protocol.client.outgoing import Batch, Identity, Pending, check_headers, cut
+from cloudevents_kafka.protocol.errors import Unsupported
+from cloudevents_kafka.protocol.records import Batches, Codec, Record, RecordBatch
+
+
+def pending(value=b"v", headers=()):
+    return Pending("t", -1, Record(value=value, headers=list(headers), timestamp=5), None, Deadline(9))
+
+
+@given(st.lists(st.integers(0, 300)), st.integers(1, 5), st.integers(1, 500))
+def test_batches_hold_all_in_order(sizes, most_records, most_bytes):
+    """Nothing is lost; no batch is over a limit but one of a single record."""
+    waiting = deque(pending(b"x" * size) for size in sizes)
+    batches = []
+    while waiting:
+        batches.append(cut(waiting, most_records, most_bytes))
+    assert [len(one.record.value) for batch in batches for one in batch] == sizes
+    assert all(len(batch) <= most_records for batch in batches)
+    assert all(len(batch) == 1 or sum(one.size for one in batch) <= most_bytes for batch in batches)
+
+
+@pytest.mark.parametrize(("version", "magic"), [(0, 0), (1, 0), (2, 1), (3, 2), (12, 2)])
+def test_each_version_has_its_form(version, magic):
+    """Message sets of magic 0 and 1, record batches with identity and sequence from 3 on."""
+    batch = Batch(("t", 0), [pending(), pending()], Identity(7, 1), 5)
+    found = Batches(batch.encoded(version, Codec.NONE))
+    assert [record.value for record in found.records()] == [b"v", b"v"]
+    first = next(iter(found))
+    assert first.magic == magic
+    if isinstance(first, RecordBatch):
+        assert (first.producer_id, first.producer_epoch, first.base_sequence) == (7, 1, 5)
+
+
+@pytest.mark.parametrize(
+    ("headers", "version", "fits"),
+    [
+        ([], 0, True),
+        ([("content-type", b"x")], 2, True),
+        ([("Content-Type", b"x")], 0, True),
+        ([("content-type", b"x"), ("ce_id", b"1")], 2, False),
+        ([("ce_id", b"1")], 3, True),
+    ],
+)
+def test_headers_need_a_broker_of_0_11(headers, version, fits):
+    """A lone content type goes without saying; anything else is refused, with what to do."""
+    if fits:
+        check_headers(pending(headers=headers), version)
+    else:
+        with pytest.raises(Unsupported, match="brokers before 0.11 .* ce_id; send structured mode"):
+            check_headers(pending(headers=headers), version)

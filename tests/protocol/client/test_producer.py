@@ -1,0 +1,510 @@
+"""Producing: batches, order, tries, reports; nothing lost and nothing twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+from wire import eventually
+
+from cloudevents_kafka.protocol.errors import (
+    BrokerError,
+    ClientError,
+    DeadlineExceeded,
+    ProtocolError,
+    Unsupported,
+)
+from cloudevents_kafka.testing.wire_broker import DIALECTS, faults
+
+PRODUCE, METADATA, INIT = 0, 3, 22
+
+
+class Reports(list):
+    """Collects what deliveries report."""
+
+    def __call__(self, error, message):
+        assert message.error() is error
+        self.append((error, message))
+
+    @property
+    def errors(self):
+        return [error for error, _ in self]
+
+    @property
+    def offsets(self):
+        return [message.offset() for _, message in self]
+
+
+@pytest.fixture
+def reports():
+    return Reports()
+
+
+def values(broker, topic="t", partition=0):
+    return [record.value for record in broker.records(topic, partition)]
+
+
+def numbers(count):
+    return [b"%d" % n for n in range(count)]
+
+
+def send(producer, count, reports, topic="t", partition=0):
+    for value in numbers(count):
+        producer.produce(topic, value, partition=partition, on_delivery=reports)
+
+
+@pytest.mark.parametrize("plays", DIALECTS)
+@pytest.mark.parametrize("acks", [0, 1, -1])
+def test_records_arrive_in_order(start, connect, reports, plays, acks):
+    """At every broker, with every kind of acknowledgement; offsets are told where there is an answer."""
+    broker = start(plays)
+    broker.create_topic("t")
+    with connect(broker).producer(acks=acks, batch_records=7) as producer:
+        send(producer, 50, reports)
+        assert producer.flush(10) == 0
+    assert reports.errors == [None] * 50
+    assert reports.offsets == (list(range(50)) if acks else [-1] * 50)
+    assert eventually(lambda: values(broker) == numbers(50))
+    assert {call.message.acks for call in broker.calls(PRODUCE)} == {acks}
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_compression(broker, client, reports, codec):
+    """Each codec arrives; text that is no codec is refused."""
+    with client.producer(compression=codec) as producer:
+        send(producer, 20, reports)
+    assert values(broker) == numbers(20)
+    with pytest.raises(ValueError, match="compression='rar': one of none, gzip"):
+        client.producer(compression="rar")
+
+
+def test_everything_of_a_record_arrives(broker, client):
+    """Key, value, headers in order with repeats and nulls, timestamp; nulls stay nulls."""
+    headers = [("a", b"1"), ("a", None), ("b", "text")]
+    with client.producer() as producer:
+        producer.produce("t", "text", key="k", headers=headers, timestamp=5)
+        producer.produce("t")
+        producer.produce("t", b"", b"", headers={"x": "y"})
+    one, two, three = broker.records("t")
+    assert (one.key, one.value, one.timestamp) == (b"k", b"text", 5)
+    assert one.headers == [("a", b"1"), ("a", None), ("b", b"text")]
+    assert (two.key, two.value, two.headers) == (None, None, [])
+    assert time.time() * 1000 - two.timestamp < 10_000
+    assert (three.key, three.value, three.headers) == (b"", b"", [("x", b"y")])
+
+
+@pytest.mark.parametrize(
+    ("more", "batches"),
+    [({"batch_records": 5}, [5, 5]), ({"batch_bytes": 210}, [5, 5]), ({}, [10])],
+    ids=["count", "bytes", "all"],
+)
+def test_batches_by_count_and_bytes(broker, client, reports, more, batches):
+    """A full batch goes before its time."""
+    broker.create_topic("t")
+    with client.producer(linger=0.2, **more) as producer:
+        send(producer, 10, reports)
+        assert producer.flush(5) == 0
+        found = [
+            int.from_bytes(part.records[57:61], "big")
+            for call in broker.calls(PRODUCE)
+            for topic in call.message.topic_data
+            for part in topic.partition_data
+        ]
+    assert found == batches
+
+
+def test_batches_by_time(broker, client, reports):
+    """What is alone goes when its time has come, not before, and without `flush`."""
+    client.partitions("t")
+    with client.producer(linger=0.15) as producer:
+        began = time.monotonic()
+        producer.produce("t", b"v", on_delivery=reports)
+        assert producer.poll(5) == 1
+        assert 0.1 < time.monotonic() - began < 2
+        began = time.monotonic()
+        producer.produce("t", b"v", on_delivery=reports)
+        assert producer.flush(5) == 0
+        assert time.monotonic() - began < 0.12
+
+
+def test_several_topics_share_a_request(start, connect, reports):
+    """One request to each leader, with all that it leads."""
+    broker = start(brokers=2)
+    for name in ("t", "u"):
+        broker.create_topic(name, 4)
+    with connect(broker).producer(linger=0.1) as producer:
+        for name in ("t", "u"):
+            for partition in range(4):
+                producer.produce(name, b"v", partition=partition, on_delivery=reports)
+    assert reports.errors == [None] * 8
+    assert sorted(call.node.id for call in broker.calls(PRODUCE)) == [1, 2]
+
+
+def test_a_full_queue_is_a_buffer_error(broker, client, reports):
+    """`produce` never waits; after `poll` there is room."""
+    with client.producer(queue_records=3, linger=0) as producer:
+        send(producer, 3, reports)
+        with pytest.raises(BufferError, match="3 records wait"):
+            producer.produce("t", b"v")
+        assert eventually(lambda: producer.poll(0.1) + len(reports) >= 3)
+        producer.produce("t", b"v", on_delivery=reports)
+    assert len(reports) == 4
+    assert len(values(broker)) == 4
+
+
+@pytest.mark.parametrize("code", [2, 3, 5, 6, 7, 13, 19, 20])
+def test_passing_errors_are_tried_again(broker, client, reports, code):
+    """The records arrive once, in order, and metadata was asked for anew."""
+    broker.faults.add(faults.error(code), api=PRODUCE, times=2)
+    with client.producer(batch_records=10) as producer:
+        send(producer, 30, reports)
+    assert reports.errors == [None] * 30
+    assert values(broker) == numbers(30)
+    assert len(broker.calls(METADATA)) > 1
+
+
+@pytest.mark.parametrize("code", [10, 17, 29, 87, -1])
+def test_lasting_errors_are_reported(broker, client, reports, code):
+    """Once, with the code and the partition; later records go."""
+    broker.faults.add(faults.error(code), api=PRODUCE)
+    with client.producer() as producer:
+        producer.produce("t", b"lost", on_delivery=reports)
+        producer.flush(5)
+        producer.produce("t", b"v", on_delivery=reports)
+    (error, message), (fine, _) = reports
+    assert isinstance(error, BrokerError)
+    assert error.code == code
+    assert "t[0]" in str(error)
+    assert (message.value(), message.offset(), fine) == (b"lost", -1, None)
+    assert values(broker) == [b"v"]
+
+
+@pytest.mark.parametrize("fault", [faults.drop_after, faults.silence], ids=["dropped", "silent"])
+def test_nothing_twice_where_the_broker_can_tell(broker, connect, reports, fault):
+    """Written but not answered: the repeat is known by its sequence number."""
+    client = connect(broker, timeout=0.4)
+    broker.create_topic("t")
+    broker.faults.add(fault(), api=PRODUCE, times=2)
+    with client.producer(batch_records=10) as producer:
+        send(producer, 30, reports)
+    assert reports.errors == [None] * 30
+    assert values(broker) == numbers(30)
+    assert len(broker.calls(INIT)) == 1
+
+
+def test_a_repeat_on_an_old_broker(start, connect, reports):
+    """Where nobody can tell, an unanswered batch is written again: at least once, in order."""
+    broker = start("0.10")
+    broker.faults.add(faults.drop_after(), api=PRODUCE)
+    with connect(broker).producer() as producer:
+        send(producer, 5, reports)
+    assert values(broker) == numbers(5) * 2
+    with pytest.raises(ProtocolError), connect(broker).producer(idempotent=True) as producer:
+        producer.produce("t", b"v", on_delivery=reports)
+        producer.flush(5)
+        raise reports.errors[-1]
+    assert isinstance(reports.errors[-1], Unsupported)
+
+
+def test_a_leader_moves(start, connect, reports):
+    """The order stays, nothing is lost or twice, however often the leader moves."""
+    broker = start(brokers=2)
+    broker.create_topic("t")
+    client = connect(broker)
+    with client.producer(batch_records=5, linger=0.001) as producer:
+        for n in range(100):
+            producer.produce("t", b"%d" % n, on_delivery=reports)
+            if n % 25 == 10:
+                producer.poll(0.05)
+                broker.move_leader("t", 0, 1 + n % 2)
+            elif n % 25 == 20:
+                broker.hang_up()
+    assert reports.errors == [None] * 100
+    assert values(broker) == numbers(100)
+    assert reports.offsets == list(range(100))
+
+
+def test_a_partition_without_a_leader_holds_up_no_other(start, connect, reports):
+    """Others go on, with records that come later too; then the first ends in time, or is delivered."""
+    broker = start()
+    broker.create_topic("t", 2)
+    broker.move_leader("t", 0, -1)
+    with connect(broker).producer(delivery_timeout=5) as producer:
+        send(producer, 3, reports, partition=0)
+        for _ in range(3):
+            producer.produce("t", b"v", partition=1, on_delivery=reports)
+            assert producer.poll(2) == 1
+        broker.move_leader("t", 0, 1)
+        assert producer.flush(5) == 0
+    assert reports.errors == [None] * 6
+    assert values(broker) == numbers(3)
+
+
+def test_a_topic_that_is_missing_holds_up_no_other(start, connect, reports):
+    """Its records fail when their time is over; metadata is not asked for all the while."""
+    broker = start(settings={"auto_create": False})
+    broker.create_topic("t")
+    began = time.monotonic()
+    with connect(broker).producer(delivery_timeout=0.6) as producer:
+        producer.produce("missing", b"v", on_delivery=reports)
+        producer.produce("t", b"v", on_delivery=reports)
+        assert producer.poll(0.4) == 1
+        assert reports.errors == [None]
+    assert 0.5 < time.monotonic() - began < 3
+    assert isinstance(reports.errors[1], BrokerError)
+    assert reports.errors[1].code == 3
+    assert len(broker.calls(METADATA)) < 15
+
+
+def test_time_runs_out(broker, connect, reports):
+    """A broker that never answers: the report says so, and what came last, when the time is over."""
+    broker.faults.add(faults.silence(), api=PRODUCE, times=None)
+    began = time.monotonic()
+    with connect(broker, timeout=0.2).producer(delivery_timeout=0.5) as producer:
+        send(producer, 3, reports)
+    assert 0.4 < time.monotonic() - began < 3
+    assert {type(error) for error in reports.errors} == {DeadlineExceeded}
+    assert "t[0]: not delivered in time; it may have been written; the last try: " in str(reports.errors[0])
+
+
+def test_after_a_failure_for_good_later_records_arrive(broker, connect, reports):
+    """A given-up batch leaves no gap in the sequence numbers that would stop all others."""
+    client = connect(broker, timeout=0.2)
+    with client.producer(delivery_timeout=0.3) as producer:
+        send(producer, 2, reports)
+        producer.flush(5)
+        broker.faults.add(faults.drop_before(), api=PRODUCE, times=None)
+        send(producer, 2, reports)
+        producer.flush(5)
+        broker.faults.clear()
+        send(producer, 2, reports)
+    assert [error is None for error in reports.errors] == [True, True, False, False, True, True]
+    assert values(broker) == numbers(2) * 2
+
+
+def test_too_large(start, connect, reports):
+    """Batches that the broker finds too large are cut; a record alone that is too large fails alone."""
+    broker = start(settings={"max_message_bytes": 2000})
+    with connect(broker).producer(linger=0.1) as producer:
+        for n in range(20):
+            producer.produce("t", b"%d" % n * (3000 if n == 7 else 200), on_delivery=reports)
+    failed = [message.value()[:1] for error, message in reports if error is not None]
+    assert failed == [b"7"]
+    assert [value[:2] for value in values(broker)] == [(b"%d" % n * 2)[:2] for n in range(20) if n != 7]
+    assert {error.code for error in reports.errors if error} == {10}
+
+
+@pytest.mark.parametrize("plays", ["0.8.2", "0.10"])
+def test_headers_on_an_old_broker(start, connect, reports, plays):
+    """They fail their own record and no other; a lone content type is left out."""
+    broker = start(plays)
+    with connect(broker).producer(linger=0.1) as producer:
+        producer.produce("t", b"1", on_delivery=reports)
+        producer.produce("t", b"2", headers=[("ce_id", b"1")], on_delivery=reports)
+        producer.produce("t", b"3", headers=[("content-type", b"x")], on_delivery=reports)
+    assert {m.value(): type(e) for e, m in reports} == {
+        b"1": type(None),
+        b"2": Unsupported,
+        b"3": type(None),
+    }
+    assert values(broker) == [b"1", b"3"]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"topic": 5},
+        {"topic": None},
+        {"partition": "1"},
+        {"value": 5},
+        {"key": 1.5},
+        {"timestamp": "x"},
+        {"timestamp": -5},
+        {"timestamp": 1 << 63},
+        {"headers": [(b"a", b"b")]},
+        {"headers": [("a", 5)]},
+        {"headers": [("\ud800", b"b")]},
+        {"headers": ["abc"]},
+        {"value": "\ud800"},
+    ],
+    ids=str,
+)
+def test_what_is_no_record_is_refused_at_once(broker, client, reports, record):
+    """`produce` raises, and nothing is left behind that would spoil the next record."""
+    with client.producer() as producer:
+        with pytest.raises((TypeError, ValueError)):
+            producer.produce(**{"topic": "t", **record})
+        assert len(producer) == 0
+        producer.produce("t", b"v", on_delivery=reports)
+    assert reports.errors == [None]
+    assert values(broker) == [b"v"]
+
+
+@pytest.mark.parametrize("topic", ["", "\ud800", "a b", "x" * 300, "x" * 40_000])
+def test_topics_that_cannot_be(broker, client, reports, topic):
+    """Their records fail, others arrive."""
+    with client.producer(delivery_timeout=0.5) as producer:
+        producer.produce(topic, b"v", on_delivery=reports)
+        producer.produce("t", b"v", on_delivery=reports)
+    assert sorted(error is None for error in reports.errors) == [False, True]
+    assert values(broker) == [b"v"]
+
+
+def test_partitions_that_cannot_be(broker, client, reports):
+    """A number beyond the topic's, and a partitioner's choice that is none, fail their record."""
+    with client.producer(delivery_timeout=0.3, partitioner=lambda _key, _partitions: 9) as producer:
+        producer.produce("t", b"v", partition=7, on_delivery=reports)
+        producer.produce("t", b"v", on_delivery=reports)
+    assert [error.code for error in reports.errors if isinstance(error, BrokerError)] == [3]
+    assert len(reports) == 2
+
+
+def test_keys_choose_partitions(broker, client):
+    """Equal keys meet in one partition, as the Java client's would; null keys are spread."""
+    broker.create_topic("t", 4)
+    with client.producer() as producer:
+        for _ in range(8):
+            producer.produce("t", b"v", key=b"foobar")
+            producer.produce("t", b"w")
+    expected = (-790332482 & 0x7FFFFFFF) % 4
+    found = [values(broker, "t", partition) for partition in range(4)]
+    assert [part.count(b"v") for part in found] == [8 * (n == expected) for n in range(4)]
+    assert [part.count(b"w") for part in found] == [2, 2, 2, 2]
+
+
+def test_a_report_that_raises_loses_no_other(broker, client, reports):
+    """What it raises comes through `poll`; the other reports come at the next one."""
+
+    def bad(_error, _message):
+        raise RuntimeError("bad report")
+
+    with client.producer(linger=0.1) as producer:
+        producer.produce("t", b"1", on_delivery=reports)
+        producer.produce("t", b"2", on_delivery=bad)
+        producer.produce("t", b"3", on_delivery=reports)
+        with pytest.raises(RuntimeError, match="bad report"):
+            producer.flush(5)
+        assert producer.flush(5) == 0
+    assert [message.value() for _, message in reports] == [b"1", b"3"]
+
+
+def test_reports_may_produce(broker, client):
+    """A report may send, poll and flush itself."""
+    with client.producer(linger=0) as producer:
+
+        def again(_error, message):
+            if message.value() < b"3":
+                producer.produce("t", b"%d" % (int(message.value()) + 1), on_delivery=again)
+                producer.poll(0)
+
+        producer.produce("t", b"0", on_delivery=again)
+        assert producer.flush(5) == 0
+    assert values(broker) == numbers(4)
+
+
+def test_flush_in_vain(broker, client, reports):
+    """`flush` says how many are not done; `close` then ends it, reports them as failed, and is quick."""
+    broker.faults.add(faults.silence(), api=PRODUCE, times=None)
+    producer = client.producer()
+    send(producer, 3, reports)
+    assert producer.flush(0.2) == 3
+    began = time.monotonic()
+    assert producer.close(0.1) == 3
+    assert time.monotonic() - began < 1
+    assert len(reports) == 3
+    assert all(isinstance(error, ProtocolError) for error in reports.errors)
+    with pytest.raises(ClientError, match="closed"):
+        producer.produce("t", b"v")
+    assert producer.close() == 0
+
+
+@pytest.mark.parametrize("stop", [True, False])
+def test_closing_without_a_broker(start, connect, reports, stop):
+    """Gone, or never there: `close` with a timeout keeps to it, and all is reported."""
+    broker = start()
+    client = connect(broker)
+    producer = client.producer()
+    if not stop:
+        producer.produce("t", b"v")
+        producer.flush(5)
+    broker.stop()
+    send(producer, 3, reports)
+    began = time.monotonic()
+    assert producer.close(0.2) == 3
+    assert time.monotonic() - began < 1.5
+    assert len(reports) == 3
+
+
+def test_ctrl_c_in_flush(broker, connect, reports):
+    """It is heard at once; closing afterwards is possible."""
+    broker.faults.add(faults.silence(), api=PRODUCE, times=None)
+    producer = connect(broker).producer()
+    send(producer, 2, reports)
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        producer.flush()
+    timer.join()
+    assert time.monotonic() - began < 1
+    producer.close(0)
+    assert len(reports) == 2
+
+
+def test_a_partitioner_that_raises(broker, client, reports, monkeypatch):
+    """The thread ends, and whoever polls or closes is told, in place of waiting for ever."""
+    seen = []
+    monkeypatch.setattr(threading, "excepthook", seen.append)
+
+    def bad(_key, _partitions):
+        raise RuntimeError("bad partitioner")
+
+    producer = client.producer(partitioner=bad)
+    producer.produce("t", b"v", on_delivery=reports)
+    with pytest.raises(ClientError, match="the sending thread has ended with 1 records"):
+        producer.flush()
+    with pytest.raises(ClientError, match="the sending thread has ended"):
+        producer.close()
+    assert [one.exc_type for one in seen] == [RuntimeError]
+
+
+def test_an_idle_producer_does_nothing(broker, client):
+    """No requests and no work while there is nothing to send."""
+    with client.producer() as producer:
+        producer.produce("t", b"v")
+        producer.flush(5)
+        before, work = len(broker.calls()), time.process_time()
+        time.sleep(0.3)
+        assert len(broker.calls()) == before
+        assert time.process_time() - work < 0.1
+
+
+def test_many_threads_may_produce(broker, client, reports):
+    """Each thread's records keep their order."""
+    with client.producer(linger=0.001) as producer:
+
+        def produce(name):
+            for n in range(100):
+                producer.produce("t", b"%d-%d" % (name, n), on_delivery=reports)
+
+        threads = [threading.Thread(target=produce, args=(name,)) for name in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    found = values(broker)
+    assert len(found) == len(reports) == 400
+    for name in range(4):
+        mine = [value for value in found if value.startswith(b"%d-" % name)]
+        assert mine == [b"%d-%d" % (name, n) for n in range(100)]
+
+
+@pytest.mark.parametrize("acks", [2, -2, None, "all"])
+def test_acks_are_0_1_or_all(client, acks):
+    """Other numbers are refused before anything is sent."""
+    with pytest.raises(ValueError, match="acks="):
+        client.producer(acks=acks)
+

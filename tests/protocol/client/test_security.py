@@ -1,0 +1,252 @@
+"""TLS and logins: what is proven, what is refused, and what is never shown."""
+
+from __future__ import annotations
+
+import base64
+import io
+import ssl
+import subprocess
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudevents_kafka.protocol.client.security import (
+    AuthenticationFailed,
+    Conversation,
+    Plain,
+    Scram,
+    Security,
+    authenticate,
+)
+from cloudevents_kafka.protocol.errors import BrokerError, ClientError, ProtocolError
+from cloudevents_kafka.testing.wire_broker import DIALECTS, faults
+
+PASSWORD = "pencil-secret"  # noqa: S105  # for a broker of this process
+USERS = {"ann": PASSWORD, "a,b=c": PASSWORD}
+MECHANISMS = [Plain, Scram, lambda user, password: Scram(user, password, "SCRAM-SHA-512")]
+IDS = ["PLAIN", "256", "512"]
+SASL_AUTHENTICATE, HANDSHAKE = 36, 17
+
+SERVER_FIRST = (
+    b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
+)
+
+
+def rfc_7677():
+    conversation = Conversation(Scram("user", "pencil"), "rOprNGfwEbeRWgbNEkqO")
+    return conversation, conversation.first()
+
+
+def test_the_example_of_rfc_7677():
+    """Every message of the exchange with SHA-256 that the RFC shows, section 3."""
+    conversation, first = rfc_7677()
+    assert first == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
+    assert conversation.final(SERVER_FIRST) == (
+        b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,"
+        b"p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
+    )
+    conversation.verify(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")
+
+
+def test_names_are_escaped():
+    """Equals signs and commas in a user's name, RFC 5802 5.1."""
+    assert Conversation(Scram("a,b=c", "p"), "x").first() == b"n,,n=a=2Cb=3Dc,r=x"
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (b"", "nonce"),
+        (b"\xff\xfe", "nonce"),
+        (b"r=other,s=QUJD,i=4096", "nonce"),
+        (b"r=rOprNGfwEbeRWgbNEkqO,s=QUJD,i=4096", "nonce"),
+        (b"r=rOprNGfwEbeRWgbNEkqOx,s=\xc3\xa4,i=4096", "base64"),
+        (b"r=rOprNGfwEbeRWgbNEkqOx,s=QUJD", "count of iterations"),
+        (b"r=rOprNGfwEbeRWgbNEkqOx,s=QUJD,i=-4096", "count of iterations"),
+        (b"r=rOprNGfwEbeRWgbNEkqOx,s=QUJD,i=" + b"9" * 5000, "count of iterations"),
+        (b"r=rOprNGfwEbeRWgbNEkqOx,s=QUJD,i=\xd9\xa4\xd9\xa0\xd9\xa9\xd9\xa6", "count of iterations"),
+        (b"r=rOprNGfwEbeRWgbNEkqOx,s=QUJD,i=4095", "4,095 iterations; 4,096 to"),
+        (b"r=rOprNGfwEbeRWgbNEkqOx,s=QUJD,i=9999999", "9,999,999 iterations"),
+    ],
+)
+def test_a_hostile_first_answer_is_refused(answer, text):
+    """Other nonces, no salt, iterations that are too few, or that would take minutes."""
+    began = time.monotonic()
+    with pytest.raises(AuthenticationFailed, match=text):
+        rfc_7677()[0].final(answer)
+    assert time.monotonic() - began < 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (b"", "cannot prove"),
+        (b"v=", "cannot prove"),
+        (b"v=QUJD", "cannot prove"),
+        (b"v=*", "base64"),
+        (b"e=unknown-user", "refuses: unknown-user"),
+        (b"e=other-error,v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=", "refuses: other-error"),
+    ],
+)
+def test_a_broker_must_prove_itself(answer, text):
+    """Without the right signature the broker does not know the password."""
+    conversation, _ = rfc_7677()
+    conversation.final(SERVER_FIRST)
+    with pytest.raises(AuthenticationFailed, match=text):
+        conversation.verify(answer)
+
+
+@given(st.binary(max_size=60), st.binary(max_size=60))
+def test_no_answer_does_worse_than_fail(first, second):
+    """Whatever the broker says, it is `AuthenticationFailed`."""
+    for prefix in (b"", b"r=n,s=QUJD,i=4096,"):
+        conversation = Conversation(Scram("u", "p"), "n")
+        with pytest.raises(AuthenticationFailed):
+            conversation.final(prefix + first)
+            conversation.verify(second)
+
+
+def test_nonces_are_never_used_twice():
+    """Each exchange has another."""
+    seen = []
+
+    def exchange(message):
+        seen.append(message)
+        raise AuthenticationFailed("enough")
+
+    for _ in range(3):
+        with pytest.raises(AuthenticationFailed):
+            authenticate(Scram("u", "p"), exchange)
+    assert len(set(seen)) == 3
+
+
+@pytest.mark.parametrize("make", MECHANISMS, ids=IDS)
+def test_passwords_are_not_shown(make):
+    """Not by repr, str or format, by themselves or in what holds them."""
+    sasl = make("ann", PASSWORD)
+    for text in (repr(sasl), str(sasl), f"{sasl}", repr(Security(None, sasl)), repr([sasl])):
+        assert "ann" in text
+        assert PASSWORD not in text
+
+
+@pytest.mark.parametrize("plays", [name for name in DIALECTS if not name.startswith(("0.8", "0.9"))])
+@pytest.mark.parametrize("make", MECHANISMS, ids=IDS)
+@pytest.mark.parametrize("user", USERS)
+def test_a_login_succeeds_and_is_not_traced(start, connect, plays, make, user):
+    """Bare messages (0.10) and wrapped ones; the capture has no secret of either kind."""
+    broker, capture = start(plays, users=USERS), io.StringIO()
+    client = connect(broker, sasl=make(user, PASSWORD), trace=capture)
+    assert client.partitions("t") == [0]
+    assert capture.getvalue()
+    for secret in (PASSWORD.encode(), base64.b64encode(PASSWORD.encode()), b"c=biws"):
+        assert secret.hex() not in capture.getvalue()
+
+
+@pytest.mark.parametrize("plays", ["0.10", "1.1", "4.3"])
+@pytest.mark.parametrize("make", MECHANISMS, ids=IDS)
+@pytest.mark.parametrize(("user", "password"), [("ann", "wrong-one"), ("nobody", "wrong-one")])
+def test_a_wrong_password_is_said_at_once(start, connect, plays, make, user, password):
+    """One try only, since more would lock the user out; the error names the broker, not the password."""
+    broker = start(plays, users=USERS, brokers=2)
+    client = connect(broker, sasl=make(user, password))
+    began = time.monotonic()
+    with pytest.raises(AuthenticationFailed, match=r"127\.0\.0\.1:\d+") as caught:
+        client.metadata(["t"])
+    assert time.monotonic() - began < 2
+    assert len(broker.calls(HANDSHAKE)) == 1
+    error = caught.value
+    while error is not None:
+        assert password not in str(error)
+        error = error.__cause__
+
+
+def test_other_ways_to_fail(start, connect):
+    """A mechanism that is not offered; a broker that breaks off; no login where one is asked for."""
+    broker = start(users=USERS)
+    broker.faults.add(faults.error(33), api=HANDSHAKE)
+    with pytest.raises(BrokerError, match=r"PLAIN: UNSUPPORTED_SASL_MECHANISM.*it offers "):
+        connect(broker, sasl=Plain("ann", PASSWORD)).metadata()
+    broker.faults.add(faults.drop_before(), api=SASL_AUTHENTICATE)
+    assert connect(broker, sasl=Plain("ann", PASSWORD)).metadata().brokers
+    with pytest.raises(ProtocolError):
+        connect(broker, timeout=0.5).metadata()
+
+
+@pytest.mark.parametrize("make", MECHANISMS, ids=IDS)
+@pytest.mark.parametrize(("user", "password"), [("a\ud800", "p"), ("a", "p\ud800"), ("a\0b", "p"), ("", "p")])
+def test_credentials_that_cannot_be_sent(start, connect, make, user, password):
+    """Text that is no text, and NUL or nothing for a user, are refused when they are given."""
+    with pytest.raises(ValueError, match="user|password"):
+        connect(start(users=USERS), sasl=make(user, password)).metadata()
+
+
+@pytest.mark.parametrize("make", MECHANISMS, ids=IDS)
+def test_a_producer_with_a_wrong_password_reports_it(start, connect, make):
+    """The records come back at once with the reason."""
+    client = connect(start(users=USERS), sasl=make("ann", "wrong-one"))
+    errors = []
+    began = time.monotonic()
+    with client.producer() as producer:
+        producer.produce("t", b"v", on_delivery=lambda error, _message: errors.append(error))
+    assert time.monotonic() - began < 2
+    assert [type(error) for error in errors] == [AuthenticationFailed]
+
+
+# --- TLS ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A certificate of 127.0.0.1 that signs itself, and its key."""
+    folder = tmp_path_factory.mktemp("tls")
+    key, cert = folder / "key.pem", folder / "cert.pem"
+    command = (
+        "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1"
+    )
+    subprocess.run(
+        ["openssl", *command.split(), "-keyout", key, "-out", cert], check=True, capture_output=True
+    )
+    return cert, key
+
+
+@pytest.fixture
+def server_tls(certificate):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    return context
+
+
+@pytest.mark.parametrize("make", MECHANISMS, ids=IDS)
+def test_records_go_through_tls(start, connect, certificate, server_tls, make):
+    """Producing and reading over TLS with a login, large answers among it."""
+    broker = start(tls=server_tls, users=USERS)
+    trusted = ssl.create_default_context(cafile=str(certificate[0]))
+    client = connect(broker, tls=trusted, sasl=make("ann", PASSWORD))
+    with client.producer(batch_bytes=500_000) as producer:
+        for n in range(30):
+            producer.produce("t", b"%d" % n * 30_000)
+    with client.consumer(group="g", reset="earliest") as consumer:
+        consumer.subscribe(["t"])
+        got = [consumer.poll(5).offset() for _ in range(30)]
+    assert got == list(range(30))
+
+
+def test_a_certificate_nobody_trusts_is_said_at_once(start, connect, server_tls):
+    """It will not be trusted the next time either."""
+    broker = start(tls=server_tls)
+    began = time.monotonic()
+    with pytest.raises(AuthenticationFailed, match="certificate"):
+        connect(broker, tls=True).metadata()
+    assert time.monotonic() - began < 2
+
+
+def test_plain_against_tls_and_the_other_way_round(start, connect, server_tls):
+    """Both fail within the timeout, and the first says what may be the matter."""
+    with pytest.raises(ClientError, match="TLS"):
+        connect(start(tls=server_tls), timeout=0.5).metadata()
+    began = time.monotonic()
+    with pytest.raises(ClientError):
+        connect(start(), tls=True, timeout=0.5).metadata()
+    assert time.monotonic() - began < 2

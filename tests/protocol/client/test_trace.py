@@ -1,0 +1,80 @@
+"""Traces: what went over the wire, for later."""
+
+from __future__ import annotations
+
+import gc
+import io
+import json
+
+import pytest
+
+from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.client.trace import Frame, as_trace, read, write_to
+from cloudevents_kafka.protocol.errors import Malformed
+from cloudevents_kafka.protocol.messages.metadata import MetadataRequest
+
+
+def test_what_is_written_can_be_read():
+    """Frames come back as they were, times to the microsecond; blank lines are nothing."""
+    stream = io.StringIO()
+    write = write_to(stream)
+    sent = [Frame(1.5, "h:1", "sent", b"\x00\x01"), Frame(2.25, "h:1", "received", b"")]
+    for one in sent:
+        write(one)
+    assert list(read(iter([*stream.getvalue().splitlines(), " \n"]))) == sent
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x",
+        "5",
+        "[]",
+        "{}",
+        "null",
+        '"sent"',
+        '{"sent": "00"}',
+        '{"time": 1, "broker": "b", "sent": "0"}',
+        '{"time": 1, "broker": "b", "sent": 5}',
+        '{"time": [], "broker": "b", "sent": ""}',
+        "[" * 100_000,
+    ],
+)
+def test_other_lines_are_refused(line):
+    """`Malformed` says which line it is."""
+    with pytest.raises(Malformed, match="line 2 is no line of a capture"):
+        list(read(iter(["", line])))
+
+
+@pytest.mark.parametrize("kind", ["path", "str", "stream", "function"])
+def test_a_client_is_traced(broker, connect, tmp_path, kind):
+    """A file, a stream or a function gets all frames, whole, in order, requests and answers in turn."""
+    path, stream, got = tmp_path / "trace", io.StringIO(), []
+    trace = {"path": path, "str": str(path), "stream": stream, "function": got.append}[kind]
+    client = connect(broker, trace=trace)
+    client.metadata(["t"])
+    client.close()
+    if not got:
+        text = path.read_text(encoding="utf-8") if path.exists() else stream.getvalue()
+        got = list(read(iter(text.splitlines())))
+    assert [frame.direction for frame in got] == ["sent", "received"] * 2
+    assert {frame.broker for frame in got} == {broker.bootstrap_servers}
+    assert all(int.from_bytes(frame.data[:4], "big") == len(frame.data) - 4 for frame in got)
+    header, asked = frames.decode_request(got[2].data[4:])
+    assert (header.request_api_key, type(asked)) == (3, MetadataRequest)
+
+
+def test_a_file_is_not_left_open(tmp_path):
+    """A trace to a path keeps no file open between frames."""
+    path = tmp_path / "trace"
+    trace = as_trace(path)
+    trace(Frame(1.0, "b", "sent", b"a"))
+    trace(Frame(2.0, "b", "sent", b"b"))
+    del trace
+    gc.collect()
+    assert [json.loads(line)["sent"] for line in path.read_text().splitlines()] == ["61", "62"]
+
+
+def test_no_trace_is_none():
+    """None stays None."""
+    assert as_trace(None) is None

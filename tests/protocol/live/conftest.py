@@ -1,0 +1,43 @@
+"""One broker after the other, each for all tests that want it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import pytest
+
+from cloudevents_kafka.testing import LocalBroker
+from cloudevents_kafka.testing.legacy import LegacyKafka
+from cloudevents_kafka.testing.prepared import KAFKA_VERSION
+
+from .kafkas import ALL, Kafka
+
+
+@pytest.fixture(scope="session", params=ALL)
+def kafka(request):
+    """A running broker of a version."""
+    if request.param == KAFKA_VERSION:
+        yield Kafka(request.param, request.getfixturevalue("kafka_broker"))
+        return
+    with _started(request.param) as broker:
+        yield Kafka(request.param, broker)
+
+
+@contextmanager
+def _started(version):
+    made = LocalBroker(version=version) if version == "3.9.1" else LegacyKafka(version)
+    with made as broker:
+        yield broker
+
+
+@pytest.fixture
+def client(kafka):
+    """A client of that broker."""
+    with kafka.client() as made:
+        yield made
+
+
+@pytest.fixture
+def topic(kafka, client):
+    """A new topic of one partition."""
+    return kafka.topic(client)

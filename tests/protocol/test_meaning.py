@@ -1,0 +1,359 @@
+"""What captured answers of real brokers say: fields mean what the guide and JoinGroup's page have them mean.
+
+`test_vectors.py` shows that the bytes are read and written alike; here is what was read.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+from wire import only
+
+from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.messages import APIS
+from cloudevents_kafka.protocol.messages.produce import ProduceRequest
+from cloudevents_kafka.protocol.records import Batches
+
+HOST = "127.0.0.1"
+RELEASED, BETA = "0.8.2.2", "0.8.2-beta"
+BOTH = [RELEASED, BETA]
+JOINS = ["joingroup-v0", "joingroup-v1"]
+
+
+@cache
+def exchanges(file):
+    return json.loads((Path(__file__).parent / "vectors" / f"{file}.json").read_text())["exchanges"]
+
+
+def named(file, name):
+    """Give the number of the first exchange of that name."""
+    return next(n for n, one in enumerate(exchanges(file)) if one.get("name") == name)
+
+
+def asked(file, number):
+    _, message = frames.decode_request(bytes.fromhex(exchanges(file)[number]["request"])[4:])
+    return message
+
+
+def answered(file, number, version=None):
+    one = exchanges(file)[number]
+    structure = APIS[one["api_key"]].response
+    data = bytes.fromhex(one["response"])[4:]
+    return frames.decode_response(structure, one["version"] if version is None else version, data)[1]
+
+
+def produced(message):
+    return [
+        (topic.name, part.index, part.error_code, part.base_offset)
+        for topic in message.responses
+        for part in topic.partition_responses
+    ]
+
+
+def fetched(message):
+    return [
+        (topic.topic, part.partition_index, part.error_code, part.high_watermark, len(part.records))
+        for topic in message.responses
+        for part in topic.partitions
+    ]
+
+
+def listed(message):
+    return [
+        (topic.name, part.partition_index, part.error_code, part.old_style_offsets)
+        for topic in message.topics
+        for part in topic.partitions
+    ]
+
+
+def kept(message):
+    return [
+        (part.committed_offset, part.metadata, part.error_code)
+        for topic in message.topics
+        for part in topic.partitions
+    ]
+
+
+def described(message):
+    """Give brokers, and topics with their partitions."""
+    brokers = [(broker.node_id, broker.host, broker.port) for broker in message.brokers]
+    topics = [
+        (
+            topic.error_code,
+            topic.name,
+            {
+                p.partition_index: (p.error_code, p.leader_id, p.replica_nodes, p.isr_nodes)
+                for p in topic.partitions
+            },
+        )
+        for topic in message.topics
+    ]
+    return brokers, topics
+
+
+@pytest.mark.parametrize(("file", "port"), [(RELEASED, 29092), (BETA, 29093)])
+def test_metadata(file, port):
+    """Brokers have id, host and port; topics an error and partitions; all are given for no topic."""
+    one = (0, 1, [1], [1])
+    whole = [(1, HOST, port)], [(0, "t1", {0: one, 1: one})]
+    assert described(answered(file, named(file, "metadata t1"))) == whole
+    everything = named(file, "metadata all")
+    assert asked(file, everything).topics == []
+    brokers, topics = described(answered(file, everything))
+    assert brokers == whole[0]
+    assert whole[1][0] in topics
+
+
+def test_metadata_makes_topics():
+    """The first question for a new topic makes it: error 5, and 0.8.2.2 names no broker; a bad name is 17."""
+    first, bad = (
+        [named(file, name) for file in BOTH]
+        for name in ("metadata t1 (first: autocreate)", "metadata bad topic")
+    )
+    assert described(answered(RELEASED, first[0])) == ([], [(5, "t1", {})])
+    assert described(answered(BETA, first[1]))[1] == [(5, "t1", {})]
+    assert [described(answered(file, number)) for file, number in zip(BOTH, bad, strict=True)] == [
+        ([], [(17, "no space!", {})])
+    ] * 2
+
+
+def test_replicas():
+    """Replicas and those in sync are lists of broker ids; with one down the others are left, and error 9."""
+    both, one = (
+        named(RELEASED, name) for name in ("two-broker metadata RF=2", "metadata after broker 2 died")
+    )
+    assert described(answered(RELEASED, both)) == (
+        [(1, HOST, 29121), (2, HOST, 29122)],
+        [(0, "rr", {0: (0, 2, [2, 1], [2, 1]), 1: (0, 1, [1, 2], [1, 2])})],
+    )
+    assert described(answered(RELEASED, one)) == (
+        [(1, HOST, 29121)],
+        [(0, "rr", {0: (9, 1, [1], [1]), 1: (9, 1, [1], [1])})],
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "acks", "answer"),
+    [
+        ("produce", 1, ("t1", 0, 0, 0)),
+        ("produce acks=-1", -1, ("t1", 0, 0, 3)),
+        ("produce gzip", 1, ("t1", 0, 0, 6)),
+        ("produce unknown partition", 1, ("t1", 9, 3, -1)),
+        ("produce bad crc", 1, ("t1", 0, 2, -1)),
+        ("empty message set", 1, ("sn", 0, 0, -1)),
+        ("one", 1, ("sn", 0, 0, 4)),
+        ("offset field -7", 1, ("sn", 0, 0, 5)),
+        ("negative size", 1, ("sn", 0, 2, -1)),
+        ("size 3", 1, ("sn", 0, 2, -1)),
+        ("acks=2 with 1 replica", 2, ("aa", 0, 7, 1)),
+        ("acks=-1", -1, ("aa", 0, 0, 2)),
+        ("produce p0 to non-leader", 1, ("rr", 0, 6, -1)),
+        ("produce p1 acks=-1 to leader RF2", -1, ("rr", 1, 0, 0)),
+    ],
+)
+def test_produce(name, acks, answer):
+    """A partition's answer has an error and the first message's offset, -1 where nothing was written."""
+    number = named(RELEASED, name)
+    assert asked(RELEASED, number).acks == acks
+    assert produced(answered(RELEASED, number)) == [answer]
+
+
+@pytest.mark.parametrize("file", BOTH)
+def test_acks_0(file):
+    """Nothing answers acks 0, and what was sent is there."""
+    number = named(file, "acks=0 sent")
+    assert exchanges(file)[number]["response"] is None
+    sent = asked(file, number)
+    assert (type(sent), sent.acks) == (ProduceRequest, 0)
+    part = only(only(sent.topic_data).partition_data)
+    _, _, error, end, size = only(fetched(answered(file, named(file, "fetch p1 acks0 data"))))
+    assert (part.index, error, size) == (1, 0, len(part.records))
+    assert end == len(list(Batches(part.records).records())) == 3
+
+
+@pytest.mark.parametrize("partition", [0, 1])
+def test_only_leaders(partition):
+    """Records, fetches and questions for offsets are refused with 6 by a broker that does not lead."""
+    names = (f"produce p{partition} to", f"fetch p{partition} from", f"offsets p{partition} from")
+    records, fetch, offsets = (answered(RELEASED, named(RELEASED, f"{name} non-leader")) for name in names)
+    assert produced(records) == [("rr", partition, 6, -1)]
+    assert fetched(fetch) == [("rr", partition, 6, -1, 0)]
+    assert listed(offsets) == [("rr", partition, 6, [])]
+
+
+@pytest.mark.parametrize("file", BOTH)
+def test_gzip_is_done_anew(file):
+    """Offsets in a compressed set become the log's, so it is compressed anew; the wrapper has the last."""
+    number = named(file, "produce gzip")
+    base = produced(answered(file, number))[0][3]
+    sent = only(Batches(only(only(asked(file, number).topic_data).partition_data).records))
+    fetch = answered(file, named(file, "fetch mid-compressed"))
+    got = only(Batches(only(only(fetch.responses).partitions).records))
+    came, kept = sent.records(), got.records()
+    assert [(r.key, r.value) for r in came] == [(r.key, r.value) for r in kept]
+    assert [r.offset for r in kept] == [base + number for number in range(len(came))]
+    assert got.last_offset == kept[-1].offset
+    assert came[0].offset != base
+
+
+def test_any_offset_is_taken():
+    """A message that came with the offset -7 gets the broker's."""
+    sent = only(only(asked(RELEASED, named(RELEASED, "offset field -7")).topic_data).partition_data)
+    assert [record.offset for record in Batches(sent.records).records()] == [-7]
+    assert produced(answered(RELEASED, named(RELEASED, "offset field -7")))[0][3] == 5
+
+
+def test_snappy_is_framed_anew():
+    """A set that came as bare snappy is kept in xerial's frames, as one that came so is."""
+    framed = b"\x82SNAPPY\0" + bytes([0, 0, 0, 1] * 2)
+    for name, came_framed in (("snappy xerial", True), ("snappy raw", False)):
+        number = named(RELEASED, name)
+        sent = only(only(asked(RELEASED, number).topic_data).partition_data).records
+        got = only(only(answered(RELEASED, number + 1).responses).partitions).records
+        assert (framed in sent, framed in got) == (came_framed, True)
+        came, kept = ([(r.key, r.value) for r in Batches(data).records()] for data in (sent, got))
+        assert came == kept
+        assert len(came) == 2
+
+
+def test_several_topics():
+    """One request is for several topics and partitions; the answer has all of them, in its own order."""
+    number = named(RELEASED, "multi produce")
+    sent = [(t.name, p.index) for t in asked(RELEASED, number).topic_data for p in t.partition_data]
+    got = [row[:2] for row in produced(answered(RELEASED, number))]
+    assert sorted(got) == sorted(sent)
+    assert got != sent
+    assert len(fetched(answered(RELEASED, named(RELEASED, "multi fetch")))) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("fetch", ("t1", 0, 0, 8, 269)),
+        ("fetch truncated 40", ("t1", 0, 0, 8, 40)),
+        ("fetch mid-compressed", ("t1", 0, 0, 8, 87)),
+        ("fetch out of range", ("t1", 0, 1, -1, 0)),
+        ("fetch p1 acks0 data", ("t1", 1, 0, 3, 91)),
+        ("fetch at end, long poll", ("t1", 0, 0, 8, 0)),
+        ("min bytes 0", ("aa", 0, 0, 1, 0)),
+        ("fetch p0 from non-leader", ("rr", 0, 6, -1, 0)),
+        ("fetch p0 replicaId -2 from follower", ("rr", 0, 0, 0, 0)),
+    ],
+)
+def test_fetch(name, answer):
+    """A partition's answer has an error, the log's end, and a set of at most the bytes asked for."""
+    number = named(RELEASED, name)
+    assert fetched(answered(RELEASED, number)) == [answer]
+    request = asked(RELEASED, number)
+    assert request.replica_id == (-2 if "-2" in name else -1)
+    assert answer[4] <= only(only(request.topics).partitions).partition_max_bytes
+
+
+@pytest.mark.parametrize("file", BOTH)
+@pytest.mark.parametrize(
+    ("name", "time", "answer"),
+    [
+        ("offsets time=-1 n=10", -1, ("t1", 0, 0, [8, 0])),
+        ("offsets time=-2 n=10", -2, ("t1", 0, 0, [0])),
+        ("offsets time=1 n=10", 1, ("t1", 0, 0, [])),
+        ("offsets time=-1 n=1", -1, ("t1", 9, 3, [])),
+    ],
+)
+def test_offsets(file, name, time, answer):
+    """Beginnings of segments and the end, the highest first; -1 is now, -2 the beginning, else a time."""
+    number = named(file, name)
+    assert only(only(asked(file, number).topics).partitions).timestamp == time
+    assert listed(answered(file, number)) == [answer]
+
+
+@pytest.mark.parametrize(("file", "port"), [(RELEASED, 29092), (BETA, 29093)])
+def test_coordinators(file, port):
+    """The coordinator has id, host and port; with the first error, 15, they are there and say nothing."""
+    numbers = [n for n, one in enumerate(exchanges(file)) if one.get("name") == "consumer metadata"]
+    found = [answered(file, number) for number in numbers]
+    rows = [(a.error_code, a.node_id, a.host, a.port) for a in found[:3]]
+    assert rows == [(15, -1, "", -1), (0, 1, HOST, port), (0, 1, HOST, port)]
+
+
+@pytest.mark.parametrize(
+    ("file", "number", "rows"),
+    [
+        (RELEASED, 40, [(-1, "", 3)] * 2),
+        (RELEASED, 41, [(-1, "", 0)] * 2),
+        (RELEASED, 46, [(6, "", 0), (-1, "", 3)]),
+        (RELEASED, 50, [(7, "meta1", 0), (-1, "", 0)]),
+        (BETA, 38, [(-1, "", 0)] * 2),
+        (BETA, 44, [(6, "meta-ts", 0), (-1, "", 0)]),
+        (BETA, 47, [(7, "meta1", 0), (-1, "", 0)]),
+    ],
+)
+def test_committed_offsets(file, number, rows):
+    """What no group has kept is -1 without an error, but for version 0 as released, which has a store apart.
+
+    Number 46 follows a commit in the guide's layout: the released broker lost the metadata.
+    """
+    assert kept(answered(file, number)) == rows
+
+
+def joined(file, scenario):
+    found = [
+        (asked(file, n), answered(file, n))
+        for n, one in enumerate(exchanges(file))
+        if one["scenario"] == scenario
+    ]
+    return found if len(found) > 1 else only(found)
+
+
+@pytest.mark.parametrize("file", JOINS)
+def test_a_new_member_is_given_an_id_and_leads(file):
+    """Who joins with no id alone gets one, leads generation 1 and is told the members."""
+    request, answer = joined(file, "A joins")
+    assert (request.member_id, request.session_timeout_ms) == ("", 10_000)
+    assert request.rebalance_timeout_ms == (20_000 if file.endswith("1") else -1)
+    assert (answer.error_code, answer.generation_id, answer.protocol_name) == (0, 1, "range")
+    assert answer.leader == answer.member_id != ""
+    assert [(member.member_id, member.metadata) for member in answer.members] == [(answer.member_id, b"A")]
+
+
+@pytest.mark.parametrize("file", JOINS)
+def test_a_second_member_makes_a_generation(file):
+    """Both join, the first with its id; the protocol is the one that both offer; the leader is told both."""
+    _, first = joined(file, "A joins")
+    both = sorted(joined(file, "A hb during rebalance 27"), key=lambda pair: pair[0].member_id)
+    (new, following), (again, leading) = both
+    assert (new.member_id, again.member_id) == ("", first.member_id)
+    assert set.intersection(*({p.name for p in one.protocols} for one in (new, again))) == {"rr"}
+    for answer in (following, leading):
+        assert (answer.error_code, answer.generation_id, answer.protocol_name) == (0, 2, "rr")
+        assert answer.leader == first.member_id
+    assert following.members == []
+    assert {m.member_id: m.metadata for m in leading.members} == {
+        first.member_id: b"B",
+        following.member_id: b"BB",
+    }
+
+
+@pytest.mark.parametrize("file", JOINS)
+@pytest.mark.parametrize(
+    ("scenario", "code", "generation"),
+    [
+        ("unknown member join", 25, 0),
+        ("wrong protocol type", 23, 0),
+        ("inconsistent protocol", 23, 0),
+        ("session timeout too small", 26, 0),
+        ("empty group id", 24, 0),
+        ("empty protocols", -1, -1),
+    ],
+)
+def test_joins_are_refused(file, scenario, code, generation):
+    """Each mistake has its code; the member's id comes back as it was sent."""
+    request, answer = joined(file, scenario)
+    assert (answer.error_code, answer.generation_id, answer.member_id) == (
+        code,
+        generation,
+        request.member_id,
+    )
+    assert (answer.leader, answer.members) == ("", [])
