@@ -12,14 +12,14 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Protocol, Self, TypeAlias
 
-from cloudevents_kafka.protocol.client.cluster import Cluster
+from cloudevents_kafka.protocol.client.cluster import Cluster, worth_another_try
 from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.client.fetcher import Fetcher, FetchPolicy
 from cloudevents_kafka.protocol.client.group import MOVED_ON, GroupPolicy, Membership
 from cloudevents_kafka.protocol.client.message import Message
 from cloudevents_kafka.protocol.client.offsets import EARLIEST, LATEST, GroupOffsets, offset_at
 from cloudevents_kafka.protocol.client.outgoing import Place
-from cloudevents_kafka.protocol.errors import BrokerError, ClientError, ProtocolError
+from cloudevents_kafka.protocol.errors import BrokerError, ClientError, DeadlineExceeded, ProtocolError
 
 STORED: Final = -1000
 """The offset that stands for the committed one, as in confluent-kafka."""
@@ -160,19 +160,38 @@ class Consumer:
             if (message := self._next()) is not None:
                 return message
             self._ready.extend(self._fetcher.fetch(self._held_back, Deadline(deadline.at_most(_TURN))))
-            if not self._ready and deadline.over():
-                return None
+            if deadline.over():
+                return self._next()
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
-        """Return up to so many records that came within ``timeout`` seconds."""
+        """Return up to so many records that came within ``timeout`` seconds.
+
+        Fewer where the group rebalances or an error comes up, which the next call raises:
+        nothing is committed, and nothing lost, that was not returned.
+        """
         deadline = Deadline(timeout)
-        found: list[Message] = []
-        while len(found) < num_messages:
-            message = self.poll(deadline.left() if timeout >= 0 else -1)  # type: ignore[arg-type]  # seconds, then
-            if message is None:
-                break
-            found.append(message)
+        if num_messages < 1 or (first := self.poll(timeout)) is None:
+            return []
+        found = [first]
+        try:
+            while len(found) < num_messages:
+                if (message := self._next()) is not None:
+                    found.append(message)
+                elif deadline.over() or (self._membership and self._membership.state != "stable"):
+                    break
+                else:
+                    self._ready.extend(self._fetcher.fetch(self._held_back, Deadline(deadline.at_most(_TURN))))
+        except ProtocolError:
+            return found
+        except BaseException:  # Ctrl-C
+            self._put_back(found)
+            raise
         return found
+
+    def _put_back(self, messages: list[Message]) -> None:
+        for message in reversed(messages):
+            self._ready.appendleft(message)
+            self._consumed[message.topic(), message.partition()] = message.offset()
 
     def _next(self) -> Message | None:
         """Take the first record of a partition that is not held back, and count it as consumed."""
@@ -232,10 +251,11 @@ class Consumer:
         try:
             if self._membership is not None:
                 self._give_up()
-                self._membership.close(Deadline(self._policy.request_timeout))
         finally:
             self._closed = True
             self._cluster.close()
+            if self._membership is not None:
+                self._membership.close(Deadline(self._policy.request_timeout))
 
     def __enter__(self) -> Self:
         return self
@@ -259,9 +279,9 @@ class Consumer:
             self._give_up()
             member.rejoin()
         elif member.state == "stable" and member.generation != self._generation:
-            self._generation = member.generation
-            start = Deadline(self._policy.request_timeout)
+            generation, start = member.generation, Deadline(self._policy.request_timeout)
             self._take_up(self._starts(dict.fromkeys(member.assignment, STORED), start))
+            self._generation = generation  # only now: what failed is done again
             if self._on_assign is not None:
                 self._on_assign(self, self.assignment())
 
@@ -321,8 +341,9 @@ class Consumer:
         self._next_commit = Deadline(self._auto_commit)
         try:
             self._commit(self._new())  # the user has come back for more, so is done with what was given
-        except BrokerError as error:
-            if not error.retriable and error.code not in MOVED_ON:
+        except ProtocolError as error:
+            moved_on = isinstance(error, BrokerError) and error.code in MOVED_ON
+            if not moved_on and not worth_another_try(error) and not isinstance(error, DeadlineExceeded):
                 raise
 
     def _check_open(self) -> None:

@@ -17,7 +17,7 @@ from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.client.message import Message
 from cloudevents_kafka.protocol.client.offsets import EARLIEST, LATEST, offset_at
 from cloudevents_kafka.protocol.client.outgoing import Place
-from cloudevents_kafka.protocol.errors import BrokerError, Malformed, ProtocolError
+from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -65,12 +65,14 @@ class Fetcher:
         self._sizes: dict[Place, int] = {}
         self._resting: dict[Place, Deadline] = {}
         self._asked: dict[int, _Asked] = {}
+        self._troubles: dict[Place, ProtocolError] = {}
         self.high_watermarks: dict[Place, int] = {}
 
     def want(self, offsets: Mapping[Place, int]) -> None:
         """Read exactly these partitions, each from its offset on."""
         self._wanted = dict(offsets)
         self._resting.clear()
+        self._troubles.clear()
 
     def position(self, place: Place) -> int | None:
         """Return the offset that is fetched next."""
@@ -79,13 +81,16 @@ class Fetcher:
     def fetch(self, held_back: Collection[Place], deadline: Deadline) -> list[Message]:
         """Return what has come, waiting for the first at most until the deadline.
 
-        Partitions that are ``held_back`` are not asked for. Raises an error that waiting
-        does not mend, its partition in the text; the others go on at the next call.
+        Partitions that are ``held_back`` are not asked for. Where nothing has come, raises an
+        error that waiting does not mend, its partition in the text; what others give is not lost.
         """
-        self._ask({p: at for p, at in self._wanted.items() if p not in held_back})
+        out = self._troubles.keys() | set(held_back)
+        self._ask({p: at for p, at in self._wanted.items() if p not in out})
         found: list[Message] = []
         for leader in self._answered(deadline):
-            found += self._take(leader)
+            found += self._take(leader, deadline)
+        if self._troubles and not found:
+            raise self._troubles.pop(next(iter(self._troubles)))
         return found
 
     # --- asking --------------------------------------------------------------------------
@@ -160,16 +165,21 @@ class Fetcher:
         lefts += [rest.at_most(1.0) for rest in self._resting.values()]
         return min(lefts)
 
-    def _take(self, leader: int) -> list[Message]:
-        asked = self._asked.pop(leader)
+    def _take(self, leader: int, deadline: Deadline) -> list[Message]:
+        asked = self._asked[leader]
+        now = Deadline(asked.deadline.at_most(deadline.at_most(1.0)))
         try:
-            answer = asked.broker.connection.receive(asked.correlation_id, asked.deadline)
+            answer = asked.broker.connection.receive(asked.correlation_id, now)
+            del self._asked[leader]
             assert isinstance(answer, FetchResponse)
             if answer.error_code:
                 raise BrokerError(answer.error_code, f"{asked.broker.connection.address}: Fetch")
         except ProtocolError as error:
+            if isinstance(error, DeadlineExceeded) and not asked.deadline.over():
+                return []  # only a part of it has come
+            self._asked.pop(leader, None)
             asked.broker.connection.close()
-            for place in asked.offsets:
+            for place in asked.offsets.keys() & self._wanted.keys():
                 self._failed(place, error)
             return []
         found: list[Message] = []
@@ -195,13 +205,15 @@ class Fetcher:
                 found.extend(Message(r, *place, r.offset) for r in batch if r.offset >= offset)
                 self._wanted[place] = max(offset, batch.last_offset + 1)
             if len(batches):
+                self._sizes.pop(place, None)
                 self._wanted[place] = max(offset, (batches.last_offset or 0) + 1)
         except ProtocolError as error:
-            if not found:
+            if found:  # what came before it is given first; the next fetch comes upon it again
+                self._wanted[place] = found[-1].offset() + 1
+            else:
                 where = f"{place[0]}[{place[1]}]@{self._wanted[place]}"
-                raise Malformed(f"{error}; to go on behind it, seek", path=where) from error
-            # What came before it is given first; the next fetch comes upon it again.
-            self._wanted[place] = found[-1].offset() + 1
+                self._troubles[place] = Malformed(f"{error}; to go on behind it, seek", path=where)
+                self._troubles[place].__cause__ = error
         return found
 
     def _grow(self, place: Place, left_over: int) -> None:
@@ -215,14 +227,18 @@ class Fetcher:
         self._sizes[place] = min(2 * max(size, left_over), self._policy.max_bytes)
 
     def _failed(self, place: Place, error: ProtocolError) -> None:
-        """Let a partition rest if that may help, else raise."""
+        """Let a partition rest if that may help, else keep the error for `fetch` to raise."""
         if isinstance(error, BrokerError) and error.code == _OUT_OF_RANGE:
-            self._reset(place, error)
+            try:
+                self._reset(place, error)
+            except ProtocolError as unmended:
+                self._troubles[place] = unmended
             return
         if isinstance(error, BrokerError) and (is_outdated(error.code) or error.code == _UNTOLD):
             self._cluster.forget()  # 0.8 tells no reason while a partition changes hands
         elif not worth_another_try(error) and not isinstance(error, TimeoutError):
-            raise error
+            self._troubles[place] = error
+            return
         else:
             self._cluster.forget()
         self._resting[place] = Deadline(_PAUSE)

@@ -1,0 +1,521 @@
+"""Reading: from where, how far, in order, whatever leaders and brokers do."""
+
+from __future__ import annotations
+
+import os
+import signal
+import struct
+import threading
+import time
+import tracemalloc
+
+import pytest
+from wire import eventually
+
+from cloudevents_kafka.protocol.client.consumer import STORED, UNKNOWN, TopicPartition
+from cloudevents_kafka.protocol.client.offsets import EARLIEST, LATEST
+from cloudevents_kafka.protocol.errors import BrokerError, ClientError, Malformed
+from cloudevents_kafka.protocol.messages.fetch import (
+    AbortedTransaction,
+    FetchableTopicResponse,
+    FetchResponse,
+    PartitionData,
+)
+from cloudevents_kafka.protocol.records import Record, encode_batch
+from cloudevents_kafka.testing.wire_broker import DIALECTS, faults
+
+FETCH, METADATA, LIST_OFFSETS = 1, 3, 2
+T0, T1 = TopicPartition("t", 0, 0), TopicPartition("t", 1, 0)
+
+
+def fill(client, values, topic="t", partition=0, **more):
+    with client.producer(**more) as producer:
+        for value in values:
+            producer.produce(topic, value, partition=partition)
+        assert producer.flush(5) == 0
+
+
+def numbers(count):
+    return [b"%d" % n for n in range(count)]
+
+
+def take(consumer, count, seconds=5.0):
+    """Poll until there are so many; return their values."""
+    found, end = [], time.monotonic() + seconds
+    while len(found) < count and time.monotonic() < end:
+        if (message := consumer.poll(0.1)) is not None:
+            found.append(message.value())
+    return found
+
+
+@pytest.fixture
+def reader(connect, stack):
+    """Give a function that makes consumers."""
+
+    def reader(broker, *parts, timeout=5.0, **more):
+        consumer = stack.enter_context(
+            connect(broker, timeout=timeout).consumer(**{"reset": "earliest", "max_wait": 0.1, **more})
+        )
+        if parts:
+            consumer.assign(parts)
+        return consumer
+
+    return reader
+
+
+@pytest.mark.parametrize("plays", DIALECTS)
+def test_records_are_read_in_order(start, connect, reader, plays):
+    """From every broker, over many fetches, from wherever one begins."""
+    broker = start(plays)
+    fill(connect(broker), numbers(60), batch_records=7)
+    assert take(reader(broker, T0, partition_bytes=300), 60) == numbers(60)
+    assert take(reader(broker, TopicPartition("t", 0, 33)), 27) == numbers(60)[33:]
+
+
+@pytest.mark.parametrize("plays", DIALECTS)
+def test_a_message_larger_than_a_fetch(start, connect, reader, plays):
+    """More is asked for until it fits; then no more than before."""
+    broker = start(plays)
+    values = [b"a", b"x" * 5000, b"b" * 20, b"c"]
+    for value in values:
+        fill(connect(broker), [value])
+    consumer = reader(broker, T0, partition_bytes=100)
+    assert take(consumer, 4) == values
+    consumer.poll(0.2)
+    asked = [call.message.topics[0].partitions[0].partition_max_bytes for call in broker.calls(FETCH)]
+    assert asked[-1] == 100
+
+
+def test_a_message_larger_than_all_that_is_fetched(start, connect, reader):
+    """It is told by its offset, after what came before it; `seek` goes on behind it."""
+    broker = start("0.8.2")
+    for value in (b"a", b"x" * 5000, b"b"):
+        fill(connect(broker), [value])
+    consumer = reader(broker, T0, partition_bytes=100, max_bytes=1000)
+    assert take(consumer, 1) == [b"a"]
+    with pytest.raises(Malformed, match=r"t\[0\]@1: a message that is larger than 1,000 bytes"):
+        consumer.poll(5)
+    consumer.seek(TopicPartition("t", 0, 2))
+    assert take(consumer, 1) == [b"b"]
+
+
+def corrupt_t(_call, answer):
+    """Turn over the last byte of what is fetched of one topic."""
+    response = answer()
+    for part in (part for topic in response.responses if topic.topic == "t" for part in topic.partitions):
+        if part.records:
+            part.records = part.records[:-1] + bytes((part.records[-1] ^ 0xFF,))
+    return response
+
+
+def test_corrupt_records_are_told_last(broker, client, reader):
+    """Records before come first; the error names the place, comes again, and `seek` goes on."""
+    for value in numbers(3):
+        fill(client, [value])
+    broker.create_topic("u")
+    fill(client, [b"u"], "u")
+    broker.faults.add(corrupt_t, api=FETCH, times=None)
+    consumer = reader(broker, T0, TopicPartition("u", 0, 0))
+    assert take(consumer, 3) in ([b"0", b"1", b"u"], [b"u", b"0", b"1"])
+    for _ in range(2):
+        with pytest.raises(Malformed, match=r"t\[0\]@2: .*; to go on behind it, seek"):
+            consumer.poll(5)
+    fill(client, [b"v"], "u")
+    found = []
+    while not found:
+        try:
+            found = consumer.consume(5, 0.5)
+        except Malformed:
+            continue
+    assert [message.value() for message in found] == [b"v"]
+    broker.faults.clear()
+    fill(client, [b"3"])
+    consumer.seek(TopicPartition("t", 0, 3))
+    assert take(consumer, 1) == [b"3"]
+
+
+def test_consume_keeps_what_came_before_an_error(broker, client, reader):
+    """Records and error are both told, one after the other."""
+    for value in numbers(3):
+        fill(client, [value])
+    broker.faults.add(faults.corrupt_records(), api=FETCH, times=None)
+    consumer = reader(broker, T0)
+    assert [message.value() for message in consumer.consume(10, 1.0)] == [b"0", b"1"]
+    with pytest.raises(Malformed):
+        consumer.consume(10, 1.0)
+
+
+@pytest.mark.parametrize("code", [29, 87])
+def test_one_partition_that_fails_loses_nothing_of_others(start, connect, reader, code):
+    """Its error is raised; the other's records all come, in the same answer or later ones."""
+    broker = start()
+    broker.create_topic("t", 2)
+    client = connect(broker)
+    fill(client, numbers(5), partition=1)
+    broker.faults.add(faults.error(code, "t", 0), api=FETCH, times=None)
+    consumer = reader(broker, T1, T0)
+    found, errors = [], []
+    while len(found) < 5 or not errors:
+        try:
+            found += [message.value() for message in consumer.consume(2, 0.3)]
+        except BrokerError as error:
+            errors.append(error)
+    assert found == numbers(5)
+    assert {error.code for error in errors} == {code}
+    assert "t[0]@0" in str(errors[0])
+
+
+@pytest.mark.parametrize("code", [3, 5, 6, 9, 13, 74, 75, 78])
+def test_passing_errors_are_not_told(broker, client, reader, code):
+    """They are tried again after a rest, with new metadata where it is old."""
+    fill(client, numbers(3))
+    broker.faults.add(faults.error(code), api=FETCH, times=2)
+    assert take(reader(broker, T0), 3) == numbers(3)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        faults.drop_before(),
+        faults.drop_after(),
+        faults.truncated(20),
+        faults.delay(0.3),
+    ],
+    ids=["before", "after", "cut", "late"],
+)
+def test_broken_connections_are_not_told(broker, client, reader, fault):
+    """Reading goes on where it was."""
+    fill(client, numbers(5))
+    broker.faults.add(fault, api=FETCH, times=2)
+    assert take(reader(broker, T0), 5) == numbers(5)
+
+
+def test_a_silent_leader_is_left(broker, client, reader):
+    """A fetch that is never answered is sent anew; `poll` keeps to its own time meanwhile."""
+    fill(client, numbers(5))
+    broker.faults.add(faults.silence(), api=FETCH)
+    consumer = reader(broker, T0, timeout=0.4)
+    began = time.monotonic()
+    assert consumer.poll(0.1) is None
+    assert time.monotonic() - began < 0.35
+    assert take(consumer, 5) == numbers(5)
+
+
+def test_half_an_answer_holds_nobody_up(broker, client, reader):
+    """`poll` comes back in time though an answer has begun and does not go on."""
+    fill(client, numbers(2))
+    consumer = reader(broker, T0)
+    assert take(consumer, 2) == numbers(2)
+    stuck = threading.Event()
+
+    def half(call, answer):
+        answer()
+        session_socket_send(call)
+        stuck.wait(1.5)
+
+    def session_socket_send(_call):
+        for listener in broker._listeners.values():  # noqa: SLF001  # no fault sends a part and stays
+            for connection in list(listener._open):  # noqa: SLF001
+                connection.send(struct.pack(">ii", 100, 0))
+
+    broker.faults.add(half, api=FETCH)
+    consumer.poll(0.2)
+    began = time.monotonic()
+    assert consumer.poll(0.2) is None
+    assert time.monotonic() - began < 0.6
+    stuck.set()
+
+
+def test_a_leader_moves(start, connect, reader):
+    """Order stays, nothing is lost or twice."""
+    broker = start(brokers=2)
+    broker.create_topic("t")
+    client = connect(broker)
+    consumer = reader(broker, T0, partition_bytes=200)
+    found = []
+    for turn in range(4):
+        fill(client, [b"%d" % n for n in range(turn * 10, turn * 10 + 10)], batch_records=3)
+        found += take(consumer, 5)
+        broker.move_leader("t", 0, 1 + turn % 2)
+    found += take(consumer, 40 - len(found))
+    assert found == numbers(40)
+
+
+def test_a_partition_without_a_leader_is_not_asked_for_all_the_time(start, connect, reader):
+    """Little work and few questions until there is one again; others are read meanwhile."""
+    broker = start()
+    broker.create_topic("t", 2)
+    client = connect(broker)
+    fill(client, [b"a"], partition=0)
+    fill(client, [b"b"], partition=1)
+    broker.move_leader("t", 0, -1)
+    consumer = reader(broker, T0, T1)
+    assert take(consumer, 1) == [b"b"]
+    before, work = len(broker.calls(METADATA)), time.process_time()
+    assert consumer.poll(0.5) is None
+    assert len(broker.calls(METADATA)) - before < 8
+    assert time.process_time() - work < 0.25
+    broker.move_leader("t", 0, 1)
+    assert take(consumer, 1) == [b"a"]
+
+
+def test_metadata_is_asked_for_once(broker, client, reader):
+    """Not again while all is well."""
+    fill(client, numbers(5))
+    consumer = reader(broker, T0)
+    take(consumer, 1)
+    before = len(broker.calls(METADATA))
+    take(consumer, 4)
+    consumer.poll(0.3)
+    assert len(broker.calls(METADATA)) == before
+
+
+@pytest.mark.parametrize(("reset", "values"), [("earliest", [b"3", b"4"]), ("latest", [b"new"])])
+@pytest.mark.parametrize("offset", [0, 99])
+def test_out_of_range(broker, client, reader, reset, values, offset):
+    """Where records were deleted, or never were, reading begins anew as ``reset`` says."""
+    for value in numbers(5):
+        fill(client, [value])
+    broker.delete_records("t", 0, 3)
+    consumer = reader(broker, TopicPartition("t", 0, offset), reset=reset)
+    assert consumer.poll(0.3) is None if reset == "latest" else True
+    fill(client, [b"new"])
+    assert take(consumer, len(values)) == values
+
+
+def test_out_of_range_as_an_error(broker, client, reader):
+    """With reset "error" it is told, again and again, until one seeks."""
+    fill(client, numbers(2))
+    consumer = reader(broker, TopicPartition("t", 0, 99), reset="error")
+    for _ in range(2):
+        with pytest.raises(BrokerError, match=r"t\[0\]@99: OFFSET_OUT_OF_RANGE"):
+            consumer.poll(5)
+    consumer.seek(T0)
+    assert take(consumer, 2) == numbers(2)
+
+
+def test_offsets_that_stand_for_something(broker, client, reader):
+    """Begin at the first, behind the last, at the committed one, or as ``reset`` says."""
+    fill(client, numbers(4))
+    assert take(reader(broker, TopicPartition("t", 0, EARLIEST)), 1) == [b"0"]
+    assert reader(broker, TopicPartition("t", 0)).poll(2).value() == b"0"
+    client.commit("g", {("t", 0): 2})
+    assert take(reader(broker, TopicPartition("t", 0, STORED), group="g"), 1) == [b"2"]
+    late = reader(broker, TopicPartition("t", 0, LATEST))
+    assert late.poll(0.2) is None
+    assert late.position([T0]) == [TopicPartition("t", 0, 4)]
+    with pytest.raises(BrokerError, match="no offset is committed, and reset is 'error'"):
+        reader(broker, TopicPartition("t", 0), reset="error")
+
+
+def test_pause_and_resume(start, connect, reader):
+    """What is paused is kept, in order, and comes when it is resumed; the others go on."""
+    broker = start()
+    broker.create_topic("t", 2)
+    client = connect(broker)
+    fill(client, [b"a%d" % n for n in range(5)], partition=0)
+    fill(client, [b"b%d" % n for n in range(5)], partition=1)
+    consumer = reader(broker, T0, T1)
+    first = consumer.poll(5)
+    held, other = (T0, b"b") if first.partition() == 0 else (T1, b"a")
+    consumer.pause([held])
+    assert take(consumer, 5) == [other + b"%d" % n for n in range(5)]
+    assert consumer.poll(0.2) is None
+    consumer.resume([held])
+    assert take(consumer, 4) == [first.value()[:1] + b"%d" % n for n in range(1, 5)]
+
+
+def test_seek_and_position(broker, client, reader):
+    """`seek` leaves out what was fetched already; `position` is behind what was given."""
+    fill(client, numbers(10))
+    consumer = reader(broker, T0)
+    assert consumer.position([T0, T1]) == [TopicPartition("t", 0, 0), TopicPartition("t", 1, UNKNOWN)]
+    assert take(consumer, 3) == numbers(3)
+    assert consumer.position([T0]) == [TopicPartition("t", 0, 3)]
+    consumer.seek(TopicPartition("t", 0, 8))
+    assert take(consumer, 2) == [b"8", b"9"]
+    consumer.seek(TopicPartition("t", 0, EARLIEST))
+    assert take(consumer, 1) == [b"0"]
+    with pytest.raises(ClientError, match=r"t\[1\] is not read by this consumer"):
+        consumer.seek(T1)
+    assert consumer.get_watermark_offsets(T0) == (0, 10)
+
+
+def test_consume_gives_lists(broker, client, reader):
+    """Up to so many, all that came in time, none where nothing did."""
+    fill(client, numbers(10))
+    consumer = reader(broker, T0)
+    assert len(consumer.consume(4, 5)) == 4
+    assert len(consumer.consume(100, 0.3)) == 6
+    assert consumer.consume(5, 0.05) == []
+    assert consumer.consume(5, 0) == []
+    assert consumer.consume(0) == []
+
+
+def test_ctrl_c_in_consume_loses_nothing(broker, client, reader):
+    """What was gathered when it came is given by the next call."""
+    fill(client, numbers(5))
+    consumer = reader(broker, T0)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        consumer.consume(100)
+    timer.join()
+    assert consumer.position([T0])[0].offset == 0
+    assert take(consumer, 5) == numbers(5)
+
+
+@pytest.mark.parametrize("parts", [[], [T0]], ids=["nothing", "one"])
+def test_waiting_is_no_work(broker, client, reader, parts):
+    """With nothing to read, or nothing new, `poll` takes little time of the processor and ends in time."""
+    client.partitions("t")
+    consumer = reader(broker, max_wait=0.5)
+    consumer.assign(parts)
+    consumer.poll(0.1)
+    began, work = time.monotonic(), time.process_time()
+    assert consumer.poll(0.6) is None
+    assert 0.5 < time.monotonic() - began < 0.9
+    assert time.process_time() - work < 0.2
+
+
+@pytest.mark.parametrize("timeout", [0, 0.01])
+def test_short_polls_get_there_too(broker, client, reader, timeout):
+    """Nothing is thrown away by a `poll` that cannot wait."""
+    fill(client, [b"x" * 300_000] * 3, batch_bytes=500_000)
+    consumer, found = reader(broker, T0), []
+    assert eventually(lambda: found.append(consumer.poll(timeout)) or sum(m is not None for m in found) == 3)
+
+
+# --- transactions ------------------------------------------------------------------------
+
+
+def batch(offset, value, producer=-1, *, mark=None):
+    """A batch of one record; ``mark`` makes it a control batch: 0 aborts, 1 commits."""
+    key = None if mark is None else struct.pack(">hh", 0, mark)
+    return encode_batch(
+        [Record(key=key, value=value, timestamp=1)],
+        base_offset=offset,
+        producer_id=producer,
+        producer_epoch=0 if producer >= 0 else -1,
+        base_sequence=0 if producer >= 0 else -1,
+        is_transactional=producer >= 0,
+        is_control=mark is not None,
+    )
+
+
+LOG = (
+    batch(0, b"plain")
+    + batch(1, b"aborted", 7)
+    + batch(2, b"kept", 8)
+    + batch(3, b"", 7, mark=0)
+    + batch(4, b"again", 7)
+    + batch(5, b"", 8, mark=1)
+    + batch(6, b"", 7, mark=1)
+)
+
+
+@pytest.mark.parametrize(
+    ("committed_only", "values"),
+    [(True, [b"plain", b"kept", b"again"]), (False, [b"plain", b"aborted", b"kept", b"again"])],
+)
+def test_aborted_transactions_are_left_out(broker, client, reader, committed_only, values):
+    """Their records are not given, brokers' marks never; reading goes on behind the last mark (KIP-98)."""
+    client.partitions("t")
+
+    aborted = [AbortedTransaction(producer_id=7, first_offset=1)]
+
+    def script(call):
+        asked = call.message.topics[0].partitions[0]
+        row = PartitionData(
+            partition_index=0,
+            error_code=0,
+            high_watermark=7,
+            last_stable_offset=7,
+            aborted_transactions=aborted if call.message.isolation_level else None,
+            records=LOG if asked.fetch_offset == 0 else b"",
+        )
+        return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[row])])
+
+    broker.faults.add(faults.scripted(script), api=FETCH, times=1)
+    consumer = reader(broker, T0, committed_only=committed_only)
+    assert take(consumer, len(values)) == values
+    assert eventually(lambda: consumer.poll(0.05) is None and len(broker.calls(FETCH)) > 1)
+    assert broker.calls(FETCH)[1].message.topics[0].partitions[0].fetch_offset == 7
+    assert {call.message.isolation_level for call in broker.calls(FETCH)} == {int(committed_only)}
+
+
+# --- ends --------------------------------------------------------------------------------
+
+
+def test_a_closed_consumer_says_so(broker, reader):
+    """Each use after `close` is an error; closing twice is none."""
+    consumer = reader(broker, T0)
+    consumer.close()
+    consumer.close()
+    for use in (consumer.poll, consumer.commit, consumer.consume, consumer.unassign, consumer.unsubscribe):
+        with pytest.raises(ClientError, match="the consumer is closed"):
+            use()
+
+
+def test_what_needs_a_group_says_so(broker, reader):
+    """Subscribing and committing without one; patterns; text in place of a list."""
+    consumer = reader(broker, T0)
+    with pytest.raises(ClientError, match="name a group"):
+        consumer.subscribe(["t"])
+    with pytest.raises(ClientError, match="name one"):
+        consumer.commit(offsets=[T0])
+    for topics in ("t", ["^t.*"]):
+        with pytest.raises(ValueError, match="list of names"):
+            reader(broker, group="g").subscribe(topics)
+
+
+def test_ctrl_c_in_poll(broker, client, reader):
+    """It is heard at once, and reading goes on afterwards as if nothing had been."""
+    client.partitions("t")
+    consumer = reader(broker, T0, max_wait=5)
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        consumer.poll()
+    assert time.monotonic() - began < 1
+    timer.join()
+    fill(client, numbers(3))
+    assert take(consumer, 3) == numbers(3)
+
+
+def test_a_broker_that_goes_away(broker, client, reader):
+    """`poll` gives None in time while nobody is there."""
+    fill(client, numbers(1))
+    consumer = reader(broker, T0)
+    assert take(consumer, 1) == [b"0"]
+    broker.stop()
+    began, work = time.monotonic(), time.process_time()
+    assert consumer.poll(0.5) is None
+    assert time.monotonic() - began < 2
+    assert time.process_time() - work < 0.3
+
+
+@pytest.mark.timeout(40)
+def test_memory_stays_flat(broker, client, reader):
+    """A consumer that has read much holds no more than one that has read little."""
+    fill(client, [b"x" * 1000] * 2000, batch_bytes=20_000)
+    consumer = reader(broker, T0, partition_bytes=50_000)
+    take(consumer, 200)
+    tracemalloc.start()
+    for _ in range(2):
+        consumer.seek(T0)
+        for _ in range(2000):
+            consumer.poll(5)
+    grown = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert grown < 1_000_000  # 4 MB went through; what the broker remembers of requests counts too
+
+
+def test_no_socket_is_left(broker, client, reader):
+    """Closing gives all connections back."""
+    consumer = reader(broker, T0)
+    consumer.poll(0.2)
+    consumer.close()
+    client.close()
+    assert eventually(lambda: all(listener.connections == 0 for listener in broker._listeners.values()))  # noqa: SLF001
