@@ -63,7 +63,9 @@ def write(client, topic, records, **settings):
     reports = []
     with client.producer(delivery_timeout=20.0, **settings) as producer:
         for record in records:
-            producer.produce(topic, **record, on_delivery=lambda error, message: reports.append((error, message)))
+            producer.produce(
+                topic, **record, on_delivery=lambda error, message: reports.append((error, message))
+            )
         assert producer.flush(30) == 0
     return reports
 

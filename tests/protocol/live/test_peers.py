@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
+
 import confluent_kafka
-import kafka as kafka_python
 import pytest
 
 from .kafkas import delivered, pairs, read, since, write
+
+with warnings.catch_warnings(
+    action="ignore", category=DeprecationWarning
+):  # it reads its own files in an old way
+    import kafka as kafka_python
 
 pytestmark = [pytest.mark.legacy, pytest.mark.peer]
 
@@ -22,7 +28,10 @@ def librdkafka(kafka, **settings):
 
 def python(kafka):
     """Settings of kafka-python; the same."""
-    return {"bootstrap_servers": kafka.servers, "api_version": kafka.since[:3] if kafka.since < (0, 10) else None}
+    return {
+        "bootstrap_servers": kafka.servers,
+        "api_version": kafka.since[:3] if kafka.since < (0, 10) else None,
+    }
 
 
 def headers(kafka):
