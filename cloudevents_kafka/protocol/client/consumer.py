@@ -269,6 +269,7 @@ class Consumer:
                 self._commit(self._new())
         if self._on_revoke is not None and self._consumed:
             self._on_revoke(self, self.assignment())
+        self._generation = -1  # 0.9 forgets a group that is empty, and counts from 1 again
         self._take_up({})
 
     def _take_up(self, starts: dict[Place, int]) -> None:
