@@ -115,8 +115,9 @@ class Membership:
 
     def close(self, deadline: Deadline) -> None:
         """Leave the group at once, and end."""
-        was, broker = self.state, self._broker
+        was = self.state
         self._move("closed")
+        broker = self._broker  # after the move: see `_join`
         if was == "joining" and broker is not None:
             broker.connection.abort()  # the answer may take as long as the slowest member
         self._thread.join(deadline.at_most(self._policy.rebalance_timeout))
@@ -159,6 +160,8 @@ class Membership:
         deadline = Deadline(policy.rebalance_timeout + policy.request_timeout)
         with self._on_wire(deadline):
             broker = self._coordinator(deadline)
+            if self.state != "joining":  # closed while there was no connection to abort
+                return
             joined = self._joined(broker, deadline)
             found = self._synced(broker, joined, deadline)
             if self.state == "joining":
