@@ -210,6 +210,7 @@ def connect(address: Address, settings: Settings, deadline: Deadline) -> Broker:
     versions = negotiation.ask(connection, deadline, logs_in=settings.security.sasl is not None)
     if connection.closed:  # by 0.8, or because of 0.9's silence
         connection = _connection(address, settings, deadline)
+        negotiation.greet(connection, deadline)
     return Broker(_ready(connection, settings, versions, deadline), versions)
 
 

@@ -55,15 +55,18 @@ OLD: Final[dict[int, Versions]] = {
 }
 """What brokers of 0.8.2 and 0.9 take in one and the same layout; groups are for 0.9."""
 
+OLDEST: Final = {key: versions for key, versions in OLD.items() if key not in {11, 12, 13, 14}}
+"""What brokers of 0.8.2 take: groups have no members yet."""
+
 
 _SILENCE: Final = 0.5
 """Seconds without an answer after which a broker is asked something that all answer."""
 
 
 def ask(connection: Connection, deadline: Deadline, *, logs_in: bool = False) -> Mapping[int, Versions]:
-    """Ask a broker for its versions; `OLD` where it closes the connection or passes over the question.
+    """Ask a broker for its versions: `OLDEST` where it hangs up, `OLD` where it passes over the question.
 
-    The connection is closed then. One that ``logs_in`` may ask nothing else before, and
+    The connection is closed then, and `greet` tells whether there is a broker at all. One that ``logs_in`` may ask nothing else before, and
     has no broker of 0.9 at its end: SCRAM and PLAIN came with 0.10.
     """
     asked = connection.send(ApiVersionsRequest(), 0, deadline)
@@ -72,7 +75,7 @@ def ask(connection: Connection, deadline: Deadline, *, logs_in: bool = False) ->
             return OLD
         answer = connection.receive(asked, deadline)
     except Disconnected:
-        return OLD
+        return OLDEST
     except DeadlineExceeded:
         connection.close()
         raise
@@ -82,14 +85,19 @@ def ask(connection: Connection, deadline: Deadline, *, logs_in: bool = False) ->
     return {api.api_key: Versions(api.min_version, api.max_version) for api in answer.api_keys}
 
 
+def greet(connection: Connection, deadline: Deadline) -> None:
+    """Ask what brokers of all versions answer; `Disconnected` where there is none."""
+    # Without any topic it would be a question about all of them.
+    nameless = MetadataRequest(topics=[MetadataRequestTopic(name="")])
+    connection.request(nameless, 0, deadline)
+
+
 def _is_silent(connection: Connection, deadline: Deadline) -> bool:
     """Tell whether a broker answers the request behind this one first, so that this has no answer."""
     if connection.readable(deadline.at_most(_SILENCE)):
         return False
-    nameless = MetadataRequest(topics=[MetadataRequestTopic(name="")])  # no topic, not all of them
-    behind = connection.send(nameless, 0, deadline)
     try:
-        connection.receive(behind, deadline)
+        greet(connection, deadline)
     except (Malformed, Truncated):  # an answer out of turn
         return True
     return False
