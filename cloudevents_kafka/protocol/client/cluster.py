@@ -37,6 +37,7 @@ _Result = TypeVar("_Result")
 
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 1.0
+_TOO_FEW_BROKERS: Final = 38
 _OUTDATED: Final = frozenset({3, 5, 6, 9, 13, 72, 74, 75, 100})
 """Errors that say the client's metadata may be old."""
 
@@ -168,6 +169,8 @@ class Cluster:
             known = self._topics.get(topic)
         if known is None:
             raise BrokerError(3, topic)
+        if known.error_code == _TOO_FEW_BROKERS:  # so say brokers that have just started, of any topic
+            raise BrokerError(5, topic, "it knows too few brokers to make it (38)")
         if known.error_code:
             raise BrokerError(known.error_code, topic)
         if not known.partitions:
