@@ -30,6 +30,7 @@ from cloudevents_kafka.protocol.records import ABORT, Batch, Batches, RecordBatc
 Reset = Literal["earliest", "latest", "error"]
 
 _OUT_OF_RANGE: Final = 1
+_UNTOLD: Final = -1
 _PAUSE: Final = 0.1  # seconds, before a partition that failed is asked for again
 
 
@@ -218,8 +219,8 @@ class Fetcher:
         if isinstance(error, BrokerError) and error.code == _OUT_OF_RANGE:
             self._reset(place, error)
             return
-        if isinstance(error, BrokerError) and is_outdated(error.code):
-            self._cluster.forget()
+        if isinstance(error, BrokerError) and (is_outdated(error.code) or error.code == _UNTOLD):
+            self._cluster.forget()  # 0.8 tells no reason while a partition changes hands
         elif not worth_another_try(error) and not isinstance(error, TimeoutError):
             raise error
         else:
