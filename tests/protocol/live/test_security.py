@@ -94,16 +94,12 @@ def secured(tmp_path_factory):
     """That broker, with users of both kinds."""
     made = Secured(tmp_path_factory.mktemp("tls"))
     with made.broker as broker:
-        scram = admin.ScramMechanism
-        changes = [
-            admin.UserScramCredentialUpsertion(
-                "bob,=é", admin.ScramCredentialInfo(mechanism, 4096), PASSWORD.encode()
-            )
-            for mechanism in (scram.SCRAM_SHA_256, scram.SCRAM_SHA_512)
-        ]
         client = admin.AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-        for future in client.alter_user_scram_credentials(changes).values():
-            future.result(20)
+        for mechanism in (admin.ScramMechanism.SCRAM_SHA_256, admin.ScramMechanism.SCRAM_SHA_512):
+            about = admin.ScramCredentialInfo(mechanism, 4096)
+            change = admin.UserScramCredentialUpsertion("bob,=é", about, PASSWORD.encode())
+            for future in client.alter_user_scram_credentials([change]).values():
+                future.result(20)
         broker.create_topic("secured")
         yield made
 
