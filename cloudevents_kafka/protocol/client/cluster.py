@@ -15,7 +15,7 @@ from cloudevents_kafka.protocol.client import negotiation
 from cloudevents_kafka.protocol.client.connection import Address, Connection
 from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.client.login import log_in
-from cloudevents_kafka.protocol.client.security import Security
+from cloudevents_kafka.protocol.client.security import AuthenticationFailed, Security
 from cloudevents_kafka.protocol.client.trace import Trace
 from cloudevents_kafka.protocol.declare import Structure
 from cloudevents_kafka.protocol.errors import (
@@ -113,6 +113,8 @@ class Cluster:
             some = Deadline(None if share is None else share / (len(addresses) - number))
             try:
                 return self.broker_at(address, some)
+            except AuthenticationFailed:
+                raise  # no other broker knows other users
             except ClientError as error:
                 failures.append(str(error))
         tried = "; ".join(failures) or "no address was given"

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client.deadline import Deadline
-from cloudevents_kafka.protocol.client.security import Security
+from cloudevents_kafka.protocol.client.security import AuthenticationFailed, Security
 from cloudevents_kafka.protocol.client.trace import Trace, frame
 from cloudevents_kafka.protocol.declare import Structure
 from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Malformed, ProtocolError
@@ -233,5 +233,7 @@ class Connection:
                 raise
         except TimeoutError as error:
             raise DeadlineExceeded(f"{self.address}: no connection in time") from error
+        except ssl.SSLCertVerificationError as error:
+            raise AuthenticationFailed(f"{self.address}: {error.verify_message}") from error
         except OSError as error:
             raise Disconnected(f"{self.address}: cannot connect: {error}") from error

@@ -17,7 +17,7 @@ _LEAST_ITERATIONS: Final = 4096  # RFC 5802 5.1
 
 
 class AuthenticationFailed(ClientError):
-    """The broker refused the credentials, or could not prove that it knows them."""
+    """The broker refused the credentials, or could not prove that it knows them, or who it is."""
 
 
 class Plain(NamedTuple):
