@@ -206,8 +206,9 @@ class Connection:
                 self.close()
                 raise Disconnected(f"{self.address}: {error}") from error
             if not chunk:
+                hint = self._hint()
                 self.close()
-                raise Disconnected(f"{self.address}: the broker closed the connection{self._hint()}")
+                raise Disconnected(f"{self.address}: the broker closed the connection{hint}")
             self._received += chunk
 
     def _hint(self) -> str:
