@@ -72,7 +72,8 @@ def write(client, topic, records, **settings):
 
 def delivered(reports):
     """The offsets of what was delivered; all must have been."""
-    assert [error for error, _ in reports if error is not None] == []
+    failures = [error for error, _ in reports if error is not None]
+    assert failures == [], failures  # spelled out: helpers' asserts are not
     return [message.offset() for _, message in reports]
 
 
