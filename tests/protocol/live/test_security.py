@@ -10,8 +10,8 @@ import subprocess
 import time
 import traceback
 
-import confluent_kafka.admin as admin
 import pytest
+from confluent_kafka import admin
 
 from cloudevents_kafka.jvm import find_java
 from cloudevents_kafka.protocol import AuthenticationFailed, BrokerError, Client, Plain, ProtocolError, Scram
@@ -119,7 +119,10 @@ def test_tls(secured):
 def test_tls_without_trust(secured):
     """A certificate that nobody trusts is refused at once: no new try will make it better."""
     began = time.monotonic()
-    with secured.client(secured.tls, tls=True) as client, pytest.raises(AuthenticationFailed, match="self-signed"):
+    with (
+        secured.client(secured.tls, tls=True) as client,
+        pytest.raises(AuthenticationFailed, match="self-signed"),
+    ):
         client.metadata()
     assert time.monotonic() - began < 5
 
@@ -157,17 +160,19 @@ def test_wrong_password_of_producer_and_consumer(secured):
     with secured.client(secured.sasl, sasl=Plain("alice", "wrong")) as client:
         [(error, _)] = write(client, "secured", [{"value": b"v"}])
         assert isinstance(error, AuthenticationFailed)
-        with client.consumer(group="g") as consumer, pytest.raises(AuthenticationFailed):
+        with client.consumer(group="g") as consumer:
             consumer.subscribe(["secured"])
-            consumer.poll(20)
+            with pytest.raises(AuthenticationFailed):
+                consumer.poll(20)
         with pytest.raises(AuthenticationFailed):
             read(client, "secured", 1)
 
 
 def test_no_login_where_one_is_due(secured):
     """Without a login the broker hangs up; the error says what may be the cause."""
-    with secured.client(secured.sasl) as client, pytest.raises(ProtocolError, match="TLS or SASL"):
-        Client(f"127.0.0.1:{secured.sasl}", timeout=2.0).metadata()
+    address = f"127.0.0.1:{secured.sasl}"
+    with Client(address, timeout=2.0) as client, pytest.raises(ProtocolError, match="TLS or SASL"):
+        client.metadata()
 
 
 def test_unknown_mechanism(secured):
