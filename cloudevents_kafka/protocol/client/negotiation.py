@@ -66,8 +66,9 @@ _SILENCE: Final = 0.5
 def ask(connection: Connection, deadline: Deadline, *, logs_in: bool = False) -> Mapping[int, Versions]:
     """Ask a broker for its versions: `OLDEST` where it hangs up, `OLD` where it passes over the question.
 
-    The connection is closed then, and `greet` tells whether there is a broker at all. One that ``logs_in`` may ask nothing else before, and
-    has no broker of 0.9 at its end: SCRAM and PLAIN came with 0.10.
+    The connection is closed then, and `greet` tells whether there is a broker at all. One
+    that ``logs_in`` may ask nothing else before, and has no broker of 0.9 at its end: SCRAM
+    and PLAIN came with 0.10.
     """
     asked = connection.send(ApiVersionsRequest(), 0, deadline)
     try:
