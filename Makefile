@@ -45,7 +45,7 @@ bench: ready
 
 # Java, Kafka's jars, a prepared broker, Spark's connector: half a second when all is there.
 ready: $(VENV)/.installed
-	@$(PY) -m cloudevents_kafka.testing >/dev/null
+	@$(PY) -m cloudevents_kafka.testing --legacy >/dev/null
 	@$(PY) -m cloudevents_kafka.spark.connector >/dev/null
 
 $(VENV)/.installed: pyproject.toml Makefile | $(VENV)/.made

@@ -1,4 +1,7 @@
-"""Make sure that a local broker can start at once: Java, Kafka's jars, prepared data."""
+"""Make sure that a local broker can start at once: Java, Kafka's jars, prepared data.
+
+With ``--legacy`` the old ones as well.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import sys
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm import install_java
+from cloudevents_kafka.testing.legacy import fetch
 from cloudevents_kafka.testing.prepared import prepare
 
 
@@ -14,6 +18,9 @@ def main() -> int:
     try:
         install_java()
         prepared = prepare()
+        if "--legacy" in sys.argv[1:]:
+            fetch()
+            prepare("3.9.1")
     except CloudEventsKafkaError as error:
         sys.stderr.write(f"{error}\n")
         return 1

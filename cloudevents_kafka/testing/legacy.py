@@ -63,8 +63,14 @@ _FIXED: Final[dict[str, object]] = {
 }
 
 
+def fetch() -> None:
+    """Make sure that the jars of all releases are in the cache; raises `NoJava` or `NoJars`."""
+    for release in RELEASES.values():
+        resolve(release.coordinates)
+
+
 class LegacyBroker:
-    """One broker of a `LegacyKafka`, which makes it; a context for nothing, but it can fall and rise."""
+    """One broker of a `LegacyKafka`, which makes it; it can fall, and rise again."""
 
     def __init__(self, node_id: int, port: int, log_file: Path, launch: Callable[[], Process]) -> None:
         self.node_id: Final = node_id

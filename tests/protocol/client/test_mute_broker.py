@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from cloudevents_kafka.protocol import DeadlineExceeded, frames
+from cloudevents_kafka.protocol import Client, DeadlineExceeded, Disconnected, frames
 from cloudevents_kafka.protocol.client import negotiation
 from cloudevents_kafka.protocol.client.connection import Address, Connection
 from cloudevents_kafka.protocol.client.deadline import Deadline
@@ -64,3 +64,19 @@ def test_dead():
     """One that answers nothing at all is given up at the deadline."""
     with connected(set(), 0.0) as connection, pytest.raises(DeadlineExceeded):
         negotiation.ask(connection, Deadline(1.0))
+
+
+def test_hangs_up_on_all():
+    """One that hangs up whatever it is asked is nobody; it is not taken for a broker of 0.8."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            for _ in range(2):
+                server.accept()[0].close()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        host, port = server.getsockname()
+        with Client(f"{host}:{port}", timeout=5.0) as client, pytest.raises(Disconnected):
+            client.api_versions()
+        thread.join()

@@ -63,14 +63,17 @@ def write(client, topic, records, **settings):
     reports = []
     with client.producer(delivery_timeout=20.0, **settings) as producer:
         for record in records:
-            producer.produce(topic, **record, on_delivery=lambda error, message: reports.append((error, message)))
+            producer.produce(
+                topic, **record, on_delivery=lambda error, message: reports.append((error, message))
+            )
         assert producer.flush(30) == 0
     return reports
 
 
 def delivered(reports):
     """The offsets of what was delivered; all must have been."""
-    assert [error for error, _ in reports if error is not None] == []
+    failures = [error for error, _ in reports if error is not None]
+    assert failures == [], failures  # spelled out: helpers' asserts are not
     return [message.offset() for _, message in reports]
 
 

@@ -51,7 +51,7 @@ class Stream:
         """Wait until so many more were acknowledged and so many more read."""
         wanted = len(self.acknowledged) + number, len(self.found) + number
         end = time.monotonic() + seconds
-        while (len(self.acknowledged), len(self.found)) < wanted or len(self.found) < wanted[1]:
+        while len(self.acknowledged) < wanted[0] or len(self.found) < wanted[1]:
             assert time.monotonic() < end, (len(self.acknowledged), len(self.found), wanted, self.errors[:3])
             time.sleep(0.02)
 
@@ -156,10 +156,9 @@ def test_a_broker_is_killed_in_mid_stream(make, once):
         client.create_topic("stream")
         broker = kafka if once else kafka.brokers[0]
         with Stream(client, "stream", idempotent=once) as stream:
-            for stop in (broker.kill, broker.kill):
-                stream.await_more()
-                stop()
-                broker.start()
+            stream.await_more()
+            broker.kill()
+            broker.start()
             stream.await_more()
     assert stream.errors == []
     assert len(stream.acknowledged) == stream.sent

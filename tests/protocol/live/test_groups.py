@@ -60,14 +60,14 @@ def test_two_members_share(client, halves, assignor):
     settings = {**QUICK, "group": group, "assignors": [assignor]}
     spread = {
         "roundrobin": ([halves[0]], [halves[1]]),
-        "range": (halves, []),  # topic by topic, the first member first
+        "range": (halves, []),  # topic by topic, some member first
     }[assignor]
     with client.consumer(**settings) as first:
         first.subscribe(halves)
         until(lambda: topics_of(first) == halves, first)
         with client.consumer(**settings) as second:
             second.subscribe(halves)
-            until(lambda: sorted([topics_of(first), topics_of(second)]) == sorted(spread), first, second)
+            until(lambda: joined(second) and shares(first, second) == sorted(spread), first, second)
         until(lambda: topics_of(first) == halves, first)
 
 
@@ -86,6 +86,32 @@ def test_a_member_reads_commits_and_is_followed(client, halves):
 
 
 @pytest.mark.parametrize("kafka", since(0, 9), indirect=True)
+def test_a_group_that_begins_anew(client, topic):
+    """A member reads again in a group that was empty meanwhile, though 0.9 counts generations anew then."""
+    delivered(write(client, topic, [{"value": b"v"}]))
+    with client.consumer(**QUICK, group=f"anew-{topic}") as member:
+        for _ in range(2):
+            member.subscribe([topic])
+            message = member.poll(10)
+            assert message is not None
+            assert message.value() == b"v"
+
+
+@pytest.mark.parametrize("kafka", since(0, 9), indirect=True)
+def test_a_member_that_closes_while_it_joins(client, topic):
+    """One that leaves before it has joined does not wait for the others."""
+    settings = {**QUICK, "group": f"closes-{topic}"}
+    with client.consumer(**settings) as first:
+        first.subscribe([topic])
+        until(lambda: topics_of(first) == [topic], first)
+        second = client.consumer(**settings)
+        second.subscribe([topic])
+        began = time.monotonic()
+        second.close()  # and the first, not polled, does not join again
+        assert time.monotonic() - began < 4
+
+
+@pytest.mark.parametrize("kafka", ["0.9.0.1", "4.3.1"], indirect=True)
 def test_a_busy_member_stays(client, topic):
     """A member that is busy for longer than its session is kept alive by its heartbeats."""
     with client.consumer(**QUICK, group=f"busy-{topic}") as member:
@@ -105,8 +131,16 @@ def test_members_need_a_broker_that_knows_them(client, topic):
     """Before 0.9 brokers keep offsets, but no members: joining is refused, in words."""
     with client.consumer(group="g") as consumer:
         consumer.subscribe([topic])
-        with pytest.raises(Unsupported, match=r"JoinGroup.*0\.9"):
+        with pytest.raises(Unsupported, match=r"JoinGroup: the broker takes no version"):
             consumer.poll(5)
+
+
+def joined(consumer):
+    return consumer._membership.state == "stable"
+
+
+def shares(*consumers):
+    return sorted(topics_of(consumer) for consumer in consumers)
 
 
 def topics_of(consumer):

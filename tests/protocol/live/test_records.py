@@ -21,7 +21,9 @@ def test_asks_for_versions(kafka, client):
     assert versions[1].last == {"0.10.2.2": 3, "1.1.1": 7, "3.9.1": 17, "4.3.1": 18}.get(kafka.version, 0)
 
 
-@pytest.mark.parametrize("kafka", ["0.8.2-beta", "0.8.2.2", "0.9.0.1", "0.10.2.2", "1.1.1", "3.9.1"], indirect=True)
+@pytest.mark.parametrize(
+    "kafka", ["0.8.2-beta", "0.8.2.2", "0.9.0.1", "0.10.2.2", "1.1.1", "3.9.1"], indirect=True
+)
 def test_need_not_be_asked(kafka, topic):
     """Without being asked, brokers up to 3.x take what 0.8 took."""
     with kafka.client(ask_versions=False) as client:
@@ -33,7 +35,9 @@ def test_metadata(kafka, client, topic):
     """Metadata names the broker as it listens, and the topic with its leader."""
     found = client.metadata([topic])
     assert [f"{broker.host}:{broker.port}" for broker in found.brokers] == [kafka.servers]
-    assert [(row.name, row.partitions[0].leader_id) for row in found.topics] == [(topic, found.brokers[0].node_id)]
+    assert [(row.name, row.partitions[0].leader_id) for row in found.topics] == [
+        (topic, found.brokers[0].node_id)
+    ]
     assert topic in {row.name for row in client.metadata().topics}
 
 

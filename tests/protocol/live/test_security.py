@@ -1,0 +1,185 @@
+"""TLS and SASL against a real broker's listeners; and passwords show nowhere."""
+
+from __future__ import annotations
+
+import io
+import json
+import secrets
+import ssl
+import subprocess
+import time
+import traceback
+
+import pytest
+from confluent_kafka import admin
+
+from cloudevents_kafka.jvm import find_java
+from cloudevents_kafka.protocol import AuthenticationFailed, BrokerError, Client, Plain, ProtocolError, Scram
+from cloudevents_kafka.testing import LocalBroker
+from cloudevents_kafka.testing.ports import free_ports
+
+from .kafkas import delivered, pairs, read, write
+
+pytestmark = [pytest.mark.legacy, pytest.mark.broker]
+
+PASSWORD = secrets.token_urlsafe(12)
+USERS = [Plain("alice", PASSWORD), *(Scram("bob,=", PASSWORD, f"SCRAM-SHA-{n}") for n in (256, 512))]
+
+
+class Secured:
+    """A broker with a listener for each kind of security."""
+
+    def __init__(self, folder):
+        self.plain, self.tls, self.sasl, self.both = ports = free_ports(4)
+        kinds = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+        listeners = [f"{kind}://127.0.0.1:{port}" for kind, port in zip(kinds, ports, strict=True)]
+        self.certificate, store = certificate(folder)
+        [controller] = free_ports(1)
+        self.broker = LocalBroker(
+            port=self.plain,
+            properties={
+                "listeners": ",".join([*listeners, f"CONTROLLER://127.0.0.1:{controller}"]),
+                "advertised.listeners": ",".join(listeners),
+                "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+                "listener.security.protocol.map": ",".join(f"{k}:{k}" for k in kinds)
+                + ",CONTROLLER:PLAINTEXT",
+                "ssl.keystore.location": store,
+                "ssl.keystore.password": "changeit",
+                "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+                **{
+                    f"listener.name.{kind}.{mechanism}.sasl.jaas.config": login
+                    for kind in ("sasl_plaintext", "sasl_ssl")
+                    for mechanism, login in LOGINS.items()
+                },
+            },
+        )
+
+    def client(self, port, **settings):
+        return Client(f"127.0.0.1:{port}", timeout=10.0, **settings)
+
+    def context(self):
+        return ssl.create_default_context(cafile=self.certificate)
+
+
+_MODULES = "org.apache.kafka.common.security"
+LOGINS = {
+    "plain": f'{_MODULES}.plain.PlainLoginModule required user_alice="{PASSWORD}";',
+    "scram-sha-256": f"{_MODULES}.scram.ScramLoginModule required;",
+    "scram-sha-512": f"{_MODULES}.scram.ScramLoginModule required;",
+}
+
+
+def certificate(folder):
+    """Make a certificate for 127.0.0.1 with Java's keytool; give it, and the store with its key."""
+    tool, store, path = find_java().home / "bin" / "keytool", folder / "store.p12", folder / "broker.pem"
+    common = ["-keystore", store, "-storetype", "PKCS12", "-storepass", "changeit", "-alias", "broker"]
+    made = [
+        "-genkeypair",
+        "-keyalg",
+        "EC",
+        "-dname",
+        "CN=broker",
+        "-ext",
+        "san=ip:127.0.0.1",
+        "-validity",
+        "2",
+    ]
+    for arguments in (made, ["-exportcert", "-rfc", "-file", path]):
+        subprocess.run([tool, *arguments, *common], check=True, capture_output=True, timeout=60)
+    return path, store
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory):
+    """That broker, with users of both kinds."""
+    made = Secured(tmp_path_factory.mktemp("tls"))
+    with made.broker as broker:
+        client = admin.AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+        for mechanism in (admin.ScramMechanism.SCRAM_SHA_256, admin.ScramMechanism.SCRAM_SHA_512):
+            about = admin.ScramCredentialInfo(mechanism, 4096)
+            change = admin.UserScramCredentialUpsertion("bob,=", about, PASSWORD.encode())
+            for future in client.alter_user_scram_credentials([change]).values():
+                future.result(20)
+        broker.create_topic("secured")
+        yield made
+
+
+def round_trip(client):
+    value = secrets.token_bytes(8)
+    [offset] = delivered(write(client, "secured", [{"value": value}]))
+    assert (None, value) in pairs(read(client, "secured", offset + 1))
+
+
+def test_tls(secured):
+    """Records go over TLS where the broker's certificate is trusted."""
+    with secured.client(secured.tls, tls=secured.context()) as client:
+        round_trip(client)
+
+
+def test_tls_without_trust(secured):
+    """A certificate that nobody trusts is refused at once: no new try will make it better."""
+    began = time.monotonic()
+    with (
+        secured.client(secured.tls, tls=True) as client,
+        pytest.raises(AuthenticationFailed, match="self-signed"),
+    ):
+        client.metadata()
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("sasl", USERS, ids=["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+@pytest.mark.parametrize("tls", [False, True], ids=["bare", "tls"])
+def test_log_in(secured, sasl, tls):
+    """Users log in by each mechanism, with TLS and without, and their password is in no trace."""
+    trace, port = io.StringIO(), secured.both if tls else secured.sasl
+    with secured.client(port, tls=secured.context() if tls else False, sasl=sasl, trace=trace) as client:
+        round_trip(client)
+    frames = [json.loads(line) for line in trace.getvalue().splitlines()]
+    assert frames
+    everything = b"".join(bytes.fromhex(row.get("sent") or row["received"]) for row in frames)
+    assert PASSWORD.encode() not in everything
+    assert PASSWORD not in repr(client) + repr(sasl) + trace.getvalue()
+
+
+@pytest.mark.parametrize("sasl", USERS, ids=["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_wrong_password(secured, sasl):
+    """A wrong password is told at once as such, and stands in no error."""
+    wrong = sasl._replace(password=f"wrong-{PASSWORD}")
+    began = time.monotonic()
+    with (
+        secured.client(secured.sasl, sasl=wrong) as client,
+        pytest.raises(AuthenticationFailed, match=r"[Aa]uthentication failed") as caught,
+    ):
+        client.metadata()
+    assert time.monotonic() - began < 5
+    assert PASSWORD not in "".join(traceback.format_exception(caught.value))
+
+
+def test_wrong_password_of_producer_and_consumer(secured):
+    """Producers report it for each record, consumers raise it, with members and without."""
+    with secured.client(secured.sasl, sasl=Plain("alice", "wrong")) as client:
+        [(error, _)] = write(client, "secured", [{"value": b"v"}])
+        assert isinstance(error, AuthenticationFailed)
+        with client.consumer(group="g") as consumer:
+            consumer.subscribe(["secured"])
+            with pytest.raises(AuthenticationFailed):
+                consumer.poll(20)
+        with pytest.raises(AuthenticationFailed):
+            read(client, "secured", 1)
+
+
+def test_no_login_where_one_is_due(secured):
+    """Without a login the broker hangs up; the error says what may be the cause."""
+    address = f"127.0.0.1:{secured.sasl}"
+    with Client(address, timeout=2.0) as client, pytest.raises(ProtocolError, match="TLS or SASL"):
+        client.metadata()
+
+
+def test_unknown_mechanism(secured):
+    """A mechanism that the listener does not offer is told, with those it does."""
+    sasl = Scram("bob", PASSWORD, "SCRAM-SHA-1")
+    with (
+        secured.client(secured.sasl, sasl=sasl) as client,
+        pytest.raises(BrokerError, match=r"it offers .*PLAIN"),
+    ):
+        client.metadata()

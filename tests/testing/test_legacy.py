@@ -1,0 +1,38 @@
+"""Old brokers start as they are told, and tell why where they cannot."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloudevents_kafka.testing import BrokerFailed
+from cloudevents_kafka.testing.legacy import LegacyKafka
+
+
+def test_unknown_release():
+    """A release without a recipe is refused, with those that there are."""
+    with pytest.raises(ValueError, match=r"'0\.7\.2'; there are 0\.8\.2-beta, .*1\.1\.1"):
+        LegacyKafka("0.7.2")
+
+
+@pytest.mark.legacy
+def test_a_broker_that_cannot_start():
+    """The error has the end of the broker's log, and nothing is left running."""
+    kafka = LegacyKafka("0.8.2.2", properties={"log.retention.hours": "soon"})
+    with pytest.raises(BrokerFailed, match="the broker ended while starting") as caught:
+        kafka.start()
+    assert "soon" in caught.value.log
+    assert not caught.value.log_file.parent.exists()
+    assert kafka.brokers == []
+
+
+@pytest.mark.legacy
+def test_stop_and_restart():
+    """A broker that was shut down in order serves again, at the same address."""
+    with LegacyKafka("0.8.2.2") as kafka:
+        [broker] = kafka.brokers
+        address = kafka.bootstrap_servers
+        broker.stop()
+        assert not broker.running
+        broker.restart()
+        assert broker.running
+        assert kafka.bootstrap_servers == address
