@@ -8,7 +8,8 @@ consumer has given up what it reads, and only then joins again.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from cloudevents_kafka.protocol import frames
@@ -45,7 +46,11 @@ _REBALANCING: Final = 27
 _MEMBER_ID_REQUIRED: Final = 79
 MOVED_ON: Final = frozenset({_ILLEGAL_GENERATION, _UNKNOWN_MEMBER, _REBALANCING})
 """Errors that say the group has moved on without this member: it has to join again."""
+_UNKNOWN_TOPIC: Final = 3
 _PAUSE: Final = 0.1  # seconds, before a failed step is tried again
+_LOOKUP: Final = 3.0  # seconds for topics to come into being
+_PATIENCE: Final = 0.5  # seconds for a heartbeat on its way, when the member leaves
+_FAREWELL: Final = 2.0  # seconds for leaving; without it the session runs out
 
 
 class GroupPolicy(NamedTuple):
@@ -93,23 +98,26 @@ class Membership:
 
     def commit(self, committed: Mapping[Place, int], deadline: Deadline) -> None:
         """Commit offsets as this member; `BrokerError` where the group has moved on."""
-        with self._on_wire(deadline):
-            broker = self._coordinator(deadline)
-            offsets.commit(
-                broker,
-                self._policy.group,
-                committed,
-                deadline,
-                generation=self.generation,
-                member=self._member_id,
-            )
+
+        def tell() -> None:
+            with self._asking(deadline) as broker:
+                offsets.commit(
+                    broker,
+                    self._policy.group,
+                    committed,
+                    deadline,
+                    generation=self.generation,
+                    member=self._member_id,
+                )
+
+        self._cluster.retrying(f"offsets of group {self._policy.group}", tell, deadline)
 
     def committed(self, places: list[Place], deadline: Deadline) -> dict[Place, int]:
         """Return the group's offsets."""
 
         def ask() -> dict[Place, int]:
-            with self._on_wire(deadline):
-                return offsets.committed(self._coordinator(deadline), self._policy.group, places, deadline)
+            with self._asking(deadline) as broker:
+                return offsets.committed(broker, self._policy.group, places, deadline)
 
         return self._cluster.retrying(f"offsets of group {self._policy.group}", ask, deadline)
 
@@ -117,18 +125,24 @@ class Membership:
         """Leave the group at once, and end."""
         was = self.state
         self._move("closed")
-        broker = self._broker  # after the move: see `_join`
-        if was == "joining" and broker is not None:
-            broker.connection.abort()  # the answer may take as long as the slowest member
-        self._thread.join(deadline.at_most(self._policy.rebalance_timeout))
-        if was != "failed" and self._member_id and not self._thread.is_alive():
-            try:
-                broker = self._coordinator(deadline)
-                request = LeaveGroupRequest(group_id=self._policy.group, member_id=self._member_id)
-                broker.request(request, deadline)
-            except ProtocolError:
-                self._broker = None  # its session will run out
+        if was == "joining":
+            self._cluster.end()  # the answer may take as long as the slowest member
+        self._thread.join(deadline.at_most(_PATIENCE))
+        if ended := was == "joining" or self._thread.is_alive():
+            self._cluster.end()
+            self._thread.join(deadline.at_most(_PATIENCE))
+        if was != "failed" and self._member_id:
+            self._leave(self._cluster.another() if ended else self._cluster, Deadline(deadline.at_most(_FAREWELL)))
         self._cluster.close()
+
+    def _leave(self, cluster: Cluster, deadline: Deadline) -> None:
+        request = LeaveGroupRequest(group_id=self._policy.group, member_id=self._member_id)
+        try:
+            offsets.coordinator(cluster, self._policy.group, deadline).request(request, deadline)
+        except ProtocolError:
+            return  # its session will run out
+        finally:
+            cluster.close()
 
     # --- the thread ----------------------------------------------------------------------
 
@@ -143,11 +157,15 @@ class Membership:
                 self._stumbled(error)
 
     def _stumbled(self, error: ProtocolError) -> None:
-        self._broker = None
-        if isinstance(error, BrokerError) and error.code in {*MOVED_ON, _MEMBER_ID_REQUIRED}:
+        if isinstance(error, BrokerError) and error.code == _MEMBER_ID_REQUIRED:
+            return
+        if isinstance(error, BrokerError) and error.code in MOVED_ON:
             if error.code == _UNKNOWN_MEMBER:
                 self._member_id = ""
-            self._move("rebalancing", only_from="stable")
+            if self.state == "stable":
+                self._move("rebalancing", only_from="stable")
+            else:
+                self._rest(_PAUSE)
         elif worth_another_try(error) or isinstance(error, DeadlineExceeded):
             self._cluster.forget()
             self._rest(_PAUSE)
@@ -158,8 +176,7 @@ class Membership:
     def _join(self) -> None:
         policy = self._policy
         deadline = Deadline(policy.rebalance_timeout + policy.request_timeout)
-        with self._on_wire(deadline):
-            broker = self._coordinator(deadline)
+        with self._asking(deadline) as broker:
             if self.state != "joining":  # closed while there was no connection to abort
                 return
             joined = self._joined(broker, deadline)
@@ -218,11 +235,22 @@ class Membership:
                 f"group {self._policy.group}: the protocol {joined.protocol_name!r} was not offered"
             )
         topics = sorted({topic for wish in wishes.values() for topic in wish})
-        partitions = {topic: self._cluster.partitions(topic, deadline) for topic in topics}
+        # No heartbeats go out meanwhile.
+        each = min(_LOOKUP, self._policy.session_timeout / 3) / max(len(topics), 1)
+        partitions = {topic: self._partitions(topic, Deadline(deadline.at_most(each))) for topic in topics}
         return [
             SyncGroupRequestAssignment(member_id=member, assignment=_packed(places))
             for member, places in assign(wishes, partitions).items()
         ]
+
+    def _partitions(self, topic: str, deadline: Deadline) -> list[int]:
+        """Return a topic's partitions, none where it does not exist: the group reads the others."""
+        try:
+            return self._cluster.partitions(topic, deadline)
+        except DeadlineExceeded as error:
+            if isinstance(error.__cause__, BrokerError) and error.__cause__.code == _UNKNOWN_TOPIC:
+                return []
+            raise
 
     def _stay(self) -> None:
         """Send a heartbeat, when it is time for one."""
@@ -230,11 +258,11 @@ class Membership:
         if self.state not in {"stable", "rebalancing"}:
             return
         deadline = Deadline(self._policy.request_timeout)
-        with self._on_wire(deadline):
+        with self._asking(deadline) as broker:
             request = HeartbeatRequest(
                 group_id=self._policy.group, generation_id=self.generation, member_id=self._member_id
             )
-            answer = self._coordinator(deadline).request(request, deadline)
+            answer = broker.request(request, deadline)
         assert isinstance(answer, HeartbeatResponse)
         if answer.error_code == _REBALANCING:
             self._move("rebalancing", only_from="stable")
@@ -252,8 +280,18 @@ class Membership:
             self._broker = offsets.coordinator(self._cluster, self._policy.group, deadline)
         return self._broker
 
-    def _on_wire(self, deadline: Deadline) -> _Held:
-        return _Held(self._wire, deadline)
+    @contextmanager
+    def _asking(self, deadline: Deadline) -> Iterator[Broker]:
+        """Give the coordinator's connection, to one thread at a time; after an error it is looked up anew."""
+        if not self._wire.acquire(timeout=deadline.at_most(threading.TIMEOUT_MAX)):
+            raise DeadlineExceeded("the group is rebalancing, and its connection busy")
+        try:
+            yield self._coordinator(deadline)
+        except ProtocolError:
+            self._broker = None
+            raise
+        finally:
+            self._wire.release()
 
     def _move(self, state: State, *, only_from: State | None = None) -> None:
         with self._changed:
@@ -265,22 +303,6 @@ class Membership:
         with self._changed:
             before = self.state
             self._changed.wait_for(lambda: self.state != before, seconds)
-
-
-class _Held:
-    """A lock that is not waited for beyond a deadline: one request at a time uses the connection."""
-
-    def __init__(self, lock: threading.Lock, deadline: Deadline) -> None:
-        self._lock: Final = lock
-        self._deadline: Final = deadline
-
-    def __enter__(self) -> None:
-        left = self._deadline.left()
-        if not self._lock.acquire(timeout=-1 if left is None else left):
-            raise DeadlineExceeded("the group is rebalancing, and its connection busy")
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
 
 
 def _packed(places: list[Place]) -> bytes:

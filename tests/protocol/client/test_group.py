@@ -1,0 +1,405 @@
+"""Groups: who reads what, when it changes, and how members come and go."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from wire import eventually
+
+from cloudevents_kafka.protocol.client.consumer import TopicPartition
+from cloudevents_kafka.protocol.errors import BrokerError, ClientError
+from cloudevents_kafka.testing.wire_broker import faults
+
+COMMIT, FETCH_OFFSETS, FIND, JOIN, HEARTBEAT, LEAVE, SYNC = 8, 9, 10, 11, 12, 13, 14
+MODERN = ["0.9", "0.10", "1.1", "3.9", "4.3"]
+
+
+def fill(client, values, topic="t", partition=0):
+    with client.producer() as producer:
+        for value in values:
+            producer.produce(topic, value, partition=partition)
+        assert producer.flush(5) == 0
+
+
+def numbers(count):
+    return [b"%d" % n for n in range(count)]
+
+
+class Log(list):
+    """What a consumer's callbacks were told."""
+
+    def assign(self, _consumer, parts):
+        self.append(("assign", [(part.topic, part.partition) for part in parts]))
+
+    def revoke(self, _consumer, parts):
+        self.append(("revoke", [(part.topic, part.partition, part.offset) for part in parts]))
+
+
+@pytest.fixture
+def join(connect, stack):
+    """Give a function that makes members."""
+
+    def join(broker, topics=("t",), log=None, timeout=5.0, **more):
+        client = connect(broker, timeout=timeout)
+        settings = {
+            "group": "g",
+            "reset": "earliest",
+            "heartbeat_interval": 0.05,
+            "max_wait": 0.05,
+            "session_timeout": 6.0,
+            "rebalance_timeout": 5.0,
+        }
+        consumer = stack.enter_context(client.consumer(**{**settings, **more}))
+        log = Log() if log is None else log
+        consumer.subscribe(list(topics), log.assign, log.revoke)
+        return consumer
+
+    return join
+
+
+def take(consumer, count, seconds=8.0):
+    found, end = [], time.monotonic() + seconds
+    while len(found) < count and time.monotonic() < end:
+        if (message := consumer.poll(0.05)) is not None:
+            found.append(message.value())
+    return found
+
+
+def settle(*consumers, until, seconds=8.0):
+    """Poll all in turn until something holds."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for consumer in consumers:
+            consumer.poll(0.02)
+        if until():
+            return True
+    return False
+
+
+def owned(consumer):
+    return [(part.topic, part.partition) for part in consumer.assignment()]
+
+
+@pytest.mark.parametrize("plays", MODERN)
+def test_a_member_reads_commits_and_leaves(start, connect, join, plays):
+    """Alone in its group, at every broker that has groups; the next one goes on behind the commit."""
+    broker = start(plays)
+    client = connect(broker)
+    fill(client, numbers(5))
+    consumer = join(broker)
+    assert take(consumer, 5) == numbers(5)
+    consumer.close()
+    assert broker.group("g").members == {}
+    assert client.committed("g", [("t", 0)]) == {("t", 0): 5}
+    fill(client, [b"5"])
+    assert take(join(broker), 1) == [b"5"]
+
+
+def test_brokers_without_groups_say_so(start, join):
+    """Before 0.9 nobody can join."""
+    consumer = join(start("0.8.2"))
+    with pytest.raises(ClientError, match="JoinGroup"):
+        take(consumer, 1)
+
+
+@pytest.mark.parametrize("assignors", [["range"], ["roundrobin"], ["roundrobin", "range"]])
+def test_two_members_share(start, connect, join, assignors):
+    """The second takes over a half; the first gives up before it gets the rest, its offsets committed."""
+    broker = start(settings={"partitions": 4})
+    client = connect(broker)
+    client.partitions("t")
+    for partition in range(4):
+        fill(client, numbers(3), partition=partition)
+    log = Log()
+    one = join(broker, log=log, assignors=assignors)
+    assert len(take(one, 12)) == 12
+    two = join(broker, assignors=assignors)
+    assert settle(one, two, until=lambda: len(owned(one)) == len(owned(two)) == 2)
+    assert [kind for kind, _ in log] == ["assign", "revoke", "assign"]
+    assert sorted(log[1][1]) == [("t", n, 3) for n in range(4)]
+    assert sorted(owned(one) + owned(two)) == [("t", n) for n in range(4)]
+    assert {at.offset for at in broker.positions("g").values()} == {3}
+    for partition in range(4):
+        fill(client, [b"new"], partition=partition)
+    found = [take(one, 2), take(two, 2)]
+    assert found == [[b"new"] * 2] * 2
+    two.close()
+    assert settle(one, until=lambda: len(owned(one)) == 4)
+
+
+@pytest.mark.parametrize("code", [22, 25, 27])
+def test_a_heartbeat_that_tells_of_change(broker, client, join, code):
+    """The member gives up what it reads and joins again; as a new one its commit was refused."""
+    fill(client, numbers(3))
+    log = Log()
+    consumer = join(broker, log=log, session_timeout=0.3, rebalance_timeout=0.5)
+    assert take(consumer, 3) == numbers(3)
+    broker.faults.add(faults.error(code), api=HEARTBEAT)
+    assert settle(consumer, until=lambda: len(log) == 3)
+    assert [kind for kind, _ in log] == ["assign", "revoke", "assign"]
+    fill(client, [b"3"])
+    again = [] if code != 25 else numbers(3)
+    assert take(consumer, len(again) + 1) == [*again, b"3"]
+
+
+@pytest.mark.parametrize("code", [14, 15, 16, 7])
+@pytest.mark.parametrize("api", [FIND, JOIN, SYNC, HEARTBEAT, COMMIT, FETCH_OFFSETS])
+def test_passing_errors_are_not_told(broker, client, join, api, code):
+    """Each step of a member's life is tried again; a commit by hand too."""
+    fill(client, numbers(3))
+    broker.faults.add(faults.error(code), api=api, times=2)
+    consumer = join(broker, auto_commit=None)
+    assert take(consumer, 3) == numbers(3)
+    assert consumer.commit() == [TopicPartition("t", 0, 3)]
+    assert eventually(lambda: broker.positions("g")[("t", 0)].offset == 3)
+
+
+@pytest.mark.parametrize("api", [FIND, JOIN, SYNC, HEARTBEAT, COMMIT, FETCH_OFFSETS])
+@pytest.mark.parametrize("fault", [faults.drop_before, faults.drop_after])
+def test_broken_connections_are_not_told(broker, client, join, api, fault):
+    """Nor are sockets that break at any step."""
+    fill(client, numbers(3))
+    broker.faults.add(fault(), api=api)
+    consumer = join(broker, auto_commit=None, session_timeout=0.5, rebalance_timeout=1.0)
+    assert take(consumer, 3) == numbers(3)
+    consumer.commit()
+    assert broker.positions("g")[("t", 0)].offset == 3
+
+
+@pytest.mark.parametrize("api", [JOIN, SYNC])
+@pytest.mark.parametrize("code", [25, 27, 22])
+def test_refusals_are_not_answered_by_haste(broker, client, join, api, code):
+    """A group that keeps refusing is asked a few times a second, no more."""
+    broker.faults.add(faults.error(code), api=api, times=None)
+    consumer = join(broker)
+    consumer.poll(1.0)
+    assert 2 < len(broker.calls(JOIN)) < 40
+
+
+@pytest.mark.parametrize("code", [24, 26, 30, 23])
+def test_lasting_refusals_are_told(broker, join, code):
+    """`poll` raises what the coordinator said, each time."""
+    broker.faults.add(faults.error(code), api=JOIN, times=None)
+    consumer = join(broker)
+    for _ in range(2):
+        with pytest.raises(BrokerError, match="group g") as caught:
+            take(consumer, 1)
+        assert caught.value.code == code
+
+
+def test_the_coordinator_moves(start, connect, join):
+    """Heartbeats and commits go to the new one, and reading goes on."""
+    broker = start(brokers=2)
+    client = connect(broker)
+    fill(client, numbers(3))
+    broker.move_coordinator("g", 1)
+    consumer = join(broker, auto_commit=None)
+    assert take(consumer, 3) == numbers(3)
+    broker.move_coordinator("g", 2)
+    consumer.commit()
+    assert client.committed("g", [("t", 0)]) == {("t", 0): 3}
+    fill(client, [b"3"])
+    assert take(consumer, 1) == [b"3"]
+    assert consumer.committed([TopicPartition("t", 0)]) == [TopicPartition("t", 0, 3)]
+
+
+def test_a_member_that_fell_silent_joins_again(broker, client, join):
+    """After its session ran out, as when the process was asleep."""
+    fill(client, numbers(2))
+    consumer = join(broker, session_timeout=0.2, heartbeat_interval=0.6)
+    assert take(consumer, 2) == numbers(2)
+    time.sleep(0.4)
+    assert broker.group("g").members == {}
+    fill(client, [b"2"])
+    assert b"2" in take(consumer, 2, 2.0)
+
+
+def test_heartbeats_go_on_while_the_user_is_busy(broker, client, join):
+    """A member that does not poll for longer than its session stays one."""
+    fill(client, numbers(2))
+    consumer = join(broker, session_timeout=0.3)
+    assert take(consumer, 1) == [b"0"]
+    (member,) = broker.group("g").members
+    time.sleep(0.7)
+    assert list(broker.group("g").members) == [member]
+    assert take(consumer, 1) == [b"1"]
+
+
+def test_a_topic_that_is_missing_stops_nobody(start, connect, join):
+    """The group reads the topics that there are."""
+    broker = start(settings={"auto_create": False})
+    broker.create_topic("t")
+    fill(connect(broker), numbers(2))
+    assert take(join(broker, ["missing", "t"], session_timeout=0.6), 2) == numbers(2)
+
+
+def test_closing_while_others_are_waited_for(start, connect, join):
+    """A member that waits in vain for another to join again can close at once."""
+    broker = start(settings={"partitions": 2})
+    connect(broker).partitions("t")
+    one = join(broker, rebalance_timeout=30.0)
+    assert settle(one, until=lambda: len(owned(one)) == 2)
+    two = join(broker, rebalance_timeout=30.0)
+    two.poll(0.3)
+    began = time.monotonic()
+    two.close()
+    assert time.monotonic() - began < 2
+    assert settle(one, until=lambda: len(owned(one)) == 2)
+
+
+@pytest.mark.parametrize("api", [FIND, JOIN, SYNC, HEARTBEAT])
+def test_closing_while_a_coordinator_is_silent(broker, client, join, api):
+    """At no step does `close` wait for an answer that does not come."""
+    client.partitions("t")
+    broker.faults.add(faults.silence(), api=api)
+    consumer = join(broker, timeout=15.0)
+    consumer.poll(0.4)
+    began = time.monotonic()
+    consumer.close()
+    assert time.monotonic() - began < 3.5
+
+
+@pytest.mark.parametrize("joined", [True, False])
+def test_closing_without_a_broker(start, connect, join, joined):
+    """`close` is soon done where nobody is there any more, or never was."""
+    broker = start()
+    connect(broker).partitions("t")
+    if not joined:
+        broker.stop()
+    consumer = join(broker, timeout=15.0)
+    consumer.poll(0.4)
+    broker.stop()
+    began = time.monotonic()
+    consumer.close()
+    assert time.monotonic() - began < 4
+
+
+def test_closing_right_after_subscribing(broker, join):
+    """Before there is a connection."""
+    began = time.monotonic()
+    join(broker).close()
+    assert time.monotonic() - began < 2
+
+
+def test_a_callback_that_raises_leaves_nothing_behind(broker, client, join):
+    """`close` passes on what `on_revoke` raises, having left the group and ended its thread."""
+    fill(client, numbers(1))
+    consumer = join(broker)
+
+    def bad(_consumer, _parts):
+        raise RuntimeError("bad callback")
+
+    consumer.subscribe(["t"], on_revoke=bad)
+    assert take(consumer, 1) == numbers(1)
+    with pytest.raises(RuntimeError, match="bad callback"):
+        consumer.close()
+    assert broker.group("g").members == {}
+
+
+def test_subscribing_anew(broker, client, join):
+    """Another topic is read, the former one's offsets are committed."""
+    fill(client, numbers(2))
+    fill(client, [b"u"], "u")
+    consumer = join(broker)
+    assert take(consumer, 2) == numbers(2)
+    consumer.subscribe(["u"])
+    assert take(consumer, 1) == [b"u"]
+    assert client.committed("g", [("t", 0)]) == {("t", 0): 2}
+    consumer.unsubscribe()
+    assert consumer.assignment() == []
+    assert broker.group("g").members == {}
+
+
+def test_commits(broker, client, join):
+    """After a message, for given offsets, or of all that was given; 22 and 25 are told."""
+    fill(client, numbers(5))
+    consumer = join(broker, auto_commit=None)
+    first = None
+    while first is None:
+        first = consumer.poll(0.1)
+    take(consumer, 4)
+    at = [TopicPartition("t", 0)]
+    assert consumer.committed(at)[0].offset == -1001
+    assert consumer.commit(first) == [TopicPartition("t", 0, 1)] == consumer.committed(at)
+    assert consumer.commit(offsets=[TopicPartition("t", 0, 3)]) == consumer.committed(at)
+    assert consumer.commit() == [TopicPartition("t", 0, 5)] == consumer.committed(at)
+    assert consumer.commit() == []
+    for code in (22, 25):
+        broker.faults.add(faults.error(code), api=COMMIT)
+        with pytest.raises(BrokerError, match=r"group g: t\[0\]"):
+            consumer.commit(first)
+
+
+def test_commits_by_time(broker, client, join):
+    """What was given is committed after a while, by the next `poll`, not what was only fetched."""
+    fill(client, numbers(5))
+    consumer = join(broker, auto_commit=0.1)
+    assert take(consumer, 2) == numbers(2)
+    time.sleep(0.15)
+    consumer.poll(0)
+    assert broker.positions("g")[("t", 0)].offset == 2
+
+
+def test_nothing_is_committed_by_hand_only(broker, client, join):
+    """With ``auto_commit=None`` neither time nor closing commits."""
+    fill(client, numbers(3))
+    consumer = join(broker, auto_commit=None)
+    assert take(consumer, 3) == numbers(3)
+    consumer.close()
+    assert broker.positions("g") == {}
+
+
+def test_an_auto_commit_that_fails_for_a_moment(broker, client, join):
+    """It is not told, and made up for."""
+    fill(client, numbers(3))
+    broker.faults.add(faults.drop_before(), api=COMMIT, times=2)
+    consumer = join(broker, auto_commit=0.05)
+    assert take(consumer, 3) == numbers(3)
+    assert settle(consumer, until=lambda: broker.positions("g"))
+    assert broker.positions("g")[("t", 0)].offset == 3
+
+
+def test_taking_up_that_fails_is_done_again(broker, client, join):
+    """Where the offsets cannot be asked for, the error is told once, and the next `poll` tries again."""
+    fill(client, numbers(3))
+    broker.faults.add(faults.error(29), api=FETCH_OFFSETS)
+    consumer = join(broker)
+    with pytest.raises(BrokerError):
+        take(consumer, 1)
+    assert take(consumer, 3) == numbers(3)
+
+
+@pytest.mark.parametrize("plays", ["0.10", "1.1", "4.3"])
+def test_many_members_come_and_go(start, connect, join, plays):
+    """Each record is read at least once, and all have left in the end."""
+    broker = start(plays, settings={"partitions": 6})
+    client = connect(broker)
+    client.partitions("t")
+    done, found, lock = threading.Event(), set(), threading.Lock()
+
+    def consume(number):
+        with connect(broker).consumer(
+            group="g", reset="earliest", heartbeat_interval=0.05, max_wait=0.05, rebalance_timeout=3.0
+        ) as consumer:
+            consumer.subscribe(["t"])
+            while not done.is_set():
+                for message in consumer.consume(10, 0.1):
+                    with lock:
+                        found.add(message.value())
+                if number and len(found) > 30 * number:
+                    return
+
+    threads = [threading.Thread(target=consume, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for turn in range(10):
+        for partition in range(6):
+            fill(client, [b"%d-%d" % (turn, partition)], partition=partition)
+    complete = eventually(lambda: len(found) == 60, 10)
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert complete
+    assert broker.group("g").members == {}
