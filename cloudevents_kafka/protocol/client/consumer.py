@@ -180,7 +180,9 @@ class Consumer:
                 elif deadline.over() or (self._membership and self._membership.state != "stable"):
                     break
                 else:
-                    self._ready.extend(self._fetcher.fetch(self._held_back, Deadline(deadline.at_most(_TURN))))
+                    self._ready.extend(
+                        self._fetcher.fetch(self._held_back, Deadline(deadline.at_most(_TURN)))
+                    )
         except ProtocolError:
             return found
         except BaseException:  # Ctrl-C

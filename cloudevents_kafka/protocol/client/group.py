@@ -132,7 +132,9 @@ class Membership:
             self._cluster.end()
             self._thread.join(deadline.at_most(_PATIENCE))
         if was != "failed" and self._member_id:
-            self._leave(self._cluster.another() if ended else self._cluster, Deadline(deadline.at_most(_FAREWELL)))
+            self._leave(
+                self._cluster.another() if ended else self._cluster, Deadline(deadline.at_most(_FAREWELL))
+            )
         self._cluster.close()
 
     def _leave(self, cluster: Cluster, deadline: Deadline) -> None:

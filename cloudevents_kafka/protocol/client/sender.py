@@ -112,7 +112,9 @@ class Sender:
         if self._waiting.keys() - self._ready.keys():
             return 0.0
         rests = [batch.resting for batch in self._ready.values()]
-        rests += [self._missing[topic].rest if topic in self._missing else Deadline(0) for topic in self._unplaced]
+        rests += [
+            self._missing[topic].rest if topic in self._missing else Deadline(0) for topic in self._unplaced
+        ]
         return min((rest.at_most(1.0) for rest in rests), default=None)
 
     # --- preparing -----------------------------------------------------------------------

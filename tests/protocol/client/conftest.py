@@ -24,9 +24,9 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(autouse=True)
 def _no_thread_is_left():
     yield
-    assert eventually(
-        lambda: not [t.name for t in threading.enumerate() if t.name.startswith(OURS)], 5
-    ), threading.enumerate()
+    assert eventually(lambda: not [t.name for t in threading.enumerate() if t.name.startswith(OURS)], 5), (
+        threading.enumerate()
+    )
 
 
 @pytest.fixture
@@ -40,9 +40,7 @@ def start(stack):
     """Give a function that starts brokers."""
 
     def start(plays="4.3", **more):
-        settings = Settings(
-            **{"session_timeouts": (10, 60_000), "partitions": 1, **more.pop("settings", {})}
-        )
+        settings = Settings(**{"session_timeouts": (10, 60_000), "partitions": 1, **more.pop("settings", {})})
         return stack.enter_context(WireBroker(plays, settings=settings, **more))
 
     return start

@@ -155,7 +155,9 @@ def test_tries_end_with_the_deadline(make):
         tried.append(1)
         raise BrokerError(15, "group g")
 
-    with pytest.raises(DeadlineExceeded, match=r"trying: not done within 0.3 s; the last try: group g: COORD"):
+    with pytest.raises(
+        DeadlineExceeded, match=r"trying: not done within 0.3 s; the last try: group g: COORD"
+    ):
         make().retrying("trying", attempt, Deadline(0.3))
     assert 2 < len(tried) < 7
 

@@ -157,7 +157,7 @@ def test_memory_grows_with_what_arrives():
         asked = connection.send(metadata("a"), 1, soon())
         with pytest.raises(DeadlineExceeded):
             connection.receive(asked, Deadline(0.05))
-        assert len(connection._received) == 14  # noqa: SLF001  # what memory it holds shows nowhere else
+        assert len(connection._received) == 14  # what memory it holds shows nowhere else
         connection.close()
         peer.close()
 

@@ -214,8 +214,8 @@ def test_half_an_answer_holds_nobody_up(broker, client, reader):
         stuck.wait(1.5)
 
     def session_socket_send(_call):
-        for listener in broker._listeners.values():  # noqa: SLF001  # no fault sends a part and stays
-            for connection in list(listener._open):  # noqa: SLF001
+        for listener in broker._listeners.values():  # no fault sends a part and stays
+            for connection in list(listener._open):
                 connection.send(struct.pack(">ii", 100, 0))
 
     broker.faults.add(half, api=FETCH)
@@ -518,4 +518,4 @@ def test_no_socket_is_left(broker, client, reader):
     consumer.poll(0.2)
     consumer.close()
     client.close()
-    assert eventually(lambda: all(listener.connections == 0 for listener in broker._listeners.values()))  # noqa: SLF001
+    assert eventually(lambda: all(listener.connections == 0 for listener in broker._listeners.values()))

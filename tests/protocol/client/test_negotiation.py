@@ -38,7 +38,7 @@ def test_the_highest_that_both_speak(offered, most, version):
 @pytest.mark.parametrize("offered", [{}, {1: Versions(13, 99)}, {1: Versions(5, 4)}])
 def test_nothing_in_common_is_said(offered):
     """The error names the request and both sides."""
-    with pytest.raises(Unsupported, match="Fetch: the broker takes .*, this client speaks 0-12"):
+    with pytest.raises(Unsupported, match=r"Fetch: the broker takes .*, this client speaks 0-12"):
         choose(FetchRequest, offered)
 
 

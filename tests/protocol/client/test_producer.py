@@ -507,4 +507,3 @@ def test_acks_are_0_1_or_all(client, acks):
     """Other numbers are refused before anything is sent."""
     with pytest.raises(ValueError, match="acks="):
         client.producer(acks=acks)
-

@@ -23,15 +23,13 @@ from cloudevents_kafka.protocol.client.security import (
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, ProtocolError
 from cloudevents_kafka.testing.wire_broker import DIALECTS, faults
 
-PASSWORD = "pencil-secret"  # noqa: S105  # for a broker of this process
+PASSWORD = "pencil-secret"  # for a broker of this process
 USERS = {"ann": PASSWORD, "a,b=c": PASSWORD}
 MECHANISMS = [Plain, Scram, lambda user, password: Scram(user, password, "SCRAM-SHA-512")]
 IDS = ["PLAIN", "256", "512"]
 SASL_AUTHENTICATE, HANDSHAKE = 36, 17
 
-SERVER_FIRST = (
-    b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
-)
+SERVER_FIRST = b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
 
 
 def rfc_7677():
@@ -178,7 +176,7 @@ def test_other_ways_to_fail(start, connect):
 @pytest.mark.parametrize(("user", "password"), [("a\ud800", "p"), ("a", "p\ud800"), ("a\0b", "p"), ("", "p")])
 def test_credentials_that_cannot_be_sent(start, connect, make, user, password):
     """Text that is no text, and NUL or nothing for a user, are refused when they are given."""
-    with pytest.raises(ValueError, match="user|password"):
+    with pytest.raises(ValueError, match=r"user|password"):
         connect(start(users=USERS), sasl=make(user, password)).metadata()
 
 
