@@ -41,8 +41,7 @@ def listening():
 def dead():
     """An address where nobody listens."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        address = Address(*server.getsockname())
-    return address
+        return Address(*server.getsockname())
 
 
 @pytest.fixture
