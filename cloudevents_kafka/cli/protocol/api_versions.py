@@ -46,12 +46,12 @@ class Row(msgspec.Struct, frozen=True):
 @click.option("--json", "as_json", is_flag=True, help="A JSON line for each API.")
 def command(*, as_json: bool, **options: Any) -> None:
     """Ask, and print what is answered."""
-    from cloudevents_kafka.protocol.client.negotiation import OLD
+    from cloudevents_kafka.protocol.client.negotiation import OLD, OLDEST
 
     way = take_way(options)
     with Interrupts() as interrupts, interrupts.waiting(), reaching(way) as client:
         offered = client.api_versions()
-        if offered is OLD:
+        if offered in (OLD, OLDEST):
             client.metadata([])  # what is no broker at all does not answer this either
             click.echo(f"cloudevents-kafka: broker {way.broker} {_OLD}", err=True)
     found = rows(offered)

@@ -14,7 +14,7 @@ from cloudevents_kafka.cli.failures import BadUsage, BrokerTrouble
 from cloudevents_kafka.cli.interrupts import Interrupts
 from cloudevents_kafka.cli.lines import encoded, written
 from cloudevents_kafka.cli.offsets import Bounds, Position, PositionType, resolve
-from cloudevents_kafka.cli.protocol.reach import Way, live_options, reaching, take_way
+from cloudevents_kafka.cli.protocol.reach import Way, check_partition, live_options, reaching, take_way
 from cloudevents_kafka.cli.text import Painter, bytes_text, head, header_lines, row
 from cloudevents_kafka.record import Record
 
@@ -113,8 +113,7 @@ def _partitions(client: Client, way: Way, topic: str, partition: int | None) -> 
     numbers = sorted(part.partition_index for part in known[topic].partitions)
     if partition is None:
         return numbers
-    if partition not in numbers:
-        raise BadUsage(f"topic {topic!r} has no partition {partition}; it has {', '.join(map(str, numbers))}")
+    check_partition(topic, partition, numbers)
     return [partition]
 
 

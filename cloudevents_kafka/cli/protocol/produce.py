@@ -12,7 +12,14 @@ from cloudevents_kafka.cli.failures import BrokerTrouble
 from cloudevents_kafka.cli.interrupts import Interrupts
 from cloudevents_kafka.cli.lines import encoded
 from cloudevents_kafka.cli.options import pairs
-from cloudevents_kafka.cli.protocol.reach import Way, failure, live_options, reaching, take_way
+from cloudevents_kafka.cli.protocol.reach import (
+    Way,
+    check_partition,
+    failure,
+    live_options,
+    reaching,
+    take_way,
+)
 from cloudevents_kafka.cli.visible import visible
 
 if TYPE_CHECKING:
@@ -79,6 +86,8 @@ def _record(
 
 
 def _delivered(client: Client, way: Way, topic: str, compression: str, record: dict[str, Any]) -> Message:
+    if record["partition"] >= 0:
+        check_partition(topic, record["partition"], client.partitions(topic))
     reports: list[Message] = []
     with ExitStack() as stack:
         producer = client.producer(compression=compression, delivery_timeout=way.timeout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import ssl
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -162,3 +162,10 @@ def _password(user: str) -> str:
         raise BadUsage(f"no password for --user {user}: set {PASSWORD_VARIABLE}, or run this on a terminal")
     prompted: str = click.prompt(f"password of {user}", hide_input=True, err=True)
     return prompted
+
+
+def check_partition(topic: str, partition: int, partitions: Sequence[int]) -> None:
+    """Refuse a partition that a topic does not have."""
+    if partition not in partitions:
+        there = ", ".join(map(str, partitions))
+        raise BadUsage(f"topic {topic!r} has no partition {partition}; it has {there}")

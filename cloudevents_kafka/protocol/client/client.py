@@ -62,7 +62,7 @@ class Client:
         largest_answer: int = 100 * 1024 * 1024,
         trace: Trace | str | Path | IO[str] | None = None,
     ) -> None:
-        """Connect to nothing yet; ValueError for what is no address, or credentials that cannot be sent."""
+        """Connect to nothing yet; ValueError for an address or credentials that cannot be."""
         context = (ssl.create_default_context() if tls else None) if isinstance(tls, bool) else tls
         if sasl is not None:
             check_credentials(sasl)

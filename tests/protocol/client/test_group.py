@@ -140,11 +140,14 @@ def test_a_heartbeat_that_tells_of_change(broker, client, join, code):
     assert settle(consumer, until=lambda: len(log) == 3)
     assert [kind for kind, _ in log] == ["assign", "revoke", "assign"]
     fill(client, [b"3"])
-    again = [] if code != 25 else numbers(3)
-    assert take(consumer, len(again) + 1) == [*again, b"3"]
+    found = take(consumer, 1)
+    while code == 25 and b"3" not in found:  # those not committed come again
+        found += take(consumer, 1, 1.0)
+    assert found[-1] == b"3"
+    assert code == 25 or found == [b"3"]
 
 
-@pytest.mark.parametrize("code", [14, 15, 16, 7])
+@pytest.mark.parametrize("code", [14, 16])
 @pytest.mark.parametrize("api", [FIND, JOIN, SYNC, HEARTBEAT, COMMIT, FETCH_OFFSETS])
 def test_passing_errors_are_not_told(broker, client, join, api, code):
     """Each step of a member's life is tried again; a commit by hand too."""
@@ -174,8 +177,8 @@ def test_refusals_are_not_answered_by_haste(broker, client, join, api, code):
     """A group that keeps refusing is asked a few times a second, no more."""
     broker.faults.add(faults.error(code), api=api, times=None)
     consumer = join(broker)
-    consumer.poll(1.0)
-    assert 2 < len(broker.calls(JOIN)) < 40
+    consumer.poll(0.5)
+    assert 1 < len(broker.calls(JOIN)) < 20
 
 
 @pytest.mark.parametrize("code", [24, 26, 30, 23])

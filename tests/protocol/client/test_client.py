@@ -1,0 +1,88 @@
+"""The client: the way in, and what stands on top of it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from cloudevents_kafka import EventConsumer, EventProducer
+from cloudevents_kafka.errors import DeliveryError
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.protocol.client.client import Client, addresses
+from cloudevents_kafka.protocol.client.connection import Address
+from cloudevents_kafka.protocol.client.offsets import EARLIEST, LATEST
+from cloudevents_kafka.protocol.errors import BrokerError, Unsupported
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("h:1", [("h", 1)]),
+        ("h", [("h", 9092)]),
+        ("a:1, b:2,", [("a", 1), ("b", 2)]),
+        (["a:1", "b"], [("a", 1), ("b", 9092)]),
+        ("[::1]:5", [("::1", 5)]),
+        ("[::1]", [("::1", 9092)]),
+    ],
+)
+def test_addresses_are_read(text, expected):
+    """One or several, with a port or the usual one, IPv6 in brackets."""
+    assert addresses(text) == [Address(*one) for one in expected]
+
+
+@pytest.mark.parametrize("text", ["", ",", [], "h:", ":1", "h:0", "h:65536", "h:x", "h:-1", "h:\u0661"])
+def test_what_is_no_address_is_refused(text):
+    """At once, with what to write."""
+    with pytest.raises(ValueError, match="write host:port"):
+        Client(text)
+
+
+def test_topics_are_made_and_listed(start, connect):
+    """With partitions; a second time is told as an error."""
+    broker = start(settings={"auto_create": False})
+    client = connect(broker)
+    client.create_topic("t", partitions=3)
+    assert client.partitions("t") == [0, 1, 2]
+    assert [topic.name for topic in client.metadata().topics] == ["t"]
+    with pytest.raises(BrokerError, match="topic t: TOPIC_ALREADY_EXISTS"):
+        client.create_topic("t")
+
+
+@pytest.mark.parametrize("plays", ["0.8.2", "0.9"])
+def test_old_brokers_make_no_topics(start, connect, plays):
+    """That is said at once."""
+    client = connect(start(plays))
+    began = time.monotonic()
+    with pytest.raises(Unsupported, match="CreateTopics"):
+        client.create_topic("t")
+    assert time.monotonic() - began < 2
+
+
+def test_offsets_are_asked_for(broker, client):
+    """The first, the next, that of a time, none behind the last time."""
+    with client.producer() as producer:
+        for n in range(3):
+            producer.produce("t", b"v", timestamp=1000 + n)
+    assert [client.offset_at("t", 0, at) for at in (EARLIEST, LATEST, 1001, 2000)] == [0, 3, 1, None]
+
+
+@pytest.mark.parametrize("plays", ["0.10", "1.1", "4.3"])
+@pytest.mark.parametrize("mode", ["binary", "structured"])
+def test_events_go_through(start, connect, plays, mode):
+    """EventProducer and EventConsumer work on top; before 0.11 events must be structured."""
+    client = connect(start(plays))
+    event = Event(id="1", source="/s", type="t", data={"a": 1})
+    with client.producer() as inner:
+        delivery = EventProducer(inner, mode=mode).send(event, "t")
+        inner.flush(5)
+        if plays == "0.10" and mode == "binary":
+            with pytest.raises(DeliveryError, match="send structured mode"):
+                delivery.result(1)
+            return
+        delivery.result(1)
+    consumer = client.consumer(group="g", reset="earliest")
+    consumer.subscribe(["t"])
+    with EventConsumer(consumer, lenient=plays == "0.10") as events:
+        decoded = next(events.items(idle_timeout=5))
+    assert (decoded.event.id, decoded.event.data) == ("1", {"a": 1})
