@@ -19,7 +19,7 @@ from cloudevents_kafka.cli.text import Painter, bytes_text, head, header_lines, 
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
-    from cloudevents_kafka.protocol import Client, Consumer, Message
+    from cloudevents_kafka.protocol import Client, Consumer
 
 _HELP: Final = """Read records with the client in pure Python.
 
@@ -91,7 +91,7 @@ def _until(consumer: Consumer, way: Way, topic: str, left: dict[int, int]) -> It
         message = consumer.poll(_TURN)
         if message is not None and message.offset() < left.get(message.partition(), 0):
             heard = time.monotonic()
-            yield _record(message)
+            yield Record.of(message)
         if message is None:
             left = {n: end for n, end in left.items() if consumer.fetched(TopicPartition(topic, n)) < end}
         else:
@@ -119,19 +119,6 @@ def _partitions(client: Client, way: Way, topic: str, partition: int | None) -> 
 
 def _found(client: Client, topic: str, partition: int, position: Position) -> int | None:
     return client.offset_at(topic, partition, position.number) if position.kind == "time" else None
-
-
-def _record(message: Message) -> Record:
-    kind, milliseconds = message.timestamp()
-    return Record(
-        key=message.key(),
-        value=message.value(),
-        headers=message.headers() or [],
-        topic=message.topic(),
-        partition=message.partition(),
-        offset=message.offset(),
-        timestamp=milliseconds if kind else None,
-    )
 
 
 def _members(record: Record) -> dict[str, Any]:
