@@ -11,7 +11,7 @@ PYTHONS := python3 python3.13 python3.12 python3.11
 PYSPARK := pyspark==4.0.0
 EXTRAS := spark,cli,protobuf,protocol,testing,test
 
-.PHONY: help test test-newest lint demo bench ready clean
+.PHONY: help test test-newest lint demo bench ready legacy clean
 
 help:
 	@echo "make test         lint, types, import contracts, all tests (with a real Kafka and Spark)"
@@ -21,7 +21,7 @@ help:
 	@echo "make lint         ruff, mypy and import contracts only"
 	@echo "make clean        remove the virtual environment and what tools left (not the jar cache)"
 
-test: lint ready
+test: lint ready legacy
 	@$(PY) -m pytest $(PYTEST_FLAGS)
 
 lint: $(VENV)/.installed
@@ -45,8 +45,12 @@ bench: ready
 
 # Java, Kafka's jars, a prepared broker, Spark's connector: half a second when all is there.
 ready: $(VENV)/.installed
-	@$(PY) -m cloudevents_kafka.testing --legacy >/dev/null
+	@$(PY) -m cloudevents_kafka.testing >/dev/null
 	@$(PY) -m cloudevents_kafka.spark.connector >/dev/null
+
+# The brokers of old, which only tests need.
+legacy: ready
+	@$(PY) -m cloudevents_kafka.testing --legacy >/dev/null
 
 $(VENV)/.installed: pyproject.toml Makefile | $(VENV)/.made
 	@echo "installing packages into $(VENV) (the first time some minutes: PySpark is 430 MB)"
