@@ -181,6 +181,7 @@ class Producer:
         while (taken := self._take(self._sender.rest())) is not None:
             self._sender.take(taken)
             self._sender.turn()
+        self._sender.finish()
 
     def _take(self, rest: float | None) -> list[Pending] | None:
         """Wait until records should go, ``rest`` seconds at most, and take them; None when all is over."""

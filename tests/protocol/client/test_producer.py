@@ -501,6 +501,15 @@ def test_many_threads_may_produce(broker, client, reports):
         assert mine == [b"%d-%d" % (name, n) for n in range(100)]
 
 
+def test_what_nobody_answers_is_read_before_the_connection_ends(start, connect, reports):
+    """With acks 0, closing waits for the answer to a question that came behind the records."""
+    broker = start()
+    broker.faults.add(faults.delay(0.3), api=PRODUCE)
+    with connect(broker).producer(acks=0) as producer:
+        send(producer, 3, reports)
+    assert values(broker) == numbers(3)
+
+
 @pytest.mark.parametrize("acks", [2, -2, None, "all"])
 def test_acks_are_0_1_or_all(client, acks):
     """Other numbers are refused before anything is sent."""
