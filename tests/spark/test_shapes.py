@@ -117,17 +117,14 @@ def test_the_plan_calls_python_once(spark: SparkSession) -> None:
 
 
 def test_the_rest_is_compiled(spark: SparkSession) -> None:
-    """No compiled method is over 8,000 bytes, which the JVM would not optimize.
-
-    That is tuned for 4.0, which make installs; 4.3 makes one of 10,400 of the same columns.
-    """
+    """No compiled method is over 8,000 bytes, which the JVM would not optimize."""
     from cloudevents_kafka.spark import decode_events
 
     execution: Any = decode_events(rows_of(spark, MIXED))._jdf.queryExecution()
     stages = execution.debug().codegenToSeq()
     sizes = [stages.apply(n)._3().maxMethodCodeSize() for n in range(stages.size())]
     assert sizes
-    assert max(sizes) < (8000 if spark.version.startswith("4.0.") else 11_000)
+    assert max(sizes) < 8000
 
 
 def test_filters_on_the_result_do_not_reach_below_it(spark: SparkSession) -> None:
