@@ -10,9 +10,12 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from cloudevents_kafka import Event, InvalidEvent, NotAnEvent, Problem, Record, from_record
-
-from .loading import Case, as_value
+from cloudevents_kafka.conformance.library import Case
+from cloudevents_kafka.conformance.notation import as_value
+from cloudevents_kafka.convert import from_record
+from cloudevents_kafka.errors import InvalidEvent, NotAnEvent, Problem
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.record import Headers, Record
 
 MINIMUM: Final = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
 Attempt = Callable[[], Event]
@@ -44,7 +47,7 @@ def _construct(name: str, value: Any) -> Attempt:
 
 def _from_headers(name: str, value: str) -> Attempt:
     headers = {_header(n): v for n, v in {**MINIMUM, name: value}.items()}
-    pairs = [(header, text.encode("utf-8", "surrogatepass")) for header, text in headers.items()]
+    pairs: Headers = [(header, text.encode("utf-8", "surrogatepass")) for header, text in headers.items()]
     return lambda: from_record(Record(headers=pairs))
 
 
@@ -67,7 +70,7 @@ def _from_avro(name: str, value: Any) -> Attempt:
 
 
 def _structured(name: str, value: bytes) -> Attempt:
-    headers = [("content-type", f"application/cloudevents+{name}".encode())]
+    headers: Headers = [("content-type", f"application/cloudevents+{name}".encode())]
     return lambda: from_record(Record(value=value, headers=headers))
 
 
@@ -81,7 +84,7 @@ DOORS: Final[dict[str, tuple[Any, Callable[[str, Any], Attempt]]]] = {
 
 def _without(name: str) -> Iterator[tuple[str, Attempt]]:
     rest: dict[str, Any] = {n: v for n, v in MINIMUM.items() if n != name}
-    pairs = [(_header(n), v.encode()) for n, v in rest.items()]
+    pairs: Headers = [(_header(n), v.encode()) for n, v in rest.items()]
     # Here the door has its own word for it: without a required header a record is no event.
     yield "constructor", lambda: Event(**{"specversion": None, **rest, name: None})
     yield "headers", _refusing_as_broken(lambda: from_record(Record(headers=pairs)), name)
