@@ -26,10 +26,13 @@ class DataKind(Enum):
     """A JSON value, in its text."""
     TEXT = "text"
     """A text, in the charset of its content type."""
+    PROTO = "proto"
+    """A Protobuf message, as a serialized ``google.protobuf.Any``, which says its type."""
 
 
 _encode_json: Final = msgspec.json.Encoder().encode
 _decode_json: Final = msgspec.json.Decoder().decode
+_PLAIN: Final = (dict, str, list, int, float)
 _LEAVES: Final = (str, int, bytes, msgspec.Raw, type(None))
 _check_json: Final = msgspec.json.Decoder(msgspec.Raw).decode
 
@@ -43,13 +46,16 @@ def to_payload(data: Any, content_type: str | None) -> tuple[bytes | None, DataK
     """Turn a Python value into payload bytes and their kind.
 
     None is no data; bytes are the payload as they are; text under a JSON or no
-    content type is a JSON string, else it is text in the type's charset; any other
-    value is JSON. Raises `DataError` with a reason where that cannot be.
+    content type is a JSON string, else it is text in the type's charset; a Protobuf
+    message is itself in a ``google.protobuf.Any``; any other value is JSON. Raises
+    `DataError` with a reason where that cannot be.
     """
     if data is None:
         return None, DataKind.BYTES
     if isinstance(data, bytes | bytearray | memoryview):
         return bytes(data), DataKind.BYTES
+    if not isinstance(data, _PLAIN) and hasattr(type(data), "DESCRIPTOR"):
+        return _serialized_any(data), DataKind.PROTO
     if holds_json(content_type):
         return in_charset(json_text(data), content_type), DataKind.JSON
     if isinstance(data, str):
@@ -59,13 +65,30 @@ def to_payload(data: Any, content_type: str | None) -> tuple[bytes | None, DataK
     )
 
 
+def _serialized_any(message: Any) -> bytes:
+    """Serialize a message of google's package as an ``Any``, which it may be already."""
+    from google.protobuf.any_pb2 import Any as AnyMessage
+    from google.protobuf.message import EncodeError, Message
+
+    if not isinstance(message, Message):
+        raise DataError(f"a {type(message).__name__} is no message of google's protobuf package")
+    try:
+        if message.DESCRIPTOR.full_name == AnyMessage.DESCRIPTOR.full_name:
+            return bytes(message.SerializeToString(deterministic=True))
+        packed = AnyMessage()
+        packed.Pack(message, deterministic=True)
+    except EncodeError as error:  # a required field that is not set
+        raise DataError(f"a {type(message).__name__} cannot be serialized: {error}") from None
+    return bytes(packed.SerializeToString(deterministic=True))
+
+
 def from_payload(payload: bytes | None, kind: DataKind, content_type: str | None) -> Any:
     """Turn payload bytes into a Python value: JSON, text, or the bytes themselves.
 
     Raises `DataError` where they are not what the content type says.
     """
-    if payload is None:
-        return None
+    if payload is None or kind is DataKind.PROTO:
+        return payload
     media = None if content_type is None else media_type(content_type)
     if kind is DataKind.JSON or (media is not None and media.is_json):
         return parse_json(payload if media is None or media.utf8 else to_utf8(payload, content_type))

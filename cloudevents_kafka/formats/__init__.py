@@ -45,7 +45,13 @@ def _avro() -> Format:
     return AvroFormat()
 
 
-_makers: Final[dict[str, Callable[[], Format]]] = {"json": _json, "avro": _avro}
+def _protobuf() -> Format:
+    from cloudevents_kafka.formats.protobuf import ProtobufFormat
+
+    return ProtobufFormat()
+
+
+_makers: Final[dict[str, Callable[[], Format]]] = {"json": _json, "avro": _avro, "protobuf": _protobuf}
 _formats: Final[dict[str, Format]] = {}
 
 
