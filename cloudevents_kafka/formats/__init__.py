@@ -1,8 +1,9 @@
 """Event formats: how a whole event becomes one value, and back (structured mode).
 
 A format is found by the suffix of its media type: ``json`` for
-``application/cloudevents+json``. JSON and Avro come with the library; `register`
-adds others.
+``application/cloudevents+json``. JSON, Avro and Protobuf come with the library, and two
+experimental ones: ``avro-compact``, and ``avrocompact``, the same as the Java SDK has it,
+which is read only. `register` adds others.
 """
 
 from __future__ import annotations
@@ -51,7 +52,25 @@ def _protobuf() -> Format:
     return ProtobufFormat()
 
 
-_makers: Final[dict[str, Callable[[], Format]]] = {"json": _json, "avro": _avro, "protobuf": _protobuf}
+def _avro_compact() -> Format:
+    from cloudevents_kafka.formats.avro_compact import AvroCompactFormat
+
+    return AvroCompactFormat()
+
+
+def _java_avro_compact() -> Format:
+    from cloudevents_kafka.formats.avro_compact import JavaAvroCompactFormat
+
+    return JavaAvroCompactFormat()
+
+
+_makers: Final[dict[str, Callable[[], Format]]] = {
+    "json": _json,
+    "avro": _avro,
+    "protobuf": _protobuf,
+    "avro-compact": _avro_compact,
+    "avrocompact": _java_avro_compact,
+}
 _formats: Final[dict[str, Format]] = {}
 
 
