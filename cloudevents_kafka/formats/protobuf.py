@@ -179,10 +179,7 @@ def _string_of(payload: bytes) -> str | None:
     """Return what a JSON string says, if that reads as the same JSON again; None for other JSON."""
     if not payload.startswith(b'"'):
         return None
-    try:
-        text: str = parse_json(payload)
-    except DataError:  # an escape for half a surrogate pair, which UTF-8 cannot hold
-        return None
+    text: str = parse_json(payload)
     return text if json_text(text) == payload else None
 
 
