@@ -29,8 +29,8 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_those_that_come_with_the_library() -> None:
-    """JSON and Avro are made once, and found by their suffix to the letter."""
-    assert names() == ("json", "avro")
+    """Each is made once, and found by its suffix to the letter."""
+    assert names() == ("json", "avro", "protobuf", "avro-compact", "avrocompact")
     for name in names():
         found = find(name)
         assert found is not None
