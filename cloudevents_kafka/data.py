@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from enum import Enum
 from typing import Any, Final
 
@@ -58,8 +59,8 @@ def to_payload(data: Any, content_type: str | None) -> tuple[bytes | None, DataK
         return None, DataKind.BYTES
     if isinstance(data, bytes | bytearray | memoryview):
         return bytes(data), DataKind.BYTES
-    if not isinstance(data, _PLAIN) and hasattr(type(data), "DESCRIPTOR"):
-        return _serialized_any(data), DataKind.PROTO
+    if not isinstance(data, _PLAIN) and (message := _serialized_any(data)) is not None:
+        return message, DataKind.PROTO
     if holds_json(content_type):
         return in_charset(json_text(data), content_type), DataKind.JSON
     if isinstance(data, str):
@@ -69,20 +70,20 @@ def to_payload(data: Any, content_type: str | None) -> tuple[bytes | None, DataK
     )
 
 
-def _serialized_any(message: Any) -> bytes:
-    """Serialize a message of google's package as an ``Any``, which it may be already."""
+def _serialized_any(data: Any) -> bytes | None:
+    """Serialize a message of google's package as an ``Any``, which it may be already; None for others."""
+    messages = sys.modules.get("google.protobuf.message")  # who has a message has loaded the package
+    if messages is None or not isinstance(data, messages.Message):
+        return None
     from google.protobuf.any_pb2 import Any as AnyMessage
-    from google.protobuf.message import EncodeError, Message
 
-    if not isinstance(message, Message):
-        raise DataError(f"a {type(message).__name__} is no message of google's protobuf package")
     try:
-        if message.DESCRIPTOR.full_name == AnyMessage.DESCRIPTOR.full_name:
-            return bytes(message.SerializeToString(deterministic=True))
+        if data.DESCRIPTOR.full_name == AnyMessage.DESCRIPTOR.full_name:
+            return bytes(data.SerializeToString(deterministic=True))
         packed = AnyMessage()
-        packed.Pack(message, deterministic=True)
-    except EncodeError as error:  # a required field that is not set
-        raise DataError(f"a {type(message).__name__} cannot be serialized: {error}") from None
+        packed.Pack(data, deterministic=True)
+    except messages.EncodeError as error:  # a required field that is not set
+        raise DataError(f"a {type(data).__name__} cannot be serialized: {error}") from None
     return bytes(packed.SerializeToString(deterministic=True))
 
 

@@ -71,6 +71,7 @@ _makers: Final[dict[str, Callable[[], Format]]] = {
     "avro-compact": _avro_compact,
     "avrocompact": _java_avro_compact,
 }
+_READ_ONLY: Final = ("avrocompact",)
 _formats: Final[dict[str, Format]] = {}
 
 
@@ -88,6 +89,11 @@ def content_type_of(name: str) -> bytes:
 def names() -> tuple[str, ...]:
     """Return the names of all formats that can be found."""
     return tuple(_makers)
+
+
+def writable() -> tuple[str, ...]:
+    """Return the names of the formats that events can be written in."""
+    return tuple(name for name in _makers if name not in _READ_ONLY)
 
 
 def find(name: str | None) -> Format | None:
