@@ -21,10 +21,11 @@ _ATTRIBUTES: Final = 0x2A
 _DATA: Final = {0x32: "binary_data", 0x3A: "text_data", 0x42: "proto_data"}
 _KEY: Final = 0x0A
 _VALUE: Final = 0x12
+_CE_STRING: Final = 0x1A
 _ARMS: Final = {
     0x08: AttributeType.BOOLEAN,
     0x10: AttributeType.INTEGER,
-    0x1A: AttributeType.STRING,
+    _CE_STRING: AttributeType.STRING,
     0x22: AttributeType.BINARY,
     0x2A: AttributeType.URI,
     0x32: AttributeType.URI_REFERENCE,
@@ -34,6 +35,7 @@ _TEXTS: Final = (AttributeType.STRING, AttributeType.URI, AttributeType.URI_REFE
 _SECONDS: Final = 0x08
 _NANOS: Final = 0x10
 _TYPE_URL: Final = 0x0A
+_BEYOND: Final = "it has a length beyond its end"
 _LONGEST: Final = 10  # bytes of a 64-bit number, seven bits in each
 
 Arm = tuple[str, AttributeType | None, Any]
@@ -82,6 +84,16 @@ def is_any(message: bytes) -> bool:
 
 
 def _entry(entry: bytes) -> Arm:
+    """Read an entry of the map; nearly all are a name and a string, and no more."""
+    size = len(entry)
+    if 4 < size < 0x80 and entry[0] == _KEY:  # so a length of more than one byte is beyond the end
+        at = 2 + entry[1]
+        if at + 4 <= size and entry[at : at + 4] == bytes((_VALUE, size - at - 2, _CE_STRING, size - at - 4)):
+            return entry[2:at].decode(), AttributeType.STRING, entry[at + 4 :].decode()
+    return _other_entry(entry)
+
+
+def _other_entry(entry: bytes) -> Arm:
     fields = _once(_fields(entry), (_KEY, _VALUE))
     name = fields.get(_KEY, b"").decode()
     arms = [field for field in _fields(fields.get(_VALUE, b"")) if field[0] in _ARMS]
@@ -118,32 +130,39 @@ def _fields(message: bytes) -> list[tuple[int, Any]]:
     """Split a message into its fields: the tag of each, and a number or bytes; None for what has neither."""
     found: list[tuple[int, Any]] = []
     at, end = 0, len(message)
-    value: Any
     while at < end:
         tag = message[at]
-        at += 1
-        if tag > 0x7F:
-            tag, at = _varint(message, at - 1)
-        wire_type = tag & 7
-        if wire_type == 2:
-            value, at = _bytes(message, at, end)
-        elif wire_type == 0:
-            value, at = _varint(message, at)
+        if tag > 7 and tag & 0x87 == 2 and (size := message[at + 1]) < 0x80:  # nearly all: one byte each
+            start = at + 2
+            at = start + size
+            if at > end:
+                raise Malformed(_BEYOND)
+            found.append((tag, message[start:at]))
         else:
-            value, at = None, _skip(wire_type, at, end)
-        if not 0 < tag >> 3 < 2**29:
-            raise Malformed("it has a field of a number that no field can have")
-        found.append((tag, value))
+            tag, value, at = _field(message, at, end)
+            found.append((tag, value))
     return found
 
 
+def _field(message: bytes, at: int, end: int) -> tuple[int, Any, int]:
+    tag, at = _varint(message, at)
+    wire_type = tag & 7
+    value: Any = None
+    if wire_type == 2:
+        value, at = _bytes(message, at, end)
+    elif wire_type == 0:
+        value, at = _varint(message, at)
+    else:
+        at = _skip(wire_type, at, end)
+    if not 0 < tag >> 3 < 2**29:
+        raise Malformed("it has a field of a number that no field can have")
+    return tag, value, at
+
+
 def _bytes(message: bytes, at: int, end: int) -> tuple[bytes, int]:
-    size = message[at]
-    at += 1
-    if size > 0x7F:
-        size, at = _varint(message, at - 1)
+    size, at = _varint(message, at)
     if size > end - at:
-        raise Malformed("it has a length beyond its end")
+        raise Malformed(_BEYOND)
     return message[at : at + size], at + size
 
 
