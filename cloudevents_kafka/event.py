@@ -8,10 +8,12 @@ record's value, so that writing it again gives the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, Self
+
+import msgspec
 
 from cloudevents_kafka.attributes import (
     CORE,
@@ -21,6 +23,7 @@ from cloudevents_kafka.attributes import (
     canonical_text,
     to_attribute,
 )
+from cloudevents_kafka.codecs import decoded
 from cloudevents_kafka.data import DataKind, data_problem, from_payload, to_payload
 from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
 from cloudevents_kafka.extensions import type_of, with_types
@@ -28,7 +31,14 @@ from cloudevents_kafka.glance import surely_good
 from cloudevents_kafka.rules import find_problems
 from cloudevents_kafka.timestamps import instant, is_timestamp, to_datetime
 
-_UNREAD: Final = object()
+
+class _Unread(msgspec.Struct, frozen=True):
+    """Stands for data that nobody has asked for yet; `read` is how the user wants it read."""
+
+    read: Callable[[Event], Any] | None = None
+
+
+_UNREAD: Final = _Unread()
 _new: Final = object.__new__
 
 
@@ -84,7 +94,7 @@ class Event:
         content_type = attributes.get("datacontenttype")
         try:
             self._payload, self._kind = to_payload(
-                data, content_type if isinstance(content_type, str) else None
+                data, content_type if isinstance(content_type, str) else None, attributes
             )
         except DataError as error:
             problems.append(data_problem(error))
@@ -203,11 +213,26 @@ class Event:
     def data(self) -> Any:
         """The data as a Python value: of JSON, a text, or bytes; decoded once, when asked for.
 
+        A codec that is registered for ``datacontenttype`` makes of it what it makes.
         Raises `DataError` where the payload is not what ``datacontenttype`` says.
         """
-        if self._data is _UNREAD:
-            self._data = from_payload(self._payload, self._kind, self.datacontenttype)
+        if type(self._data) is _Unread:
+            self._data = self._read(self._data)
         return self._data
+
+    def _read(self, how: _Unread) -> Any:
+        if how.read is None:
+            return from_payload(self._payload, self._kind, self.datacontenttype, self._attributes)
+        return None if self._payload is None else decoded(how.read, self, self.datacontenttype)
+
+    def read_with(self, read: Callable[[Event], Any]) -> Event:
+        """Make the same event, whose ``data`` is what ``read`` makes of it when asked for.
+
+        That goes before every codec, and stays with this object and with what `replace`
+        makes of it where the data is not changed. What ``read`` raises becomes a
+        `DataError`; it is not asked where there is no data.
+        """
+        return trusted(self._attributes, self._payload, self._kind, self._wire, _Unread(read))
 
     # --- a value among values ---
 
@@ -226,6 +251,8 @@ class Event:
             and event.datacontenttype == self.datacontenttype
         ):
             event._kind = self._kind
+        if data is _UNREAD and type(self._data) is _Unread:
+            event._data = self._data
         return event
 
     __replace__ = replace
@@ -314,6 +341,7 @@ def trusted(
     payload: bytes | None,
     kind: DataKind = DataKind.BYTES,
     wire: tuple[str, bytes] | None = None,
+    data: Any = _UNREAD,
 ) -> Event:
     """Make an event of attributes that were checked already; the dict becomes its own.
 
@@ -324,7 +352,7 @@ def trusted(
     event._payload = payload
     event._kind = kind
     event._wire = wire
-    event._data = _UNREAD
+    event._data = data
     return event
 
 

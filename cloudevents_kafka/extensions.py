@@ -12,11 +12,10 @@ from typing import Final
 from cloudevents_kafka.attributes import CORE, AttributeType, AttributeValue, is_name, parse
 from cloudevents_kafka.documented import DOCUMENTED, Extension, Rule
 
-
-_extensions: Final[dict[str, Extension]] = dict(DOCUMENTED)
+_extensions: Final[dict[str, Extension]] = {}
 _registered: Final[dict[str, Extension]] = {}
 # What a quick look cannot settle: all known extensions but the plain texts.
-_ruled: Final[set[str]] = {name for name, extension in _extensions.items() if not extension.plain}
+_ruled: Final[set[str]] = set()
 _EVENT_TYPES: Final = {
     "source": AttributeType.URI_REFERENCE,
     "dataschema": AttributeType.URI,
@@ -52,21 +51,24 @@ def register_extension(
         raise ValueError(f"{name!r} cannot name an extension: lower-case a-z and 0-9, and no core attribute")
     text = rule or "is not accepted by its extension's rule"
     rules = () if accepts is None else (Rule(text, lambda value, _: accepts(value)),)
-    adopt({name: Extension(type, rules, tuple(needs))})
+    restore({**_registered, name: Extension(type, rules, tuple(needs))})
 
 
 def registered() -> dict[str, Extension]:
-    """Return the extensions that were registered, for another process to `adopt`."""
+    """Return the extensions that were registered."""
     return dict(_registered)
 
 
-def adopt(extensions: Mapping[str, Extension]) -> None:
-    """Make extensions known that another process has `registered`; quick where they are."""
-    if all(_registered.get(name) is extension for name, extension in extensions.items()):
-        return
-    _registered.update(extensions)
-    _extensions.update(extensions)
-    _ruled.update(extensions)
+def restore(extensions: Mapping[str, Extension]) -> None:
+    """Have these extensions registered, and no others but the documented ones."""
+    everything = {**DOCUMENTED, **extensions}
+    more = {name for name, extension in DOCUMENTED.items() if not extension.plain} | extensions.keys()
+    _ruled.update(more)  # before anything goes, as other threads are reading
+    for known_ones, wanted in ((_registered, extensions), (_extensions, everything)):
+        known_ones.update(wanted)
+        for name in known_ones.keys() - wanted.keys():
+            del known_ones[name]
+    _ruled.intersection_update(more)
     for forget in _on_registration:
         forget()
 
@@ -112,3 +114,6 @@ def with_types(attributes: dict[str, AttributeValue]) -> dict[str, AttributeValu
     if _ruled.isdisjoint(attributes):
         return attributes
     return {name: typed(name, value) for name, value in attributes.items()}
+
+
+restore({})

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import json
 
-from cloudevents_kafka import Event, InvalidEvent, from_record, to_record
-from cloudevents_kafka.attributes import AttributeType
+from cloudevents_kafka import (
+    AttributeType,
+    Event,
+    InvalidEvent,
+    from_record,
+    register_extension,
+    register_format,
+    to_record,
+)
 from cloudevents_kafka.errors import EncodeError, Problem
-from cloudevents_kafka.extensions import register_extension
-from cloudevents_kafka.formats import register
 from cloudevents_kafka.formats.json import JsonFormat
 
 
@@ -40,8 +45,8 @@ class LinesFormat:
 
 
 def main() -> None:
-    register("lines", LinesFormat)
-    register("json", lambda: JsonFormat(text_data=True))  # text as text, instead of base64
+    register_format("lines", LinesFormat)
+    register_format("json", lambda: JsonFormat(text_data=True))  # text as text, instead of base64
     register_extension(
         "attempt", AttributeType.INTEGER, rule="must not be negative", accepts=lambda n: int(n) >= 0
     )

@@ -1,13 +1,13 @@
 """Event formats: how a whole event becomes one value, and back (structured mode).
 
 A format is found by the suffix of its media type: ``json`` for
-``application/cloudevents+json``. JSON and Avro come with the library; `register`
+``application/cloudevents+json``. JSON and Avro come with the library; `register_format`
 adds others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Final, Protocol
 
@@ -45,7 +45,9 @@ def _avro() -> Format:
     return AvroFormat()
 
 
-_makers: Final[dict[str, Callable[[], Format]]] = {"json": _json, "avro": _avro}
+_OWN: Final[dict[str, Callable[[], Format]]] = {"json": _json, "avro": _avro}
+_registered: Final[dict[str, Callable[[], Format]]] = {}
+_makers: Final = dict(_OWN)
 _formats: Final[dict[str, Format]] = {}
 
 
@@ -73,7 +75,7 @@ def find(name: str | None) -> Format | None:
     return found
 
 
-def register(name: str, make: Callable[[], Format]) -> None:
+def register_format(name: str, make: Callable[[], Format]) -> None:
     """Make a format known in this process, in place of one of that name if there is.
 
     ``make`` is called once, when the format is first used. `ValueError` for a name
@@ -88,5 +90,21 @@ def register(name: str, make: Callable[[], Format]) -> None:
         raise ValueError(
             f"{name!r} cannot be the suffix of a media type: lower-case letters, digits, '-' and '.'"
         )
-    _makers[name] = make
-    _formats.pop(name, None)
+    restore({**_registered, name: make})
+
+
+def registered() -> dict[str, Callable[[], Format]]:
+    """Return what makes the formats that were registered."""
+    return dict(_registered)
+
+
+def restore(makers: Mapping[str, Callable[[], Format]]) -> None:
+    """Have these formats registered, and no others but the library's own."""
+    everything = {**_OWN, **makers}
+    for known, wanted in ((_registered, makers), (_makers, everything)):
+        changed = {name for name in known if known[name] is not wanted.get(name)}
+        known.update(wanted)  # before anything goes, as other threads are reading
+        for name in changed:
+            _formats.pop(name, None)
+            if name not in wanted:
+                del known[name]
