@@ -11,6 +11,7 @@ from typing import Final
 
 SECTIONS: Final[dict[str, str]] = {
     "N-01": "core: Naming Conventions",
+    "N-02": "core: Naming Conventions",
     "N-03": "core: Naming Conventions",
     "N-04": "core: Naming Conventions",
     "N-05": "core: Context Attributes",
@@ -33,6 +34,7 @@ SECTIONS: Final[dict[str, str]] = {
     "T-11": "core: Type System, URI-reference",
     "T-12": "core: Type System, Timestamp",
     "E-01": "core: Extension Context Attributes",
+    "S-02": "core: Size Limits",
     "X-01": "extension partitioning",
     "X-02": "extension distributed-tracing",
     "X-03": "extension sequence",
