@@ -7,14 +7,11 @@ import json
 from collections.abc import Iterable
 from typing import Any, Final
 
-import fastavro
-
 from cloudevents_kafka.conformance.library import Case
 from cloudevents_kafka.conformance.notation import as_bytes, as_data, as_headers, as_record, as_value
 from cloudevents_kafka.convert import Decoded, Undecodable, decode
 from cloudevents_kafka.errors import BrokenEvent, NotAnEvent, Problem, UnsupportedBatch, UnsupportedFormat
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.formats.avro import SCHEMA
 from cloudevents_kafka.record import Record
 from cloudevents_kafka.sniff import sniff
 
@@ -124,6 +121,10 @@ def judge_value(value: bytes | None, expected: Any) -> None:
 
 
 def _datum(value: bytes) -> Any:
+    import fastavro  # which takes a while to load
+
+    from cloudevents_kafka.formats.avro import SCHEMA
+
     return fastavro.schemaless_reader(io.BytesIO(value), SCHEMA, None)
 
 

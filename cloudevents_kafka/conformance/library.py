@@ -35,7 +35,8 @@ class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A requirement: what it asks, where it stands, and what shows that it is met.
 
     ``vectors`` are files below ``vectors``; ``tests`` are pytest's names of tests.
-    ``one_sided`` says why no input can break it, ``open`` why nothing shows it.
+    ``one_sided`` says why no input can break it, ``open`` why nothing shows it, ``note``
+    where versions of the document differ.
     """
 
     id: str
@@ -47,9 +48,18 @@ class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tests: list[str] = []  # the same
     one_sided: str | None = None
     open: str | None = None
+    note: str | None = None
+
+
+class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A document that clauses stand in, and the version that was read."""
+
+    title: str
+    version: str
 
 
 class _Clauses(msgspec.Struct, forbid_unknown_fields=True):
+    document: list[Document]
     clause: list[Clause]
 
 
@@ -65,12 +75,21 @@ class Library:
         root = self.folder.parent
         return root if (root / "tests").is_dir() else None
 
-    @cached_property
+    @property
     def clauses(self) -> tuple[Clause, ...]:
         """All clauses, in the order of the file; raises `DataMissing`."""
+        return tuple(self._list.clause)
+
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        """The documents that the clauses stand in; raises `DataMissing`."""
+        return tuple(self._list.document)
+
+    @cached_property
+    def _list(self) -> _Clauses:
         try:
             found = tomllib.loads((self.folder / _CLAUSES).read_text("utf-8"))
-            return tuple(msgspec.convert(found, _Clauses).clause)
+            return msgspec.convert(found, _Clauses)
         except (OSError, ValueError) as error:
             raise DataMissing(f"no clauses in {self.folder / _CLAUSES}: {error}") from None
 
