@@ -55,7 +55,8 @@ def register_codec(
     media type nor suffix.
     """
     essence = f"any/any{media_type}" if media_type.startswith("+") else media_type
-    if ";" in essence or essence.endswith("+") or "++" in essence or not parsed(essence).valid:
+    media = parsed(essence)
+    if not media.valid or media.essence != essence.lower() or essence.endswith("+") or "++" in essence:
         raise ValueError(
             f"{media_type!r} is no media type, such as 'application/avro', and no suffix, '+avro'"
         )

@@ -13,8 +13,6 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, Self
 
-import msgspec
-
 from cloudevents_kafka.attributes import (
     CORE,
     SPECVERSION,
@@ -31,14 +29,7 @@ from cloudevents_kafka.glance import surely_good
 from cloudevents_kafka.rules import find_problems
 from cloudevents_kafka.timestamps import instant, is_timestamp, to_datetime
 
-
-class _Unread(msgspec.Struct, frozen=True):
-    """Stands for data that nobody has asked for yet; `read` is how the user wants it read."""
-
-    read: Callable[[Event], Any] | None = None
-
-
-_UNREAD: Final = _Unread()
+_UNREAD: Final = object()
 _new: Final = object.__new__
 
 
@@ -216,23 +207,23 @@ class Event:
         A codec that is registered for ``datacontenttype`` makes of it what it makes.
         Raises `DataError` where the payload is not what ``datacontenttype`` says.
         """
-        if type(self._data) is _Unread:
-            self._data = self._read(self._data)
+        if self._data is _UNREAD:
+            self._data = self._read()
         return self._data
 
-    def _read(self, how: _Unread) -> Any:
-        if how.read is None:
-            return from_payload(self._payload, self._kind, self.datacontenttype, self._attributes)
-        return None if self._payload is None else decoded(how.read, self, self.datacontenttype)
+    def _read(self) -> Any:
+        return from_payload(self._payload, self._kind, self.datacontenttype, self._attributes)
 
     def read_with(self, read: Callable[[Event], Any]) -> Event:
         """Make the same event, whose ``data`` is what ``read`` makes of it when asked for.
 
-        That goes before every codec, and stays with this object and with what `replace`
-        makes of it where the data is not changed. What ``read`` raises becomes a
-        `DataError`; it is not asked where there is no data.
+        That goes before every codec, and for what `replace` makes with the same data; not in
+        a pickled copy. What ``read`` raises becomes a `DataError`; no data is not read.
         """
-        return trusted(self._attributes, self._payload, self._kind, self._wire, _Unread(read))
+        event = _ReadAsTold.__new__(_ReadAsTold)
+        event._attributes, event._payload, event._kind = self._attributes, self._payload, self._kind
+        event._wire, event._data, event._reader = self._wire, _UNREAD, read
+        return event
 
     # --- a value among values ---
 
@@ -251,8 +242,6 @@ class Event:
             and event.datacontenttype == self.datacontenttype
         ):
             event._kind = self._kind
-        if data is _UNREAD and type(self._data) is _Unread:
-            event._data = self._data
         return event
 
     __replace__ = replace
@@ -336,12 +325,30 @@ class Event:
         return dict(self.attributes)
 
 
+class _ReadAsTold(Event):
+    """An event whose data a function of the user's reads."""
+
+    __slots__ = ("_reader",)
+
+    _reader: Callable[[Event], Any]
+
+    def _read(self) -> Any:
+        return None if self._payload is None else decoded(self._reader, self, self.datacontenttype)
+
+    def replace(self, /, *, data: Any = _UNREAD, **attributes: AttributeValue | datetime | None) -> Event:
+        """Make a changed event; the reader stays with it unless the data is another."""
+        if data is not _UNREAD:
+            return trusted(self._attributes, self._payload, self._kind).replace(data=data, **attributes)
+        return super().replace(**attributes).read_with(self._reader)
+
+    __replace__ = replace
+
+
 def trusted(
     attributes: dict[str, AttributeValue],
     payload: bytes | None,
     kind: DataKind = DataKind.BYTES,
     wire: tuple[str, bytes] | None = None,
-    data: Any = _UNREAD,
 ) -> Event:
     """Make an event of attributes that were checked already; the dict becomes its own.
 
@@ -352,7 +359,7 @@ def trusted(
     event._payload = payload
     event._kind = kind
     event._wire = wire
-    event._data = data
+    event._data = _UNREAD
     return event
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import pickle
 from typing import Any
 
 import fastavro
@@ -155,7 +156,7 @@ def test_a_value_that_no_codec_takes_is_refused() -> None:
         event("application/avro", {})
 
 
-@pytest.mark.parametrize("name", ["", "avro", "a/b;c=d", "a/b; ", "+", "++avro", "a/", "é/x"])
+@pytest.mark.parametrize("name", ["", "avro", "a/b;c=d", "a/b; ", "a/b ", "+", "++avro", "a/", "é/x"])
 def test_what_is_no_media_type_is_refused(name: str) -> None:
     """A name that no content type can have would never be found."""
     with pytest.raises(ValueError, match="no media type"):
@@ -209,8 +210,12 @@ def test_an_event_can_be_read_its_own_way() -> None:
     assert own.data is own.data
     assert len(asked) == 1
     assert own == plain
+    assert own == pickle.loads(pickle.dumps(own))
+    assert Event.of(own) is own
     assert plain.data == ("registered", b"{}")
-    assert plain.read_with(read).replace(subject="s").data == ["t", b"{}"]
+    for changed in (own.replace(subject="s"), plain.read_with(read).replace(type="u").replace(subject="s")):
+        assert changed.data == [changed.type, b"{}"]
+        assert changed["subject"] == "s"
     assert plain.read_with(read).replace(data=b"x").data == ("registered", b"x")
     assert event(None, None).read_with(read).data is None
     with pytest.raises(DataError, match="its codec raised ZeroDivisionError"):
