@@ -10,7 +10,7 @@ from typing import Final
 import click
 
 from cloudevents_kafka.cli.failures import BAD_DATA, BadUsage
-from cloudevents_kafka.conformance import report
+from cloudevents_kafka.conformance import flat, report
 from cloudevents_kafka.conformance.library import DataMissing, Library
 from cloudevents_kafka.conformance.shown import Shown, show_all
 
@@ -31,9 +31,12 @@ cloudevents-kafka conformance --no-tests --report report.md
 @click.command(help=_HELP, short_help="Show what CloudEvents asks, and that it is met.")
 @click.option("--clause", "clauses", multiple=True, metavar="ID", help="Just these, in detail. Repeatable.")
 @click.option("--report", "target", type=click.Path(dir_okay=False), help="Write the report, in Markdown.")
+@click.option("--records", type=click.Path(dir_okay=False), help="Write all records, as hex, in one file.")
 @click.option("--tests/--no-tests", default=True, help="Run the named tests too (they need the repository).")
 @click.option("--folder", type=click.Path(file_okay=False), help="Clauses and vectors from elsewhere.")
-def command(clauses: tuple[str, ...], target: str | None, folder: str | None, *, tests: bool) -> None:
+def command(
+    clauses: tuple[str, ...], target: str | None, records: str | None, folder: str | None, *, tests: bool
+) -> None:
     """Run everything, and print the table."""
     library = Library(Path(folder) if folder else None)
     try:
@@ -44,6 +47,8 @@ def command(clauses: tuple[str, ...], target: str | None, folder: str | None, *,
             click.echo(line)
         if target:
             Path(target).write_text(report.markdown(found, library.documents), "utf-8")
+        if records:
+            Path(records).write_text(flat.document(library), "utf-8")
     except (DataMissing, OSError) as error:
         raise BadUsage(str(error)) from None
     if any(shown.failures for shown in chosen):

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import copy
+import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cloudevents_kafka.conformance import kinds, report
+from cloudevents_kafka.conformance import flat, kinds, report
 from cloudevents_kafka.conformance.judging import Unmet
 from cloudevents_kafka.conformance.library import DataMissing, Library
 from cloudevents_kafka.conformance.shown import Failure, run_tests, show_all
+
+from .schema import Schema
 
 LIBRARY = Library()
 ROOT = Path(__file__).parents[2]
@@ -101,6 +104,17 @@ def test_data_that_is_none_is_said_to_be(tmp_path: Path, text: str) -> None:
     (tmp_path / "clauses.toml").write_text(text, "utf-8")
     with pytest.raises(DataMissing, match=r"clauses\.toml"):
         _ = Library(tmp_path).clauses
+
+
+def test_the_flat_records_are_of_today() -> None:
+    """``records.json`` holds every record of the cases, keeps the schema, and is met itself."""
+    text = (LIBRARY.folder / "records.json").read_text("utf-8")
+    assert text == flat.document(LIBRARY), f"make it anew: {flat.COMMAND}"
+    document = json.loads(text)
+    assert Schema(LIBRARY.schema).errors(document) == []
+    assert len({case["id"] for case in document["cases"]}) == len(document["cases"]) > 1500
+    for case in document["cases"]:
+        kinds.run(case)
 
 
 @pytest.mark.broker

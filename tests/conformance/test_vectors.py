@@ -13,17 +13,17 @@ from cloudevents_kafka.conformance.library import Library
 CASES = [case for _, case in Library().all_cases]
 WHOLE = [case for case in CASES if case["kind"] != "attribute"]
 DOORS = [
-    pytest.param(case, attempt, id=f"{case['id']} {door}")
+    pytest.param(case, given, id=f"{case['id']} {door}")
     for case in CASES
     if case["kind"] == "attribute"
-    for door, attempt in attempts(case)
+    for door, given in attempts(case)
 ]
 
 
-@pytest.mark.parametrize(("case", "attempt"), DOORS)
-def test_attribute(case: Any, attempt: Any) -> None:
+@pytest.mark.parametrize(("case", "given"), DOORS)
+def test_attribute(case: Any, given: Any) -> None:
     """A value is accepted or refused by the constructor, by headers and by every format alike."""
-    kinds.enter(case, attempt)
+    kinds.enter(case, given)
 
 
 @pytest.mark.parametrize("case", WHOLE, ids=[case["id"] for case in WHOLE])
