@@ -1,0 +1,90 @@
+"""Declared deviations: which findings are expected of a peer for which events."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from exchange import Exchange
+
+Json = dict[str, Any]
+HERE: Final = Path(__file__).parent
+SOURCE: Final = HERE / "deviations.json"
+
+
+@cache
+def peers() -> dict[str, Json]:
+    """Read what is known of the peers, by their folders' names."""
+    found: dict[str, Json] = json.loads((HERE / "peers.json").read_text(encoding="utf-8"))["peers"]
+    return found
+
+
+@cache
+def declared() -> list[Json]:
+    """Read the declared deviations."""
+    found: list[Json] = json.loads(SOURCE.read_text(encoding="utf-8"))["deviations"]
+    return found
+
+
+def applies(entry: Json, peer: str, direction: str, way: str, features: frozenset[str]) -> bool:
+    """Tell whether a deviation is expected: of this peer, in this direction, on this way, for these features.
+
+    ``when`` is a list of alternatives, each of features that all have to be there, or not with ``!``.
+    """
+    if entry["peer"] != peer or entry["direction"] != direction or way not in entry["ways"]:
+        return False
+    return any(
+        all(_holds(word, features) for word in alternative.split()) for alternative in entry.get("when", [""])
+    )
+
+
+def _holds(word: str, features: frozenset[str]) -> bool:
+    return word[1:] not in features if word.startswith("!") else word in features
+
+
+@dataclass
+class Tally:
+    """What a run showed: counts, surprises, and how often each declared deviation was seen."""
+
+    exchanged: Counter[tuple[str, str]] = field(default_factory=Counter)
+    alike: Counter[tuple[str, str]] = field(default_factory=Counter)
+    seen: Counter[str] = field(default_factory=Counter)
+    surprises: list[tuple[Exchange, frozenset[str]]] = field(default_factory=list)
+
+    def add(self, peer: str, exchanges: Iterable[Exchange]) -> None:
+        """Count exchanges, and compare each with what is declared."""
+        for one in exchanges:
+            self.exchanged[one.direction, one.way] += 1
+            self.alike[one.direction, one.way] += not one.findings
+            entries = _expected(peer, one)
+            self.seen.update(entry["id"] for entry in entries)
+            wanted = frozenset(finding for entry in entries for finding in entry["findings"])
+            silent = [entry for entry in entries if entry.get("says", "") not in one.said]
+            if wanted != one.findings or silent:
+                self.surprises.append((one, wanted))
+
+    def unseen(self, peer: str) -> list[str]:
+        """Give the declared deviations of the peer that no event showed."""
+        return [entry["id"] for entry in declared() if entry["peer"] == peer and not self.seen[entry["id"]]]
+
+
+def _expected(peer: str, one: Exchange) -> list[Json]:
+    """Give the entries that apply; a refusal leaves nothing else to see."""
+    entries = [
+        entry for entry in declared() if applies(entry, peer, one.direction, one.way, one.sample.features)
+    ]
+    refusals = [entry for entry in entries if entry["findings"] == ["refused"]]
+    if refusals:
+        return refusals[:1]
+    if any(finding.startswith("lenient: ") for entry in entries for finding in entry["findings"]):
+        return [entry for entry in entries if _of_record(entry)]
+    return entries
+
+
+def _of_record(entry: Json) -> bool:
+    return all(finding.startswith(("record: ", "strict: ", "lenient: ")) for finding in entry["findings"])
