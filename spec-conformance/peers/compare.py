@@ -115,12 +115,17 @@ def _data_findings(sample: Sample, data: Json | None, way: Way, *, by_peer: bool
             yield f"data added: {_short(bytes.fromhex(data['hex']))}"
         return
     kind, got = data["kind"], bytes.fromhex(data["hex"])
-    # Bytes are bytes in binary mode, unless the writer was the peer and had a JSON value to write.
-    exact = way.mode == "binary" and kind == "bytes" and (not by_peer or sample.kind != "json")
-    if not (got == sample.payload if exact or not _is_json(sample) else _same_json(sample.payload, kind, got)):
+    if not _same_data(sample, kind, got, exact=way.mode == "binary" and not by_peer):
         yield "data changed"
     elif kind not in _kinds(sample):
         yield f"data taken for {kind}"
+
+
+def _same_data(sample: Sample, kind: str, got: bytes, *, exact: bool) -> bool:
+    """Compare as JSON what a writer had as a JSON value, or a reader has; all else byte by byte."""
+    assert sample.payload is not None
+    as_json = kind == "json" or (_is_json(sample) and (kind == "text" or not exact))
+    return _same_json(sample.payload, kind, got) if as_json else got == sample.payload
 
 
 def _short(payload: bytes) -> str:
@@ -132,10 +137,10 @@ def _is_json(sample: Sample) -> bool:
 
 
 def _same_json(wanted: bytes, kind: str, got: bytes) -> bool:
-    value = json.loads(wanted)
-    if kind == "text" and isinstance(value, str):
-        return got.decode() == value
     try:
+        value = json.loads(wanted)
+        if kind == "text" and isinstance(value, str):
+            return got.decode() == value
         return kind != "text" and _equal(value, json.loads(got))
     except ValueError:
         return False

@@ -12,6 +12,7 @@ import msgspec
 
 from cloudevents_kafka import Event
 from cloudevents_kafka.attributes import canonical_text
+from cloudevents_kafka.record import Headers
 
 Attribute = tuple[str, str, Any]
 """Name, type and value; a value is text, or what `Event` takes for a Boolean, Integer or Binary."""
@@ -44,7 +45,7 @@ _TYPES: Final = ("String", "String", "Boolean", "Integer", "Binary", "URI", "URI
 
 @dataclass(frozen=True)
 class Sample:
-    """An event as its parts, the user's key, and features: what is special about them.
+    """An event as its parts, the user's key and headers beside it, and features: what is special about them.
 
     ``kind`` says how the data is given to a writer: "json" (a value), "text", "bytes", or "none".
     """
@@ -53,6 +54,7 @@ class Sample:
     kind: str
     payload: bytes | None
     key: bytes | None
+    headers: Headers
     features: frozenset[str] = field(repr=False)
 
     def text(self, name: str) -> str | None:
@@ -97,8 +99,8 @@ class _Maker:
         if content_type is not None:
             attributes.append(("datacontenttype", "String", content_type))
         self._chance.shuffle(attributes)
-        key = self._key()
-        return Sample(tuple(attributes), kind, payload, key, frozenset(self._features))
+        key, headers = self._key(), self._headers()
+        return Sample(tuple(attributes), kind, payload, key, headers, frozenset(self._features))
 
     def _word(self) -> str:
         return self._chance.choice(_WORDS)
@@ -172,7 +174,7 @@ class _Maker:
         if kind == "Integer":
             return chance.choice((0, -1, 10, 2**31 - 1, -(2**31)))
         if kind == "Binary":
-            return chance.randbytes(chance.choice((1, 2, 3, 8)))
+            return chance.choice((b"\xff", b"\xe0\xff\x00D\xaa", b"\x00\x9f\x92\x96"))
         if kind == "Timestamp":
             return self._time("ext:time")
         if kind == "String" and self._maybe(0.05):
@@ -186,6 +188,14 @@ class _Maker:
             return None
         self._note("key", *(["key:empty"] if key == b"" else []), *(["key:not-utf8"] if b"\xff" in key else []))
         return key
+
+    def _headers(self) -> Headers:
+        """Headers that are not the event's, as tracers and brokers' tools add them to ours."""
+        if not self._maybe(0.15):
+            return []
+        kind, value = self._chance.choice((("text", b"00-0a-0b-01"), ("bytes", b"\xff\xfe"), ("null", None)))
+        self._note("header", f"header:{kind}")
+        return [("trace", value)]
 
     # --- data ---
 
@@ -248,7 +258,7 @@ def _json_kind(value: Any) -> str:
     if isinstance(value, int) and abs(value) > 2**53:
         return "big-integer"
     names = {dict: "object", list: "array", str: "string", int: "number", float: "number", type(None): "null"}
-    return names[type(value)]
+    return ("empty-" if value in ({}, []) else "") + names[type(value)]
 
 
 def _is_utf8(payload: bytes) -> bool:

@@ -44,7 +44,7 @@ def exchange(runner: Runner, samples: Sequence[Sample], way: Way) -> Iterator[Ex
 def our_record(sample: Sample, way: Way) -> Record:
     """Write a sample ourselves."""
     format = None if way.mode == "binary" else way.name
-    return to_record(sample.event(), mode=way.mode, format=format, key=sample.key)
+    return to_record(sample.event(), mode=way.mode, format=format, key=sample.key, headers=sample.headers)
 
 
 def encode_task(sample: Sample, way: Way) -> Json:
@@ -76,18 +76,18 @@ def _judge_record(sample: Sample, way: Way, record: Record) -> Exchange:
     result = decode(record)
     if not isinstance(result, Decoded):
         said = str(result.error)
-        found.append(f"strict: {_verdict(result.error)}")
+        found += [f"strict: {verdict}" for verdict in _verdicts(result.error)]
         result = decode(record, lenient=True)
     if isinstance(result, Decoded):
         found += event_findings(sample, describe(result.event), way, by_peer=True)
     else:
-        found.append(f"lenient: {_verdict(result.error)}")
+        found += [f"lenient: {verdict}" for verdict in _verdicts(result.error)]
     return Exchange(sample, "writes", way.name, frozenset(found), said)
 
 
-def _verdict(error: Exception) -> str:
+def _verdicts(error: Exception) -> list[str]:
     if isinstance(error, NotAnEvent):
-        return "not an event"
+        return ["not an event"]
     if isinstance(error, BrokenEvent):
-        return f"refused for {', '.join(sorted({problem.clause for problem in error.problems}))}"
-    return type(error).__name__
+        return [f"refused for {problem.clause}" for problem in error.problems]
+    return [type(error).__name__]

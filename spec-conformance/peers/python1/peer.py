@@ -16,7 +16,7 @@ def same(value: Any) -> Any:
 
 
 def is_json(content_type: str | None) -> bool:
-    return content_type is None or "json" in content_type
+    return content_type is None or "json" in content_type.lower()
 
 
 def decode(record: dict[str, Any]) -> dict[str, Any]:
