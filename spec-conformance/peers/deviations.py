@@ -13,6 +13,7 @@ from typing import Any, Final
 from exchange import Exchange
 
 Json = dict[str, Any]
+_NOT_OF_THE_EVENT: Final = ("record: ", "strict: ", "lenient: ", "client: ")
 HERE: Final = Path(__file__).parent
 SOURCE: Final = HERE / "deviations.json"
 BROKER: Final = "kafka/"
@@ -81,19 +82,20 @@ class Tally:
 
 
 def _expected(peer: str, one: Exchange) -> list[Json]:
-    """Give the entries that apply; a refusal leaves nothing else to see."""
+    """Give the entries that apply; a refusal leaves nothing else of the event to see."""
     entries = [
         entry for entry in declared() if applies(entry, peer, one.direction, one.way, one.sample.features)
     ]
     refusals = [entry for entry in entries if entry["findings"] == ["refused"]]
-    return [entry for entry in refusals if entry.get("says", "") in one.said][:1] or refusals[:1] or entries
+    if not refusals:
+        return entries
+    refusal = next((entry for entry in refusals if entry.get("says", "") in one.said), refusals[0])
+    return [refusal, *(entry for entry in entries if entry["findings"][0].startswith("client: "))]
 
 
 def _findings(entries: list[Json]) -> frozenset[str]:
     """Unite what entries find; where even the lenient reader refuses, there is no event to look at."""
     found = frozenset(finding for entry in entries for finding in entry["findings"])
     if any(finding.startswith("lenient: ") for finding in found):
-        return frozenset(
-            finding for finding in found if finding.startswith(("record: ", "strict: ", "lenient: "))
-        )
+        return frozenset(finding for finding in found if finding.startswith(_NOT_OF_THE_EVENT))
     return found

@@ -135,11 +135,14 @@ class _Maker:
         digits = chance.choice((0, 0, 0, 1, 3, 3, 6, 6, 9))
         fraction = "." + "".join(chance.choices("0123456789", k=digits - 1)) + chance.choice("123456789") if digits else ""
         clock = f"{chance.randrange(24):02}:{chance.randrange(60):02}:{chance.randrange(60):02}"
-        day = f"{chance.randrange(1990, 2060)}-{chance.randrange(1, 13):02}-{chance.randrange(1, 29):02}"
+        future = self._maybe(0.2)
+        day = f"{chance.randrange(2100, 2300) if future else chance.randrange(1990, 2020)}-{chance.randrange(1, 13):02}-{chance.randrange(1, 29):02}"
         zone = chance.choice(_ZONES)
         if self._maybe(0.02):
             day, clock, zone = "2016-12-31", "23:59:60", "Z"
             self._note(f"{feature}:leap")
+        elif future:
+            self._note(f"{feature}:future")
         self._note(feature, f"{feature}:digits={digits}")
         if digits > 3:
             self._note(f"{feature}:finer-than-ms")

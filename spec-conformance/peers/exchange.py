@@ -67,10 +67,11 @@ def judge_written(samples: Iterable[Sample], way: Way, answers: Iterable[Json]) 
         if "error" in answer:
             yield Exchange(sample, "writes", way.name, frozenset(["refused"]), answer["error"])
         else:
-            yield _judge_record(sample, way, as_record(answer["record"]))
+            yield judge_record(sample, way, as_record(answer["record"]))
 
 
-def _judge_record(sample: Sample, way: Way, record: Record) -> Exchange:
+def judge_record(sample: Sample, way: Way, record: Record) -> Exchange:
+    """Judge what we read of a record: strictly, and leniently where strictly it is refused."""
     found = list(record_findings(sample, record))
     said = ""
     result = decode(record)

@@ -14,6 +14,12 @@ const asText = (headers) =>
 
 const decode = (message) => describe(Binding.toEvent({ ...message, headers: asText(message.headers) }));
 
+// The same without that conversion, to see what comes of what kafkajs gives.
+function checked({ id }) {
+  if (typeof id !== "string") throw new TypeError("the id is no text");
+  return {};
+}
+
 function describe(event) {
   const attributes = Object.entries(event)
     .filter(([name, value]) => !["data", "data_base64"].includes(name) && value !== undefined && value !== null)
@@ -47,38 +53,46 @@ function build({ attributes, data }) {
 function native(type, text) {
   if (type === "Boolean") return text === "true";
   if (type === "Integer") return Number(text);
-  if (type === "Binary") return new Uint8Array(Buffer.from(text, "base64"));
+  if (type === "Binary") return Buffer.from(text, "base64");
   return text;
 }
 
 function content({ kind, hex }) {
-  if (kind === "bytes") return new Uint8Array(bytes(hex));
+  if (kind === "bytes") return bytes(hex);
   return kind === "json" ? JSON.parse(bytes(hex)) : bytes(hex).toString();
 }
 
-// What the SDK gives kafkajs. The user's key, as everywhere, is used where there is one.
+// What the SDK gives for kafkajs. The user's key, as everywhere, is used where there is one.
 function encode({ event, mode, key }) {
   const made = Binding[mode](build(event));
   return { ...made, key: key === null ? made.key : bytes(key) };
 }
 
-// What kafkajs would put on the wire: it takes text and buffers, and refuses everything else.
+// What kafkajs takes: it throws for an undefined value and for headers that are undefined or null.
+const isWhole = ({ value, headers }) => value !== undefined && !Object.values(headers).includes(undefined);
+const whole = (message) => ({
+  ...message,
+  value: message.value ?? null,
+  headers: Object.fromEntries(Object.entries(message.headers).filter(([, value]) => value !== undefined)),
+});
+
+// What it puts on the wire: text and buffers; it throws for everything else.
 function wire({ key, value, headers }) {
-  const kept = Object.entries(headers).map(([name, value]) => [name, value === undefined ? null : value]);
-  return { key: part(key), value: part(value), headers: kept.map(([name, value]) => [name, part(value)]) };
+  const told = Object.entries(headers).map(([name, value]) => [name, part(value)]);
+  return { key: part(key), value: part(value), headers: told };
 }
 
 function part(value) {
   if (value === null || value === undefined) return null;
-  if (typeof value === "string" || value instanceof Uint8Array) return digits(value);
-  throw new TypeError(`kafkajs takes text and buffers, not ${typeof value}`);
+  if (typeof value === "string" || Buffer.isBuffer(value)) return digits(value);
+  throw new TypeError(`kafkajs takes text and buffers, received type ${typeof value}`);
 }
 
 // --- the lines ---
 
 function solve(line) {
   const task = JSON.parse(line);
-  if (task.op === "encode") return { record: wire(encode(task)) };
+  if (task.op === "encode") return { record: wire(whole(encode(task))) };
   const headers = {};
   for (const [name, value] of task.record.headers) headers[name] = bytes(value);
   return { event: decode({ key: bytes(task.record.key), value: bytes(task.record.value), headers }) };
@@ -98,16 +112,24 @@ async function eachLine(act) {
   for await (const line of createInterface({ input: process.stdin })) say(await act(line));
 }
 
+// `raw` is the client's error for the message as the SDK gives it, where it is not whole.
 async function produce(client, topic) {
   const producer = client.producer();
   await producer.connect();
-  await eachLine(async (line) => {
+  const send = async (message) => {
     try {
-      await producer.send({ topic, messages: [encode(JSON.parse(line))] });
+      await producer.send({ topic, messages: [message] });
       return {};
     } catch (error) {
       return { error: `${error.constructor.name}: ${error.message}` };
     }
+  };
+  await eachLine(async (line) => {
+    let message;
+    const failed = attempt(() => void (message = encode(JSON.parse(line))));
+    if (failed) return failed;
+    const raw = isWhole(message) ? null : (await send(message)).error;
+    return { ...(await send(whole(message))), raw };
   });
   await producer.disconnect();
 }
@@ -119,7 +141,7 @@ async function consume(client, topic, count) {
   await new Promise((done) => {
     consumer.run({
       eachMessage: async ({ message }) => {
-        const raw = attempt(() => ({ event: describe(Binding.toEvent(message)) }));
+        const raw = attempt(() => checked(Binding.toEvent(message)));
         say({ ...attempt(() => ({ event: decode(message) })), key: digits(message.key), raw: raw.error ?? null });
         if (--count === 0) done();
       },

@@ -1,0 +1,129 @@
+"""Makes ../peers.md of what is declared of the peers and of the counts of the last run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from deviations import BROKER, HERE, Tally, declared, peers
+
+Json = dict[str, Any]
+RESULTS: Final = HERE / "results.json"
+TABLE: Final = HERE.parent / "peers.md"
+_CLAUSES: Final = HERE.parent / "vectors" / "clauses.json"
+_MORE_CLAUSES: Final = {"R-14": "core: time"}
+_DIRECTIONS: Final = {"reads": "the peer reads what we wrote", "writes": "we read what the peer wrote"}
+
+_HEAD: Final = """# The other SDKs, compared
+
+Events exchanged between this library and the Kafka bindings of other CloudEvents SDKs, each in the version named:
+what we write is read by the peer, and what the peer writes is read by us, in binary mode and in structured mode by
+each event format that both have. Each event is compared with what went in, attribute by attribute and byte by byte.
+
+The events are generated to find differences: all attributes, extensions of each type, leap seconds, nanoseconds, media
+types in all spellings, JSON values of each kind, keys that are no text, headers of others. Traffic as it is usual
+differs less often than these counts. A run has to find exactly what is listed here: anything else fails it, and so
+does a difference that no longer occurs.
+
+Made by `python spec-conformance/peers --write` from `peers/deviations.json` and `peers/results.json`; a test
+compares. Clauses are those of `vectors/clauses.json`. Corrections by those who know the SDKs better are welcome.
+"""
+
+
+def results() -> Json:
+    """Read the counts of the last run that was kept."""
+    found: Json = json.loads(RESULTS.read_text(encoding="utf-8"))
+    return found
+
+
+def write(tallies: Mapping[str, Tally], seed: int) -> None:
+    """Keep the counts of a run, of peers that were not in it those of the last one, and make the table."""
+    kept = results()["peers"] if RESULTS.exists() else {}
+    kept.update({peer: _counts(tally) for peer, tally in tallies.items()})
+    found = {"seed": seed, "peers": {peer: kept[peer] for peer in peers() if peer in kept}}
+    RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    TABLE.write_text(made(found), encoding="utf-8")
+
+
+def _counts(tally: Tally) -> Json:
+    return {
+        "exchanged": {" ".join(at): [number, tally.alike[at]] for at, number in sorted(tally.exchanged.items())},
+        "seen": dict(sorted(tally.seen.items())),
+    }
+
+
+def made(found: Json) -> str:
+    """Write the table as Markdown."""
+    return "\n".join([*_overview(found), *(line for peer in found["peers"] for line in _chapter(peer, found))])
+
+
+def _overview(found: Json) -> Iterator[str]:
+    yield _HEAD
+    yield "| peer | exchanges | without any difference | breaches of the specification | permitted differences |"
+    yield "|---|---|---|---|---|"
+    for peer, counts in found["peers"].items():
+        total, alike = (sum(pair[at] for pair in counts["exchanged"].values()) for at in (0, 1))
+        kinds = [sum(entry["breach"] is breach for entry in _entries(peer)) for breach in (True, False)]
+        yield f"| {peers()[peer]['name']} | {total} | {alike} | {kinds[0]} | {kinds[1]} |"
+    yield ""
+
+
+def _chapter(peer: str, found: Json) -> Iterator[str]:
+    about, counts = peers()[peer], found["peers"][peer]
+    yield f"## {about['name']}\n"
+    yield f"Versions: {about['versions']}. {about['runner']}\n"
+    yield "| | on | exchanges | without any difference |"
+    yield "|---|---|---|---|"
+    for at, (total, alike) in counts["exchanged"].items():
+        direction, way = at.split(" ")
+        yield f"| {_DIRECTIONS[direction]} | {_named(way)} | {total} | {alike} |"
+    for breach, title in ((True, "Breaches of the specification"), (False, "Permitted, and good to know")):
+        entries = [entry for entry in _entries(peer) if entry["breach"] is breach]
+        if entries:
+            yield f"\n{title}:\n"
+            yield "| | the peer | on | events | clause | our strict reader | our lenient reader |"
+            yield "|---|---|---|---|---|---|---|"
+            yield from (_row(entry, counts["seen"][entry["id"]]) for entry in entries)
+    yield ""
+
+
+def _entries(peer: str) -> list[Json]:
+    return [entry for entry in declared() if entry["peer"] == peer]
+
+
+def _row(entry: Json, seen: int) -> str:
+    does = ("writing, " if entry["direction"] == "writes" else "reading, ") + entry["does"]
+    ways = ", ".join(_named(way) for way in entry["ways"])
+    clause = f"{entry['clause']} ({clauses()[entry['clause']]})"
+    strict, lenient = _readers(entry)
+    return f"| {entry['id']} | {does.replace('|', '/')} | {ways} | {seen} | {clause} | {strict} | {lenient} |"
+
+
+def _named(way: str) -> str:
+    name = way.removeprefix(BROKER)
+    told = "binary" if name == "binary" else f"structured {name}"
+    return f"{told}, through a broker" if way != name else told
+
+
+def _readers(entry: Json) -> tuple[str, str]:
+    """Tell how our readers take what the peer wrote: with the differences that there are, or not."""
+    if entry["direction"] == "reads" or entry["findings"] == ["refused"]:
+        return "", ""
+    told = {}
+    for reader in ("strict", "lenient"):
+        refusals = [found.partition(": ")[2] for found in entry["findings"] if found.startswith(f"{reader}: ")]
+        told[reader] = ", ".join(refusals)
+    if not told["strict"]:
+        return "reads it", "reads it"
+    return told["strict"], told["lenient"] or "reads it"
+
+
+def clauses() -> dict[str, str]:
+    """Give where each clause stands, by its id."""
+    known = json.loads(_CLAUSES.read_text(encoding="utf-8"))["clauses"]
+    return {**{clause["id"]: clause["source"] for clause in known}, **_MORE_CLAUSES}
+
+
+if __name__ == "__main__":
+    TABLE.write_text(made(results()), encoding="utf-8")
