@@ -12,7 +12,7 @@ from compare import Way
 from confluent_kafka import Consumer, Producer, TopicPartition
 from deviations import BROKER
 from events import Sample
-from exchange import Exchange, encode_task, judge_read, judge_record
+from exchange import Exchange, encode_task, holdable, judge_read, judge_record
 from lines import Runner
 
 from cloudevents_kafka import EventConsumer, EventProducer
@@ -27,7 +27,8 @@ _topics: Final = count(1)
 def exchange_on(
     broker: LocalBroker, program: Program, samples: Sequence[Sample], way: Way
 ) -> Iterator[Exchange]:
-    """Exchange all samples in both directions, each through a topic of its own."""
+    """Exchange all samples that the format can hold in both directions, each through a topic of its own."""
+    samples = holdable(samples, way)
     for exchanged in (*_to_peer(broker, program, samples, way), *_from_peer(broker, program, samples, way)):
         yield replace(exchanged, way=BROKER + exchanged.way)
 

@@ -46,7 +46,9 @@ def build(peer: str) -> Program:
 
 def _digest(source: Path) -> str:
     total = hashlib.sha256()
-    for path in sorted(path for path in source.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
+    for path in sorted(
+        path for path in source.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    ):
         total.update(path.relative_to(source).as_posix().encode() + b"\0" + path.read_bytes())
     return total.hexdigest()[:12]
 

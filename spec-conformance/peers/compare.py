@@ -55,8 +55,8 @@ def event_findings(sample: Sample, got: Json, way: Way, *, by_peer: bool) -> Ite
     """Say how a received event differs from the sample; ``by_peer`` tells who wrote it."""
     attributes = {name: (kind, text) for name, kind, text in got["attributes"]}
     wanted = {name: (kind, canonical_text(value)) for name, kind, value in sample.attributes}
-    if way.mode == "binary" and sample.kind == "json":
-        wanted.setdefault("datacontenttype", ("String", "application/json"))  # R-10: made explicit
+    if _is_made_explicit(sample, way, by_peer=by_peer):
+        wanted.setdefault("datacontenttype", ("String", "application/json"))
     for name, (kind, text) in wanted.items():
         label = name if name in _NAMED else f"ext:{kind}"
         if name not in attributes:
@@ -65,6 +65,12 @@ def event_findings(sample: Sample, got: Json, way: Way, *, by_peer: bool) -> Ite
             yield from _attribute_findings(label, kind, text, attributes[name], way)
     yield from (f"{name} added" for name in attributes if name not in wanted)
     yield from _data_findings(sample, got["data"], way, by_peer=by_peer)
+
+
+def _is_made_explicit(sample: Sample, way: Way, *, by_peer: bool) -> bool:
+    """Tell whether the content type of a JSON value has to be named (R-10); our Protobuf writer does it."""
+    ours = way.name == "protobuf" and not by_peer and "json:string" not in sample.features
+    return sample.kind == "json" and (way.mode == "binary" or ours)
 
 
 def _attribute_findings(label: str, kind: str, text: str, got: tuple[str, str], way: Way) -> Iterator[str]:
@@ -156,7 +162,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _kinds(sample: Sample) -> set[str]:
-    """What the data may come as: a language may have a value, a text or bytes for it."""
+    """Name what the data may come as: a language may have a value, a text or bytes for it."""
     if _is_json(sample):
         return {"json", "bytes", "text"}
     return {"bytes", "text"} if "ct:text" in sample.features else {"bytes"}
@@ -171,8 +177,7 @@ def record_findings(sample: Sample, record: Record) -> Iterator[str]:
         partition_key = sample.text("partitionkey")
         mapped = partition_key is not None and record.key == partition_key.encode()
         yield "record: key is partitionkey" if mapped else "record: key changed"
-    if any(value is None for _, value in record.headers):
+    if any(value is None and name.startswith(("ce_", "content-type")) for name, value in record.headers):
         yield "record: null headers"
     if any(name == "ce_datacontenttype" for name, _ in record.headers):
         yield "record: ce_datacontenttype"
-

@@ -61,14 +61,19 @@ class Tally:
 
     exchanged: Counter[tuple[str, str]] = field(default_factory=Counter)
     alike: Counter[tuple[str, str]] = field(default_factory=Counter)
+    everyday: Counter[tuple[str, str]] = field(default_factory=Counter)
+    everyday_alike: Counter[tuple[str, str]] = field(default_factory=Counter)
     seen: Counter[str] = field(default_factory=Counter)
     surprises: list[tuple[Exchange, frozenset[str]]] = field(default_factory=list)
 
     def add(self, peer: str, exchanges: Iterable[Exchange]) -> None:
         """Count exchanges, and compare each with what is declared."""
         for one in exchanges:
-            self.exchanged[one.direction, one.way] += 1
-            self.alike[one.direction, one.way] += not one.findings
+            at = one.direction, one.way
+            self.exchanged[at] += 1
+            self.alike[at] += not one.findings
+            self.everyday[at] += one.sample.everyday
+            self.everyday_alike[at] += one.sample.everyday and not one.findings
             entries = _expected(peer, one)
             wanted = _findings(entries)
             seen = [entry for entry in entries if wanted.intersection(entry["findings"])]
@@ -77,8 +82,13 @@ class Tally:
                 self.surprises.append((one, wanted))
 
     def unseen(self, peer: str) -> list[str]:
-        """Give the declared deviations of the peer that no event showed."""
-        return [entry["id"] for entry in declared() if entry["peer"] == peer and not self.seen[entry["id"]]]
+        """Give the declared deviations of the peer, on the ways that were tried, that no event showed."""
+        tried = {way for _, way in self.exchanged}
+        return [
+            entry["id"]
+            for entry in declared()
+            if entry["peer"] == peer and not self.seen[entry["id"]] and tried.intersection(entry["ways"])
+        ]
 
 
 def _expected(peer: str, one: Exchange) -> list[Json]:

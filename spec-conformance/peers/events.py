@@ -18,11 +18,24 @@ Attribute = tuple[str, str, Any]
 """Name, type and value; a value is text, or what `Event` takes for a Boolean, Integer or Binary."""
 
 _WORDS: Final = (
-    "a", "order-17", "Hello World", "grüße", "日本語", "😀 ok", "a%20b", 'say "hi"', "back\\slash", "true", "5",
-    "null", "{}", "it's", "x=1;y=2", "ﬀ\u200d", " blank ", "=?utf-8?q?x?=",
+    "a", "order-17", "Hello World", "grüße", "日本語", "😀 ok", "a%20b", 'say "hi"', "back\\slash", "true",
+    "5", "null", "{}", "it's", "x=1;y=2", "ﬀ\u200d", " blank ", "=?utf-8?q?x?=",
 )  # fmt: skip
-_SOURCES: Final = ("/s", "#fragment", "//authority/path", "1-555-123-4567", "urn:uuid:6e8bc430", "https://a.example/p?q=%20#f")
-_SCHEMAS: Final = ("https://a.example/schema", "urn:x:y", "mailto:a@b.example", "https://a.example/s#part", "https://a.example")
+_SOURCES: Final = (
+    "/s",
+    "#fragment",
+    "//authority/path",
+    "1-555-123-4567",
+    "urn:uuid:6e8bc430",
+    "https://a.example/p?q=%20#f",
+)
+_SCHEMAS: Final = (
+    "https://a.example/schema",
+    "urn:x:y",
+    "mailto:a@b.example",
+    "https://a.example/s#part",
+    "https://a.example",
+)
 _ZONES: Final = ("Z", "Z", "Z", "z", "+00:00", "-00:00", "+05:30", "-11:00")
 _JSON_TYPES: Final[dict[str | None, str]] = {
     "application/json": "plain",
@@ -40,6 +53,11 @@ _TEXT_TYPES: Final[dict[str | None, str]] = {
     "TEXT/csv;header=present": "case",
 }
 _BYTES_TYPES: Final = ("application/octet-stream", "image/png", "application/avro", None)
+_EVERYDAY: Final = frozenset((
+    "id", "type", "subject", "dataschema", "ext", "ext:String", "key", "header", "header:text", "ct:json",
+    "time", "time:digits=0", "time:digits=1", "time:digits=3", "json-type:plain", "json-type:charset",
+    "json", "json:object", "json:array", "data:json", "data:bytes", "data:utf8",
+))  # fmt: skip
 _TYPES: Final = ("String", "String", "Boolean", "Integer", "Binary", "URI", "URI-reference", "Timestamp")
 
 
@@ -56,6 +74,11 @@ class Sample:
     key: bytes | None
     headers: Headers
     features: frozenset[str] = field(repr=False)
+
+    @property
+    def everyday(self) -> bool:
+        """Tell whether the event is as most are: JSON data, a time in UTC, nothing rare about it."""
+        return {"json", "time"} <= self.features <= _EVERYDAY
 
     def text(self, name: str) -> str | None:
         """Return the canonical text of an attribute, or None."""
@@ -133,10 +156,11 @@ class _Maker:
     def _time(self, feature: str) -> str:
         chance = self._chance
         digits = chance.choice((0, 0, 0, 1, 3, 3, 6, 6, 9))
-        fraction = "." + "".join(chance.choices("0123456789", k=digits - 1)) + chance.choice("123456789") if digits else ""
+        fraction = "".join(["." if digits else "", *(chance.choice("123456789") for _ in range(digits))])
         clock = f"{chance.randrange(24):02}:{chance.randrange(60):02}:{chance.randrange(60):02}"
         future = self._maybe(0.2)
-        day = f"{chance.randrange(2100, 2300) if future else chance.randrange(1990, 2020)}-{chance.randrange(1, 13):02}-{chance.randrange(1, 29):02}"
+        year = chance.randrange(2100, 2300) if future else chance.randrange(1990, 2020)
+        day = f"{year}-{chance.randrange(1, 13):02}-{chance.randrange(1, 29):02}"
         zone = chance.choice(_ZONES)
         if self._maybe(0.02):
             day, clock, zone = "2016-12-31", "23:59:60", "Z"
@@ -186,10 +210,14 @@ class _Maker:
         return chance.choice({"URI": _SCHEMAS, "URI-reference": _SOURCES}.get(kind, _WORDS))
 
     def _key(self) -> bytes | None:
-        key = self._chance.choice((None, None, b"customer-4", "schlüssel".encode(), b"\xff\xfe\x00", b"\x00\x00\x00\x2a", b""))
+        key = self._chance.choice(
+            (None, None, b"customer-4", "schlüssel".encode(), b"\xff\xfe\x00", b"\x00\x00\x00\x2a", b"")
+        )
         if key is None:
             return None
-        self._note("key", *(["key:empty"] if key == b"" else []), *(["key:not-utf8"] if b"\xff" in key else []))
+        self._note(
+            "key", *(["key:empty"] if key == b"" else []), *(["key:not-utf8"] if b"\xff" in key else [])
+        )
         return key
 
     def _headers(self) -> Headers:
@@ -219,19 +247,22 @@ class _Maker:
         value = self._value()
         self._note("json", f"json:{_json_kind(value)}")
         content_type = self._chance.choice(list(_JSON_TYPES))
-        return "json", json.dumps(value, ensure_ascii=self._maybe(0.3), separators=(",", ":")).encode(), content_type
+        text = json.dumps(value, ensure_ascii=self._maybe(0.3), separators=(",", ":"))
+        return "json", text.encode(), content_type
 
     def _json_bytes(self) -> tuple[str, bytes, str | None]:
         value = self._value()
         self._note("json", f"json:{_json_kind(value)}")
         content_type = self._chance.choice([known for known in _JSON_TYPES if known])
-        return "bytes", json.dumps(value, ensure_ascii=False, indent=self._chance.choice((None, 1))).encode(), content_type
+        text = json.dumps(value, ensure_ascii=False, indent=self._chance.choice((None, 1)))
+        return "bytes", text.encode(), content_type
 
     def _value(self) -> Any:
         chance = self._chance
         return chance.choice((
-            {"a": 1, "b": [True, None, 1.5], "ü": "😀"}, {}, {"nested": {"x": [[], {}]}}, {"data": "x", "id": 7},
-            [], [1, "two", None], "hello", "", '{"a":1}', "123", 0, -17, 2**53 + 1, 1.5, 1e21, True, False, None,
+            {"a": 1, "b": [True, None, 1.5], "ü": "😀"}, {"nested": {"x": [[], {}]}}, {"data": "x", "id": 7},
+            {}, [1, "two", None], [], "hello", "", '{"a":1}', "123", 0, -17, 2**53 + 1, 1.5, 1e21, True,
+            False, None,
         ))  # fmt: skip
 
     def _text(self) -> tuple[str, bytes, str | None]:
@@ -239,7 +270,9 @@ class _Maker:
         return self._chance.choice(("text", "bytes")), text.encode(), self._chance.choice(list(_TEXT_TYPES))
 
     def _bytes(self) -> tuple[str, bytes, str | None]:
-        payload = self._chance.choice((b"\x00\xff\xfe", b"\x89PNG\r\n", b"plain", b"123", b"true", b"", b'{"a":1}', b"\xc3\x28"))
+        payload = self._chance.choice(
+            (b"\x00\xff\xfe", b"\x89PNG\r\n", b"plain", b"123", b"true", b"", b'{"a":1}', b"\xc3\x28")
+        )
         if _reads_as_json(payload):
             self._note("data:looks-like-json")
         return "bytes", payload, self._chance.choice(_BYTES_TYPES)
@@ -278,5 +311,3 @@ def _reads_as_json(payload: bytes) -> bool:
     except ValueError:
         return False
     return True
-
-

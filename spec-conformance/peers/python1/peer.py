@@ -30,7 +30,9 @@ def decode(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def describe(event: CloudEvent) -> dict[str, Any]:
-    attributes = [(name, *typed(value)) for name, value in event.get_attributes().items() if value is not None]
+    attributes = [
+        (name, *typed(value)) for name, value in event.get_attributes().items() if value is not None
+    ]
     return {"attributes": attributes, "data": content(event.get_data())}
 
 
