@@ -24,8 +24,8 @@ attribute and byte by byte.
 
 The events are generated to find differences: all attributes, extensions of each type, leap seconds,
 nanoseconds, media types in all spellings, JSON values of each kind, keys that are no text, headers of others.
-Everyday events are those of them with a JSON object or array, a time in UTC, texts as extensions and
-nothing rare. A run has to find exactly what is listed here, as often: anything else fails it, and so does a
+Every eighth is an everyday event, with a JSON object, a time in UTC and nothing rare about it; half of these
+have a key. A run has to find exactly what is listed here, as often: anything else fails it, and so does a
 difference that no longer occurs.
 
 Where our strict reader reads what a peer wrote otherwise than it should, nothing in the record tells so.
