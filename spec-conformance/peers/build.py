@@ -95,6 +95,8 @@ def _make_javascript(folder: Path) -> None:
 
 
 def _start_javascript(folder: Path) -> Program:
+    if shutil.which("node") is None:
+        raise MissingToolchain("node is not on PATH")
     quiet = {"KAFKAJS_NO_PARTITIONER_WARNING": "1", "NODE_NO_WARNINGS": "1"}
     return Program(["node", str(folder / "peer.js")], quiet)
 

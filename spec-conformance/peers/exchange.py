@@ -81,10 +81,14 @@ def judge_record(sample: Sample, way: Way, record: Record) -> Exchange:
     found = list(record_findings(sample, record))
     said = ""
     result = decode(record)
-    if not isinstance(result, Decoded):
+    lenient = decode(record, lenient=True)
+    if isinstance(result, Decoded):
+        if not (isinstance(lenient, Decoded) and lenient.event == result.event):
+            found.append("lenient: reads otherwise than strict")
+    else:
         said = str(result.error)
         found += [f"strict: {verdict}" for verdict in _verdicts(result.error)]
-        result = decode(record, lenient=True)
+        result = lenient
     if isinstance(result, Decoded):
         found += event_findings(sample, describe(result.event), way, by_peer=True)
     else:
