@@ -43,6 +43,7 @@ from cloudevents_kafka.timestamps import is_timestamp
 
 _BOM: Final = b"\xef\xbb\xbf"
 _COPY: Final = "ce_datacontenttype"
+_OF_EXTENSIONS: Final = ("E-", "X-")  # clauses of rules that extensions have beyond their types
 _KEPT: Final = ("T-10", "T-11", "R-07")  # rules of core attributes whose breach leaves a text to keep
 
 
@@ -249,7 +250,7 @@ def _let_pass(problem: Problem, attributes: dict[str, Any]) -> bool:
     name = problem.attribute
     value = attributes.get(name) if name is not None else None
     if name is None or value is None:
-        return False
+        return name not in REQUIRED and problem.clause.startswith(_OF_EXTENSIONS)  # one lacks beside another
     if not is_name(name) or (value == "" and name not in REQUIRED):
         del attributes[name]
         return True
@@ -272,6 +273,6 @@ def _keep(problem: Problem, name: str, value: Any, attributes: dict[str, Any]) -
         return False
     if isinstance(value, int) and value not in INTEGER_RANGE:
         return False
-    if problem.clause != "E-01":
+    if not problem.clause.startswith(_OF_EXTENSIONS):  # so it is not of its type
         attributes[name] = canonical_text(value)
     return True
