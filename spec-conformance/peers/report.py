@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, Final
 
 from deviations import BROKER, HERE, Tally, declared, peers
@@ -11,8 +13,7 @@ from deviations import BROKER, HERE, Tally, declared, peers
 Json = dict[str, Any]
 RESULTS: Final = HERE / "results.json"
 TABLE: Final = HERE.parent / "peers.md"
-_CLAUSES: Final = HERE.parent / "vectors" / "clauses.json"
-_MORE_CLAUSES: Final = {"R-14": "core: time", "P-03": "Protobuf format 3"}
+_CLAUSES: Final = HERE.parent / "clauses.toml"
 _DIRECTIONS: Final = {"reads": "the peer reads what we wrote", "writes": "we read what the peer wrote"}
 
 _HEAD: Final = """# The other SDKs, compared
@@ -30,10 +31,11 @@ difference that no longer occurs.
 
 Where our strict reader reads what a peer wrote otherwise than it should, nothing in the record tells so.
 Not compared: the Go SDK's binding for confluent-kafka-go, which the Go module proxy does not have; Avro,
-which none of these has as an event format; and the SDKs for C# and Ruby.
+which none of these has in these versions; and the SDKs for C# and Ruby.
 
 Made by `python spec-conformance/peers --write` from `peers/deviations.json` and `peers/results.json`; a test
-compares. Clauses are those of `vectors/clauses.json`. Corrections by those who know the SDKs are welcome.
+compares. Clauses are those of [`clauses.toml`](clauses.toml). Corrections by those who know the SDKs are
+welcome.
 """
 
 
@@ -138,10 +140,11 @@ def _readers(entry: Json) -> tuple[str, str]:
     return told["strict"], told["lenient"] or "reads it"
 
 
+@cache
 def clauses() -> dict[str, str]:
-    """Give where each clause stands, by its id."""
-    known = json.loads(_CLAUSES.read_text(encoding="utf-8"))["clauses"]
-    return {**{clause["id"]: clause["source"] for clause in known}, **_MORE_CLAUSES}
+    """Tell of each clause, by its id, how binding it is and where it stands."""
+    found = tomllib.loads(_CLAUSES.read_text(encoding="utf-8"))["clause"]
+    return {clause["id"]: f"{clause['level']}, {clause['source']}" for clause in found}
 
 
 if __name__ == "__main__":
