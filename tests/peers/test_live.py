@@ -1,0 +1,28 @@
+"""Events exchanged with the other SDKs themselves: built from their registries, and run here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PEERS = ROOT / "spec-conformance" / "peers"
+NAMES = list(json.loads((PEERS / "peers.json").read_text(encoding="utf-8"))["peers"])
+
+
+@pytest.mark.sdk
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # the first time, what a runner needs is fetched and built
+@pytest.mark.parametrize("peer", NAMES)
+def test_peer_does_what_is_declared_of_it(peer):
+    """Each exchange shows the declared deviations and no other difference, in the counts of results.json."""
+    done = subprocess.run(
+        [sys.executable, str(PEERS), peer], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    if ": skipped: " in done.stdout:
+        pytest.skip(done.stdout.strip())
+    assert done.returncode == 0, done.stdout + done.stderr
