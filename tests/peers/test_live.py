@@ -14,7 +14,7 @@ PEERS = ROOT / "spec-conformance" / "peers"
 NAMES = list(json.loads((PEERS / "peers.json").read_text(encoding="utf-8"))["peers"])
 
 
-@pytest.mark.sdk
+@pytest.mark.peer
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # the first time, what a runner needs is fetched and built
 @pytest.mark.parametrize("peer", NAMES)

@@ -19,7 +19,7 @@ from cloudevents_kafka.protocol.versions import Versions
 
 from .apache import MESSAGES, NEWEST, OLDEST, definitions, versions_of
 
-pytestmark = pytest.mark.peer
+pytestmark = pytest.mark.oracle
 
 EMPTY = {"string": "", "bytes": b"", "records": b"", "bool": False, "uuid": NO_UUID}
 # Whether a field may be left out counts where a version lacks it, which these releases have none of:
