@@ -49,11 +49,11 @@ def test_data(content_type: str | None, field: int, raw: bytes, payload: bytes, 
     value = with_type(content_type, arm(field, raw))
     event = PROTOBUF.decode(value)
     assert (event.payload, event.kind) == (payload, kind)
-    again = CloudEvent.FromString(PROTOBUF.encode(event.replace()))
+    written = PROTOBUF.encode(event.replace())
     if kind is B and field == 7:
-        assert again.binary_data == raw
+        assert CloudEvent.FromString(written).binary_data == raw
     else:
-        assert again == CloudEvent.FromString(value)
+        assert written == CloudEvent.FromString(value).SerializeToString(deterministic=True)
 
 
 @pytest.mark.parametrize(
