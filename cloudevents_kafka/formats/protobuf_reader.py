@@ -5,7 +5,7 @@ too great, and keeps the last or cuts it, without a word. The message is small a
 changes, so it is read by hand here, and what came is seen. It has four levels, and each
 length is checked against what is left: depth and memory have their bounds. Fields that the
 message does not have are ignored, as Protobuf wants it, and so are those of another wire
-type.
+type; groups, which proto3 does not have, are refused.
 """
 
 from __future__ import annotations

@@ -6,22 +6,16 @@ from typing import Any
 
 import pytest
 import strategies as make
-from google.protobuf.any_pb2 import Any as AnyMessage
-from google.protobuf.descriptor_pb2 import UninterpretedOption
-from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import given
 
-from cloudevents_kafka import EncodeError, Event, InvalidEvent, from_record, to_record
+from cloudevents_kafka import EncodeError, Event
 from cloudevents_kafka.attributes import AttributeType
-from cloudevents_kafka.convert import ContentMode
 from cloudevents_kafka.data import DataKind
 from cloudevents_kafka.extensions import register_extension
-from cloudevents_kafka.formats.json import JsonFormat
 
 from .official import MIN, PROTOBUF, CloudEvent, arm, entry, least, problems
 
 B, J, T, P = DataKind.BYTES, DataKind.JSON, DataKind.TEXT, DataKind.PROTO
-ANY = bytes.fromhex("0a05782e792f5a12020805")  # type URL x.y/Z, and five bytes less one
 
 
 for _name, _kind in (
@@ -321,116 +315,3 @@ def test_a_time_out_of_bounds_is_refused(seconds: int, nanos: int) -> None:
 
     value = MIN + entry("time", arm(7, b"\x08" + varint(seconds) + b"\x10" + varint(nanos)))
     assert problems(value) == [("time", "P-02")]
-
-
-# --- data ------------------------------------------------------------------------
-
-
-def with_type(content_type: str | None, data: bytes) -> bytes:
-    return MIN + (entry("datacontenttype", arm(3, content_type.encode())) if content_type else b"") + data
-
-
-@pytest.mark.parametrize(
-    ("content_type", "field", "raw", "payload", "kind"),
-    [
-        (None, 6, b"x", b"x", B),
-        (None, 7, b"x", b'"x"', J),
-        (None, 7, b'{"a":1}', b'"{\\"a\\":1}"', J),
-        ("application/json", 7, b' {"a": 1.0}', b' {"a": 1.0}', J),
-        ("Application/vnd.a+JSON; charset=utf-8", 7, b"1e2", b"1e2", J),
-        ("application/json", 7, b"hi", b"hi", B),
-        ("application/json", 7, b"", b"", B),
-        ("application/json", 6, b'{"a":1}', b'{"a":1}', B),
-        ("application/json;charset=utf-16be", 7, b"1", b"\x001", J),
-        ("text/plain", 7, b"\xc3\xa9", b"\xc3\xa9", T),
-        ("text/plain;charset=latin-1", 7, b"\xc3\xa9", b"\xe9", T),
-        ("application/octet-stream", 7, b"x", b"x", T),
-        ("text/plain", 6, b"\xff", b"\xff", B),
-        ("application/protobuf", 6, b"\x08\x05", b"\x08\x05", B),
-        ("application/protobuf", 8, ANY, ANY, P),
-        ("text/plain", 8, b"", b"", P),
-        (None, 8, ANY, ANY, P),
-    ],
-)
-def test_data(content_type: str | None, field: int, raw: bytes, payload: bytes, kind: DataKind) -> None:
-    """The arm says what it is, the content type what a text means; written anew it is in the same arm."""
-    value = with_type(content_type, arm(field, raw))
-    event = PROTOBUF.decode(value)
-    assert (event.payload, event.kind) == (payload, kind)
-    again = CloudEvent.FromString(PROTOBUF.encode(event.replace()))
-    if kind is B and field == 7:
-        assert again.binary_data == raw
-    else:
-        assert again == CloudEvent.FromString(value)
-
-
-@pytest.mark.parametrize(
-    ("content_type", "data"),
-    [
-        (None, arm(7, b"\xff")),
-        (None, arm(7, b"\xed\xa0\x80")),
-        ("text/plain;charset=latin-1", arm(7, "€".encode())),
-        ("text/plain;charset=odd", arm(7, b"x")),
-        ("application/json;charset=odd", arm(7, b"1")),
-        (None, arm(8, b"\x0a\x05")),
-        (None, arm(8, b"\x0a\x01\xff")),
-        (None, arm(8, b"hello")),
-    ],
-)
-def test_data_that_is_not_what_its_arm_says(content_type: str | None, data: bytes) -> None:
-    """Text must be text, in its charset too, and a message an Any."""
-    assert problems(with_type(content_type, data)) == [("data", "P-03")]
-
-
-def test_json_gets_its_content_type() -> None:
-    """What is implied is told, but for a string, which is text of its own (R-10)."""
-    message = CloudEvent.FromString(PROTOBUF.encode(least(data={"a": 1})))
-    assert message.attributes["datacontenttype"].ce_string == "application/json"
-    assert message.text_data == '{"a":1}'
-    assert "datacontenttype" not in CloudEvent.FromString(PROTOBUF.encode(least(data="x"))).attributes
-
-
-@pytest.mark.parametrize("text", [b'"\\u00e9"', b'"a\\/b"'])
-def test_a_json_string_keeps_its_spelling(text: bytes) -> None:
-    """With escapes that others would not write, it stays JSON."""
-    event = JsonFormat().decode(
-        b'{"specversion":"1.0","id":"1","source":"/s","type":"t","data":' + text + b"}"
-    )
-    again = PROTOBUF.decode(PROTOBUF.encode(event))
-    assert (again.payload, again.datacontenttype) == (text, "application/json")
-
-
-def test_messages_of_googles_package_are_data() -> None:
-    """A message is packed into an Any, and an Any is itself; both come back as the same."""
-    moment, packed = Timestamp(seconds=5), AnyMessage()
-    packed.Pack(moment)
-    for data in (moment, packed):
-        event = least(datacontenttype="application/protobuf", data=data)
-        assert event.kind is P
-        message = CloudEvent.FromString(PROTOBUF.encode(event))
-        assert message.proto_data.type_url == "type.googleapis.com/google.protobuf.Timestamp"
-        again = PROTOBUF.decode(PROTOBUF.encode(event))
-        assert again == event
-        found = Timestamp()
-        assert AnyMessage.FromString(again.data).Unpack(found)
-        assert found == moment
-        assert again.replace(subject="s").kind is P
-
-
-def test_an_any_passes_through_other_formats_as_bytes() -> None:
-    """As the Java SDK has it: its payload is the serialized Any."""
-    event = PROTOBUF.decode(MIN + arm(8, ANY))
-    ways: list[tuple[ContentMode, str | None]] = [
-        ("binary", None),
-        ("structured", "json"),
-        ("structured", "avro"),
-    ]
-    for mode, form in ways:
-        record = to_record(event, mode=mode, format=form)
-        assert from_record(record).payload == from_record(record).data == ANY
-
-
-def test_a_message_that_is_not_whole_is_refused() -> None:
-    """One that lacks a required field cannot be serialized."""
-    with pytest.raises(InvalidEvent, match="data: a NamePart cannot be serialized"):
-        least(data=UninterpretedOption.NamePart())

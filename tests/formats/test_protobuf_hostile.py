@@ -97,5 +97,5 @@ def test_what_is_refused_as_no_message_is_none(event: Event, data: st.DataObject
         value = data.draw(make.mutated(PROTOBUF.encode(event)))
         told = str(outcome(value))
         if "P-05" in told and any(why in told for why in ("too early", "beyond its end", "is not UTF-8")):
-            with pytest.raises(DecodeError):
+            with pytest.raises((DecodeError, UnicodeDecodeError)):  # the latter where it is pure Python
                 CloudEvent.FromString(value)
