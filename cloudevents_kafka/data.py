@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final
@@ -29,6 +30,8 @@ class DataKind(Enum):
     """A JSON value, in its text."""
     TEXT = "text"
     """A text, in the charset of its content type."""
+    PROTO = "proto"
+    """A Protobuf message, as a serialized ``google.protobuf.Any``, which says its type."""
 
 
 _NOTHING: Final[Mapping[str, Any]] = {}
@@ -37,6 +40,7 @@ _pack: Final = msgspec.msgpack.Encoder().encode
 # In MessagePack a NaN or infinite number is a double, byte cb, with an exponent of ones only.
 _seems_odd: Final = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]").search
 _decode_json: Final = msgspec.json.Decoder().decode
+_PLAIN: Final = (dict, str, list, int, float)
 _LEAVES: Final = (str, int, bytes, msgspec.Raw, type(None))
 _check_json: Final = msgspec.json.Decoder(msgspec.Raw).decode
 
@@ -54,8 +58,8 @@ def to_payload(
     None is no data; bytes are the payload as they are. A codec that is registered for
     the content type, in an event with the attributes ``about``, takes all else. Without
     one, text under a JSON or no content type is a JSON string, else it is text in the
-    type's charset; any other value is JSON. Raises `DataError` with a reason where that
-    cannot be.
+    type's charset; a Protobuf message is itself in a ``google.protobuf.Any``; any other
+    value is JSON. Raises `DataError` with a reason where that cannot be.
     """
     if data is None:
         return None, DataKind.BYTES
@@ -64,6 +68,8 @@ def to_payload(
     codec = find(content_type, about)
     if codec is not None and codec.encode is not None:
         return encoded(codec.encode, data, content_type), DataKind.BYTES
+    if not isinstance(data, _PLAIN) and (message := _serialized_any(data)) is not None:
+        return message, DataKind.PROTO
     if holds_json(content_type):
         return in_charset(json_text(data), content_type), DataKind.JSON
     if isinstance(data, str):
@@ -72,6 +78,23 @@ def to_payload(
         f"a {type(data).__name__} cannot be {content_type}: give text or bytes, or a JSON content type, "
         "or register a codec for this one"
     )
+
+
+def _serialized_any(data: Any) -> bytes | None:
+    """Serialize a message of google's package as an ``Any``, which it may be already; None for others."""
+    messages = sys.modules.get("google.protobuf.message")  # who has a message has loaded the package
+    if messages is None or not isinstance(data, messages.Message):
+        return None
+    from google.protobuf.any_pb2 import Any as AnyMessage
+
+    try:
+        if data.DESCRIPTOR.full_name == AnyMessage.DESCRIPTOR.full_name:
+            return bytes(data.SerializeToString(deterministic=True))
+        packed = AnyMessage()
+        packed.Pack(data, deterministic=True)
+    except messages.EncodeError as error:  # a required field that is not set
+        raise DataError(f"a {type(data).__name__} cannot be serialized: {error}") from None
+    return bytes(packed.SerializeToString(deterministic=True))
 
 
 def from_payload(
@@ -84,8 +107,8 @@ def from_payload(
 
     Raises `DataError` where they are not what the content type says.
     """
-    if payload is None:
-        return None
+    if payload is None or kind is DataKind.PROTO:
+        return payload
     codec = find(content_type, about)
     if codec is not None and codec.decode is not None:
         return decoded(codec.decode, payload, content_type)

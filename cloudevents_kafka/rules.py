@@ -91,13 +91,13 @@ def _problem_of(name: str, value: AttributeValue) -> Problem | None:
         return _name_problem(name)
     if name in _FILLED_CLAUSES:
         return _core_problem(name, value)
-    return _type_problem(name, value, _native_type(value))
+    return type_problem(name, value, _native_type(value))
 
 
 def _extension_problem(
     name: str, value: AttributeValue, extension: Extension, attributes: Mapping[str, AttributeValue]
 ) -> Problem | None:
-    problem = _type_problem(name, value, extension.type)
+    problem = type_problem(name, value, extension.type)
     if problem is not None:
         return problem
     broken = (rule.text for rule in extension.rules if not rule.kept(value, attributes))
@@ -123,7 +123,7 @@ def _core_problem(name: str, value: AttributeValue) -> Problem | None:
         return Problem(name, f"must be {SPECVERSION}; other versions are not supported", clause, shown(value))
     if name == "datacontenttype" and is_string(value) and not media_type(value).valid:
         return Problem(name, "must be a media type of RFC 2046", clause, shown(value))
-    return _type_problem(name, value, type_of(name))
+    return type_problem(name, value, type_of(name))
 
 
 def _native_type(value: AttributeValue) -> AttributeType:
@@ -133,7 +133,8 @@ def _native_type(value: AttributeValue) -> AttributeType:
     return AttributeType.STRING
 
 
-def _type_problem(name: str, value: object, kind: AttributeType) -> Problem | None:
+def type_problem(name: str, value: object, kind: AttributeType) -> Problem | None:
+    """Say which rule of its type a value breaks; None where it is of that type."""
     rule, clause = _TYPE_RULES[kind]
     check = _TEXT_CHECKS.get(kind)
     if check is None:

@@ -12,6 +12,7 @@ from cloudevents_kafka.conformance.notation import as_bytes, as_data, as_headers
 from cloudevents_kafka.convert import Decoded, Undecodable, decode
 from cloudevents_kafka.errors import BrokenEvent, NotAnEvent, Problem, UnsupportedBatch, UnsupportedFormat
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.formats import protobuf_reader
 from cloudevents_kafka.record import Record
 from cloudevents_kafka.sniff import sniff
 
@@ -106,7 +107,7 @@ def judge_record(record: Record, expected: Case) -> None:
 
 
 def judge_value(value: bytes | None, expected: Any) -> None:
-    """Hold a written value against bytes, a JSON value, or an Avro datum in any map order."""
+    """Hold a written value against bytes, a JSON value, or a datum or message in any map order."""
     if isinstance(expected, dict) and value is not None and "json" in expected:
         found = json.loads(value, object_pairs_hook=_once)
         need(same_json(found, expected["json"]), f"the value must be {expected['json']}, not {found}")
@@ -116,8 +117,18 @@ def judge_value(value: bytes | None, expected: Any) -> None:
             len(value) == len(datum) and same_json(_datum(value), _datum(datum)),
             f"the value must be the datum {datum.hex()} in any order, not {value.hex()}",
         )
+    elif isinstance(expected, dict) and value is not None and "protobuf" in expected:
+        message = bytes.fromhex(expected["protobuf"])
+        need(
+            len(value) == len(message) and _fields(value) == _fields(message),
+            f"the value must be the message {message.hex()} in any order, not {value.hex()}",
+        )
     else:
         same(value, as_bytes(expected), "the value")
+
+
+def _fields(value: bytes) -> list[list[Any]]:
+    return [sorted(fields, key=repr) for fields in protobuf_reader.read(value)]
 
 
 def _datum(value: bytes) -> Any:

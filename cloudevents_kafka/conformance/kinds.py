@@ -28,7 +28,10 @@ from cloudevents_kafka.sniff import sniff
 
 Way = tuple[ContentMode, str | None]
 _MODES: Final[tuple[ContentMode, ...]] = ("binary", "structured")
-WAYS: Final[tuple[Way, ...]] = (("binary", None), ("structured", "json"), ("structured", "avro"))
+WAYS: Final[tuple[Way, ...]] = (
+    ("binary", None),
+    *(("structured", name) for name in ("json", "avro", "avro-compact", "protobuf")),
+)
 """The modes and formats that hold every event exactly."""
 
 _JSON: Final = "application/cloudevents+json"
