@@ -57,8 +57,8 @@ def to_payload(
 
     None is no data; bytes are the payload as they are. A codec that is registered for
     the content type, in an event with the attributes ``about``, takes all else. Without
-    one, text under a JSON or no content type is a JSON string, else it is text in the
-    type's charset; a Protobuf message is itself in a ``google.protobuf.Any``; any other
+    one, a Protobuf message is itself in a ``google.protobuf.Any``; text under a JSON or
+    no content type is a JSON string, else it is text in the type's charset; any other
     value is JSON. Raises `DataError` with a reason where that cannot be.
     """
     if data is None:

@@ -71,9 +71,9 @@ _OWN: Final[dict[str, Callable[[], Format]]] = {
     "avro-compact": _avro_compact,
     "avrocompact": _java_avro_compact,
 }
+_READ_ONLY: Final = ("avrocompact",)
 _registered: Final[dict[str, Callable[[], Format]]] = {}
 _makers: Final = dict(_OWN)
-_READ_ONLY: Final = ("avrocompact",)
 _formats: Final[dict[str, Format]] = {}
 
 
@@ -95,7 +95,7 @@ def names() -> tuple[str, ...]:
 
 def writable() -> tuple[str, ...]:
     """Return the names of the formats that events can be written in."""
-    return tuple(name for name in _makers if name not in _READ_ONLY)
+    return tuple(name for name in _makers if name not in _READ_ONLY or name in _registered)
 
 
 def find(name: str | None) -> Format | None:
