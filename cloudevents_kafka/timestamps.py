@@ -18,6 +18,7 @@ _RFC3339: Final = re.compile(
     r"([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)",
     re.ASCII,
 )
+_LEAP: Final = ":"  # comes after "9": a leap second is behind all digits of the second before it
 _MINUTES: Final = 24 * 60
 _LAST_MINUTE: Final = _MINUTES - 1
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -86,7 +87,7 @@ def to_epoch(text: str) -> tuple[int, int]:
     a leap second, digits below a nanosecond, and what is before year 1 or after 9999 in UTC.
     """
     moment, rest = instant(text)
-    if rest.startswith("60."):
+    if rest.startswith(_LEAP):
         raise ValueError("it is a leap second, which has no number of its own")
     if len(rest) > 3 or not (rest.isdigit() or rest == ""):  # the year 0 comes as its text
         raise ValueError(
@@ -134,4 +135,4 @@ def _parse(text: str) -> tuple[datetime, str] | None:
         return None  # leap seconds are put in before midnight UTC, and nowhere else
     if year_0:
         return datetime.min.replace(tzinfo=moment.tzinfo), text
-    return moment, ":" + digits.rstrip("0") if leap else digits[6:].rstrip("0")  # ":" comes after "9"
+    return moment, _LEAP + digits.rstrip("0") if leap else digits[6:].rstrip("0")

@@ -37,6 +37,15 @@ def event(**extensions: Any) -> Event:
             "X-09",
             {"deprecationsunset"},
         ),
+        (
+            {
+                "deprecated": True,
+                "deprecationfrom": "2016-12-31T23:59:60Z",
+                "deprecationsunset": "2016-12-31T23:59:59.9999999Z",
+            },
+            "X-09",
+            {"deprecationsunset"},
+        ),
         ({"authid": "7", "authclaims": "{}"}, "X-10", {"authtype"}),
         ({"correlationid": "", "causationid": ""}, "X-11", {"correlationid", "causationid"}),
         ({"dataregulation": "GDPR"}, "X-12", {"dataclassification"}),
