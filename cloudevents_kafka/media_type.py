@@ -32,8 +32,8 @@ _NO_CHARSETS: Final = {
     "uu_codec",
     "zlib_codec",
 }
-# Known by name, for whatever else is asked of Python it looks for a module, and keeps the name for good. What
-# is not among them is no charset of a text: idna and punycode (of quadratic cost), unicode_escape and the like.
+# Charsets by name: asked for any other, Python looks for a module, and keeps the name for good. The rest of
+# its codecs are no charsets of texts: idna and punycode (of quadratic cost), unicode_escape and the like.
 _CHARSETS: Final = {
     name: codec
     for alias, codec in [*aliases.items(), ("koi8_u", "koi8_u"), ("windows_874", "cp874")]

@@ -124,7 +124,7 @@ def _as_json(state: State) -> str | None:
         text = state.payload.decode(_charset(state))
         text.encode()
         json.loads(text, parse_constant=_refused)
-        return text
+        return text if text.encode(_charset(state)) == state.payload else None
     return None
 
 

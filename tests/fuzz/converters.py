@@ -7,10 +7,11 @@ record's value. A name without a colon has a null. So its mutations stay near to
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import Final, get_args
+from pathlib import Path
+from typing import Any, Final, get_args
 
 import transcoding
 
@@ -38,11 +39,13 @@ from cloudevents_kafka.attributes import (
 )
 from cloudevents_kafka.cli import edited, lines
 from cloudevents_kafka.data import DataKind, from_payload, to_payload
+from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.media_type import known_charset, media_type
 from cloudevents_kafka.record import Headers
 from cloudevents_kafka.sniff import Mode
 from cloudevents_kafka.timestamps import from_datetime, instant, is_timestamp, to_datetime
 
+VECTORS: Final = Path(__file__).parents[2] / "spec-conformance" / "vectors"
 _MODES: Final = get_args(Mode)
 
 
@@ -87,6 +90,7 @@ def record(data: bytes) -> None:
         again = to_record(strict.event, like=came)
         assert (again.value, again.headers) == (came.value, came.headers)
         _hold_to_each_other(strict, lenient, came.headers)
+        assert strict.event == strict.event.replace()
         transcoding.hold(strict.event)
     elif isinstance(lenient, Decoded):
         assert lenient.tolerated
@@ -110,7 +114,6 @@ def _looks_like_an_events(name: str) -> bool:
 def _look_at(event: Event) -> None:
     assert repr(event)
     assert all(name in event and event.text(name) is not None for name in event.attributes)
-    assert event == event.replace()
     with suppress(DataError):
         assert event.data is event.data
 
@@ -198,6 +201,58 @@ def event(data: bytes) -> None:
     if isinstance(members, dict):
         with suppress(InvalidEvent):
             transcoding.hold(Event(**members))
+
+
+# --- first inputs -------------------------------------------------------------------------
+
+
+def seeds(name: str) -> Iterator[bytes]:
+    """Give first inputs for a target, from the conformance vectors."""
+    came = list(_records(_vectors()))
+    if name == "record":
+        yield from map(written, came)
+    elif name == "line":
+        yield from (lines.write_line(decode(one, lenient=True)) for one in came)
+    elif name == "event":
+        yield from (JsonFormat().encode(one) for one in _events(came))
+    elif name.startswith("format-"):
+        for one in _events(came):
+            with suppress(EncodeError):
+                yield to_record(one, mode="structured", format=name.removeprefix("format-")).value or b""
+    else:
+        for one in _events(came):
+            content_type = (one.datacontenttype or "").encode()
+            yield content_type + b"\n" + (one.payload or b"") if name == "payload" else content_type
+        yield from (b"2018-04-05T17:31:00.123Z", b"2016-12-31T23:59:60+05:30", b"urn:a%20b", b"-5", b"TQ==")
+
+
+def _vectors() -> Iterator[Any]:
+    for path in sorted(VECTORS.glob("**/*.json")):
+        yield json.loads(path.read_text("utf-8"))
+
+
+def _records(notation: Any) -> Iterator[Record]:
+    """Find the records in vector files, wherever they stand."""
+    if isinstance(notation, dict) and {"key", "value", "headers"} <= notation.keys():
+        with suppress(KeyError, ValueError):  # what is written has other notations
+            headers = [(header, _bytes(value)) for header, value in notation["headers"]]
+            yield Record(value=_bytes(notation["value"]), headers=headers)
+    elif isinstance(notation, dict | list | Iterator):
+        for inner in notation.values() if isinstance(notation, dict) else notation:
+            yield from _records(inner)
+
+
+def _bytes(notation: Any) -> bytes | None:
+    if notation is None:
+        return None
+    return bytes.fromhex(notation) if isinstance(notation, str) else notation["text"].encode()
+
+
+def _events(records: list[Record]) -> Iterator[Event]:
+    for one in records:
+        result = decode(one)
+        if isinstance(result, Decoded):
+            yield result.event
 
 
 TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
