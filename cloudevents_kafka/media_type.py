@@ -18,7 +18,7 @@ import msgspec
 CLOUDEVENTS: Final = "application/cloudevents"
 
 _WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_PARAMETER: Final = re.compile(rf'[ \t]*;[ \t]*({_WORD})=({_WORD}|"(?:[^"\\\x00-\x1f\x7f]|\\[ -~])*")')
+_PARAMETER: Final = re.compile(rf'[ \t]*;[ \t]*({_WORD})=({_WORD}|"(?:[^"\\\x00-\x1f\x7f]++|\\[ -~])*+")')
 _ESSENCE: Final = re.compile(rf"({_WORD})/({_WORD})")
 _FORMAT: Final = re.compile(r"application/cloudevents\+([a-z0-9.-]+)")
 _UTF8: Final = ("utf-8", "utf8", "us-ascii")
