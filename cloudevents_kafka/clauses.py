@@ -1,7 +1,7 @@
 """The clauses this library names in its errors: a short id, and where the text stands.
 
 Ids are those of ``spec-conformance``. Sections are of the CloudEvents core
-specification, its JSON and Avro formats, and the Kafka protocol binding.
+specification, its JSON, Avro and Protobuf formats, and the Kafka protocol binding.
 """
 
 from __future__ import annotations
@@ -40,6 +40,15 @@ SECTIONS: Final[dict[str, str]] = {
     "J-16": "JSON format 3.1.2",
     "A-01": "Avro format 2.4",
     "A-06": "Avro format 3",
+    "AC-01": "Avro compact format 2.2",
+    "AC-02": "Avro compact format 2.1",
+    "AC-03": "Avro compact format",
+    "AC-04": "Avro compact format 2.2",
+    "P-01": "Protobuf format 2.3",
+    "P-02": "Protobuf format 2.1",
+    "P-03": "Protobuf format 3",
+    "P-04": "Protobuf format 3",
+    "P-05": "Protobuf format 4",
     "K-01": "Kafka binding 1.3",
     "K-04": "Kafka binding 3.2.1",
     "K-05": "Kafka binding 3.2.3.1",

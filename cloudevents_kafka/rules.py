@@ -74,8 +74,8 @@ def _problem_of(name: str, value: AttributeValue) -> Problem | None:
         return _core_problem(name, value)
     extension = known(name)
     if extension is None:
-        return _type_problem(name, value, _native_type(value))
-    problem = _type_problem(name, value, extension.type)
+        return type_problem(name, value, _native_type(value))
+    problem = type_problem(name, value, extension.type)
     if problem is None and extension.accepts is not None and not extension.accepts(value):
         return Problem(
             name, extension.rule or "is not accepted by its extension's rule", "E-01", shown(value)
@@ -101,7 +101,7 @@ def _core_problem(name: str, value: AttributeValue) -> Problem | None:
         return Problem(name, f"must be {SPECVERSION}; other versions are not supported", clause, shown(value))
     if name == "datacontenttype" and is_string(value) and not media_type(value).valid:
         return Problem(name, "must be a media type of RFC 2046", clause, shown(value))
-    return _type_problem(name, value, type_of(name))
+    return type_problem(name, value, type_of(name))
 
 
 def _native_type(value: AttributeValue) -> AttributeType:
@@ -111,7 +111,8 @@ def _native_type(value: AttributeValue) -> AttributeType:
     return AttributeType.STRING
 
 
-def _type_problem(name: str, value: object, kind: AttributeType) -> Problem | None:
+def type_problem(name: str, value: object, kind: AttributeType) -> Problem | None:
+    """Say which rule of its type a value breaks; None where it is of that type."""
     rule, clause = _TYPE_RULES[kind]
     check = _TEXT_CHECKS.get(kind)
     if check is None:

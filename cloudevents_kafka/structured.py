@@ -43,5 +43,5 @@ def encode(event: Event, name: str) -> tuple[Headers, bytes]:
     """
     found = formats.find(name)
     if found is None:
-        raise EncodeError(f"no event format {name!r}; known: {', '.join(formats.names())}")
+        raise EncodeError(f"no event format {name!r}; known: {', '.join(formats.writable())}")
     return [(CONTENT_TYPE, formats.content_type_of(name))], found.encode(event)

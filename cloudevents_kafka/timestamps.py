@@ -8,7 +8,7 @@ year 0, which RFC 3339 has, by the first moment of the year 1.
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -20,6 +20,11 @@ _RFC3339: Final = re.compile(
 )
 _MINUTES: Final = 24 * 60
 _LAST_MINUTE: Final = _MINUTES - 1
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND: Final = timedelta(seconds=1)
+_NANOS: Final = range(10**9)
+EPOCH_SECONDS: Final = range(-62135596800, 253402300800)
+"""The seconds of the years 1 to 9999, counted from 1970."""
 _from_iso: Final = datetime.fromisoformat
 _read_quoted: Final = msgspec.json.Decoder(datetime).decode
 
@@ -71,6 +76,36 @@ def from_datetime(moment: datetime) -> str:
         raise ValueError("an RFC 3339 offset has no seconds")
     text = moment.isoformat()
     return f"{text[:-6]}Z" if offset == timedelta(0) else text
+
+
+def to_epoch(text: str) -> tuple[int, int]:
+    """Return the seconds since 1970 and the nanoseconds that a valid timestamp text names.
+
+    Raises `ValueError`, which says why, for an instant that two such numbers cannot name:
+    a leap second, digits below a nanosecond, and what is before year 1 or after 9999 in UTC.
+    """
+    moment, rest = instant(text)
+    if rest.startswith("60."):
+        raise ValueError("it is a leap second, which has no number of its own")
+    if len(rest) > 3 or not (rest.isdigit() or rest == ""):  # the year 0 comes as its text
+        raise ValueError(
+            "its year is 0" if text.startswith("0000") else "it has digits that are below a nanosecond"
+        )
+    seconds, fraction = divmod(moment - _EPOCH, _SECOND)
+    if seconds not in EPOCH_SECONDS:
+        raise ValueError("in UTC it is before the year 1 or after 9999")
+    return seconds, fraction.microseconds * 1000 + int(rest.ljust(3, "0"))
+
+
+def from_epoch(seconds: int, nanos: int) -> str:
+    """Return the text of an instant, in UTC and as short as it can be; the inverse of `to_epoch`.
+
+    Raises `ValueError` for seconds that are not in `EPOCH_SECONDS`, or nanoseconds of a second or more.
+    """
+    if seconds not in EPOCH_SECONDS or nanos not in _NANOS:
+        raise ValueError("an instant is in the years 1 to 9999, its nanoseconds less than a second")
+    whole = (_EPOCH + timedelta(seconds=seconds)).isoformat()[:19]
+    return f"{whole}.{nanos:09}".rstrip("0") + "Z" if nanos else f"{whole}Z"
 
 
 def _utc_minute(moment: datetime) -> int:

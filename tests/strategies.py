@@ -217,7 +217,12 @@ foreign_names: Final = st.one_of(
 )
 foreign_headers: Final = st.lists(st.tuples(foreign_names, header_bytes), max_size=4)
 keys: Final = st.one_of(st.none(), st.just(b""), st.binary(max_size=6))
-FORMATS: Final = ("application/cloudevents+json", "application/cloudevents+avro")
+FORMATS: Final = (
+    "application/cloudevents+json",
+    "application/cloudevents+avro",
+    "application/cloudevents+avro-compact",
+    "application/cloudevents+protobuf",
+)
 GOOD: Final = {"specversion": "1.0", "id": "1", "source": "/", "type": "t"}
 
 

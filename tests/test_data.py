@@ -71,6 +71,7 @@ class Point:
         ((math.nan,), None),
         (Point(math.nan), None),
         ([Point(math.inf)], None),
+        ([2**64, {"a": -math.nan}], None),
         ("\ud800", None),
         ("\ud800", "text/plain"),
         ("é", "text/plain; charset=us-ascii"),
@@ -89,7 +90,18 @@ def test_what_cannot_be_written_is_refused(data: Any, content_type: str | None) 
 
 
 @pytest.mark.parametrize(
-    "value", [None, [None, 1.5], {"a": None}, "null", Point(1.5), [msgspec.Raw(b"null")], {"null": 1}]
+    "value",
+    [
+        None,
+        [None, 1.5],
+        {"a": None},
+        "null",
+        Point(1.5),
+        [msgspec.Raw(b"null")],
+        {"null": 1},
+        [None, 2**64],
+        [None, b"\xcb\x7f\xf8"],
+    ],
 )
 def test_null_is_no_reason_for_refusal(value: Any) -> None:
     """A value with null in its text is looked at twice, and taken."""

@@ -31,6 +31,13 @@ from_record(to_record(event), lenient=True)
 """
 
 
+READ = """
+from cloudevents_kafka import Record, from_record
+value = bytes.fromhex("0a013112022f731a03312e30220174")
+from_record(Record(value=value, headers=[("content-type", b"application/cloudevents+protobuf")]))
+"""
+
+
 def modules_after(code: str) -> set[str]:
     """Run code in a fresh interpreter; the modules that it has then."""
     script = f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
@@ -58,6 +65,13 @@ def test_avro_is_loaded_when_it_is_used() -> None:
     """And then it is; so the test above looks at the right names."""
     code = CONVERT.replace('"structured"', '"structured", format="avro"')
     assert "fastavro" in modules_after(code)
+
+
+def test_google_protobuf_is_loaded_to_write() -> None:
+    """And not to read."""
+    code = CONVERT.replace('"structured"', '"structured", format="protobuf"')
+    assert "google.protobuf" in modules_after(code)
+    assert "google.protobuf" not in modules_after(READ)
 
 
 def test_all_names_are_there_and_sorted() -> None:

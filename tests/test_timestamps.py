@@ -9,7 +9,15 @@ import strategies as make
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka.timestamps import from_datetime, instant, is_timestamp, to_datetime
+from cloudevents_kafka.timestamps import (
+    EPOCH_SECONDS,
+    from_datetime,
+    from_epoch,
+    instant,
+    is_timestamp,
+    to_datetime,
+    to_epoch,
+)
 
 NOON = datetime(2018, 4, 5, 12, 0, 0, tzinfo=UTC)
 
@@ -153,3 +161,55 @@ def test_every_spelling_is_read(text: str) -> None:
     """All spellings that RFC 3339 has are timestamps, equal to themselves in upper case."""
     assert is_timestamp(text)
     assert instant(text) == instant(text.upper())
+
+
+@pytest.mark.parametrize(
+    ("text", "epoch", "again"),
+    [
+        ("1970-01-01T00:00:00Z", (0, 0), None),
+        ("1969-12-31T23:59:59.999999999Z", (-1, 999_999_999), None),
+        ("2018-04-05T17:31:00.000000001Z", (1522949460, 1), None),
+        ("2018-04-05T19:31:00.500+02:00", (1522949460, 500_000_000), "2018-04-05T17:31:00.5Z"),
+        ("2018-04-05T17:31:00.1200000000000Z", (1522949460, 120_000_000), "2018-04-05T17:31:00.12Z"),
+        ("0001-01-01T00:00:00Z", (EPOCH_SECONDS[0], 0), None),
+        ("9999-12-31T23:59:59.999999999Z", (EPOCH_SECONDS[-1], 999_999_999), None),
+    ],
+)
+def test_instants_as_numbers(text: str, epoch: tuple[int, int], again: str | None) -> None:
+    """Seconds and nanoseconds name the same instant, whose text is in UTC, and as short as can be."""
+    assert to_epoch(text) == epoch
+    assert from_epoch(*epoch) == (again or text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("2016-12-31T23:59:60Z", "leap second"),
+        ("2016-12-31T23:59:60.123Z", "leap second"),
+        ("2018-04-05T17:31:00.0000000001Z", "below a nanosecond"),
+        ("0000-01-01T00:00:00Z", "year is 0"),
+        ("0001-01-01T00:00:00+00:01", "before the year 1"),
+        ("9999-12-31T23:59:59-00:01", "after 9999"),
+        ("lunchtime", "no RFC 3339 timestamp"),
+    ],
+)
+def test_instants_that_no_such_numbers_name(text: str, why: str) -> None:
+    """None is moved to a neighbour."""
+    with pytest.raises(ValueError, match=why):
+        to_epoch(text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "nanos"), [(EPOCH_SECONDS[0] - 1, 0), (EPOCH_SECONDS[-1] + 1, 0), (0, -1), (0, 10**9)]
+)
+def test_numbers_that_name_no_instant(seconds: int, nanos: int) -> None:
+    """Beyond the calendar there is none, and a second has a billion nanoseconds."""
+    with pytest.raises(ValueError, match="years 1 to 9999"):
+        from_epoch(seconds, nanos)
+
+
+@given(st.sampled_from(EPOCH_SECONDS), st.sampled_from(range(10**9)))
+def test_numbers_come_back(seconds: int, nanos: int) -> None:
+    """Each pair has a text, and that names the pair."""
+    assert to_epoch(from_epoch(seconds, nanos)) == (seconds, nanos)
+    assert is_timestamp(from_epoch(seconds, nanos))

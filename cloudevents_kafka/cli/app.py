@@ -22,6 +22,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "broker": ("cloudevents_kafka.cli.broker", "Run a local Kafka for trying things out."),
     "demo": ("cloudevents_kafka.cli.demo", "Show the library at work, on a local Kafka."),
     "pipeline": ("cloudevents_kafka.cli.pipeline", "Land a topic of events in files, with Spark."),
+    "conformance": (
+        "cloudevents_kafka.cli.conformance",
+        "Show what CloudEvents asks, and that it is met.",
+    ),
     "protocol": ("cloudevents_kafka.cli.protocol", "Look into Kafka's protocol: frames, grammar, brokers."),
 }
 

@@ -70,7 +70,9 @@ class Choices(msgspec.Struct, kw_only=True):
 @click.option(
     "-m", "--mode", type=click.Choice(["binary", "structured"]), help="Content mode; binary if not said."
 )
-@click.option("--format", type=click.Choice(formats.names()), help="Event format of structured mode; json.")
+@click.option(
+    "--format", type=click.Choice(formats.writable()), help="Event format of structured mode; json."
+)
 @click.option("-k", "--key", metavar="TEXT", help="The key of every record.")
 @click.option("--key-from", metavar="NAME", help="Take the key from an attribute: partitionkey, subject, …")
 @click.option(

@@ -1,8 +1,9 @@
 """Event formats: how a whole event becomes one value, and back (structured mode).
 
 A format is found by the suffix of its media type: ``json`` for
-``application/cloudevents+json``. JSON and Avro come with the library; `register`
-adds others.
+``application/cloudevents+json``. JSON, Avro and Protobuf come with the library, and two
+experimental ones: ``avro-compact``, and ``avrocompact``, the same as the Java SDK has it,
+which is read only. `register` adds others.
 """
 
 from __future__ import annotations
@@ -45,7 +46,32 @@ def _avro() -> Format:
     return AvroFormat()
 
 
-_makers: Final[dict[str, Callable[[], Format]]] = {"json": _json, "avro": _avro}
+def _protobuf() -> Format:
+    from cloudevents_kafka.formats.protobuf import ProtobufFormat
+
+    return ProtobufFormat()
+
+
+def _avro_compact() -> Format:
+    from cloudevents_kafka.formats.avro_compact import AvroCompactFormat
+
+    return AvroCompactFormat()
+
+
+def _java_avro_compact() -> Format:
+    from cloudevents_kafka.formats.avro_compact import JavaAvroCompactFormat
+
+    return JavaAvroCompactFormat()
+
+
+_makers: Final[dict[str, Callable[[], Format]]] = {
+    "json": _json,
+    "avro": _avro,
+    "protobuf": _protobuf,
+    "avro-compact": _avro_compact,
+    "avrocompact": _java_avro_compact,
+}
+_READ_ONLY: Final = ("avrocompact",)
 _formats: Final[dict[str, Format]] = {}
 
 
@@ -63,6 +89,11 @@ def content_type_of(name: str) -> bytes:
 def names() -> tuple[str, ...]:
     """Return the names of all formats that can be found."""
     return tuple(_makers)
+
+
+def writable() -> tuple[str, ...]:
+    """Return the names of the formats that events can be written in."""
+    return tuple(name for name in _makers if name not in _READ_ONLY)
 
 
 def find(name: str | None) -> Format | None:

@@ -18,6 +18,7 @@ from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Probl
 from cloudevents_kafka.event import Event, held, trusted
 from cloudevents_kafka.extensions import with_types
 from cloudevents_kafka.formats import avro_reader
+from cloudevents_kafka.formats.avro_wire import Malformed
 from cloudevents_kafka.glance import surely_good
 from cloudevents_kafka.rules import find_problems
 
@@ -92,7 +93,7 @@ class AvroFormat:
         """Read one event from one datum; raises `InvalidEvent`, naming every problem."""
         try:
             entries, data = avro_reader.read(value)
-        except avro_reader.Malformed as error:
+        except Malformed as error:
             raise InvalidEvent([_malformed(error)]) from None
         attributes, problems = _checked(entries)
         try:
@@ -118,7 +119,7 @@ def _repeats(entries: list[tuple[str, Any]]) -> list[Problem]:
     return [Problem(name, "occurs more than once", "N-05") for name, count in counts.items() if count > 1]
 
 
-def _malformed(error: avro_reader.Malformed) -> Problem:
+def _malformed(error: Malformed) -> Problem:
     rule = f"the value must be one datum of the schema io.cloudevents.AvroCloudEvent, but {error}"
     return Problem(None, rule, "A-01")
 

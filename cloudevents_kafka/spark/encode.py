@@ -91,11 +91,11 @@ def encode_events(
 def _format_of(mode: str, format: str | None) -> str | None:
     if mode == "binary" and format is None:
         return None
-    if mode == "structured" and (format is None or format in formats.names()):
+    if mode == "structured" and (format is None or format in formats.writable()):
         return format or "json"
     raise ValueError(
         f"mode={mode!r}, format={format!r}: mode is 'binary', or 'structured' with a format of "
-        f"{', '.join(formats.names())}"
+        f"{', '.join(formats.writable())}"
     )
 
 

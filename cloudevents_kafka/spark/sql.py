@@ -69,9 +69,9 @@ def _moment(micros: int) -> datetime:
 
 
 def _encode(event: Any, mode: str) -> dict[str, Any]:
-    if mode not in _MODES and mode not in formats.names():
+    if mode not in _MODES and mode not in formats.writable():
         raise ValueError(
-            f"ce_encode: {mode!r} is neither 'binary' nor 'structured' nor one of {formats.names()}"
+            f"ce_encode: {mode!r} is neither 'binary' nor 'structured' nor one of {formats.writable()}"
         )
     written = encode_fields(_inputs(event.asDict()), _MODES.get(mode, mode))
     if "error" in written:

@@ -90,7 +90,9 @@ def test_verdicts(run, content_type, verdict):
     assert (done.exit_code, json.loads(done.stdout)["verdict"]) == (1, verdict)
 
 
-@pytest.mark.parametrize("form", [("binary", None), ("structured", "json"), ("structured", "avro")])
+@pytest.mark.parametrize(
+    "form", [("binary", None), ("structured", "json"), ("structured", "avro"), ("structured", "protobuf")]
+)
 def test_lines_of_consume_are_explained(run, form):
     """A line of `consume` is explained by its record, in any mode and format."""
     mode, format = form

@@ -111,7 +111,9 @@ def test_any_record_comes_back(record, lenient):
 
 @given(
     make.events(),
-    st.sampled_from([("binary", None), ("structured", "json"), ("structured", "avro")]),
+    st.sampled_from(
+        [("binary", None), ("structured", "json"), ("structured", "avro"), ("structured", "protobuf")]
+    ),
     make.keys,
 )
 @make.examples(400)
@@ -132,7 +134,9 @@ def edit(line: bytes, **changes: object) -> bytes:
     return json.dumps(members).encode()
 
 
-@pytest.mark.parametrize("form", [("binary", None), ("structured", "json"), ("structured", "avro")])
+@pytest.mark.parametrize(
+    "form", [("binary", None), ("structured", "json"), ("structured", "avro"), ("structured", "protobuf")]
+)
 def test_an_edited_event_counts(form):
     """An event edited in its line is sent instead, in the mode, with the key and headers of its record."""
     mode, format = form

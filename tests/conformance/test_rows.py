@@ -9,6 +9,7 @@ import copy
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,16 +19,19 @@ from hypothesis import strategies as st
 from cloudevents_kafka import (
     Decoded,
     Event,
+    EventProducer,
     InvalidEvent,
     Record,
     Undecodable,
     UnsupportedFormat,
     decode,
+    formats,
     from_record,
     sniff,
     to_record,
 )
 from cloudevents_kafka.clauses import SECTIONS
+from cloudevents_kafka.testing import FakeProducer
 
 MINIMUM = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
 HEADERS: list[tuple[str, bytes | None]] = [(f"ce_{name}", value.encode()) for name, value in MINIMUM.items()]
@@ -160,6 +164,75 @@ def test_t_06_all_controls(code: int) -> None:
         Event(id="1", source="/s", type="t", x=chr(code))
     with pytest.raises(InvalidEvent):
         from_record(Record(headers=[*HEADERS, ("ce_x", chr(code).encode())]))
+
+
+@pytest.mark.parametrize("name", ["a" * 21, "a" * 200])
+def test_n_06_long_names(name: str) -> None:
+    """A name of more than 20 characters goes through every mode."""
+    event = Event(id="1", source="/s", type="t", **{name: "v"})
+    for mode, form in MODES:
+        assert from_record(to_record(event, mode=mode, format=form)) == event
+
+
+def test_r_03_an_event_sent_again_is_the_same_event() -> None:
+    """Writing an event twice gives one id and source, so receivers can tell that it is one event."""
+    event = Event(id="1", source="/s", type="t")
+    first, second = (from_record(to_record(event)) for _ in range(2))
+    assert len({(first.source, first.id), (second.source, second.id)}) == 1
+    assert {first, second} == {event}
+
+
+def test_r_17_types_without_a_domain() -> None:
+    """A type without a reverse DNS name is accepted."""
+    assert from_record(to_record(Event(id="1", source="/s", type="placed"))).type == "placed"
+
+
+@pytest.mark.parametrize("source", ["https://example.com/s", "urn:a:b", "/s", "s", "#s"])
+def test_r_18_relative_sources(source: str) -> None:
+    """A source may be absolute or relative, and stays as it is."""
+    assert from_record(to_record(Event(id="1", source=source, type="t"))).source == source
+
+
+@pytest.mark.parametrize(("mode", "form"), MODES)
+def test_t_14_texts_stay_as_they_came(mode: str, form: str | None) -> None:
+    """Digits, offsets and letters of times and URIs are the same after any of the modes."""
+    texts = {"time": "2018-04-05t18:31:00.1230000001+01:00", "source": "HTTP://Example.com/%7e/../a"}
+    event = Event(id="1", type="t", **texts)
+    again = from_record(to_record(event, mode=mode, format=form))
+    assert {name: again.text(name) for name in texts} == texts
+
+
+def test_e_04_copies_in_other_headers_do_not_count() -> None:
+    """A plain traceparent header is the transport's: it neither is the attribute nor changes it."""
+    headers = [*HEADERS, ("traceparent", b"hop"), ("ce_traceparent", b"start")]
+    assert from_record(Record(headers=headers)).text("traceparent") == "start"
+    assert "traceparent" not in from_record(Record(headers=headers[:-1]))
+
+
+@pytest.mark.parametrize(("mode", "form"), MODES)
+def test_s_01_64_kib_are_forwarded(mode: str, form: str | None) -> None:
+    """A record of 64 KiB is forwarded as it is, byte for byte."""
+    event = Event(id="1", source="/s", type="t", datacontenttype="a/b", data=b"\xff" * 48000, x="é" * 8000)
+    record = to_record(event, mode=mode, format=form, key=b"k")
+    again = to_record(from_record(record), like=record)
+    assert (again.key, again.value, again.headers) == (record.key, record.value, record.headers)
+
+
+def test_d_06_modes_and_formats_are_documented() -> None:
+    """The README names both modes, every format, and that Kafka has no batches."""
+    text = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    table = text[text.index("| event format |") :].partition("\n\n")[0]
+    for name in formats.names():
+        assert f"`{name}`" in table, name
+
+
+def test_k_21_key_and_partition_are_the_user_s() -> None:
+    """A producer sends the key and the partition that it is given, without a look at the event."""
+    fake = FakeProducer()
+    with EventProducer(fake, topic="t") as producer:
+        producer.send(Event(id="1", source="/s", type="t", partitionkey="p"), key=b"\xff", partition=2)
+    (message,) = fake.log
+    assert (message.key(), message.partition()) == (b"\xff", 2)
 
 
 def test_e_03_foreign_headers_are_kept_beside_the_event() -> None:

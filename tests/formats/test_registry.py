@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cloudevents_kafka import Event, Record, UnsupportedFormat, decode, formats, from_record, sniff, to_record
-from cloudevents_kafka.formats import find, media_type_of, names, register
+from cloudevents_kafka.formats import find, media_type_of, names, register, writable
 from cloudevents_kafka.formats.json import JsonFormat
 
 EVENT = Event(id="1", source="/", type="t")
@@ -29,8 +29,8 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_those_that_come_with_the_library() -> None:
-    """JSON and Avro are made once, and found by their suffix to the letter."""
-    assert names() == ("json", "avro")
+    """Each is made once, and found by its suffix to the letter."""
+    assert names() == ("json", "avro", "protobuf", "avro-compact", "avrocompact")
     for name in names():
         found = find(name)
         assert found is not None
@@ -38,6 +38,7 @@ def test_those_that_come_with_the_library() -> None:
         assert found.name == name
         assert media_type_of(name) == f"application/cloudevents+{name}"
     assert find("JSON") is find("") is find(None) is None
+    assert set(names()) - set(writable()) == {"avrocompact"}
 
 
 def test_a_registered_format_is_used_everywhere() -> None:

@@ -97,6 +97,7 @@ TEXTS = (
     ),
     *(
         "application/cloudevents+avro",
+        "application/cloudevents+protobuf",
         "Application/CloudEvents+JSON; Charset=UTF-8",
         "application/CLOUDEVENTS+json",
     ),

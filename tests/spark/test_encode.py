@@ -28,6 +28,7 @@ WAYS: list[dict[str, Any]] = [
     {"mode": "binary"},
     {"mode": "structured"},
     {"mode": "structured", "format": "avro"},
+    {"mode": "structured", "format": "protobuf"},
 ]
 Fields = dict[str, Any]
 
@@ -240,7 +241,7 @@ def test_sql_functions_read_and_write(spark: SparkSession) -> None:
     assert (events[0].id, events[0].time_text, events[0].extensions) == ("1", event.text("time"), {"a": "b"})
     assert [e.error and e.error.verdict for e in events] == [None, "not-an-event", "not-an-event"]
     read.createOrReplaceTempView("events")
-    for mode in ("binary", "structured", "avro"):
+    for mode in ("binary", "structured", "avro", "protobuf"):
         made = spark.sql(f"select ce_encode(event, '{mode}') as made from events where event.error is null")
         headers, value = told(made.collect()[0].made)
         assert from_record(Record(value=value, headers=headers)) == event

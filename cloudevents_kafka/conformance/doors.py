@@ -1,7 +1,6 @@
 """The doors by which an attribute comes into an event: each tries one value of one attribute.
 
-An Avro datum is written here by hand, so that the reader is not tested with its own
-writer, and so that what no writer would write can be tried as well.
+What no writer would write is tried as well: see `wires`.
 """
 
 from __future__ import annotations
@@ -10,9 +9,13 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from cloudevents_kafka import Event, InvalidEvent, NotAnEvent, Problem, Record, from_record
-
-from .loading import Case, as_value
+from cloudevents_kafka.conformance.library import Case
+from cloudevents_kafka.conformance.notation import as_value
+from cloudevents_kafka.conformance.wires import avro, avro_compact, protobuf
+from cloudevents_kafka.convert import from_record
+from cloudevents_kafka.errors import InvalidEvent, NotAnEvent, Problem
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.record import Headers, Record
 
 MINIMUM: Final = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
 Attempt = Callable[[], Event]
@@ -29,8 +32,11 @@ def attempts(case: Case) -> Iterator[tuple[str, Attempt]]:
     value = text_of(case["code_units"]) if "code_units" in case else as_value(case["value"])
     allowed = case.get("entry_points", DOORS)
     for door, (takes, enter) in DOORS.items():
-        if door in allowed and isinstance(value, takes):
-            yield door, enter(case["attribute"], value)
+        if door not in allowed or not isinstance(value, takes):
+            continue
+        attempt = enter(case["attribute"], value)
+        if attempt is not None:
+            yield door, attempt
 
 
 def text_of(code_units: list[str]) -> str:
@@ -44,7 +50,7 @@ def _construct(name: str, value: Any) -> Attempt:
 
 def _from_headers(name: str, value: str) -> Attempt:
     headers = {_header(n): v for n, v in {**MINIMUM, name: value}.items()}
-    pairs = [(header, text.encode("utf-8", "surrogatepass")) for header, text in headers.items()]
+    pairs: Headers = [(header, text.encode("utf-8", "surrogatepass")) for header, text in headers.items()]
     return lambda: from_record(Record(headers=pairs))
 
 
@@ -66,22 +72,35 @@ def _from_avro(name: str, value: Any) -> Attempt:
     return _structured("avro", avro({**MINIMUM, name: value}))
 
 
+def _from_protobuf(name: str, value: Any) -> Attempt | None:
+    message = protobuf({**MINIMUM, name: value})
+    return None if message is None else _structured("protobuf", message)
+
+
+def _from_avro_compact(name: str, value: Any) -> Attempt | None:
+    datum = avro_compact({**MINIMUM, name: value})
+    return None if datum is None else _structured("avro-compact", datum)
+
+
 def _structured(name: str, value: bytes) -> Attempt:
-    headers = [("content-type", f"application/cloudevents+{name}".encode())]
+    headers: Headers = [("content-type", f"application/cloudevents+{name}".encode())]
     return lambda: from_record(Record(value=value, headers=headers))
 
 
-DOORS: Final[dict[str, tuple[Any, Callable[[str, Any], Attempt]]]] = {
+DOORS: Final[dict[str, tuple[Any, Callable[[str, Any], Attempt | None]]]] = {
     "constructor": (object, _construct),
     "headers": (str, _from_headers),
     "json": ((str, int, float, list, dict), _from_value),
     "avro": ((str, int, bytes), _from_avro),
+    "avro-compact": ((str, int, bytes), _from_avro_compact),
+    "protobuf": ((str, int, bytes), _from_protobuf),
 }
+"""The doors by name: what Python values one takes, and what makes the attempt; None if it cannot be said."""
 
 
 def _without(name: str) -> Iterator[tuple[str, Attempt]]:
     rest: dict[str, Any] = {n: v for n, v in MINIMUM.items() if n != name}
-    pairs = [(_header(n), v.encode()) for n, v in rest.items()]
+    pairs: Headers = [(_header(n), v.encode()) for n, v in rest.items()]
     # Here the door has its own word for it: without a required header a record is no event.
     yield "constructor", lambda: Event(**{"specversion": None, **rest, name: None})
     yield "headers", _refusing_as_broken(lambda: from_record(Record(headers=pairs)), name)
@@ -93,6 +112,9 @@ def _without(name: str) -> Iterator[tuple[str, Attempt]]:
     yield "json, null", _from_json(name, "null")
     yield "avro", _structured("avro", avro(rest))
     yield "avro, null", _structured("avro", avro({**rest, name: None}))
+    yield "protobuf", _structured("protobuf", protobuf(rest) or b"")
+    if name not in MINIMUM:
+        yield "avro-compact, null", _structured("avro-compact", avro_compact(rest) or b"")
 
 
 def _refusing_as_broken(attempt: Attempt, name: str) -> Attempt:
@@ -105,38 +127,3 @@ def _refusing_as_broken(attempt: Attempt, name: str) -> Attempt:
             raise InvalidEvent([Problem(name, "is required", "R-01")]) from error
 
     return enter
-
-
-# --- Avro, by hand -----------------------------------------------------------------
-
-
-def avro(attributes: dict[str, Any]) -> bytes:
-    """Write a datum without data: one block of map entries, and the null branch."""
-    entries = b"".join(_text(name) + _entry(value) for name, value in attributes.items())
-    return _long(len(attributes)) + entries + b"\x00" + b"\x02"
-
-
-def _entry(value: Any) -> bytes:
-    if value is None:
-        return b"\x00"
-    if isinstance(value, bool):
-        return b"\x02" + bytes([value])
-    if isinstance(value, int):
-        return b"\x04" + _long(value)
-    if isinstance(value, bytes):
-        return b"\x08" + _long(len(value)) + value
-    return b"\x06" + _text(value)
-
-
-def _text(text: str) -> bytes:
-    raw = text.encode("utf-8", "surrogatepass")
-    return _long(len(raw)) + raw
-
-
-def _long(number: int) -> bytes:
-    left = number << 1 if number >= 0 else (-number << 1) - 1
-    written = bytearray()
-    while left > 0x7F:
-        written.append(left & 0x7F | 0x80)
-        left >>= 7
-    return bytes(written) + bytes([left])

@@ -1,0 +1,82 @@
+"""``conformance``: hold the library against every clause of the specification."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+
+from cloudevents_kafka.cli.failures import BAD_DATA, BadUsage
+from cloudevents_kafka.conformance import report
+from cloudevents_kafka.conformance.library import DataMissing, Library
+from cloudevents_kafka.conformance.shown import Shown, show_all
+
+_HELP: Final = """Show what CloudEvents asks, and that it is met.
+
+Runs every case of the vectors and, in a checkout, every test that shall show a clause
+of the CloudEvents core specification, its formats, the Kafka binding and the documented
+extensions. Prints how many are shown, by area and level, and which are not, and why.
+Exit code 0 where nothing speaks against a clause, else 1.
+
+\b
+cloudevents-kafka conformance
+cloudevents-kafka conformance --clause K-07
+cloudevents-kafka conformance --no-tests --report report.md
+"""
+
+
+@click.command(help=_HELP, short_help="Show what CloudEvents asks, and that it is met.")
+@click.option("--clause", "clauses", multiple=True, metavar="ID", help="Just these, in detail. Repeatable.")
+@click.option("--report", "target", type=click.Path(dir_okay=False), help="Write the report, in Markdown.")
+@click.option("--tests/--no-tests", default=True, help="Run the named tests too (they need the repository).")
+@click.option("--folder", type=click.Path(file_okay=False), help="Clauses and vectors from elsewhere.")
+def command(clauses: tuple[str, ...], target: str | None, folder: str | None, *, tests: bool) -> None:
+    """Run everything, and print the table."""
+    library = Library(Path(folder) if folder else None)
+    try:
+        _check_ids(library, clauses)
+        found = show_all(library, with_tests=tests, progress=lambda text: click.echo(text, err=True))
+        chosen = [shown for shown in found if not clauses or shown.clause.id in clauses]
+        for line in _details(chosen) if clauses else _summary(found):
+            click.echo(line)
+        if target:
+            Path(target).write_text(report.markdown(found, library.documents), "utf-8")
+    except (DataMissing, OSError) as error:
+        raise BadUsage(str(error)) from None
+    if any(shown.failures for shown in chosen):
+        sys.exit(BAD_DATA)
+
+
+def _check_ids(library: Library, clauses: Sequence[str]) -> None:
+    known = {clause.id for clause in library.clauses}
+    unknown = ", ".join(name for name in clauses if name not in known)
+    if unknown:
+        raise BadUsage(f"no clause {unknown}; there are {', '.join(sorted(known))}")
+
+
+def _summary(found: Sequence[Shown]) -> Iterator[str]:
+    table = [report.HEADINGS, *report.rows(found)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for first, *rest in table:
+        cells = [first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])]
+        yield "  ".join(cells).rstrip()
+    for shown, why in report.not_shown(found):
+        yield f"\nnot shown: {shown.clause.id} ({shown.clause.level}) {shown.clause.about}\n  {why}"
+
+
+def _details(found: Sequence[Shown]) -> Iterator[str]:
+    for shown in found:
+        clause = shown.clause
+        yield f"{clause.id}  {clause.level}  {clause.source}\n  {clause.about}"
+        files = ", ".join(clause.vectors) or "no file"
+        yield f"  cases: {shown.accepted} accepted, {shown.refused} refused, in {files}"
+        for test in clause.tests:
+            yield f"  {'not run' if test in shown.not_run else 'test'}: {test}"
+        for name, text in (("one side", clause.one_sided), ("open", clause.open), ("note", clause.note)):
+            if text:
+                yield f"  {name}: {text}"
+        for failure in shown.failures:
+            yield f"  FAILED {failure.name}: {failure.seen}"

@@ -1,0 +1,156 @@
+"""What a case expects, held against what the library gives; `Unmet` where they differ."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable
+from typing import Any, Final
+
+from cloudevents_kafka.conformance.library import Case
+from cloudevents_kafka.conformance.notation import as_bytes, as_data, as_headers, as_record, as_value
+from cloudevents_kafka.convert import Decoded, Undecodable, decode
+from cloudevents_kafka.errors import BrokenEvent, NotAnEvent, Problem, UnsupportedBatch, UnsupportedFormat
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.formats import protobuf_reader
+from cloudevents_kafka.record import Record
+from cloudevents_kafka.sniff import sniff
+
+VERDICTS: Final = {
+    NotAnEvent: "not-an-event",
+    BrokenEvent: "broken-event",
+    UnsupportedFormat: "unsupported-format",
+    UnsupportedBatch: "batch",
+}
+
+
+class Unmet(AssertionError):
+    """The library does not do what a case expects; says what it does instead."""
+
+
+def need(condition: object, what: str) -> None:
+    """Raise `Unmet` where a condition does not hold; ``what`` says what it is and what was seen."""
+    if not condition:
+        raise Unmet(what)
+
+
+def same(found: object, expected: object, what: str) -> None:
+    """Raise `Unmet` where two values differ."""
+    need(found == expected, f"{what} must be {expected!r}, not {found!r}")
+
+
+def judge_both(case: Case) -> None:
+    """Judge a record read strictly and, where the case says so, leniently."""
+    judge(as_record(case["record"]), case["strict"], lenient=False)
+    if "lenient" in case:
+        judge(as_record(case["record"]), case["lenient"], lenient=True)
+
+
+def judge(record: Record, expected: Case, *, lenient: bool) -> None:
+    """Decode a record and hold the outcome against an expectation."""
+    outcome = decode(record, lenient=lenient)
+    same(verdict_of(outcome), expected["verdict"], f"leniently, {outcome}" if lenient else f"{outcome}")
+    need(outcome.record is record, "the record must go with the outcome")
+    if isinstance(outcome, Undecodable):
+        _judge_faults(outcome, expected.get("attributes_at_fault", []))
+        return
+    judge_event(outcome.event, expected)
+    as_is = outcome.event.payload == record.value
+    same(as_is, expected["mode"] == "binary", "whether the payload is the value")
+    if lenient and "tolerated" in expected:
+        same(faults(outcome.tolerated), set(expected["tolerated"]), "what was let pass")
+    if not lenient:
+        same(outcome.tolerated, (), "what was let pass")
+        same(sniff(record.headers).mode, expected["mode"], "the mode")
+
+
+def verdict_of(outcome: Decoded | Undecodable) -> str:
+    """Name an outcome by the word that all vector files use."""
+    return VERDICTS[type(outcome.error)] if isinstance(outcome, Undecodable) else "event"
+
+
+def faults(problems: Iterable[Problem]) -> set[str | None]:
+    """Name what problems are about."""
+    return {problem.attribute for problem in problems}
+
+
+def _judge_faults(outcome: Undecodable, expected: list[str]) -> None:
+    need(str(outcome.error), "an error must say something")
+    if expected:
+        problems = outcome.error.problems if isinstance(outcome.error, BrokenEvent) else ()
+        same(faults(problems), set(expected), f"what is at fault ({outcome.error})")
+
+
+def judge_event(event: Event, expected: Case) -> None:
+    """Hold an event's attributes, payload and value against an expectation."""
+    same(set(event.attributes), set(expected["attributes"]), "the attributes")
+    for name, value in expected["attributes"].items():
+        judge_attribute(event, name, value)
+    same(event.payload, as_bytes(expected["data"]), "the data")
+    if "value" in expected:
+        value = as_data(expected["value"])
+        need(same_json(event.data, value), f"the data must decode to {value!r}, not {event.data!r}")
+
+
+def judge_attribute(event: Event, name: str, expected: Any) -> None:
+    """Hold an attribute against a canonical text, or a value of JSON's own."""
+    found = event.text(name) if isinstance(expected, str) else event[name]
+    need(same_json(found, as_value(expected)), f"{name} must be {expected!r}, not {found!r}")
+
+
+def judge_record(record: Record, expected: Case) -> None:
+    """Hold a written record against an expectation; the order of headers does not count."""
+    same(record.key, as_bytes(expected["key"]), "the key")
+    headers = sorted(as_headers(expected["headers"]), key=repr)
+    same(sorted(record.headers, key=repr), headers, "the headers")
+    judge_value(record.value, expected["value"])
+
+
+def judge_value(value: bytes | None, expected: Any) -> None:
+    """Hold a written value against bytes, a JSON value, or a datum or message in any map order."""
+    if isinstance(expected, dict) and value is not None and "json" in expected:
+        found = json.loads(value, object_pairs_hook=_once)
+        need(same_json(found, expected["json"]), f"the value must be {expected['json']}, not {found}")
+    elif isinstance(expected, dict) and value is not None and "avro" in expected:
+        datum = bytes.fromhex(expected["avro"])
+        need(
+            len(value) == len(datum) and same_json(_datum(value), _datum(datum)),
+            f"the value must be the datum {datum.hex()} in any order, not {value.hex()}",
+        )
+    elif isinstance(expected, dict) and value is not None and "protobuf" in expected:
+        message = bytes.fromhex(expected["protobuf"])
+        need(
+            len(value) == len(message) and _fields(value) == _fields(message),
+            f"the value must be the message {message.hex()} in any order, not {value.hex()}",
+        )
+    else:
+        same(value, as_bytes(expected), "the value")
+
+
+def _fields(value: bytes) -> list[list[Any]]:
+    return [sorted(fields, key=repr) for fields in protobuf_reader.read(value)]
+
+
+def _datum(value: bytes) -> Any:
+    import fastavro  # which takes a while to load
+
+    from cloudevents_kafka.formats.avro import SCHEMA
+
+    return fastavro.schemaless_reader(io.BytesIO(value), SCHEMA, None)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    need(len(members) == len(pairs), f"a member occurs twice: {pairs}")
+    return members
+
+
+def same_json(one: Any, other: Any) -> bool:
+    """Compare values with their types: ``True`` is not 1, and 1 is not 1.0."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same_json(one[name], other[name]) for name in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same_json, one, other))
+    return bool(one == other)

@@ -1,0 +1,229 @@
+"""How a case of each kind is run: quietly where the library does as it says, else `Unmet`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+from cloudevents_kafka.conformance.doors import Attempt, attempts
+from cloudevents_kafka.conformance.judging import (
+    Unmet,
+    faults,
+    judge_attribute,
+    judge_both,
+    judge_record,
+    need,
+    same,
+    verdict_of,
+)
+from cloudevents_kafka.conformance.library import Case
+from cloudevents_kafka.conformance.notation import as_bytes, as_event, as_headers, as_record
+from cloudevents_kafka.convert import ContentMode, decode, from_record, to_record
+from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError, InvalidEvent
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.keys import KeyMapper, attribute_key, partition_key
+from cloudevents_kafka.record import Record
+from cloudevents_kafka.sniff import sniff
+
+Way = tuple[ContentMode, str | None]
+_MODES: Final[tuple[ContentMode, ...]] = ("binary", "structured")
+WAYS: Final[tuple[Way, ...]] = (
+    ("binary", None),
+    *(("structured", name) for name in ("json", "avro", "avro-compact", "protobuf")),
+)
+"""The modes and formats that hold every event exactly."""
+
+_JSON: Final = "application/cloudevents+json"
+_BATCH: Final = "application/cloudevents-batch+json"
+
+
+def run(case: Case) -> None:
+    """Run a case of any kind; raises `Unmet`, and nothing else for a case the schema accepts."""
+    try:
+        KINDS[case["kind"]](case)
+    except CloudEventsKafkaError as error:
+        raise Unmet(f"{type(error).__name__}: {error}") from error
+
+
+def accepts(case: Case) -> bool:
+    """Tell whether a case is one of something that is good, or of something that is refused."""
+    if case["kind"] == "decode":
+        return bool(case["strict"]["verdict"] == "event")
+    if case["kind"] == "sniff":
+        return case["mode"] in _MODES
+    told = {
+        "attribute": "accepted",
+        "construct": "accepted",
+        "json-batch": "accepted",
+        "media-type": "is_json",
+    }
+    if case["kind"] in told:
+        return bool(case[told[case["kind"]]])
+    return not case.get("refused", False) and bool(case.get("equal", True))
+
+
+# --- attributes and events -----------------------------------------------------
+
+
+def _attribute(case: Case) -> None:
+    for door, attempt in attempts(case):
+        try:
+            enter(case, attempt)
+        except (Unmet, CloudEventsKafkaError) as error:
+            raise Unmet(f"by way of {door}: {error}") from error
+
+
+def enter(case: Case, attempt: Attempt) -> None:
+    """Try an attribute by one door: it is accepted with its value, or refused naming the fault."""
+    if case["accepted"]:
+        _judge_accepted(attempt(), case)
+        return
+    fault = case.get("fault", case["attribute"])
+    try:
+        event = attempt()
+    except InvalidEvent as error:
+        need(fault is None or faults(error.problems) == {fault}, f"the fault must be {fault}: {error}")
+    else:
+        raise Unmet(f"must be refused, but gave {event}")
+
+
+def _judge_accepted(event: Event, case: Case) -> None:
+    name = case["attribute"]
+    if case.get("absent"):
+        need(name not in event and event.get(name) is None, f"{name} must be absent: {event}")
+        return
+    judge_attribute(event, name, case.get("text", case.get("value")))
+    if "typed" in case:
+        judge_attribute(event, name, case["typed"])
+    for mode in _MODES:
+        same(
+            from_record(to_record(event, mode=mode)).text(name), event.text(name), f"{name} after {mode} mode"
+        )
+
+
+def _construct(case: Case) -> None:
+    try:
+        event = as_event(case["event"])
+    except InvalidEvent as error:
+        need(not case["accepted"], f"must be accepted: {error}")
+        same(faults(error.problems), set(case["faults"]), "what is at fault")
+    else:
+        need(case["accepted"], f"must be refused, but gave {event}")
+
+
+def _equal(case: Case) -> None:
+    one, other = map(as_event, case["events"])
+    same(one == other, case["equal"], f"whether {one} equals {other}")
+
+
+def _round_trip(case: Case) -> None:
+    event = as_event(case["event"])
+    for mode, form in WAYS:
+        again = from_record(to_record(event, mode=mode, format=form))
+        same(again, event, f"the event after {form or mode}")
+
+
+# --- records -------------------------------------------------------------------
+
+
+def _sniff(case: Case) -> None:
+    same(sniff(as_headers(case["headers"])).mode, case["mode"], "the mode")
+
+
+def _encode(case: Case) -> None:
+    headers = as_headers(case.get("headers", []))
+    try:
+        event = as_event(case["event"])
+        record = to_record(event, mode=case["mode"], format=case.get("format"), headers=headers)
+    except (EncodeError, InvalidEvent) as error:
+        need(case.get("refused"), f"must be written: {error}")
+    else:
+        need(not case.get("refused"), f"must be refused, but was written as {record}")
+        judge_record(record, case["record"])
+
+
+def _transcode(case: Case) -> None:
+    event = from_record(as_record(case["record"]))
+    judge_record(to_record(event, mode=case["mode"], format=case.get("format")), case["result"])
+
+
+def _relay(case: Case) -> None:
+    record = as_record(case["record"])
+    again = to_record(from_record(record), like=record)
+    same((again.key, again.value, again.headers), (record.key, record.value, record.headers), "the record")
+
+
+def _key(case: Case) -> None:
+    event = as_event(case["event"])
+    before = (dict(event.attributes), event.payload)
+    for mode in _MODES:
+        record = to_record(event, mode=mode, key=as_bytes(case["key"]), key_mapper=_mapper(case["mapper"]))
+        same(record.key, as_bytes(case["record_key"]), "the key")
+        same((dict(event.attributes), event.payload), before, "the event afterwards")
+        same(_texts(from_record(record)), _texts(event), f"the event that was sent in {mode} mode")
+
+
+def _texts(event: Event) -> dict[str, str | None]:
+    return {name: event.text(name) for name in event}
+
+
+def _mapper(notation: str | dict[str, str] | None) -> KeyMapper | None:
+    if isinstance(notation, dict):
+        return attribute_key(notation["attribute"])
+    return {None: None, "partitionkey": partition_key}[notation]
+
+
+# --- JSON ------------------------------------------------------------------------
+
+
+def _media_type(case: Case) -> None:
+    """Under a JSON type data is any JSON value; under another it is a string."""
+    base = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
+    envelope = {**base, "datacontenttype": case["media_type"], "data": {"a": 1}}
+    outcome = decode(_structured(_JSON, json.dumps(envelope)))
+    same(
+        verdict_of(outcome),
+        "event" if case["is_json"] else "broken-event",
+        "the verdict on an object as data",
+    )
+    try:
+        made = Event(**base, datacontenttype=case["media_type"], data={"a": 1})
+    except InvalidEvent as error:
+        need(not case["is_json"], f"must be a JSON type: {error}")
+    else:
+        need(case["is_json"], f"must not be a JSON type, but {made} was made")
+
+
+def _json_batch(case: Case) -> None:
+    """Refuse a batch on Kafka as a batch; its elements are events, or the batch is bad."""
+    same(verdict_of(decode(_structured(_BATCH, case["batch"]))), "batch", "the verdict")
+    same(_is_good_batch(json.loads(case["batch"])), case["accepted"], "whether it is a good batch")
+
+
+def _is_good_batch(elements: object) -> bool:
+    if not isinstance(elements, list):
+        return False
+    outcomes = [decode(_structured(_JSON, json.dumps(element))) for element in elements]
+    return all(verdict_of(outcome) == "event" for outcome in outcomes)
+
+
+def _structured(content_type: str, text: str) -> Record:
+    return Record(value=text.encode(), headers=[("content-type", content_type.encode())])
+
+
+KINDS: Final[dict[str, Callable[[Any], None]]] = {
+    "attribute": _attribute,
+    "construct": _construct,
+    "decode": judge_both,
+    "encode": _encode,
+    "equal": _equal,
+    "json-batch": _json_batch,
+    "key": _key,
+    "media-type": _media_type,
+    "relay": _relay,
+    "round-trip": _round_trip,
+    "sniff": _sniff,
+    "transcode": _transcode,
+}
+"""Kinds of case, by name, each with what runs one."""

@@ -1,0 +1,145 @@
+"""Where clauses and vectors are, and what stands in them."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from cloudevents_kafka.attributes import AttributeType
+from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.extensions import register_extension
+
+Case = Mapping[str, Any]
+"""A case as its file has it; see ``spec-conformance/README.md``."""
+
+_PACKAGE: Final = Path(__file__).parents[1]
+_IN_WHEEL: Final = _PACKAGE / "conformance" / "data"
+_IN_CHECKOUT: Final = _PACKAGE.parent / "spec-conformance"
+_CLAUSES: Final = "clauses.toml"
+_VECTORS: Final = "vectors"
+_SCHEMA: Final = "schema.json"
+_MATRIX: Final = "decode-matrix"
+
+
+class DataMissing(CloudEventsKafkaError):
+    """There is no such data, or it is not what the schema of clauses and vectors says."""
+
+
+class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A requirement: what it asks, where it stands, and what shows that it is met.
+
+    ``vectors`` are files below ``vectors``; ``tests`` are pytest's names of tests.
+    ``one_sided`` says why no input can break it, ``open`` why nothing shows it, ``note``
+    where versions of the document differ.
+    """
+
+    id: str
+    area: str
+    level: str
+    source: str
+    about: str
+    vectors: list[str] = []  # msgspec makes a new list each time
+    tests: list[str] = []  # the same
+    one_sided: str | None = None
+    open: str | None = None
+    note: str | None = None
+
+
+class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A document that clauses stand in, and the version that was read."""
+
+    title: str
+    version: str
+
+
+class _Clauses(msgspec.Struct, forbid_unknown_fields=True):
+    document: list[Document]
+    clause: list[Clause]
+
+
+class Library:
+    """The clauses and vectors of one folder: by default those that came with this package."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or (_IN_CHECKOUT if _IN_CHECKOUT.is_dir() else _IN_WHEEL)
+
+    @property
+    def checkout(self) -> Path | None:
+        """The repository, whose tests can be run; None where there is just the data."""
+        root = self.folder.parent
+        return root if (root / "tests").is_dir() else None
+
+    @property
+    def clauses(self) -> tuple[Clause, ...]:
+        """All clauses, in the order of the file; raises `DataMissing`."""
+        return tuple(self._list.clause)
+
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        """The documents that the clauses stand in; raises `DataMissing`."""
+        return tuple(self._list.document)
+
+    @cached_property
+    def _list(self) -> _Clauses:
+        try:
+            found = tomllib.loads((self.folder / _CLAUSES).read_text("utf-8"))
+            return msgspec.convert(found, _Clauses)
+        except (OSError, ValueError) as error:
+            raise DataMissing(f"no clauses in {self.folder / _CLAUSES}: {error}") from None
+
+    @cached_property
+    def files(self) -> tuple[str, ...]:
+        """Names of all vector files, below ``vectors``."""
+        vectors = self.folder / _VECTORS
+        names = (path.relative_to(vectors).as_posix() for path in vectors.glob("**/*.json"))
+        return tuple(sorted(name for name in names if name != _SCHEMA))
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of all vector files."""
+        return self._read(_SCHEMA)
+
+    def document(self, name: str) -> dict[str, Any]:
+        """Read a vector file, and make the extension types known that it declares."""
+        found = self._read(name)
+        for extension, kind in found.get("declared", {}).items():
+            register_extension(extension, AttributeType(kind))
+        return found
+
+    def cases(self, name: str) -> list[Case]:
+        """Return the cases of a file; those of the decode matrix get what all others have."""
+        document = self.document(name)
+        return [_filled(case, name, document) for case in document["cases"]]
+
+    @cached_property
+    def all_cases(self) -> tuple[tuple[str, Case], ...]:
+        """All cases, each with the name of its file."""
+        return tuple((name, case) for name in self.files for case in self.cases(name))
+
+    def _read(self, name: str) -> dict[str, Any]:
+        path = self.folder / _VECTORS / name
+        try:
+            found = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise DataMissing(f"no vectors in {path}: {error}") from None
+        if not isinstance(found, dict):
+            raise DataMissing(f"no vectors in {path}: it must be an object")
+        return found
+
+
+def _filled(case: Case, file: str, document: Case) -> Case:
+    if "id" in case:
+        return case
+    about = {"id": f"{_MATRIX}/{case['name']}", "source": file, "kind": "decode"}
+    return {**case, **about, "clauses": document["clauses"]}
+
+
+def clauses_of(case: Case) -> list[str]:
+    """Return the ids of the clauses that a case is about."""
+    return list(case["clauses"]) if "clauses" in case else [case["clause"]]

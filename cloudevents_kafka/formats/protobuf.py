@@ -1,0 +1,278 @@
+"""The Protobuf event format, ``application/cloudevents+protobuf``.
+
+The message is the official ``io.cloudevents.v1.CloudEvent``. Its declaration wins over the
+text of the format's document, which has other field names and numbers. Reading needs no
+other package; writing needs google's, which the extra ``protobuf`` brings.
+
+Data: bytes go as ``binary_data``, text and JSON as ``text_data`` in UTF-8. A Protobuf
+message is a ``google.protobuf.Any`` in ``proto_data``, and the event holds it serialized
+(`DataKind.PROTO`), as the Java SDK does: ``Any.FromString(event.data)``. Text under a JSON
+content type is JSON text, as the Java SDK writes it; where it is none, its bytes are kept as
+they are. (The Go SDK takes it for a string; give it JSON as bytes.) Text without a content
+type is a JSON string, as in the other formats; another JSON value without one gets
+``application/json``, which is what it is (R-10).
+
+An extension of known type comes in the arm of its type, or as its canonical text in
+``ce_string``: that is what those write who got it from a header. What gets lost:
+
+* the offset of a Timestamp, but never the instant: one that seconds and nanoseconds cannot
+  tell, a leap second above all, is refused;
+* that an extension which nobody registered is a URI, URI-reference or Timestamp: it reads
+  as text, and is a String when a changed event is written;
+* fields that the message does not have, which Protobuf wants ignored.
+
+An event that was not changed is written as it came, with all of this.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from cloudevents_kafka.attributes import CORE, REQUIRED, AttributeType, AttributeValue
+from cloudevents_kafka.data import (
+    DataKind,
+    encode_text,
+    holds_json,
+    in_charset,
+    is_json,
+    json_text,
+    parse_json,
+    to_utf8,
+)
+from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, shown
+from cloudevents_kafka.event import Event, held, trusted
+from cloudevents_kafka.extensions import known, type_of, with_types
+from cloudevents_kafka.formats import protobuf_reader
+from cloudevents_kafka.formats.protobuf_reader import Arm
+from cloudevents_kafka.glance import surely_good
+from cloudevents_kafka.rules import find_problems, type_problem
+from cloudevents_kafka.timestamps import from_epoch, to_epoch
+
+_FIELDS: Final = {"id": "id", "source": "source", "specversion": "spec_version", "type": "type"}
+_ARMS: Final = {
+    AttributeType.BOOLEAN: "ce_boolean",
+    AttributeType.INTEGER: "ce_integer",
+    AttributeType.STRING: "ce_string",
+    AttributeType.BINARY: "ce_bytes",
+    AttributeType.URI: "ce_uri",
+    AttributeType.URI_REFERENCE: "ce_uri_ref",
+    AttributeType.TIMESTAMP: "ce_timestamp",
+}
+_STRING: Final = AttributeType.STRING
+_IMPLIED: Final = "application/json"
+
+
+class ProtobufFormat:
+    """Protobuf by the official message ``io.cloudevents.v1.CloudEvent``."""
+
+    name: Final = "protobuf"
+
+    def encode(self, event: Event) -> bytes:
+        """Write an event as one message; raises `EncodeError`, for a missing package too."""
+        attributes, wire = held(event)
+        if wire is not None and wire[0] == self.name:
+            return wire[1]
+        message = _message_class()()
+        for name, value in attributes.items():
+            if name in _FIELDS:
+                setattr(message, _FIELDS[name], value)
+            else:
+                _write_attribute(message.attributes[name], name, value)
+        if event.payload is not None:
+            _write_data(message, event, event.payload)
+        written: bytes = message.SerializeToString(deterministic=True)
+        return written
+
+    def decode(self, value: bytes) -> Event:
+        """Read one event from one message; raises `InvalidEvent`, naming every problem."""
+        try:
+            required, optional, data = protobuf_reader.read(value)
+        except protobuf_reader.Malformed as error:
+            rule = f"the value must be one message io.cloudevents.v1.CloudEvent, but {error}"
+            raise InvalidEvent([Problem(None, rule, "P-05")]) from None
+        attributes, problems = _checked(required, optional)
+        payload, kind = None, DataKind.BYTES
+        try:
+            if data:
+                payload, kind = _read_data(data, attributes.get("datacontenttype"))
+        except DataError as error:
+            problems.append(Problem("data", str(error), "P-03"))
+        if problems:
+            raise InvalidEvent(problems)
+        return trusted(attributes, payload, kind, (self.name, value))
+
+
+# --- writing -------------------------------------------------------------------
+
+
+@cache
+def _message_class() -> Any:
+    try:
+        from cloudevents_kafka.formats.protobuf_message import CloudEvent
+    except ImportError as error:
+        if not str(error.name).startswith("google"):
+            raise
+        raise EncodeError(
+            "writing the Protobuf format needs the package protobuf, 5 or newer: "
+            "pip install 'cloudevents-kafka[protobuf]'"
+        ) from None
+    return CloudEvent
+
+
+def _write_attribute(arms: Any, name: str, value: AttributeValue) -> None:
+    if isinstance(value, str):
+        _write_text(arms, name, value)
+    elif isinstance(value, bool):
+        arms.ce_boolean = value
+    elif isinstance(value, int):
+        arms.ce_integer = value
+    else:
+        arms.ce_bytes = value
+
+
+def _write_text(arms: Any, name: str, text: str) -> None:
+    kind = type_of(name)
+    if kind is AttributeType.TIMESTAMP:
+        arms.ce_timestamp.seconds, arms.ce_timestamp.nanos = _epoch(name, text)
+    elif kind is AttributeType.URI:
+        arms.ce_uri = text
+    elif kind is AttributeType.URI_REFERENCE:
+        arms.ce_uri_ref = text
+    else:
+        arms.ce_string = text
+
+
+def _epoch(name: str, text: str) -> tuple[int, int]:
+    try:
+        return to_epoch(text)
+    except ValueError as error:
+        raise EncodeError(
+            f"the Protobuf format cannot hold {name}, {shown(text)}: {error} (P-02, Protobuf format 2.1); "
+            "change it, or use another format"
+        ) from None
+
+
+def _write_data(message: Any, event: Event, payload: bytes) -> None:
+    if event.kind is DataKind.BYTES:
+        message.binary_data = payload
+    elif event.kind is DataKind.PROTO:
+        message.proto_data = payload
+    else:
+        message.text_data = _text_of(message, event, payload)
+
+
+def _text_of(message: Any, event: Event, payload: bytes) -> str:
+    content_type = event.datacontenttype
+    if content_type is None:
+        string = _string_of(payload)
+        if string is not None:
+            return string
+        message.attributes["datacontenttype"].ce_string = _IMPLIED
+    try:
+        return to_utf8(payload, content_type).decode()
+    except DataError as error:
+        raise EncodeError(str(error)) from None
+
+
+def _string_of(payload: bytes) -> str | None:
+    """Return what a JSON string says, if that reads as the same JSON again; None for other JSON."""
+    if not payload.startswith(b'"'):
+        return None
+    text: str = parse_json(payload)
+    return text if json_text(text) == payload else None
+
+
+# --- reading attributes --------------------------------------------------------
+
+
+def _checked(required: list[tuple[str, str]], optional: list[Arm]) -> tuple[dict[str, Any], list[Problem]]:
+    """Attributes by name, and every rule they break."""
+    attributes: dict[str, Any] = {}
+    problems: dict[str, Problem] = {}
+    for name, text in required:
+        if name in attributes:
+            problems[name] = _repeated(name)
+        attributes[name] = text
+    for name, kind, value in optional:
+        if kind is not _STRING or name in _NO_STRINGS:
+            value, problem = _settled(name, kind, value)  # noqa: PLW2901  # what it stands for
+            if problem is not None:
+                problems[name] = problem
+                continue
+        if name in attributes:
+            problems[name] = _repeated(name)
+        attributes[name] = value
+    if not problems and surely_good(attributes):
+        return attributes, []
+    attributes = with_types(attributes)
+    more = [problem for problem in find_problems(attributes) if problem.attribute not in problems]
+    return attributes, [*problems.values(), *more]
+
+
+_NO_STRINGS: Final = (*REQUIRED, *(name for name in CORE if type_of(name) is not _STRING))
+
+
+def _repeated(name: str) -> Problem:
+    return Problem(name, "occurs more than once", "N-05")
+
+
+def _settled(name: str, kind: AttributeType | None, value: Any) -> tuple[Any, Problem | None]:
+    """Turn what an arm holds into an attribute's value, and say what is wrong with the arm."""
+    if name in REQUIRED:
+        return None, Problem(name, "has a field of its own, and stands in the map here", "P-01")
+    if kind is None:
+        seen = f"{value} of them"
+        return None, Problem(name, "must have a value in one arm of attr, and only in one", "P-02", seen)
+    wanted = _arms_for(name)
+    if wanted and kind not in wanted:
+        arms = " or ".join(_ARMS[each] for each in wanted)
+        return None, Problem(name, f"must be in the arm {arms}", "P-02", _ARMS[kind])
+    if kind is AttributeType.TIMESTAMP:
+        try:
+            return from_epoch(*value), None
+        except ValueError as error:
+            return None, Problem(name, str(error), "P-02", shown(value))
+    return value, None if wanted else type_problem(name, value, kind)
+
+
+def _arms_for(name: str) -> tuple[AttributeType, ...]:
+    """Return the types that an attribute may come with; none for any.
+
+    A URI is a URI-reference, too: the Java SDK does not tell them apart in its events.
+    """
+    kind = type_of(name)
+    if name in CORE:
+        return (kind,)
+    if known(name) is None:
+        return ()
+    return (kind, AttributeType.URI, _STRING) if kind is AttributeType.URI_REFERENCE else (kind, _STRING)
+
+
+# --- reading data --------------------------------------------------------------
+
+
+def _read_data(data: list[tuple[str, bytes]], content_type: Any) -> tuple[bytes, DataKind]:
+    if len(data) > 1:
+        arms = ", ".join(sorted({arm for arm, _ in data}))
+        raise DataError(f"data can come once and in one way, but came {len(data)} times, as {arms}")
+    arm, value = data[0]
+    if arm == "binary_data":
+        return value, DataKind.BYTES
+    if arm == "text_data":
+        return _read_text(value, content_type if isinstance(content_type, str) else None)
+    if not protobuf_reader.is_any(value):
+        raise DataError("proto_data must be a google.protobuf.Any")
+    return value, DataKind.PROTO
+
+
+def _read_text(raw: bytes, content_type: str | None) -> tuple[bytes, DataKind]:
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        raise DataError("text_data must be UTF-8") from None
+    if content_type is None:
+        return json_text(text), DataKind.JSON
+    if holds_json(content_type):
+        return in_charset(raw, content_type), DataKind.JSON if is_json(raw) else DataKind.BYTES
+    return encode_text(text, content_type), DataKind.TEXT

@@ -1,0 +1,89 @@
+"""The message ``io.cloudevents.v1.CloudEvent``, declared here, for google's package to write.
+
+It stands in a pool of its own, so that a user's generated code of the official declaration
+can be loaded beside it. ``proto_data`` and a Timestamp are declared by what they are on the
+wire: so an ``Any`` goes as the very bytes it came in, and nothing else has to be loaded.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message_factory import GetMessageClass
+
+_PACKAGE: Final = "io.cloudevents.v1"
+_STRING: Final = FieldDescriptorProto.TYPE_STRING
+_BYTES: Final = FieldDescriptorProto.TYPE_BYTES
+_VALUE: Final = "CloudEvent.CloudEventAttributeValue"
+_ENTRY: Final = "CloudEvent.AttributesEntry"
+_MOMENT: Final = "CloudEvent.Moment"
+
+_Fields = dict[int, tuple[str, int | str]]
+
+
+def _message(name: str, fields: _Fields, one_of: str = "", arms: _Fields | None = None) -> DescriptorProto:
+    """Declare a message: fields by number, and those of which it has one at most."""
+    message = DescriptorProto(name=name)
+    if arms:
+        message.oneof_decl.add(name=one_of)
+    for number, (field, kind) in {**fields, **(arms or {})}.items():
+        declared = message.field.add(name=field, number=number, label=FieldDescriptorProto.LABEL_OPTIONAL)
+        if arms and number in arms:
+            declared.oneof_index = 0
+        if isinstance(kind, str):
+            declared.type = FieldDescriptorProto.TYPE_MESSAGE
+            declared.type_name = f".{_PACKAGE}.{kind}"
+        else:
+            declared.type = kind
+    return message
+
+
+def _declared() -> Any:
+    event = _message(
+        "CloudEvent",
+        {
+            1: ("id", _STRING),
+            2: ("source", _STRING),
+            3: ("spec_version", _STRING),
+            4: ("type", _STRING),
+            5: ("attributes", _ENTRY),
+        },
+        "data",
+        {6: ("binary_data", _BYTES), 7: ("text_data", _STRING), 8: ("proto_data", _BYTES)},
+    )
+    event.field[4].label = FieldDescriptorProto.LABEL_REPEATED
+    entry = _message("AttributesEntry", {1: ("key", _STRING), 2: ("value", _VALUE)})
+    entry.options.map_entry = True
+    value = _message(
+        "CloudEventAttributeValue",
+        {},
+        "attr",
+        {
+            1: ("ce_boolean", FieldDescriptorProto.TYPE_BOOL),
+            2: ("ce_integer", FieldDescriptorProto.TYPE_INT32),
+            3: ("ce_string", _STRING),
+            4: ("ce_bytes", _BYTES),
+            5: ("ce_uri", _STRING),
+            6: ("ce_uri_ref", _STRING),
+            7: ("ce_timestamp", _MOMENT),
+        },
+    )
+    moment = _message(
+        "Moment",
+        {
+            1: ("seconds", FieldDescriptorProto.TYPE_INT64),
+            2: ("nanos", FieldDescriptorProto.TYPE_INT32),
+        },
+    )
+    event.nested_type.extend([entry, value, moment])
+    file = FileDescriptorProto(name="cloudevents.proto", package=_PACKAGE, syntax="proto3")
+    file.message_type.append(event)
+    pool = DescriptorPool()
+    pool.AddSerializedFile(file.SerializeToString())
+    return GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.CloudEvent"))
+
+
+CloudEvent: Final = _declared()
+"""The class of messages."""

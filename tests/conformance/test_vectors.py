@@ -1,0 +1,32 @@
+"""The vectors, one test each: this library does what they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cloudevents_kafka.conformance import kinds
+from cloudevents_kafka.conformance.doors import attempts
+from cloudevents_kafka.conformance.library import Library
+
+CASES = [case for _, case in Library().all_cases]
+WHOLE = [case for case in CASES if case["kind"] != "attribute"]
+DOORS = [
+    pytest.param(case, attempt, id=f"{case['id']} {door}")
+    for case in CASES
+    if case["kind"] == "attribute"
+    for door, attempt in attempts(case)
+]
+
+
+@pytest.mark.parametrize(("case", "attempt"), DOORS)
+def test_attribute(case: Any, attempt: Any) -> None:
+    """A value is accepted or refused by the constructor, by headers and by every format alike."""
+    kinds.enter(case, attempt)
+
+
+@pytest.mark.parametrize("case", WHOLE, ids=[case["id"] for case in WHOLE])
+def test_case(case: Any) -> None:
+    """What a case says of an event or a record holds."""
+    kinds.run(case)

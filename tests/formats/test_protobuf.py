@@ -1,0 +1,436 @@
+"""The Protobuf event format: bytes of the official message, and the rules for attributes, times and data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import strategies as make
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.descriptor_pb2 import UninterpretedOption
+from google.protobuf.timestamp_pb2 import Timestamp
+from hypothesis import given
+
+from cloudevents_kafka import EncodeError, Event, InvalidEvent, from_record, to_record
+from cloudevents_kafka.attributes import AttributeType
+from cloudevents_kafka.convert import ContentMode
+from cloudevents_kafka.data import DataKind
+from cloudevents_kafka.extensions import register_extension
+from cloudevents_kafka.formats.json import JsonFormat
+
+from .official import MIN, PROTOBUF, CloudEvent, arm, entry, least, problems
+
+B, J, T, P = DataKind.BYTES, DataKind.JSON, DataKind.TEXT, DataKind.PROTO
+ANY = bytes.fromhex("0a05782e792f5a12020805")  # type URL x.y/Z, and five bytes less one
+
+
+for _name, _kind in (
+    ("protourl", AttributeType.URI),
+    ("protoref", AttributeType.URI_REFERENCE),
+    ("prototime", AttributeType.TIMESTAMP),
+    ("protobool", AttributeType.BOOLEAN),
+    ("protobinary", AttributeType.BINARY),
+):
+    register_extension(_name, _kind)
+
+
+# --- bytes -----------------------------------------------------------------------
+
+VECTORS = [
+    (least(), ""),
+    (least(k=True), "2a070a016b12020801"),
+    (least(k=False), "2a070a016b12020800"),
+    (least(k=10), "2a070a016b1202100a"),
+    (least(k=0), "2a070a016b12021000"),
+    (least(k=-1), "2a100a016b120b10ffffffffffffffffff01"),
+    (least(k=-(2**31)), "2a100a016b120b1080808080f8ffffffff01"),
+    (least(k=2**31 - 1), "2a0b0a016b120610ffffffff07"),
+    (least(k="x"), "2a080a016b12031a0178"),
+    (least(k=""), "2a070a016b12021a00"),
+    (least(k=b"Ma"), "2a090a016b120422024d61"),
+    (least(k=b""), "2a070a016b12022200"),
+    (least(protourl="u:"), "2a100a0870726f746f75726c12042a02753a"),
+    (least(protoref="/r"), "2a100a0870726f746f72656612043202" + "2f72"),
+    (least(protobool=False), "2a0f0a0970726f746f626f6f6c12020800"),
+    (least(time="2018-04-05T17:31:00Z"), "2a100a0474696d6512083a0608d4ba99d605"),
+    (least(time="1970-01-01T00:00:00Z"), "2a0a0a0474696d6512023a00"),
+    (least(data=b"\x01\x02"), "32020102"),
+    (least(data=b""), "3200"),
+    (least(data=""), "3a00"),
+    (least(data="Simple text"), "3a0b53696d706c652074657874"),
+    (least(data="é"), "3a02c3a9"),
+]
+
+
+@pytest.mark.parametrize(("event", "rest"), VECTORS, ids=lambda value: repr(value)[:60])
+def test_bytes(event: Event, rest: str) -> None:
+    """Required attributes in fields, others in the map by type, data by kind: both ways."""
+    value = MIN + bytes.fromhex(rest)
+    official = CloudEvent.FromString(value)
+    assert official.SerializeToString(deterministic=True) == PROTOBUF.encode(event)
+    again = PROTOBUF.decode(value)
+    assert (again, again.data, again.kind) == (event, event.data, event.kind)
+    assert PROTOBUF.encode(again) is value
+    assert CloudEvent.FromString(PROTOBUF.encode(again.replace())) == official
+
+
+def test_the_golden_event() -> None:
+    """The smallest event of the published format tests has these bytes."""
+    value = bytes.fromhex(
+        "0a076d696e696d616c121668747470733a2f2f636c6f75646576656e74732e696f1a03312e302213696f2e636c6f7564"
+        "6576656e74732e74657374"
+    )
+    event = Event(id="minimal", source="https://cloudevents.io", type="io.cloudevents.test")
+    assert PROTOBUF.encode(event) == value
+    assert PROTOBUF.decode(value) == event
+
+
+@given(make.events())
+def test_generated_code_reads_what_is_written(event: Event) -> None:
+    """Each attribute in the arm of its type, and data in its own, as the official declaration has them."""
+    try:
+        written = PROTOBUF.encode(event)
+    except EncodeError:
+        return
+    message = CloudEvent.FromString(written)
+    assert message.SerializeToString(deterministic=True) == written
+    assert (message.id, message.source, message.type) == (event.id, event.source, event.type)
+    assert message.spec_version == "1.0"
+    for name in message.attributes:
+        assert message.attributes[name].WhichOneof("attr") == arm_of(event, name)
+    arms = {B: "binary_data", J: "text_data", T: "text_data", P: "proto_data"}
+    assert message.WhichOneof("data") == (None if event.payload is None else arms[event.kind])
+
+
+def arm_of(event: Event, name: str) -> str:
+    fixed = {"dataschema": "ce_uri", "time": "ce_timestamp", "expirytime": "ce_timestamp"}
+    if name == "dataref":
+        return "ce_uri_ref"
+    types = {bool: "ce_boolean", int: "ce_integer", bytes: "ce_bytes"}
+    return fixed.get(name) or types.get(type(event.get(name)), "ce_string")
+
+
+@given(make.events())
+def test_round_trip(event: Event) -> None:
+    """What was written reads as the same event, data value and kind; only JSON may get its content type."""
+    try:
+        written = PROTOBUF.encode(event)
+    except EncodeError:
+        return
+    again = PROTOBUF.decode(written)
+    if event.datacontenttype is None and again.datacontenttype is not None:
+        assert (event.kind, again.datacontenttype) == (J, "application/json")
+        event = event.replace(datacontenttype="application/json")
+        again = again.replace(data=again.payload)
+    assert again == event
+    assert again.kind is event.kind
+    assert PROTOBUF.decode(PROTOBUF.encode(again.replace())) == again
+
+
+# --- attributes ------------------------------------------------------------------
+
+
+def official(**arms: Any) -> Any:
+    """Make a message of the official declaration; attributes are given as arm and value."""
+    message = CloudEvent(id="1", source="/s", spec_version="1.0", type="t")
+    for name, (field, value) in arms.items():
+        if field == "ce_timestamp":
+            getattr(message.attributes[name], field).FromJsonString(value)
+        elif field:
+            setattr(message.attributes[name], field, value)
+        else:
+            message.attributes[name].SetInParent()
+    return message
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value", "expected"),
+    [
+        ("datacontenttype", "ce_string", "text/plain", "text/plain"),
+        ("dataschema", "ce_uri", "https://x/", "https://x/"),
+        ("subject", "ce_string", "s", "s"),
+        ("time", "ce_timestamp", "2018-04-05T17:31:00.000000010Z", "2018-04-05T17:31:00.00000001Z"),
+        ("x", "ce_uri", "u:", "u:"),
+        ("x", "ce_uri_ref", "", ""),
+        ("x", "ce_timestamp", "1969-12-31T23:59:59.5Z", "1969-12-31T23:59:59.5Z"),
+        ("sampledrate", "ce_integer", 5, "5"),
+        ("sampledrate", "ce_string", "5", "5"),
+        ("protobool", "ce_string", "true", "true"),
+        ("protobinary", "ce_string", "TWE=", "TWE="),
+        ("prototime", "ce_string", "2018-04-05T17:31:00+01:00", "2018-04-05T17:31:00+01:00"),
+        ("protourl", "ce_string", "u:", "u:"),
+        ("dataref", "ce_uri_ref", "/r", "/r"),
+        ("dataref", "ce_uri", "u:/r", "u:/r"),
+        ("dataref", "ce_string", "/r", "/r"),
+        ("partitionkey", "ce_string", "k", "k"),
+    ],
+)
+def test_p_02_an_arm_that_fits(name: str, field: str, value: Any, expected: str) -> None:
+    """Core attributes have one arm; a known extension its own, or its canonical text in ce_string."""
+    event = PROTOBUF.decode(official(**{name: (field, value)}).SerializeToString())
+    assert event.text(name) == expected
+    assert type(event[name]) is type(Event(**{"id": "1", "source": "/", "type": "t", name: expected})[name])
+
+
+WRONG_ARMS = {
+    "datacontenttype": ("ce_integer", 5),
+    "dataschema": ("ce_string", "https://x/"),
+    "subject": ("ce_uri", "s:"),
+    "time": ("ce_string", "2018-04-05T17:31:00Z"),
+    "sampledrate": ("ce_boolean", True),
+    "protobool": ("ce_integer", 1),
+    "partitionkey": ("ce_uri", "u:"),
+    "traceparent": ("ce_integer", 1),
+    "protourl": ("ce_uri_ref", "u:"),
+    "prototime": ("ce_uri", "u:"),
+    "dataref": ("ce_bytes", b"/r"),
+    "nothing": ("", None),
+}
+
+
+@pytest.mark.parametrize(("name", "given_arm"), WRONG_ARMS.items(), ids=WRONG_ARMS)
+def test_p_02_an_arm_that_does_not_fit(name: str, given_arm: tuple[str, Any]) -> None:
+    """A type that the attribute does not have is refused, and so is none."""
+    assert problems(official(**{name: given_arm}).SerializeToString()) == [(name, "P-02")]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "clause"),
+    [
+        ("ce_uri", "/r", "T-10"),
+        ("ce_uri", "", "T-10"),
+        ("ce_uri_ref", "a b", "T-11"),
+        ("ce_string", "\n", "T-06"),
+    ],
+)
+def test_a_value_that_is_not_of_its_arms_type(field: str, value: str, clause: str) -> None:
+    """An unknown extension has the type of its arm, and its value must be of that type."""
+    assert problems(official(x=(field, value)).SerializeToString()) == [("x", clause)]
+
+
+@pytest.mark.parametrize("name", ["id", "source", "specversion", "type"])
+def test_p_01_required_attributes_are_fields(name: str) -> None:
+    """One in the map is refused, be it there in its field too or not."""
+    there = entry(name, arm(3, b"1.0"))
+    assert problems(MIN + there) == [(name, "P-01")]
+    field = {"id": "id", "source": "source", "specversion": "spec_version", "type": "type"}[name]
+    message = official()
+    message.ClearField(field)
+    assert problems(message.SerializeToString() + there) == [(name, "P-01")]
+    assert problems(message.SerializeToString()) == [(name, "R-01")]
+    assert problems(MIN + entry("spec_version", arm(3, b"1.0"))) == [("spec_version", "N-01")]
+
+
+def test_n_05_nothing_counts_twice() -> None:
+    """What generated code would merge, taking the last, is refused: attributes, and data."""
+    assert problems(MIN + b"\x0a\x011") == [("id", "N-05")]
+    assert problems(MIN + b"\x0a\x012") == [("id", "N-05")]
+    assert problems(MIN + entry("k", arm(3, b"1")) * 2) == [("k", "N-05")]
+    assert problems(MIN + entry("k", arm(3, b"1")) + entry("k", b"\x10\x01")) == [("k", "N-05")]
+    assert problems(MIN + entry("k", arm(3, b"1") + arm(3, b"1"))) == [("k", "P-02")]
+    assert problems(MIN + entry("k", arm(3, b"1") + arm(5, b"u:"))) == [("k", "P-02")]
+    assert problems(MIN + entry("k", b"\x08\x01\x08\x01")) == [("k", "P-02")]
+    for more in (b"\x32\x00\x32\x00", b"\x32\x00\x3a\x00", b"\x3a\x011\x3a\x012", b"\x3a\x00\x42\x00"):
+        assert problems(MIN + more) == [("data", "P-03")]
+        assert CloudEvent.FromString(MIN + more).WhichOneof("data")
+
+
+def test_every_problem_is_named() -> None:
+    """In one error, each attribute once."""
+    value = (
+        b"\x12\x00\x1a\x030.9\x22\x01t"
+        + entry("My", arm(3, b"x"))
+        + entry("time", arm(7, b"\x10\x80\x94\xeb\xdc\x03"))
+        + entry("id", arm(3, b"x"))
+        + entry("subject", b"\x10\x05")
+        + b"\x32\x00\x3a\x00"
+    )
+    assert sorted(problems(value), key=str) == [
+        ("My", "N-01"),
+        ("data", "P-03"),
+        ("id", "P-01"),
+        ("source", "R-04"),
+        ("specversion", "R-05"),
+        ("subject", "P-02"),
+        ("time", "P-02"),
+    ]
+
+
+def test_a_number_that_does_not_fit_is_refused() -> None:
+    """Generated code cuts it to 32 bits without a word."""
+    for number in (b"\x80\x80\x80\x80\x08", b"\xff\xff\xff\xff\xff\xff\xff\xff\x7f"):
+        value = MIN + entry("k", b"\x10" + number)
+        assert CloudEvent.FromString(value).attributes["k"].ce_integer < 2**31
+        assert problems(value) == [("k", "T-04")]
+
+
+# --- times -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "nanos", "again"),
+    [
+        ("2018-04-05T17:31:00.123456789Z", 1522949460, 123456789, None),
+        ("2018-04-05T19:31:00.5+02:00", 1522949460, 500000000, "2018-04-05T17:31:00.5Z"),
+        ("2018-04-05t17:31:00.120000000000z", 1522949460, 120000000, "2018-04-05T17:31:00.12Z"),
+        ("0001-01-01T00:00:00Z", -62135596800, 0, None),
+        ("9999-12-31T23:59:59.999999999Z", 253402300799, 999999999, None),
+        ("1969-12-31T23:59:59.999999999Z", -1, 999999999, None),
+    ],
+)
+def test_instants(text: str, seconds: int, nanos: int, again: str | None) -> None:
+    """All digits stay; the offset goes, and the instant does not."""
+    event = least(time=text)
+    moment = CloudEvent.FromString(PROTOBUF.encode(event)).attributes["time"].ce_timestamp
+    assert (moment.seconds, moment.nanos) == (seconds, nanos)
+    read = PROTOBUF.decode(PROTOBUF.encode(event))
+    assert read == event
+    assert read.text("time") == (again or text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2016-12-31T23:59:60Z",
+        "2018-04-05T17:31:00.1234567891Z",
+        "0000-06-01T00:00:00Z",
+        "0001-01-01T00:00:00+00:01",
+        "9999-12-31T23:59:59-00:01",
+    ],
+)
+def test_an_instant_that_cannot_be_told_is_refused(text: str) -> None:
+    """It is never written as another one."""
+    for name in ("time", "prototime"):
+        with pytest.raises(EncodeError, match=rf"{name}.*P-02"):
+            PROTOBUF.encode(least(**{name: text}))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "nanos"),
+    [(-62135596801, 0), (253402300800, 0), (2**63 - 1, 0), (0, -1), (0, 10**9), (0, -(2**63))],
+)
+def test_a_time_out_of_bounds_is_refused(seconds: int, nanos: int) -> None:
+    """The years 1 to 9999, and nanoseconds of less than a second, as the type says."""
+
+    def varint(number: int) -> bytes:
+        left, out = number % 2**64, bytearray()
+        while left > 0x7F:
+            out.append(left & 0x7F | 0x80)
+            left >>= 7
+        return bytes(out) + bytes([left])
+
+    value = MIN + entry("time", arm(7, b"\x08" + varint(seconds) + b"\x10" + varint(nanos)))
+    assert problems(value) == [("time", "P-02")]
+
+
+# --- data ------------------------------------------------------------------------
+
+
+def with_type(content_type: str | None, data: bytes) -> bytes:
+    return MIN + (entry("datacontenttype", arm(3, content_type.encode())) if content_type else b"") + data
+
+
+@pytest.mark.parametrize(
+    ("content_type", "field", "raw", "payload", "kind"),
+    [
+        (None, 6, b"x", b"x", B),
+        (None, 7, b"x", b'"x"', J),
+        (None, 7, b'{"a":1}', b'"{\\"a\\":1}"', J),
+        ("application/json", 7, b' {"a": 1.0}', b' {"a": 1.0}', J),
+        ("Application/vnd.a+JSON; charset=utf-8", 7, b"1e2", b"1e2", J),
+        ("application/json", 7, b"hi", b"hi", B),
+        ("application/json", 7, b"", b"", B),
+        ("application/json", 6, b'{"a":1}', b'{"a":1}', B),
+        ("application/json;charset=utf-16be", 7, b"1", b"\x001", J),
+        ("text/plain", 7, b"\xc3\xa9", b"\xc3\xa9", T),
+        ("text/plain;charset=latin-1", 7, b"\xc3\xa9", b"\xe9", T),
+        ("application/octet-stream", 7, b"x", b"x", T),
+        ("text/plain", 6, b"\xff", b"\xff", B),
+        ("application/protobuf", 6, b"\x08\x05", b"\x08\x05", B),
+        ("application/protobuf", 8, ANY, ANY, P),
+        ("text/plain", 8, b"", b"", P),
+        (None, 8, ANY, ANY, P),
+    ],
+)
+def test_data(content_type: str | None, field: int, raw: bytes, payload: bytes, kind: DataKind) -> None:
+    """The arm says what it is, the content type what a text means; written anew it is in the same arm."""
+    value = with_type(content_type, arm(field, raw))
+    event = PROTOBUF.decode(value)
+    assert (event.payload, event.kind) == (payload, kind)
+    again = CloudEvent.FromString(PROTOBUF.encode(event.replace()))
+    if kind is B and field == 7:
+        assert again.binary_data == raw
+    else:
+        assert again == CloudEvent.FromString(value)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "data"),
+    [
+        (None, arm(7, b"\xff")),
+        (None, arm(7, b"\xed\xa0\x80")),
+        ("text/plain;charset=latin-1", arm(7, "€".encode())),
+        ("text/plain;charset=odd", arm(7, b"x")),
+        ("application/json;charset=odd", arm(7, b"1")),
+        (None, arm(8, b"\x0a\x05")),
+        (None, arm(8, b"\x0a\x01\xff")),
+        (None, arm(8, b"hello")),
+    ],
+)
+def test_data_that_is_not_what_its_arm_says(content_type: str | None, data: bytes) -> None:
+    """Text must be text, in its charset too, and a message an Any."""
+    assert problems(with_type(content_type, data)) == [("data", "P-03")]
+
+
+def test_json_gets_its_content_type() -> None:
+    """What is implied is told, but for a string, which is text of its own (R-10)."""
+    message = CloudEvent.FromString(PROTOBUF.encode(least(data={"a": 1})))
+    assert message.attributes["datacontenttype"].ce_string == "application/json"
+    assert message.text_data == '{"a":1}'
+    assert "datacontenttype" not in CloudEvent.FromString(PROTOBUF.encode(least(data="x"))).attributes
+
+
+@pytest.mark.parametrize("text", [b'"\\u00e9"', b'"a\\/b"'])
+def test_a_json_string_keeps_its_spelling(text: bytes) -> None:
+    """With escapes that others would not write, it stays JSON."""
+    event = JsonFormat().decode(
+        b'{"specversion":"1.0","id":"1","source":"/s","type":"t","data":' + text + b"}"
+    )
+    again = PROTOBUF.decode(PROTOBUF.encode(event))
+    assert (again.payload, again.datacontenttype) == (text, "application/json")
+
+
+def test_messages_of_googles_package_are_data() -> None:
+    """A message is packed into an Any, and an Any is itself; both come back as the same."""
+    moment, packed = Timestamp(seconds=5), AnyMessage()
+    packed.Pack(moment)
+    for data in (moment, packed):
+        event = least(datacontenttype="application/protobuf", data=data)
+        assert event.kind is P
+        message = CloudEvent.FromString(PROTOBUF.encode(event))
+        assert message.proto_data.type_url == "type.googleapis.com/google.protobuf.Timestamp"
+        again = PROTOBUF.decode(PROTOBUF.encode(event))
+        assert again == event
+        found = Timestamp()
+        assert AnyMessage.FromString(again.data).Unpack(found)
+        assert found == moment
+        assert again.replace(subject="s").kind is P
+
+
+def test_an_any_passes_through_other_formats_as_bytes() -> None:
+    """As the Java SDK has it: its payload is the serialized Any."""
+    event = PROTOBUF.decode(MIN + arm(8, ANY))
+    ways: list[tuple[ContentMode, str | None]] = [
+        ("binary", None),
+        ("structured", "json"),
+        ("structured", "avro"),
+    ]
+    for mode, form in ways:
+        record = to_record(event, mode=mode, format=form)
+        assert from_record(record).payload == from_record(record).data == ANY
+
+
+def test_a_message_that_is_not_whole_is_refused() -> None:
+    """One that lacks a required field cannot be serialized."""
+    with pytest.raises(InvalidEvent, match="data: a NamePart cannot be serialized"):
+        least(data=UninterpretedOption.NamePart())

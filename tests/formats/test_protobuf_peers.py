@@ -1,0 +1,199 @@
+"""The Protobuf event format beside others: the Java SDK, generated code, and no package at all."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from cloudevents_kafka import EncodeError, Event, InvalidEvent, Record, from_record, to_record
+from cloudevents_kafka.data import DataKind
+from cloudevents_kafka.formats import protobuf
+
+from .official import MIN, PROTOBUF, CloudEvent, arm, entry, least, problems, sized
+
+B, J, T, P = DataKind.BYTES, DataKind.JSON, DataKind.TEXT, DataKind.PROTO
+ANY = bytes.fromhex("0a05782e792f5a12020805")  # type URL x.y/Z, and five bytes less one
+
+
+# --- beside others -----------------------------------------------------------------
+
+BASE = "121668747470733a2f2f636c6f75646576656e74732e696f1a03312e302213696f2e636c6f75646576656e74732e74657374"
+# Captured from cloudevents-protobuf 4.0.1 for Java; the id, what follows the required attributes, the event.
+JAVA: list[tuple[str, str, dict[str, Any], DataKind]] = [
+    ("minimal", "", {}, B),
+    ("minimalWithTime", "2a100a0474696d6512083a0608d4ba99d605", {"time": "2018-04-05T17:31:00Z"}, B),
+    (
+        "allCore",
+        (
+            "2a1f0a0f64617461636f6e74656e7474797065120c1a0a746578742f706c61696e2a310a0a64617461736368656d6112232a21"
+            "68747470733a2f2f636c6f75646576656e74732e696f2f64617461736368656d612a120a077375626a65637412071a05746573"
+            "74732a100a0474696d6512083a0608d4ba99d605"
+        ),
+        {
+            "datacontenttype": "text/plain",
+            "dataschema": "https://cloudevents.io/dataschema",
+            "subject": "tests",
+            "time": "2018-04-05T17:31:00Z",
+        },
+        B,
+    ),
+    (
+        "simpleTextData",
+        "2a1f0a0f64617461636f6e74656e7474797065120c1a0a746578742f706c61696e3a0b53696d706c652074657874",
+        {"datacontenttype": "text/plain", "data": "Simple text"},
+        T,
+    ),
+    (
+        "allExtensionTypes",
+        (
+            "2a100a0a657874696e74656765721202100a2a100a0a657874626f6f6c65616e120208012a130a09657874737472696e671206"
+            "1a04746578742a110a0965787462696e617279120422024d612a180a0c65787474696d657374616d7012083a0608c0f09ba106"
+        ),
+        {
+            "extinteger": 10,
+            "extboolean": True,
+            "extstring": "text",
+            "extbinary": b"Ma",
+            "exttimestamp": "2023-03-31T15:12:00Z",
+        },
+        B,
+    ),
+    (
+        "uri",
+        (
+            "2a220a0665787475726912182a1668747470733a2f2f636c6f75646576656e74732e696f2a1f0a09657874757269726566"
+            "121232102f2f617574686f726974792f70617468"
+        ),
+        {"exturi": "https://cloudevents.io", "exturiref": "//authority/path"},
+        B,
+    ),
+    (
+        "json",
+        (
+            "2a250a0f64617461636f6e74656e747479706512121a106170706c69636174696f6e2f6a736f6e3a107b2261223a205b312c2022"
+            "c3a9225d7d"
+        ),
+        {"datacontenttype": "application/json", "data": '{"a": [1, "é"]}'.encode()},
+        J,
+    ),
+    (
+        "jsoncharset",
+        (
+            "2a340a0f64617461636f6e74656e747479706512211a1f6170706c69636174696f6e2f6a736f6e3b20636861727365743d757466"
+            "2d3832027b7d"
+        ),
+        {"datacontenttype": "application/json; charset=utf-8", "data": b"{}"},
+        B,
+    ),
+    (
+        "xml",
+        (
+            "2a240a0f64617461636f6e74656e747479706512111a0f6170706c69636174696f6e2f786d6c3a0f3c73747566663e3c2f737475"
+            "66663e"
+        ),
+        {"datacontenttype": "application/xml", "data": "<stuff></stuff>"},
+        T,
+    ),
+    (
+        "binary",
+        "2a2d0a0f64617461636f6e74656e7474797065121a1a186170706c69636174696f6e2f6f637465742d73747265616d32020102",
+        {"datacontenttype": "application/octet-stream", "data": b"\x01\x02"},
+        B,
+    ),
+    ("noct", "32026869", {"data": b"hi"}, B),
+    (
+        "emptytext",
+        "2a1f0a0f64617461636f6e74656e7474797065120c1a0a746578742f706c61696e3a00",
+        {"datacontenttype": "text/plain", "data": ""},
+        T,
+    ),
+    (
+        "nanos",
+        "2a150a0474696d65120d3a0b08d4ba99d60510959aef3a",
+        {"time": "2018-04-05T17:31:00.123456789Z"},
+        B,
+    ),
+    (
+        "old",
+        "2a1b0a0474696d6512133a1108ffffffffffffffffff011080cab5ee01",
+        {"time": "1969-12-31T23:59:59.5Z"},
+        B,
+    ),
+    (
+        "anynoct",
+        "42330a2d747970652e676f6f676c65617069732e636f6d2f676f6f676c652e70726f746f6275662e54696d657374616d7012020805",
+        {"data": Timestamp(seconds=5)},
+        P,
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "rest", "expected", "kind"), JAVA, ids=[name for name, *_ in JAVA])
+def test_what_the_java_sdk_writes(name: str, rest: str, expected: dict[str, Any], kind: DataKind) -> None:
+    """Its bytes read as the event that it was given, and are written again as the same message."""
+    value = b"\x0a" + sized(name.encode()) + bytes.fromhex(BASE + rest)
+    event = PROTOBUF.decode(value)
+    made = Event(id=name, source="https://cloudevents.io", type="io.cloudevents.test", **expected)
+    assert event.payload == made.payload
+    assert event.kind is kind
+    assert {n: event.text(n) for n in event} == {n: made.text(n) for n in made}
+    if not name.startswith(("uri", "allExt")):  # types of extensions that nobody registered
+        assert CloudEvent.FromString(PROTOBUF.encode(event.replace())) == CloudEvent.FromString(value)
+
+
+def test_a_type_url_is_no_dataschema() -> None:
+    """What the format's own example makes, a type URL without a scheme, breaks the core's rule (R-11)."""
+    url = b"type.googleapis.com/google.protobuf.Timestamp"
+    assert problems(MIN + entry("dataschema", arm(6, url))) == [("dataschema", "P-02")]
+    assert problems(MIN + entry("dataschema", arm(5, url))) == [("dataschema", "T-10")]
+    assert (
+        PROTOBUF.decode(MIN + entry("dataschema", arm(5, b"https://" + url))).dataschema
+        == f"https://{url.decode()}"
+    )
+
+
+def test_it_stands_beside_generated_code() -> None:
+    """The official declaration in the default pool and ours do not know of each other."""
+    script = """
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.descriptor_pool import Default
+from cloudevents_kafka import Event, to_record
+file = FileDescriptorProto(name="cloudevents.proto", package="io.cloudevents.v1", syntax="proto3")
+file.message_type.add(name="CloudEvent").field.add(name="other", number=1, type=3, label=1)
+event = Event(id="1", source="/", type="t")
+to_record(event, mode="structured", format="protobuf")
+Default().AddSerializedFile(file.SerializeToString())
+to_record(event, mode="structured", format="protobuf")
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
+# --- without google's package --------------------------------------------------------
+
+
+@pytest.fixture
+def no_package(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """As if the package protobuf were not installed."""
+    for name in [name for name in sys.modules if name.startswith("google.protobuf")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "cloudevents_kafka.formats.protobuf_message", raising=False)
+    monkeypatch.setitem(sys.modules, "google.protobuf", None)
+    protobuf._message_class.cache_clear()
+    yield
+    protobuf._message_class.cache_clear()
+
+
+@pytest.mark.usefixtures("no_package")
+def test_without_the_package() -> None:
+    """Events are read, and written as they came; to write others it says what to install."""
+    record = Record(value=MIN, headers=[("content-type", b"application/cloudevents+protobuf")])
+    event = from_record(record)
+    assert to_record(event, like=record) == record
+    with pytest.raises(EncodeError, match=r"pip install 'cloudevents-kafka\[protobuf\]'"):
+        to_record(event.replace(subject="s"), mode="structured", format="protobuf")
+    with pytest.raises(InvalidEvent):
+        least(data=object())
