@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from cloudevents_kafka import EncodeError, Event, Record, formats, from_record, to_record
-from cloudevents_kafka.attributes import AttributeValue, canonical_text
+from cloudevents_kafka.attributes import AttributeType, AttributeValue, canonical_text
 from cloudevents_kafka.data import DataKind, json_text, parse_json
 from cloudevents_kafka.event import held, trusted
-from cloudevents_kafka.extensions import typed
+from cloudevents_kafka.extensions import type_of, typed
 from cloudevents_kafka.formats.avro_reader import DEPTH
 from cloudevents_kafka.media_type import known_charset, media_type
+from cloudevents_kafka.timestamps import from_epoch, to_epoch
 
 FOLDER: Final = Path(__file__).parents[1] / "spec-conformance"
 SOURCE, TABLE = FOLDER / "transcoding.json", FOLDER / "transcoding.md"
@@ -84,6 +85,26 @@ def _typed_data_is_bytes(state: State) -> State:
     return state if state.content_type is None else _data_is_bytes(state)
 
 
+def _proto_is_bytes(state: State) -> State:
+    return _data_is_bytes(state) if state.kind is DataKind.PROTO else state
+
+
+def _other_json_is_named(state: State) -> State:
+    payload = state.payload or b""
+    is_string = payload.startswith(b'"') and json_text(parse_json(payload)) == payload
+    return state if is_string else _json_is_named(state)
+
+
+def _times(state: State) -> dict[str, str]:
+    """Return the texts of the attributes that are known to be Timestamps."""
+    return {n: str(v) for n, v in state.attributes.items() if type_of(n) is AttributeType.TIMESTAMP}
+
+
+def _time_is_utc(state: State) -> State:
+    utc = {name: from_epoch(*to_epoch(text)) for name, text in _times(state).items()}
+    return state._replace(attributes={**state.attributes, **utc})
+
+
 def _json_is_seen(state: State) -> State:
     return state if _as_json(state) is None else state._replace(kind=DataKind.JSON)
 
@@ -143,6 +164,9 @@ CHANGES: Final[dict[str, Callable[[State], State]]] = {
     "json-is-named": _json_is_named,
     "data-is-bytes": _data_is_bytes,
     "typed-data-is-bytes": _typed_data_is_bytes,
+    "proto-is-bytes": _proto_is_bytes,
+    "other-json-is-named": _other_json_is_named,
+    "time-is-utc": _time_is_utc,
     "json-is-seen": _json_is_seen,
     "outer-space-goes": _outer_space_goes,
     "json-is-spelled-anew": _json_is_spelled_anew,
@@ -214,12 +238,27 @@ def _unless_deep(refuses: Callable[[Any], bool]) -> Callable[[State], bool]:
     return judge
 
 
+def _finer_than(unit: int) -> Callable[[State], bool]:
+    """Tell of a time that a count of so many nanoseconds cannot name."""
+
+    def judge(state: State) -> bool:
+        try:
+            return any(to_epoch(text)[1] % unit for text in _times(state).values())
+        except ValueError:
+            return True
+
+    return judge
+
+
 REFUSALS: Final[dict[str, Callable[[State], bool]]] = {
     "looks-structured": _looks_structured,
     "json-null": _unless_deep(lambda value: value is None),
     "shape": _unless_deep(lambda value: _misfit(value) == "shape"),
     "nesting": _is_deep,
     "great-numbers": _unless_deep(lambda value: any(map(_is_great, _leaves(value)))),
+    "times-in-nanoseconds": _finer_than(1),
+    "times-in-microseconds": _finer_than(1000),
+    "read-only": lambda _: True,
 }
 
 
@@ -314,11 +353,9 @@ def _aspects(table: dict[str, Any]) -> Iterator[str]:
 
 
 def _lost(table: dict[str, Any], aspect: str, form: str) -> list[str]:
-    return [
-        f"[{one['id']}](#{one['id']})"
-        for one in table["losses"]
-        if form in one["forms"] and aspect in one["aspects"]
-    ]
+    found = [one for one in table["losses"] if form in one["forms"] and aspect in one["aspects"]]
+    found += [one for one in table["refusals"] if form in one["forms"] and "always" in one]
+    return [f"[{one['id']}](#{one['id']})" for one in found]
 
 
 def _exceptions(table: dict[str, Any]) -> Iterator[str]:

@@ -216,9 +216,11 @@ def seeds(name: str) -> Iterator[bytes]:
     elif name == "event":
         yield from (JsonFormat().encode(one) for one in _events(came))
     elif name.startswith("format-"):
+        form = name.removeprefix("format-")
+        yield from (one.value for one in came if sniff(one.headers).format == form and one.value)
         for one in _events(came):
             with suppress(EncodeError):
-                yield to_record(one, mode="structured", format=name.removeprefix("format-")).value or b""
+                yield to_record(one, mode="structured", format=form).value or b""
     else:
         for one in _events(came):
             content_type = (one.datacontenttype or "").encode()
@@ -248,8 +250,8 @@ def _bytes(notation: Any) -> bytes | None:
     return bytes.fromhex(notation) if isinstance(notation, str) else notation["text"].encode()
 
 
-def _events(records: list[Record]) -> Iterator[Event]:
-    for one in records:
+def _events(came: list[Record]) -> Iterator[Event]:
+    for one in came:
         result = decode(one)
         if isinstance(result, Decoded):
             yield result.event
