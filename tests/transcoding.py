@@ -91,8 +91,9 @@ def _proto_is_bytes(state: State) -> State:
 
 def _other_json_is_named(state: State) -> State:
     payload = state.payload or b""
-    is_string = payload.startswith(b'"') and json_text(parse_json(payload)) == payload
-    return state if is_string else _json_is_named(state)
+    if state.content_type is None and payload.startswith(b'"') and json_text(json.loads(payload)) == payload:
+        return state
+    return _json_is_named(state)
 
 
 def _times(state: State) -> dict[str, str]:

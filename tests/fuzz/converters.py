@@ -145,7 +145,7 @@ def event_format(name: str, data: bytes) -> None:
 
 def texts(data: bytes) -> None:
     """Texts of all types: what is one has one meaning, and parsing ends."""
-    text = data.decode("utf-8", "surrogatepass" if data[:1] < b"a" else "replace")
+    text = data.decode("utf-8", "surrogateescape")
     media = media_type(text)
     assert media.format is None or media.essence.endswith(media.format)
     with suppress(LookupError):
@@ -164,7 +164,7 @@ def payload(data: bytes) -> None:
     """A payload under any content type is a value or a `DataError`, and a value is a payload again."""
     first, _, rest = data.partition(b"\n")
     content_type = first.decode("utf-8", "replace") or None
-    for kind in DataKind:
+    for kind in (DataKind.BYTES, DataKind.JSON, DataKind.TEXT):
         try:
             value = from_payload(rest, kind, content_type)
         except DataError:
