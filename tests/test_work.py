@@ -15,7 +15,7 @@ from cloudevents_kafka import DataError, Decoded, EncodeError, Record, decode, f
 
 GROWTH: Final = 8
 """How much greater the greater input is: work may grow by three times that, which its square is beyond."""
-SIZE: Final = 500
+SIZE: Final = 300
 _MEMORY: Final = 300  # bytes at the peak for each byte of input: an empty object in Avro is one byte
 _NOISE: Final = 0.002  # seconds that are too short to be compared
 
@@ -35,10 +35,26 @@ def members(write: Callable[[int], bytes]) -> Callable[[int], Record]:
     return lambda count: Record(headers=headers, value=HEAD + write(count) + b"}")
 
 
+def structured(name: str, write: Callable[[int], bytes]) -> Callable[[int], Record]:
+    headers = [("content-type", f"application/cloudevents+{name}".encode())]
+    return lambda count: Record(headers=headers, value=write(count))
+
+
 def avro(write: Callable[[int], bytes]) -> Callable[[int], Record]:
-    return lambda count: Record(
-        headers=[("content-type", b"application/cloudevents+avro")], value=write(count)
-    )
+    return structured("avro", write)
+
+
+def compact(write: Callable[[int], bytes]) -> Callable[[int], Record]:
+    return structured("avro-compact", write)
+
+
+def protobuf(write: Callable[[int], bytes]) -> Callable[[int], Record]:
+    return structured("protobuf", lambda count: REQUIRED + write(count))
+
+
+def field(at: int, value: bytes) -> bytes:
+    """Write a field of a Protobuf message, whose value is shorter than 128 bytes."""
+    return bytes([at << 3 | 2, len(value)]) + value
 
 
 def number(value: int) -> bytes:
@@ -65,6 +81,8 @@ def letters(count: int) -> bytes:
 
 ATTRIBUTES: Final = number(4) + b"".join(text(name) + b"\x06" + text(v) for name, v in make.GOOD.items())
 LIST: Final = ATTRIBUTES + b"\x00\x08"
+COMPACT: Final = text("1") + text("/") + text("t") + b"\x00\x00\x00\x00"
+REQUIRED: Final = b"".join(field(at, v) for at, v in ((1, b"1"), (2, b"/"), (3, b"1.0"), (4, b"t")))
 
 INPUTS: Final[dict[str, Callable[[int], Record]]] = {
     "many headers": headers(lambda n: [(f"ce_x{i}", b"v") for i in range(n)]),
@@ -138,6 +156,20 @@ INPUTS: Final[dict[str, Callable[[int], Record]]] = {
     "an endless Avro map": avro(lambda n: number(2**62) + b"\x00" * n * 5),
     "an endless Avro map, by its size": avro(lambda n: b"\xff" * 8 + b"\x7f" + b"\x00" * n * 5),
     "deep Avro data": avro(lambda n: LIST + b"\x02\x02\x02a\x06" * n),
+    "compact Avro attributes": compact(
+        lambda n: COMPACT + b"".join(number(1) + text(f"x{i}") + b"\x00\x00" for i in range(n)) + b"\x00\x02"
+    ),
+    "an endless compact Avro map": compact(lambda n: COMPACT + number(2**62) + b"\x00" * n * 5),
+    "Protobuf attributes": protobuf(
+        lambda n: b"".join(field(5, field(1, b"x%d" % i) + field(2, field(3, b"v"))) for i in range(n))
+    ),
+    "one Protobuf attribute again and again": protobuf(
+        lambda n: field(5, field(1, b"x") + field(2, field(3, b"v"))) * n
+    ),
+    "Protobuf attributes without an arm": protobuf(lambda n: field(5, field(1, b"x") + field(2, b"")) * n),
+    "Protobuf data again and again": protobuf(lambda n: field(7, b"x") * n),
+    "empty Protobuf fields": protobuf(lambda n: b"\x78\x00" * n),
+    "nested Protobuf groups": protobuf(lambda n: b"\x7b" * n),
     "a number without end": avro(lambda n: b"\xff" * n * 10),
 }
 

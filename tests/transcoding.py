@@ -91,9 +91,9 @@ def _proto_is_bytes(state: State) -> State:
 
 def _other_json_is_named(state: State) -> State:
     payload = state.payload or b""
-    if state.content_type is None and payload.startswith(b'"') and json_text(json.loads(payload)) == payload:
-        return state
-    return _json_is_named(state)
+    bare = state.kind is DataKind.JSON and payload.startswith(b'"')
+    is_string = bare and state.content_type is None and json_text(json.loads(payload)) == payload
+    return state if is_string else _json_is_named(state)
 
 
 def _times(state: State) -> dict[str, str]:
