@@ -6,6 +6,8 @@ this package loads neither a Kafka client nor Spark.
 
 from __future__ import annotations
 
+from cloudevents_kafka.attributes import AttributeType
+from cloudevents_kafka.codecs import Codec
 from cloudevents_kafka.consumer import EventConsumer
 from cloudevents_kafka.convert import Decoded, Undecodable, decode, from_record, to_record
 from cloudevents_kafka.errors import (
@@ -26,11 +28,14 @@ from cloudevents_kafka.event import Event
 from cloudevents_kafka.keys import attribute_key, first_of, key_to_attribute, partition_key
 from cloudevents_kafka.producer import Delivery, EventProducer
 from cloudevents_kafka.record import Record
+from cloudevents_kafka.registry import register_codec, register_extension, register_format
 from cloudevents_kafka.sniff import Verdict, sniff
 
 __all__ = [
+    "AttributeType",
     "BrokenEvent",
     "CloudEventsKafkaError",
+    "Codec",
     "ConsumeError",
     "DataError",
     "DecodeError",
@@ -55,6 +60,9 @@ __all__ = [
     "from_record",
     "key_to_attribute",
     "partition_key",
+    "register_codec",
+    "register_extension",
+    "register_format",
     "sniff",
     "to_record",
 ]

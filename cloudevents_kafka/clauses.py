@@ -1,7 +1,8 @@
 """The clauses this library names in its errors: a short id, and where the text stands.
 
 Ids are those of ``spec-conformance``. Sections are of the CloudEvents core
-specification, its JSON, Avro and Protobuf formats, and the Kafka protocol binding.
+specification, its extension documents, its JSON, Avro and Protobuf formats, and the
+Kafka protocol binding.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Final
 
 SECTIONS: Final[dict[str, str]] = {
     "N-01": "core: Naming Conventions",
+    "N-02": "core: Naming Conventions",
     "N-03": "core: Naming Conventions",
     "N-04": "core: Naming Conventions",
     "N-05": "core: Context Attributes",
@@ -31,7 +33,23 @@ SECTIONS: Final[dict[str, str]] = {
     "T-10": "core: Type System, URI",
     "T-11": "core: Type System, URI-reference",
     "T-12": "core: Type System, Timestamp",
-    "E-01": "extension documents",
+    "E-01": "core: Extension Context Attributes",
+    "S-02": "core: Size Limits",
+    "X-01": "extension partitioning",
+    "X-02": "extension distributed-tracing",
+    "X-03": "extension sequence",
+    "X-04": "extension dataref",
+    "X-05": "extension sampledrate",
+    "X-06": "extension expirytime",
+    "X-07": "extension recordedtime",
+    "X-08": "extension severity",
+    "X-09": "extension deprecation",
+    "X-10": "extension authcontext",
+    "X-11": "extension correlation",
+    "X-12": "extension data-classification",
+    "X-13": "extension bam",
+    "X-14": "extension opcua",
+    "X-15": "extension verifiability",
     "J-01": "JSON format 2",
     "J-03": "JSON format 2.2",
     "J-10": "JSON format 3.1.1",

@@ -11,12 +11,13 @@ faster, and there it is the whole batch.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 from cloudevents_kafka.convert import Decoded, Undecodable, decode
 from cloudevents_kafka.errors import ConsumeError
+from cloudevents_kafka.event import Event
 from cloudevents_kafka.keys import ReverseKeyMapper
 from cloudevents_kafka.record import Record
 
@@ -37,6 +38,9 @@ class Consumer(Protocol):
         """Leave the group and close."""
 
 
+DataReader = Callable[[Event, Record], Any]
+"""Gives the value of an event's data; the record has its headers and topic."""
+
 ConsumerT = TypeVar("ConsumerT", bound=Consumer)
 
 
@@ -45,7 +49,8 @@ class EventConsumer(Generic[ConsumerT]):
 
     ``strict`` raises the `DecodeError` of a bad record instead of giving it as
     `Undecodable`; ``lenient`` reads as `decode` does with it; ``reverse_key_mapper``
-    makes of each event, and its record, the event that is wanted.
+    makes of each event, and its record, the event that is wanted; ``data_reader`` makes
+    of them what ``event.data`` is, when that is asked for (see `Event.read_with`).
     """
 
     def __init__(
@@ -55,11 +60,13 @@ class EventConsumer(Generic[ConsumerT]):
         strict: bool = False,
         lenient: bool = False,
         reverse_key_mapper: ReverseKeyMapper | None = None,
+        data_reader: DataReader | None = None,
     ) -> None:
         self.consumer = consumer
         self._strict = strict
         self._lenient = lenient
         self._reverse_key_mapper = reverse_key_mapper
+        self._data_reader = data_reader
         self._stopped = False
 
     def poll(self, timeout: float = 1.0) -> Decoded | Undecodable | None:
@@ -115,9 +122,15 @@ class EventConsumer(Generic[ConsumerT]):
         if isinstance(item, Undecodable):
             if self._strict:
                 raise item.error
-        elif self._reverse_key_mapper is not None:
-            return Decoded(self._reverse_key_mapper(item.event, item.record), item.record, item.tolerated)
+        elif self._reverse_key_mapper is not None or self._data_reader is not None:
+            return Decoded(self._wanted(item.event, item.record), item.record, item.tolerated)
         return item
+
+    def _wanted(self, event: Event, record: Record) -> Event:
+        if self._reverse_key_mapper is not None:
+            event = self._reverse_key_mapper(event, record)
+        reader = self._data_reader
+        return event if reader is None else event.read_with(lambda event: reader(event, record))
 
     def stop(self) -> None:
         """End all iteration after the record at hand; safe from a signal handler or a thread."""

@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 import re
 import sys
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final
 
 import msgspec
 
+from cloudevents_kafka.codecs import decoded, encoded, find
 from cloudevents_kafka.errors import DataError, Problem
 from cloudevents_kafka.media_type import known_charset, media_type
 
@@ -32,6 +34,7 @@ class DataKind(Enum):
     """A Protobuf message, as a serialized ``google.protobuf.Any``, which says its type."""
 
 
+_NOTHING: Final[Mapping[str, Any]] = {}
 _encode_json: Final = msgspec.json.Encoder().encode
 _pack: Final = msgspec.msgpack.Encoder().encode
 # In MessagePack a NaN or infinite number is a double, byte cb, with an exponent of ones only.
@@ -47,18 +50,24 @@ def holds_json(content_type: str | None) -> bool:
     return content_type is None or media_type(content_type).is_json
 
 
-def to_payload(data: Any, content_type: str | None) -> tuple[bytes | None, DataKind]:
+def to_payload(
+    data: Any, content_type: str | None, about: Mapping[str, Any] = _NOTHING
+) -> tuple[bytes | None, DataKind]:
     """Turn a Python value into payload bytes and their kind.
 
-    None is no data; bytes are the payload as they are; text under a JSON or no
-    content type is a JSON string, else it is text in the type's charset; a Protobuf
-    message is itself in a ``google.protobuf.Any``; any other value is JSON. Raises
-    `DataError` with a reason where that cannot be.
+    None is no data; bytes are the payload as they are. A codec that is registered for
+    the content type, in an event with the attributes ``about``, takes all else. Without
+    one, a Protobuf message is itself in a ``google.protobuf.Any``; text under a JSON or
+    no content type is a JSON string, else it is text in the type's charset; any other
+    value is JSON. Raises `DataError` with a reason where that cannot be.
     """
     if data is None:
         return None, DataKind.BYTES
     if isinstance(data, bytes | bytearray | memoryview):
         return bytes(data), DataKind.BYTES
+    codec = find(content_type, about)
+    if codec is not None and codec.encode is not None:
+        return encoded(codec.encode, data, content_type), DataKind.BYTES
     if not isinstance(data, _PLAIN) and (message := _serialized_any(data)) is not None:
         return message, DataKind.PROTO
     if holds_json(content_type):
@@ -66,7 +75,8 @@ def to_payload(data: Any, content_type: str | None) -> tuple[bytes | None, DataK
     if isinstance(data, str):
         return encode_text(data, content_type), DataKind.TEXT
     raise DataError(
-        f"a {type(data).__name__} cannot be {content_type}: give text or bytes, or a JSON content type"
+        f"a {type(data).__name__} cannot be {content_type}: give text or bytes, or a JSON content type, "
+        "or register a codec for this one"
     )
 
 
@@ -87,13 +97,21 @@ def _serialized_any(data: Any) -> bytes | None:
     return bytes(packed.SerializeToString(deterministic=True))
 
 
-def from_payload(payload: bytes | None, kind: DataKind, content_type: str | None) -> Any:
+def from_payload(
+    payload: bytes | None, kind: DataKind, content_type: str | None, about: Mapping[str, Any] = _NOTHING
+) -> Any:
     """Turn payload bytes into a Python value: JSON, text, or the bytes themselves.
+
+    A codec that is registered for the content type, in an event with the attributes
+    ``about``, goes first.
 
     Raises `DataError` where they are not what the content type says.
     """
     if payload is None or kind is DataKind.PROTO:
         return payload
+    codec = find(content_type, about)
+    if codec is not None and codec.decode is not None:
+        return decoded(codec.decode, payload, content_type)
     media = None if content_type is None else media_type(content_type)
     if kind is DataKind.JSON or (media is not None and media.is_json):
         return parse_json(payload if media is None or media.utf8 else to_utf8(payload, content_type))

@@ -8,7 +8,7 @@ record's value, so that writing it again gives the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, Self
@@ -21,6 +21,7 @@ from cloudevents_kafka.attributes import (
     canonical_text,
     to_attribute,
 )
+from cloudevents_kafka.codecs import decoded
 from cloudevents_kafka.data import DataKind, data_problem, from_payload, to_payload
 from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
 from cloudevents_kafka.extensions import type_of, with_types
@@ -84,7 +85,7 @@ class Event:
         content_type = attributes.get("datacontenttype")
         try:
             self._payload, self._kind = to_payload(
-                data, content_type if isinstance(content_type, str) else None
+                data, content_type if isinstance(content_type, str) else None, attributes
             )
         except DataError as error:
             problems.append(data_problem(error))
@@ -203,11 +204,26 @@ class Event:
     def data(self) -> Any:
         """The data as a Python value: of JSON, a text, or bytes; decoded once, when asked for.
 
+        A codec that is registered for ``datacontenttype`` makes of it what it makes.
         Raises `DataError` where the payload is not what ``datacontenttype`` says.
         """
         if self._data is _UNREAD:
-            self._data = from_payload(self._payload, self._kind, self.datacontenttype)
+            self._data = self._read()
         return self._data
+
+    def _read(self) -> Any:
+        return from_payload(self._payload, self._kind, self.datacontenttype, self._attributes)
+
+    def read_with(self, read: Callable[[Event], Any]) -> Event:
+        """Make the same event, whose ``data`` is what ``read`` makes of it when asked for.
+
+        That goes before every codec, and for what `replace` makes with the same data; not in
+        a pickled copy. What ``read`` raises becomes a `DataError`; no data is not read.
+        """
+        event = _ReadAsTold.__new__(_ReadAsTold)
+        event._attributes, event._payload, event._kind = self._attributes, self._payload, self._kind
+        event._wire, event._data, event._reader = self._wire, _UNREAD, read
+        return event
 
     # --- a value among values ---
 
@@ -307,6 +323,25 @@ class Event:
     def get_attributes(self) -> dict[str, Any]:
         """SDK form of ``attributes``: a fresh dict, the caller's own."""
         return dict(self.attributes)
+
+
+class _ReadAsTold(Event):
+    """An event whose data a function of the user's reads."""
+
+    __slots__ = ("_reader",)
+
+    _reader: Callable[[Event], Any]
+
+    def _read(self) -> Any:
+        return None if self._payload is None else decoded(self._reader, self, self.datacontenttype)
+
+    def replace(self, /, *, data: Any = _UNREAD, **attributes: AttributeValue | datetime | None) -> Event:
+        """Make a changed event; the reader stays with it unless the data is another."""
+        if data is not _UNREAD:
+            return trusted(self._attributes, self._payload, self._kind).replace(data=data, **attributes)
+        return super().replace(**attributes).read_with(self._reader)
+
+    __replace__ = replace
 
 
 def trusted(

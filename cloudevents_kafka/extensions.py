@@ -6,75 +6,16 @@ of a user. An extension that nobody knows is a String when it is read from a hea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-import msgspec
-
 from cloudevents_kafka.attributes import CORE, AttributeType, AttributeValue, is_name, parse
+from cloudevents_kafka.documented import DOCUMENTED, Extension, Rule
 
-
-class Extension(msgspec.Struct, frozen=True):
-    """What is known of an extension attribute: its type, and a rule of its own.
-
-    ``accepts`` takes the typed value and says whether it keeps the rule that
-    ``rule`` states.
-    """
-
-    type: AttributeType
-    rule: str = ""
-    accepts: Callable[[AttributeValue], bool] | None = None
-
-
-def _filled(value: AttributeValue) -> bool:
-    return value != ""
-
-
-def _text(rule: str = "must not be empty") -> Extension:
-    return Extension(AttributeType.STRING, rule, _filled)
-
-
-_ANY_TEXT: Final = Extension(AttributeType.STRING)
-_INT: Final = Extension(AttributeType.INTEGER)
-_TIME: Final = Extension(AttributeType.TIMESTAMP)
-
-_extensions: Final[dict[str, Extension]] = {
-    "partitionkey": _text(),
-    "traceparent": _text(),
-    "tracestate": _ANY_TEXT,
-    "sequence": _text(),
-    "dataref": Extension(AttributeType.URI_REFERENCE, "must not be empty", _filled),
-    "sampledrate": Extension(AttributeType.INTEGER, "must be greater than zero", lambda v: int(v) > 0),
-    "expirytime": _TIME,
-    "recordedtime": _TIME,
-    "severitytext": _text(),
-    "severitynumber": Extension(AttributeType.INTEGER, "must not be negative", lambda v: int(v) >= 0),
-    "deprecated": Extension(AttributeType.BOOLEAN, "must be true where it is set", bool),
-    "deprecationfrom": _TIME,
-    "deprecationsunset": _TIME,
-    "deprecationmigration": Extension(AttributeType.URI),
-    "authtype": _text(),
-    "authid": _ANY_TEXT,
-    "authclaims": _ANY_TEXT,
-    "correlationid": _text(),
-    "causationid": _text(),
-    "dataclassification": _text(),
-    "dataregulation": _text(),
-    "datacategory": _text(),
-    "bamtxid": _text(),
-    "bampid": _text(),
-    "bamptxid": _text(),
-    "bamptxsid": _text(),
-    "bamptxsstatus": _ANY_TEXT,
-    "bamptxcompleted": Extension(AttributeType.BOOLEAN),
-    "opcuametadatamajorversion": _INT,
-    "opcuametadataminorversion": _INT,
-    "opcuastatus": _INT,
-    "dssematerial": Extension(AttributeType.BINARY),
-}
+_extensions: Final[dict[str, Extension]] = {}
 _registered: Final[dict[str, Extension]] = {}
 # What a quick look cannot settle: all known extensions but the plain texts.
-_ruled: Final[set[str]] = {n for n, e in _extensions.items() if e.type is not AttributeType.STRING}
+_ruled: Final[set[str]] = set()
 _EVENT_TYPES: Final = {
     "source": AttributeType.URI_REFERENCE,
     "dataschema": AttributeType.URI,
@@ -96,30 +37,38 @@ def register_extension(
     *,
     rule: str = "",
     accepts: Callable[[AttributeValue], bool] | None = None,
+    needs: Sequence[str] = (),
 ) -> None:
     """Make the type of an extension attribute known, in this process.
 
     From then on ``event[name]`` has that type wherever it was read from, and a value
-    that is not of it, or that ``accepts`` turns down, makes the event invalid. To
-    register a name again replaces what was known. `ValueError` for a bad name.
+    that is not of it, or that ``accepts`` turns down, makes the event invalid; ``rule``
+    says what ``accepts`` asks for. So does the lack of an attribute that it ``needs``
+    beside it. To register a name again replaces what was known. `ValueError` for a bad
+    name.
     """
     if not is_name(name) or name in CORE:
         raise ValueError(f"{name!r} cannot name an extension: lower-case a-z and 0-9, and no core attribute")
-    adopt({name: Extension(type, rule, accepts)})
+    text = rule or "is not accepted by its extension's rule"
+    rules = () if accepts is None else (Rule(text, lambda value, _: accepts(value)),)
+    restore({**_registered, name: Extension(type, rules, tuple(needs))})
 
 
 def registered() -> dict[str, Extension]:
-    """Return the extensions that were registered, for another process to `adopt`."""
+    """Return the extensions that were registered."""
     return dict(_registered)
 
 
-def adopt(extensions: Mapping[str, Extension]) -> None:
-    """Make extensions known that another process has `registered`; quick where they are."""
-    if all(_registered.get(name) is extension for name, extension in extensions.items()):
-        return
-    _registered.update(extensions)
-    _extensions.update(extensions)
-    _ruled.update(extensions)
+def restore(extensions: Mapping[str, Extension]) -> None:
+    """Have these extensions registered, and no others but the documented ones."""
+    everything = {**DOCUMENTED, **extensions}
+    more = {name for name, extension in DOCUMENTED.items() if not extension.plain} | extensions.keys()
+    _ruled.update(more)  # before anything goes, as other threads are reading
+    for known_ones, wanted in ((_registered, extensions), (_extensions, everything)):
+        known_ones.update(wanted)
+        for name in known_ones.keys() - wanted.keys():
+            del known_ones[name]
+    _ruled.intersection_update(more)
     for forget in _on_registration:
         forget()
 
@@ -138,7 +87,7 @@ def known(name: str) -> Extension | None:
 
 
 def ruled() -> frozenset[str]:
-    """Return the names of the extensions that are not just texts, which may or may not be empty."""
+    """Return the names of the extensions that are more than just texts, which may or may not be empty."""
     return frozenset(_ruled)
 
 
@@ -165,3 +114,6 @@ def with_types(attributes: dict[str, AttributeValue]) -> dict[str, AttributeValu
     if _ruled.isdisjoint(attributes):
         return attributes
     return {name: typed(name, value) for name, value in attributes.items()}
+
+
+restore({})

@@ -45,6 +45,7 @@ from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX, sniff
 _BOM: Final = b"\xef\xbb\xbf"
 _COPY: Final = "ce_datacontenttype"
 _OTHER_PREFIXES: Final = re.compile("ce-|cloudevents[:_]")  # of the bindings for HTTP and AMQP
+_OF_EXTENSIONS: Final = ("E-", "X-")  # clauses of rules that extensions have beyond their types
 _KEPT: Final = ("T-10", "T-11", "R-07")  # rules of core attributes whose breach leaves a text to keep
 
 
@@ -275,7 +276,7 @@ def _let_pass(problem: Problem, attributes: dict[str, Any]) -> bool:
     name = problem.attribute
     value = attributes.get(name) if name is not None else None
     if name is None or value is None:
-        return False
+        return name not in REQUIRED and problem.clause.startswith(_OF_EXTENSIONS)  # one lacks beside another
     if not is_name(name) or (value == "" and name not in REQUIRED):
         del attributes[name]
         return True
@@ -305,6 +306,6 @@ def _keep(problem: Problem, name: str, value: Any, attributes: dict[str, Any]) -
         return False
     if isinstance(value, int) and value not in INTEGER_RANGE:
         return False
-    if problem.clause != "E-01":
+    if not problem.clause.startswith(_OF_EXTENSIONS):  # so it is not of its type
         attributes[name] = canonical_text(value)
     return True

@@ -19,6 +19,7 @@ from cloudevents_kafka.attributes import (
     is_uri,
     is_uri_reference,
 )
+from cloudevents_kafka.documented import Extension
 from cloudevents_kafka.errors import Problem, shown
 from cloudevents_kafka.extensions import known, type_of
 from cloudevents_kafka.media_type import media_type
@@ -49,10 +50,28 @@ def find_problems(attributes: Mapping[str, AttributeValue]) -> list[Problem]:
     """
     problems = [Problem(name, "is required", "R-01") for name in REQUIRED if name not in attributes]
     for name, value in attributes.items():
-        problem = _problem_of(name, value)
+        extension = known(name)
+        problem = (
+            _problem_of(name, value)
+            if extension is None
+            else _extension_problem(name, value, extension, attributes)
+        )
         if problem is not None:
             problems.append(problem)
-    return problems
+    return problems + _lacking(attributes)
+
+
+def _lacking(attributes: Mapping[str, AttributeValue]) -> list[Problem]:
+    """Find what extensions ask for beside them and is not there, each once."""
+    found: dict[str, Problem] = {}
+    for name in attributes:
+        extension = known(name)
+        if extension is None:
+            continue
+        for other in extension.needs:
+            if other not in attributes:
+                found.setdefault(other, Problem(other, f"is required beside {name}", extension.clause))
+    return list(found.values())
 
 
 _FILLED_CLAUSES: Final = {
@@ -72,15 +91,18 @@ def _problem_of(name: str, value: AttributeValue) -> Problem | None:
         return _name_problem(name)
     if name in _FILLED_CLAUSES:
         return _core_problem(name, value)
-    extension = known(name)
-    if extension is None:
-        return type_problem(name, value, _native_type(value))
+    return type_problem(name, value, _native_type(value))
+
+
+def _extension_problem(
+    name: str, value: AttributeValue, extension: Extension, attributes: Mapping[str, AttributeValue]
+) -> Problem | None:
     problem = type_problem(name, value, extension.type)
-    if problem is None and extension.accepts is not None and not extension.accepts(value):
-        return Problem(
-            name, extension.rule or "is not accepted by its extension's rule", "E-01", shown(value)
-        )
-    return problem
+    if problem is not None:
+        return problem
+    broken = (rule.text for rule in extension.rules if not rule.kept(value, attributes))
+    text = next(broken, None)
+    return None if text is None else Problem(name, text, extension.clause, shown(value))
 
 
 def _name_problem(name: str) -> Problem:

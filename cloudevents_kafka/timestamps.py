@@ -56,7 +56,8 @@ def to_datetime(text: str) -> datetime:
 def instant(text: str) -> tuple[datetime, str]:
     """Return what two texts of one instant share: UTC time, and what it cannot hold.
 
-    That is the digits below a microsecond, and all of a leap second.
+    That is the digits below a microsecond, and all of a leap second. Instants compare
+    as they follow each other.
     """
     parsed = _parse(text)
     if parsed is None:
@@ -133,4 +134,4 @@ def _parse(text: str) -> tuple[datetime, str] | None:
         return None  # leap seconds are put in before midnight UTC, and nowhere else
     if year_0:
         return datetime.min.replace(tzinfo=moment.tzinfo), text
-    return moment, "60." + digits.rstrip("0") if leap else digits[6:].rstrip("0")
+    return moment, ":" + digits.rstrip("0") if leap else digits[6:].rstrip("0")  # ":" comes after "9"

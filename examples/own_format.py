@@ -1,4 +1,4 @@
-"""Teach the library an event format and an extension of one's own.
+"""Teach the library an event format, a data codec and an extension of one's own.
 
 python examples/own_format.py
 """
@@ -6,12 +6,20 @@ python examples/own_format.py
 from __future__ import annotations
 
 import json
+from urllib.parse import parse_qsl, urlencode
 
-from cloudevents_kafka import Event, InvalidEvent, from_record, to_record
-from cloudevents_kafka.attributes import AttributeType
+from cloudevents_kafka import (
+    AttributeType,
+    Codec,
+    Event,
+    InvalidEvent,
+    from_record,
+    register_codec,
+    register_extension,
+    register_format,
+    to_record,
+)
 from cloudevents_kafka.errors import EncodeError, Problem
-from cloudevents_kafka.extensions import register_extension
-from cloudevents_kafka.formats import register
 from cloudevents_kafka.formats.json import JsonFormat
 
 
@@ -40,12 +48,16 @@ class LinesFormat:
 
 
 def main() -> None:
-    register("lines", LinesFormat)
-    register("json", lambda: JsonFormat(text_data=True))  # text as text, instead of base64
+    register_format("lines", LinesFormat)
+    register_format("json", lambda: JsonFormat(text_data=True))  # text as text, instead of base64
     register_extension(
         "attempt", AttributeType.INTEGER, rule="must not be negative", accepts=lambda n: int(n) >= 0
     )
-    event = Event(id="1", source="/s", type="t", datacontenttype="application/json", data={"a": 1}, attempt=3)
+    form = "application/x-www-form-urlencoded"
+    register_codec(
+        form, Codec(lambda payload: dict(parse_qsl(payload.decode())), lambda d: urlencode(d).encode())
+    )
+    event = Event(id="1", source="/s", type="t", datacontenttype=form, data={"a": "é"}, attempt=3)
     record = to_record(event, mode="structured", format="lines")
     print(record.value.decode() if record.value else "")
     assert from_record(record) == event

@@ -14,6 +14,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from cloudevents_kafka import Event, Record
 from cloudevents_kafka.attributes import CORE
+from cloudevents_kafka.documented import DOCUMENTED
 from cloudevents_kafka.record import Headers
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -154,8 +155,29 @@ typed_extensions: Final = st.fixed_dictionaries(
         "expirytime": timestamps(),
         "dataref": sources,
         "traceparent": texts,
+        "tracestate": texts,
+        "authid": texts,
+        "severitytext": texts,
+        "dataregulation": st.sampled_from(["GDPR", "GDPR, HIPAA", " ISO-27001 ,x"]),
     },
 )
+_BESIDE: Final[dict[str, Any]] = {  # what some of these need beside them
+    "traceparent": "p",
+    "deprecated": True,
+    "authtype": "user",
+    "severitynumber": 9,
+    "dataclassification": "public",
+    "bamtxid": "1",
+    "bampid": "2",
+    "bamptxid": "3",
+    "bamptxsid": "4",
+}
+
+
+def _completed(given: dict[str, Any]) -> dict[str, Any]:
+    """Give what extensions need beside them, where it is not there."""
+    needed = {other for name in given for other in DOCUMENTED[name].needs} - given.keys()
+    return {**given, **{name: _BESIDE[name] for name in sorted(needed)}}
 
 
 def attributes(extensions: SearchStrategy[Any] = extension_values) -> SearchStrategy[dict[str, Any]]:
@@ -165,18 +187,10 @@ def attributes(extensions: SearchStrategy[Any] = extension_values) -> SearchStra
         optional={"subject": texts, "time": timestamps(), "dataschema": schemas},
     )
     more = st.dictionaries(names.filter(lambda n: n not in _KNOWN), extensions, max_size=3)
-    return st.builds(lambda a, b, c: {**a, **b, **c}, core, more, typed_extensions)
+    return st.builds(lambda a, b, c: {**a, **b, **c}, core, more, typed_extensions.map(_completed))
 
 
-_KNOWN: Final = {
-    "partitionkey",
-    "sampledrate",
-    "opcuastatus",
-    "deprecated",
-    "bamptxcompleted",
-    "dssematerial",
-    "expirytime",
-}
+_KNOWN: Final = set(DOCUMENTED)
 
 
 @st.composite

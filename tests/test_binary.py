@@ -84,7 +84,7 @@ def test_a_content_type_of_event_formats_is_refused() -> None:
         ([("ce_datacontenttype", b"a/b"), ("content-type", b"a/c")], ["K-04"]),
         ([("ce_subject", b"")], ["R-12"]),
         ([("ce_x", b"\x00")], ["T-06"]),
-        ([("ce_sampledrate", b"0")], ["E-01"]),
+        ([("ce_sampledrate", b"0")], ["X-05"]),
         ([("ce_time", b"noon"), ("ce_x", b"\x00"), ("ce_data", b"")], ["N-04", "T-12", "T-06"]),
     ],
 )

@@ -9,10 +9,12 @@ import pytest
 from cloudevents_kafka import (
     BrokenEvent,
     ConsumeError,
+    DataError,
     Decoded,
     Event,
     EventConsumer,
     NotAnEvent,
+    Record,
     Undecodable,
     key_to_attribute,
     to_record,
@@ -106,6 +108,31 @@ def test_a_reverse_key_mapper_makes_the_event_that_is_wanted() -> None:
     assert isinstance(item, Decoded)
     assert item.event["partitionkey"] == "k"
     assert all(name != "ce_partitionkey" for name, _ in item.record.headers)
+
+
+def test_a_data_reader_says_what_data_is() -> None:
+    """It is asked when the data is, with the wanted event and its record; its errors are DataErrors."""
+    asked: list[Any] = []
+
+    def read(event: Event, record: Record) -> Any:
+        asked.append((event["tenant"], record.topic, record.offset))
+        return 1 / (event.payload or b"").count(b"1")
+
+    reader = EventConsumer(
+        topic_of(order(1), order(2), FOREIGN),
+        reverse_key_mapper=key_to_attribute("tenant"),
+        data_reader=read,
+    )
+    one, two, foreign = list(reader.items(idle_timeout=0.05))
+    assert asked == []
+    assert isinstance(foreign, Undecodable)
+    assert isinstance(one, Decoded)
+    assert isinstance(two, Decoded)
+    assert one.event.data == 1
+    assert one.event.data == 1
+    with pytest.raises(DataError, match="ZeroDivisionError"):
+        _ = two.event.data
+    assert asked == [("k", "orders", 0), ("k", "orders", 1)]
 
 
 def test_batches_give_lists_that_are_never_empty() -> None:

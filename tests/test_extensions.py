@@ -8,7 +8,7 @@ from strategies import GOOD
 
 from cloudevents_kafka import Event, InvalidEvent, Record, decode, from_record, to_record
 from cloudevents_kafka.attributes import AttributeType
-from cloudevents_kafka.extensions import adopt, register_extension, registered, type_of, typed
+from cloudevents_kafka.extensions import register_extension, type_of, typed
 from cloudevents_kafka.glance import surely_good
 from cloudevents_kafka.rules import find_problems
 
@@ -72,16 +72,3 @@ def test_what_is_no_extension_cannot_be_registered(name: str) -> None:
     """A core attribute's type stands in the specification."""
     with pytest.raises(ValueError, match="cannot name an extension"):
         register_extension(name, AttributeType.STRING)
-
-
-@pytest.mark.usefixtures("registry")
-def test_another_process_adopts_what_is_registered() -> None:
-    """Documented extensions are known there anyway; adopting again does nothing."""
-    assert "sampledrate" not in registered()
-    register_extension("mycount", AttributeType.INTEGER)
-    mine = registered()
-    register_extension("mycount", AttributeType.STRING)
-    adopt(mine)
-    assert type_of("mycount") is AttributeType.INTEGER
-    adopt(mine)
-    assert registered() == mine

@@ -116,3 +116,17 @@ def test_reading_never_looks_at_the_key(key: bytes | None) -> None:
     """Any bytes may be a key, and no attribute comes from them."""
     record = to_record(Event(id="1", source="/", type="t"), key=key)
     assert from_record(record) == Event(id="1", source="/", type="t")
+
+
+@pytest.mark.parametrize("mode", ["binary", "structured"])
+def test_a_hop_may_change_or_drop_the_partitionkey(mode: Any) -> None:
+    """Dropped it is gone, and the record's key stays; changed, the key follows where a mapper says so."""
+    event = Event(id="1", source="/", type="t", partitionkey="p")
+    record = to_record(event, mode=mode, key_mapper=partition_key)
+    dropped = to_record(event.replace(partitionkey=None), like=record)
+    assert "partitionkey" not in from_record(dropped)
+    assert dropped.key == b"p"
+    changed = event.replace(partitionkey="q")
+    assert to_record(changed, like=record).key == b"p"
+    moved = to_record(changed, like=record, key_mapper=partition_key)
+    assert (moved.key, from_record(moved)["partitionkey"]) == (b"q", "q")

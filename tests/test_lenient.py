@@ -56,7 +56,7 @@ def read(headers: Any, value: bytes | None = None) -> Decoded:
         ([*CE, ("ce_dataschema", b'"urn:x"')], "dataschema", "urn:x", ["T-10"]),
         ([*CE, ("ce_dataschema", b'"')], "dataschema", '"', ["T-10"]),
         ([*CE, ("ce_time", b'"2018-04-05T17:31:00Z"')], "time", "2018-04-05T17:31:00Z", ["T-12"]),
-        ([*CE, ("ce_bamptxcompleted", b"False")], "bamptxcompleted", "false", ["T-03"]),
+        ([*CE, ("ce_deprecated", b"True")], "deprecated", "true", ["T-03"]),
         ([*CE, ("ce_deprecated", b"False")], "deprecated", "False", ["T-03"]),
         ([*CE, ("ce_sampledrate", b'"5"')], "sampledrate", "5", ["T-05"]),
         ([*CE, ("ce_subject", b'"x"')], "subject", '"x"', []),

@@ -94,9 +94,17 @@ def test_examples_run(kafka_broker: LocalBroker) -> None:
     """Each example does what its head says."""
     servers = kafka_broker.bootstrap_servers
     source, target = kafka_broker.create_topic("example-orders"), kafka_broker.create_topic("example-copies")
+    readings = kafka_broker.create_topic("example-readings")
     example = {path.stem: str(path) for path in (ROOT / "examples").glob("*.py")}
-    assert set(example) == {"emit", "consume", "relay", "own_format"}, "an example that no test runs"
+    assert set(example) == {"emit", "consume", "relay", "own_format", "extensions"}, (
+        "an example that no test runs"
+    )
     assert run(sys.executable, example["emit"], servers, source) == "sent 3 events\n"
     assert run(sys.executable, example["relay"], servers, source, target) == "passed 3 records\n"
     assert run(sys.executable, example["consume"], servers, target).endswith("3 events, 0 broken\n")
     assert "attempt: 3" in run(sys.executable, example["own_format"])
+    assert run(sys.executable, example["extensions"], servers, readings).splitlines() == [
+        "small: 24 bytes, first, one hop: True",
+        "large: 100014 bytes, next, one hop: True",
+        "last: 24 bytes, gap, one hop: True",
+    ]

@@ -24,7 +24,8 @@ _HELP: Final = """Say what a record is, and why.
 Takes a line of consume, or {"key", "headers", "value"} with text, {"base64": …} or
 {"hex": …} in it, from FILES or stdin; or one record from options. Tells which mode it
 was taken for and why, its attributes and their types, every rule that it breaks with
-its clause, and what lenient reading makes of it. Exit code 0 for an event, else 1.
+its clause, what it does otherwise than recommended, and what lenient reading makes of
+it. Exit code 0 for an event, else 1.
 
 \b
 cloudevents-kafka consume -b localhost:9092 -t orders --from 1741 -n 1 | cloudevents-kafka decode

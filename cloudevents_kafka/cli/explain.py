@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from cloudevents_kafka.advice import advise
 from cloudevents_kafka.attributes import CORE, AttributeType
 from cloudevents_kafka.clauses import SECTIONS
 from cloudevents_kafka.cli.lines import error_members, event_members, verdict_word, written
@@ -28,6 +29,7 @@ from cloudevents_kafka.errors import BrokenEvent, Problem
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.extensions import type_of
 from cloudevents_kafka.record import Record
+from cloudevents_kafka.size import oversize
 from cloudevents_kafka.sniff import Verdict, sniff
 
 _TYPES = {bool: AttributeType.BOOLEAN, int: AttributeType.INTEGER, bytes: AttributeType.BINARY}
@@ -56,6 +58,13 @@ class Explanation(msgspec.Struct, frozen=True):
         """Every rule that the record breaks, where it is an event that does."""
         broken = isinstance(self.strict, Undecodable) and isinstance(self.strict.error, BrokenEvent)
         return self.strict.error.problems if broken else ()  # type: ignore[union-attr]  # broken says it
+
+    @property
+    def advice(self) -> list[Problem]:
+        """What an event does otherwise than the documents recommend."""
+        large = oversize(self.record)
+        advice = advise(self.strict.event) if isinstance(self.strict, Decoded) else []
+        return advice if large is None else [*advice, large]
 
 
 def explain(record: Record) -> Explanation:
@@ -87,6 +96,8 @@ def members(told: Explanation) -> dict[str, Any]:
     found["sniffed"] = {**sniffed, "reason": told.sniffed.reason}
     if isinstance(told.strict, Decoded):
         found |= _event_members(told.strict.event)
+        if told.advice:
+            found["advice"] = problem_members(told.advice)
     else:
         found["error"] = error_members(told.strict.error)
         found["problems"] = problem_members(told.problems)
@@ -131,6 +142,7 @@ def lines(told: Explanation) -> list[Line]:
         laid.append(row("because", visible(told.sniffed.reason), ""))
     if isinstance(told.strict, Decoded):
         laid += _event_lines(told.strict.event)
+        laid += _problem_lines("advice", told.advice, NOTE)
         laid += header_lines(told.record, foreign=True)
         return laid
     error = told.strict.error

@@ -3,12 +3,12 @@
 A format is found by the suffix of its media type: ``json`` for
 ``application/cloudevents+json``. JSON, Avro and Protobuf come with the library, and two
 experimental ones: ``avro-compact``, and ``avrocompact``, the same as the Java SDK has it,
-which is read only. `register` adds others.
+which is read only. `register_format` adds others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Final, Protocol
 
@@ -64,7 +64,7 @@ def _java_avro_compact() -> Format:
     return JavaAvroCompactFormat()
 
 
-_makers: Final[dict[str, Callable[[], Format]]] = {
+_OWN: Final[dict[str, Callable[[], Format]]] = {
     "json": _json,
     "avro": _avro,
     "protobuf": _protobuf,
@@ -72,6 +72,8 @@ _makers: Final[dict[str, Callable[[], Format]]] = {
     "avrocompact": _java_avro_compact,
 }
 _READ_ONLY: Final = ("avrocompact",)
+_registered: Final[dict[str, Callable[[], Format]]] = {}
+_makers: Final = dict(_OWN)
 _formats: Final[dict[str, Format]] = {}
 
 
@@ -93,7 +95,7 @@ def names() -> tuple[str, ...]:
 
 def writable() -> tuple[str, ...]:
     """Return the names of the formats that events can be written in."""
-    return tuple(name for name in _makers if name not in _READ_ONLY)
+    return tuple(name for name in _makers if name not in _READ_ONLY or name in _registered)
 
 
 def find(name: str | None) -> Format | None:
@@ -104,7 +106,7 @@ def find(name: str | None) -> Format | None:
     return found
 
 
-def register(name: str, make: Callable[[], Format]) -> None:
+def register_format(name: str, make: Callable[[], Format]) -> None:
     """Make a format known in this process, in place of one of that name if there is.
 
     ``make`` is called once, when the format is first used. `ValueError` for a name
@@ -119,5 +121,21 @@ def register(name: str, make: Callable[[], Format]) -> None:
         raise ValueError(
             f"{name!r} cannot be the suffix of a media type: lower-case letters, digits, '-' and '.'"
         )
-    _makers[name] = make
-    _formats.pop(name, None)
+    restore({**_registered, name: make})
+
+
+def registered() -> dict[str, Callable[[], Format]]:
+    """Return what makes the formats that were registered."""
+    return dict(_registered)
+
+
+def restore(makers: Mapping[str, Callable[[], Format]]) -> None:
+    """Have these formats registered, and no others but the library's own."""
+    everything = {**_OWN, **makers}
+    for known, wanted in ((_registered, makers), (_makers, everything)):
+        changed = {name for name in known if known[name] is not wanted.get(name)}
+        known.update(wanted)  # before anything goes, as other threads are reading
+        for name in changed:
+            _formats.pop(name, None)
+            if name not in wanted:
+                del known[name]

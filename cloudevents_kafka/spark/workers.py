@@ -6,13 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from cloudevents_kafka.extensions import adopt, registered
+from cloudevents_kafka.registry import adopt, registered
 
 _Result = TypeVar("_Result")
 
 
 def informed(function: Callable[..., _Result]) -> Callable[..., _Result]:
-    """Return the function as one that brings along the extensions registered here, now.
+    """Return the function as one that brings along the extensions and formats registered here, now.
 
     A worker is a process of its own: what the driver's has registered is unknown there.
     """

@@ -48,6 +48,19 @@ def test_an_event_is_explained(run):
     assert done.stderr == ""
 
 
+def test_advice_is_given(run):
+    """What an event does otherwise than recommended is told with its clause; it is an event all the same."""
+    headers = [*GOOD[:-1], "ce_type=com.example.t"]
+    assert "advice" not in run("decode", *headers).stdout
+    late = ["--header", "ce_time=2026-01-02T00:00:00Z", "--header", "ce_expirytime=2026-01-01T00:00:00Z"]
+    done = run("decode", *headers, *late, "--value", "x" * 70_000)
+    assert done.exit_code == 0
+    lines = [line for line in done.stdout.splitlines() if line.split()[:1] == ["advice"]]
+    assert ["X-06" in lines[0], "S-02" in lines[1]] == [True, True]
+    told = json.loads(run("decode", *headers, *late, "-o", "json").stdout)
+    assert [(p["attribute"], p["clause"]) for p in told["advice"]] == [("expirytime", "X-06")]
+
+
 def test_a_broken_event_is_explained(run):
     """Every broken rule is told with its clause; exit code 1."""
     done = run("decode", *GOOD[:-2], "--header", "ce_type=", "--header", "ce_time=x", "-o", "json")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cloudevents_kafka import Event, Record, UnsupportedFormat, decode, formats, from_record, sniff, to_record
-from cloudevents_kafka.formats import find, media_type_of, names, register, writable
+from cloudevents_kafka import Event, Record, UnsupportedFormat, decode, from_record, sniff, to_record
+from cloudevents_kafka.formats import find, media_type_of, names, register_format, writable
 from cloudevents_kafka.formats.json import JsonFormat
 
 EVENT = Event(id="1", source="/", type="t")
@@ -21,11 +21,7 @@ class Loud(JsonFormat):
         return super().decode(value[1:])
 
 
-@pytest.fixture(autouse=True)
-def registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Formats as they were, when a test is over."""
-    monkeypatch.setattr(formats, "_makers", {**formats._makers})
-    monkeypatch.setattr(formats, "_formats", {**formats._formats})
+pytestmark = pytest.mark.usefixtures("registry")
 
 
 def test_those_that_come_with_the_library() -> None:
@@ -54,7 +50,7 @@ def test_a_registered_format_is_used_everywhere() -> None:
     for lenient in (False, True):
         result = decode(record, lenient=lenient)
         assert isinstance(getattr(result, "error", None), UnsupportedFormat)
-    register("x-loud.1", make)
+    register_format("x-loud.1", make)
     assert made == []
     assert (sniff(record.headers).mode, sniff(record.headers).format) == ("structured", "x-loud.1")
     assert from_record(record) == EVENT
@@ -67,7 +63,7 @@ def test_a_format_can_be_replaced() -> None:
     """Who wants texts as strings registers JSON anew."""
     event = Event(id="1", source="/", type="t", datacontenttype="text/plain", data=b"hi")
     assert b"data_base64" in (to_record(event, mode="structured").value or b"")
-    register("json", lambda: JsonFormat(text_data=True))
+    register_format("json", lambda: JsonFormat(text_data=True))
     assert b'"data":"hi"' in (to_record(event, mode="structured").value or b"")
 
 
@@ -75,4 +71,4 @@ def test_a_format_can_be_replaced() -> None:
 def test_what_is_no_suffix_is_refused(name: str) -> None:
     """A name that no media type can end in would never be found."""
     with pytest.raises(ValueError, match="cannot be the suffix"):
-        register(name, JsonFormat)
+        register_format(name, JsonFormat)

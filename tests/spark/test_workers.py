@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cloudevents_kafka.attributes import AttributeType
-from cloudevents_kafka.extensions import register_extension
+from cloudevents_kafka import AttributeType, Event, Record, register_extension, register_format
+from cloudevents_kafka.formats.json import JsonFormat
 
 from .records import BASE, binary, structured
 from .rows import expected, read_back, rows_of
@@ -48,3 +48,22 @@ def test_registered_extensions_are_written_with_their_type(spark: SparkSession) 
     df.createOrReplaceTempView("lucky")
     made = spark.sql("select ce_encode(struct(*), 'structured') as made from lucky").collect()
     assert [row.made.error is None for row in made] == [True, False]
+
+
+@pytest.mark.usefixtures("registry")
+def test_registered_formats_are_read(spark: SparkSession) -> None:
+    """A format of the user's is known to workers too; one that is not is told."""
+    from cloudevents_kafka.spark import decode_events
+
+    class Shouted(JsonFormat):
+        def decode(self, value: bytes) -> Event:
+            return super().decode(value.removeprefix(b"!"))
+
+    value = b"!" + (structured(BASE).value or b"")
+    record = Record(value=value, headers=[("content-type", b"application/cloudevents+x-shouted")])
+    (before,) = read_back(decode_events(rows_of(spark, [record]), keep=["offset"])).values()
+    assert "error" in before
+    register_format("x-shouted", Shouted)
+    (after,) = read_back(decode_events(rows_of(spark, [record]), keep=["offset"])).values()
+    assert after == expected(record)
+    assert "error" not in after

@@ -1,0 +1,138 @@
+"""Advice: what the documents recommend, and an event does otherwise. It refuses nothing.
+
+Beside SHOULD and RECOMMENDED there is what the documents demand of those who make the
+events of one system (OPC UA) or sign them: others can read such an event all the same,
+and are meant to, so it is no broken one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from cloudevents_kafka.attributes import CORE
+from cloudevents_kafka.data import is_json
+from cloudevents_kafka.documented import DOCUMENTED
+from cloudevents_kafka.errors import Problem, shown
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.timestamps import instant, is_timestamp
+from cloudevents_kafka.tracing import is_traceparent
+
+_AUTH_TYPES: Final = (
+    "app_user",
+    "user",
+    "service_account",
+    "api_key",
+    "system",
+    "unauthenticated",
+    "unknown",
+)
+_OPC_UA: Final = {name for name, extension in DOCUMENTED.items() if extension.clause == "X-14"}
+_OPC_UA_DATA: Final = ("ua-keyframe", "ua-deltaframe", "ua-event")
+
+
+def advise(event: Event) -> list[Problem]:
+    """List what an event does otherwise than the documents recommend; an empty list is the best."""
+    found = [problem for name in event for problem in _of_name(name)]
+    for name, clause, rule, kept in _ADVICE:
+        text = event.text(name)
+        if text is not None and not kept(text, event):
+            found.append(Problem(name, rule, clause, shown(text)))
+    return found + _of_opc_ua(event)
+
+
+def _of_name(name: str) -> list[Problem]:
+    if name in CORE or name in DOCUMENTED:
+        return []
+    found = []
+    if name[:1].isdigit():
+        found.append(Problem(name, "should start with a letter", "N-02"))
+    if len(name) > 20:
+        found.append(Problem(name, "should not have more than 20 characters", "N-03", f"{len(name)}"))
+    return found
+
+
+def _not_before_time(text: str, event: Event) -> bool:
+    time = event.text("time")
+    if time is None or not (is_timestamp(time) and is_timestamp(text)):
+        return True
+    return instant(text) >= instant(time)
+
+
+class _Signature(msgspec.Struct):
+    keyid: str
+    sig: bytes
+
+
+class _Envelope(msgspec.Struct, rename={"payload_type": "payloadType"}):
+    payload: bytes
+    payload_type: Literal["https://cloudevents.io/verifiability/dsse/v0.1"]
+    signatures: Annotated[list[_Signature], msgspec.Meta(min_length=1)]
+
+
+_Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
+
+
+class _Material(msgspec.Struct):
+    core: _Digest
+    ext: _Digest | msgspec.UnsetType = msgspec.UNSET
+    signedextattrs: list[str] | msgspec.UnsetType = msgspec.UNSET
+
+
+_read_envelope: Final = msgspec.json.Decoder(_Envelope).decode
+_read_material: Final = msgspec.json.Decoder(_Material).decode
+
+
+def _is_envelope(_: str, event: Event) -> bool:
+    """Tell whether dssematerial is an envelope around digests; whose it is only a key can tell."""
+    content = event["dssematerial"]
+    try:
+        material = _read_material(_read_envelope(content if isinstance(content, bytes) else b"").payload)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    if material.signedextattrs is msgspec.UNSET or material.ext is msgspec.UNSET:
+        return material.signedextattrs is material.ext
+    names = material.signedextattrs
+    return len(names) == len(set(names)) and not {*CORE, "dssematerial"} & set(names)
+
+
+_ADVICE: Final[tuple[tuple[str, str, str, Callable[[str, Event], bool]], ...]] = (
+    ("type", "R-06", "should start with a reverse DNS name", lambda text, _: "." in text.strip(".")),
+    (
+        "traceparent",
+        "X-02",
+        "should be version-trace-parent-flags of W3C Trace Context",
+        lambda text, _: is_traceparent(text),
+    ),
+    ("dataref", "X-04", "refers to nothing", lambda text, _: text != ""),
+    ("expirytime", "X-06", "should not be earlier than time", _not_before_time),
+    ("recordedtime", "X-07", "should not be earlier than time", _not_before_time),
+    ("severitytext", "X-08", "should be in upper case", lambda text, _: text == text.upper()),
+    (
+        "authtype",
+        "X-10",
+        f"should be one of {', '.join(_AUTH_TYPES)}",
+        lambda text, _: text in _AUTH_TYPES,
+    ),
+    (
+        "authclaims",
+        "X-10",
+        "should be JSON",
+        lambda text, _: is_json(text.encode("utf-8", "surrogatepass")),
+    ),
+    ("dssematerial", "X-15", "should be a DSSE envelope around digests of the event", _is_envelope),
+)
+
+
+def _of_opc_ua(event: Event) -> list[Problem]:
+    """Look for what the mapping of OPC UA messages has to give, where an event is of one."""
+    if event.type not in _OPC_UA_DATA or _OPC_UA.isdisjoint(event):
+        return []
+    wanted = ("subject", "time", "sequence", "traceparent", "recordedtime")
+    return [
+        Problem(name, f"should be there in an OPC UA message of type {event.type}", "X-14")
+        for name in wanted
+        if name not in event
+    ]

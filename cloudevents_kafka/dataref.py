@@ -1,0 +1,86 @@
+"""Large data as a claim check: stored elsewhere, and fetched again (extension dataref).
+
+`check_in` gives the data of an event that would be too large on the wire to a store of
+the user's, and sends the reference instead; `check_out` fetches it. Both are told to by
+the user alone: a receiver that does not know the extension would see no data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+
+from cloudevents_kafka.convert import ContentMode, to_record
+from cloudevents_kafka.data import DataKind, holds_json, parse_json, to_utf8
+from cloudevents_kafka.errors import DataError, EncodeError
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.size import LIMIT, wire_size
+
+_MODES: Final[tuple[ContentMode, ...]] = ("binary", "structured")
+
+Store = Callable[[bytes], str]
+"""Keeps bytes, and gives the URI-reference at which they are found."""
+
+Fetch = Callable[[str], bytes]
+"""Gives the bytes at a URI-reference. It comes from a stranger: fetch from where you trust only."""
+
+
+def check_in(event: Event, store: Store, *, limit: int = LIMIT, keep: bool = False) -> Event:
+    """Store the data of an event that is larger than ``limit`` bytes on the wire.
+
+    Gives the event with its ``dataref``, and without data unless told to ``keep`` it;
+    the very event where it is small enough or has no data. Measured is the larger of
+    binary and structured mode (S-03), without a key. What ``store`` raises is raised.
+    """
+    if event.payload is None or (len(event.payload) <= limit and _largest(event) <= limit):
+        return event
+    reference = store(event.payload)
+    if keep:
+        return event.replace(dataref=reference)
+    implied = "application/json" if event.kind is DataKind.JSON else None  # R-10: nobody could tell any more
+    return event.replace(data=None, dataref=reference, datacontenttype=event.datacontenttype or implied)
+
+
+def check_out(event: Event, fetch: Fetch) -> Event:
+    """Fetch the data that an event refers to, and give the event with it.
+
+    The very event where it has no ``dataref``, or where it has data too and they are
+    the same, byte for byte or as JSON. Raises `DataError` where they are not (they must
+    be identical), and what ``fetch`` raises.
+    """
+    reference = event.text("dataref")
+    if reference is None:
+        return event
+    fetched = fetch(reference)
+    if event.payload is None:
+        return event.replace(data=fetched)
+    if fetched != event.payload and not _same_json(fetched, event):
+        raise DataError("data and what dataref refers to differ (X-04, extension dataref)")
+    return event
+
+
+def _largest(event: Event) -> int:
+    sizes = [len(event.payload or b"")]
+    for mode in _MODES:
+        with suppress(EncodeError):  # one of them may have no place for it; then it goes by the other
+            sizes.append(wire_size(to_record(event, mode=mode)))
+    return max(sizes)
+
+
+def _same_json(fetched: bytes, event: Event) -> bool:
+    """Tell that two texts are one JSON value, by their canonical texts: 1, 1.0 and true are three."""
+    content_type = event.datacontenttype
+    if not holds_json(content_type) or (content_type is None and event.kind is not DataKind.JSON):
+        return False
+    try:
+        one, other = (_canonical(to_utf8(data, content_type)) for data in (fetched, event.payload or b""))
+    except (DataError, RecursionError):
+        return False
+    return one == other
+
+
+def _canonical(text: bytes) -> bytes:
+    return msgspec.json.encode(parse_json(text), order="sorted")

@@ -1,0 +1,108 @@
+"""Advice: what is only recommended is told, and refuses nothing."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+import strategies as make
+from hypothesis import given
+
+from cloudevents_kafka import Decoded, Event, Record, decode
+from cloudevents_kafka.advice import advise
+
+OPC_UA = {
+    "type": "ua-keyframe",
+    "opcuastatus": 0,
+    "subject": "s",
+    "time": "2024-03-28T21:56:42Z",
+    "sequence": "7",
+    "traceparent": f"00-{'1' * 32}-{'2' * 16}-01",
+    "recordedtime": "2024-03-28T21:56:43Z",
+}
+
+
+def event(**attributes: Any) -> Event:
+    return Event(**{"id": "1", "source": "/", "type": "com.example.t", **attributes})
+
+
+def envelope(material: Any = None, **changed: Any) -> bytes:
+    """A DSSE envelope around material, changed at will."""
+    digest = base64.b64encode(bytes(32)).decode()
+    inner = json.dumps({"core": digest, "more": 1, **(material or {})}).encode()
+    made = {
+        "payload": base64.b64encode(inner).decode(),
+        "payloadType": "https://cloudevents.io/verifiability/dsse/v0.1",
+        "signatures": [{"keyid": "k", "sig": digest}],
+        "more": 1,
+    }
+    return json.dumps({**made, **changed}).encode()
+
+
+EXT = base64.b64encode(bytes(32)).decode()
+
+
+@pytest.mark.parametrize(
+    ("attributes", "told"),
+    [
+        ({}, []),
+        ({"type": "t"}, ["type R-06"]),
+        ({"9x": "v"}, ["9x N-02"]),
+        ({"x" * 21: "v"}, [f"{'x' * 21} N-03"]),
+        ({"x" * 20: "v", "opcuametadatamajorversion": 1}, []),
+        ({"traceparent": "p"}, ["traceparent X-02"]),
+        ({"dataref": ""}, ["dataref X-04"]),
+        ({"expirytime": "2024-01-01T00:00:00Z"}, []),
+        (
+            {"expirytime": "2024-01-01T00:00:00Z", "time": "2024-01-01T00:00:00.0000001Z"},
+            ["expirytime X-06"],
+        ),
+        ({"expirytime": "2024-01-01T00:00:00Z", "time": "2024-01-01T01:00:00+01:00"}, []),
+        ({"recordedtime": "2023-01-01T00:00:00Z", "time": "2024-01-01T00:00:00Z"}, ["recordedtime X-07"]),
+        ({"severitytext": "Info", "severitynumber": 9}, ["severitytext X-08"]),
+        ({"severitytext": "NOTICE", "severitynumber": 9}, []),
+        ({"authtype": "robot"}, ["authtype X-10"]),
+        ({"authtype": "user", "authclaims": "a=b"}, ["authclaims X-10"]),
+        ({"authtype": "user", "authclaims": '{"sub": 1}'}, []),
+        (OPC_UA, ["type R-06"]),
+        ({**OPC_UA, "type": "ua-metadata", "subject": None}, ["type R-06"]),
+        (
+            {**OPC_UA, "recordedtime": None, "traceparent": None},
+            ["type R-06", "traceparent X-14", "recordedtime X-14"],
+        ),
+        ({"dssematerial": envelope()}, []),
+        ({"dssematerial": envelope({"ext": EXT, "signedextattrs": ["a", "b"]})}, []),
+        *[
+            ({"dssematerial": bad}, ["dssematerial X-15"])
+            for bad in (
+                b"",
+                b"\xff",
+                b"[" * 5000,
+                envelope(payload="{"),
+                envelope(payloadType="https://example.com"),
+                envelope(signatures=[]),
+                envelope(signatures=[{"sig": ""}]),
+                envelope({"core": "AAAA"}),
+                envelope({"ext": EXT}),
+                envelope({"signedextattrs": []}),
+                envelope({"ext": EXT, "signedextattrs": ["a", "a"]}),
+                envelope({"ext": EXT, "signedextattrs": ["subject"]}),
+                envelope({"ext": EXT, "signedextattrs": ["dssematerial"]}),
+            )
+        ],
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_what_is_told(attributes: dict[str, Any], told: list[str]) -> None:
+    """Each recommendation that is not followed, with the attribute and the clause."""
+    assert [f"{problem.attribute} {problem.clause}" for problem in advise(event(**attributes))] == told
+
+
+@given(make.hostile_records())
+def test_any_event_can_be_asked(record: Record) -> None:
+    """What was let pass too: there is advice or none, and it can be shown."""
+    item = decode(record, lenient=True)
+    if isinstance(item, Decoded):
+        assert all(map(str, advise(item.event)))

@@ -1,0 +1,95 @@
+"""Data by confluent-kafka's own serializers, against a schema registry in the process."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from confluent_kafka.schema_registry import SchemaRegistryClient, header_schema_id_serializer
+from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+from confluent_kafka.serialization import StringSerializer
+
+from cloudevents_kafka import DataError, Decoded, Event, EventConsumer, EventProducer, from_record, to_record
+from cloudevents_kafka.codecs import avro
+from cloudevents_kafka.serdes import data_reader, serialized
+from cloudevents_kafka.testing import FakeConsumer, FakeProducer
+
+SCHEMA: dict[str, Any] = {
+    "type": "record",
+    "name": "Order",
+    "fields": [{"name": "id", "type": "long"}, {"name": "total", "type": "string"}],
+}
+ORDER = {"id": 17, "total": "1009.50"}
+PLACED = Event(id="1", source="/shop", type="order.placed", datacontenttype="application/avro")
+CONFIGURATIONS: dict[str, dict[str, Any]] = {
+    "prefix": {},
+    "header": {"schema.id.serializer": header_schema_id_serializer},
+}
+
+
+@pytest.fixture
+def registry_client() -> SchemaRegistryClient:
+    """A registry that lives in this process."""
+    return SchemaRegistryClient.new_client({"url": "mock://orders"})
+
+
+def serializer(client: SchemaRegistryClient, way: str) -> Any:
+    return AvroSerializer(client, json.dumps(SCHEMA), conf=CONFIGURATIONS[way] or None)
+
+
+@pytest.mark.parametrize("way", CONFIGURATIONS)
+@pytest.mark.parametrize("mode", ["binary", "structured"])
+def test_avro_data_comes_back(registry_client: SchemaRegistryClient, way: str, mode: Any) -> None:
+    """Through producer and consumer, in both modes, with the schema's id in the data or beside it."""
+    event, headers = serialized(PLACED, ORDER, serializer(registry_client, way), "orders")
+    fake = FakeProducer()
+    with EventProducer(fake, topic="orders", mode=mode) as producer:
+        producer.send(event, headers=headers)
+    consumer = FakeConsumer(fake.log)
+    consumer.subscribe(["orders"])
+    reader = data_reader(AvroDeserializer(registry_client))
+    (item,) = EventConsumer(consumer, data_reader=reader).items(idle_timeout=0.05)
+    assert isinstance(item, Decoded)
+    assert item.event == event
+    assert item.event.data == ORDER
+
+
+def test_with_the_id_in_a_header_data_is_plain_avro(registry_client: SchemaRegistryClient) -> None:
+    """Then the payload is what the content type says, for readers without a registry too."""
+    event, headers = serialized(PLACED, ORDER, serializer(registry_client, "header"), "orders")
+    assert [name for name, _ in headers] == ["__value_schema_id"]
+    codec = avro(SCHEMA)
+    assert codec.decode is not None
+    assert codec.decode(event.payload or b"") == ORDER
+    assert event.replace(data=None) == PLACED
+    record = to_record(event, headers=headers, topic="orders")
+    assert to_record(from_record(record), like=record, topic="orders") == record
+    prefixed, none = serialized(PLACED, ORDER, serializer(registry_client, "prefix"), "orders")
+    assert none == []
+    assert (prefixed.payload or b"")[5:] == event.payload
+
+
+def test_what_serializers_raise_is_a_data_error(registry_client: SchemaRegistryClient) -> None:
+    """Values and payloads of another shape are refused, with the serializer's own error behind."""
+    with pytest.raises(DataError, match="a dict cannot be written as application/avro") as caught:
+        serialized(PLACED, {"id": "S3CRET"}, serializer(registry_client, "prefix"), "orders")
+    assert caught.value.__cause__ is not None
+    assert "S3CRET" not in str(caught.value)
+    read = data_reader(AvroDeserializer(registry_client))
+    for payload in (b"", b"{}", b"\x05wrong magic", b"\x00\x00\x00\x00\x63unknown"):
+        event = PLACED.replace(data=payload)
+        record = to_record(event)
+        reading = event.read_with(lambda event, record=record: read(event, record))
+        with pytest.raises(DataError, match="data is not application/avro"):
+            _ = reading.data
+        assert reading.payload == payload
+
+
+def test_any_serializer_will_do() -> None:
+    """One that needs no registry, and one that gives nothing."""
+    text = PLACED.replace(datacontenttype="text/plain")
+    event, headers = serialized(text, "é", StringSerializer("utf_8"), "orders")
+    assert (event.payload, headers) == ("é".encode(), [])
+    with pytest.raises(DataError, match="gave a NoneType, not bytes"):
+        serialized(text, None, StringSerializer("utf_8"), "orders")
