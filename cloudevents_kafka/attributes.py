@@ -46,7 +46,7 @@ _FORBIDDEN: Final = re.compile(
 )
 # RFC 3986 without its ban on non-ASCII letters (as IRIs have them): no white space, no control
 # character, none of the delimiters it leaves out, and % only before two hexadecimal digits.
-_URI_REFERENCE: Final = re.compile(r'(?:[^\s\x00-\x20\x7f-\x9f<>"{}|\\^`%]|%[0-9A-Fa-f]{2})*')
+_URI_REFERENCE: Final = re.compile(r'(?:[^\s\x00-\x20\x7f-\x9f<>"{}|\\^`%]++|%[0-9A-Fa-f]{2})*+')
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:", re.ASCII)
 INTEGER_RANGE: Final = range(-(2**31), 2**31)
 

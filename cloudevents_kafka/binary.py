@@ -42,9 +42,10 @@ _header_names: Final[dict[str, str]] = {}  # of attributes met: see header_of
 def header_of(attribute: str) -> str:
     """Return the header that carries an attribute; remembered, within bounds."""
     header = CONTENT_TYPE if attribute == "datacontenttype" else PREFIX + attribute
-    if len(_header_names) >= _REMEMBERED:
-        _header_names.clear()
-    _header_names[attribute] = header
+    if len(header) <= _REMEMBERED_LENGTH:
+        if len(_header_names) >= _REMEMBERED:
+            _header_names.clear()
+        _header_names[attribute] = header
     return header
 
 

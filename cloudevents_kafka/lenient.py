@@ -7,6 +7,7 @@ cannot be meant in one way only is refused here too.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import msgspec
@@ -17,13 +18,14 @@ from cloudevents_kafka.attributes import (
     INTEGER_RANGE,
     REQUIRED,
     SPECVERSION,
+    AttributeType,
     AttributeValue,
     canonical_text,
     is_name,
     is_string,
 )
 from cloudevents_kafka.binary import attribute_of
-from cloudevents_kafka.data import DataKind
+from cloudevents_kafka.data import DataKind, holds_json
 from cloudevents_kafka.errors import (
     InvalidEvent,
     NotAnEvent,
@@ -33,16 +35,16 @@ from cloudevents_kafka.errors import (
     shown,
 )
 from cloudevents_kafka.event import Event, trusted
-from cloudevents_kafka.extensions import with_types
+from cloudevents_kafka.extensions import type_of, typed, with_types
 from cloudevents_kafka.formats.json import read_data, split
 from cloudevents_kafka.media_type import CLOUDEVENTS, media_type
 from cloudevents_kafka.record import Headers, Record
 from cloudevents_kafka.rules import find_problems
 from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX, sniff
-from cloudevents_kafka.timestamps import is_timestamp
 
 _BOM: Final = b"\xef\xbb\xbf"
 _COPY: Final = "ce_datacontenttype"
+_OTHER_PREFIXES: Final = re.compile("ce-|cloudevents[:_]")  # of the bindings for HTTP and AMQP
 _OF_EXTENSIONS: Final = ("E-", "X-")  # clauses of rules that extensions have beyond their types
 _KEPT: Final = ("T-10", "T-11", "R-07")  # rules of core attributes whose breach leaves a text to keep
 
@@ -67,7 +69,7 @@ def read(record: Record) -> tuple[Event, tuple[Problem, ...]]:
         if event is not None:
             return event, tuple(tolerated)
     if verdict.mode == "structured" or _means_json(record, verdict.media_type, tolerated):
-        return _json(record.value, tolerated), tuple(tolerated)
+        return _json(record.value, tolerated, verdict.media_type), tuple(tolerated)
     if verdict.mode == "not-an-event":
         raise NotAnEvent(verdict.reason, record)
     raise UnsupportedFormat(str(verdict.media_type), record, verdict.reason)
@@ -127,8 +129,8 @@ def _of_content_type(problems: list[Problem]) -> list[Problem]:
 
 def _meant(name: str) -> str | None:
     folded = str(name).lower()
-    if folded.startswith("ce-"):
-        folded = PREFIX + folded[3:]
+    if other := _OTHER_PREFIXES.match(folded):
+        folded = PREFIX + folded[other.end() :]
     return folded if folded == CONTENT_TYPE or (folded.startswith(PREFIX) and folded != PREFIX) else None
 
 
@@ -163,36 +165,60 @@ def _binary(headers: Headers, value: bytes | None, tolerated: list[Problem]) -> 
 
 def _means_json(record: Record, content_type: str | None, tolerated: list[Problem]) -> bool:
     """Tell whether a record whose content-type names no format is a JSON event all the same."""
+    rule, clause = "header is missing: the value reads as a JSON event", "K-09"
     if content_type is not None:
-        if media_type(content_type).essence != CLOUDEVENTS:
+        media = media_type(content_type)
+        if media.essence == CLOUDEVENTS:
+            rule, clause = "names no event format: read as JSON", "K-10"
+        elif media.cloudevents:
             return False
-        tolerated.append(
-            Problem(CONTENT_TYPE, "names no event format: read as JSON", "K-10", shown(content_type))
-        )
-        return True
-    try:
-        members, _, _ = split((record.value or b"").removeprefix(_BOM))
-    except InvalidEvent:
+        else:
+            rule, clause = "names the data's type: the value reads as a JSON event", "K-15"
+    if clause != "K-10" and not _is_whole(record.value):
         return False
-    if not all(isinstance(members.get(name), str) for name in REQUIRED):
-        return False
-    if members["specversion"] != SPECVERSION:
-        return False
-    tolerated.append(Problem(CONTENT_TYPE, "header is missing: the value reads as a JSON event", "K-09"))
+    tolerated.append(
+        Problem(CONTENT_TYPE, rule, clause, None if content_type is None else shown(content_type))
+    )
     return True
 
 
-def _json(value: bytes | None, tolerated: list[Problem]) -> Event:
+def _is_whole(value: bytes | None) -> bool:
+    """Tell whether a value is a JSON object with all required attributes of the specversion known here."""
+    try:
+        members, _, _ = split((value or b"").removeprefix(_BOM))
+    except InvalidEvent:
+        return False
+    return (
+        all(isinstance(members.get(name), str) for name in REQUIRED) and members["specversion"] == SPECVERSION
+    )
+
+
+def _json(value: bytes | None, tolerated: list[Problem], content_type: str | None) -> Event:
     if value is None:
         raise InvalidEvent([Problem(None, "a structured event stands in the value, which is null", "K-08")])
     if value.startswith(_BOM):
         tolerated.append(Problem(None, "the value starts with a byte order mark", "J-01"))
         value = value[len(_BOM) :]
     members, data, encoded = split(value)
+    if content_type is not None and not (media_type(content_type).cloudevents or holds_json(content_type)):
+        members.setdefault("datacontenttype", content_type)  # no JSON is of that type, so the data is
     problems: list[Problem] = []
-    attributes = _settle(_flatten(members, tolerated), problems, tolerated)
+    attributes = _settle(_flatten(_named(members, tolerated), tolerated), problems, tolerated)
     payload, kind = _data(data, encoded, attributes.get("datacontenttype"), tolerated)
     return trusted(attributes, payload, kind, None if tolerated else ("json", value))
+
+
+def _named(members: dict[str, Any], tolerated: list[Problem]) -> dict[str, Any]:
+    """Read names in lower case, where that makes them good and no other member has that name."""
+    named: dict[str, Any] = {}
+    for name, value in members.items():
+        meant = name.lower()
+        if is_name(name) or not (name.isascii() and is_name(meant)) or meant in members or meant in named:
+            named[name] = value
+        else:
+            tolerated.append(Problem(name, f"was read as {meant}", "N-01"))
+            named[meant] = value
+    return named
 
 
 def _flatten(members: dict[str, Any], tolerated: list[Problem]) -> dict[str, Any]:
@@ -254,15 +280,22 @@ def _let_pass(problem: Problem, attributes: dict[str, Any]) -> bool:
     if not is_name(name) or (value == "" and name not in REQUIRED):
         del attributes[name]
         return True
-    if (
-        name == "time"
-        and isinstance(value, str)
-        and value[10:11] == " "
-        and is_timestamp(value[:10] + "T" + value[11:])
-    ):
-        attributes[name] = value[:10] + "T" + value[11:]
+    if isinstance(value, str) and (mended := _mended(name, value)) is not None:
+        attributes[name] = mended
         return True
     return _keep(problem, name, value, attributes)
+
+
+def _mended(name: str, text: str) -> AttributeValue | None:
+    """Return what a text was meant to be: it came in quotes, as a time with a space, as True for true."""
+    meant = text[1:-1] if len(text) > 2 and text[0] == text[-1] == '"' else text
+    if type_of(name) is AttributeType.TIMESTAMP and meant[10:11] == " ":
+        meant = f"{meant[:10]}T{meant[11:]}"
+    elif type_of(name) is AttributeType.BOOLEAN:
+        meant = meant.lower()
+    value = typed(name, meant)
+    good = all(problem.attribute != name for problem in find_problems({name: value}))
+    return value if good else None
 
 
 def _keep(problem: Problem, name: str, value: Any, attributes: dict[str, Any]) -> bool:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from encodings import normalize_encoding
+from encodings.aliases import aliases
 from typing import Final
 
 import msgspec
@@ -16,10 +18,28 @@ import msgspec
 CLOUDEVENTS: Final = "application/cloudevents"
 
 _WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_PARAMETER: Final = re.compile(rf'[ \t]*;[ \t]*({_WORD})=({_WORD}|"(?:[^"\\\x00-\x1f\x7f]|\\[ -~])*")')
+_PARAMETER: Final = re.compile(rf'[ \t]*;[ \t]*({_WORD})=({_WORD}|"(?:[^"\\\x00-\x1f\x7f]++|\\[ -~])*+")')
 _ESSENCE: Final = re.compile(rf"({_WORD})/({_WORD})")
 _FORMAT: Final = re.compile(r"application/cloudevents\+([a-z0-9.-]+)")
 _UTF8: Final = ("utf-8", "utf8", "us-ascii")
+_NO_CHARSETS: Final = {
+    "base64_codec",
+    "bz2_codec",
+    "hex_codec",
+    "mbcs",
+    "quopri_codec",
+    "rot_13",
+    "uu_codec",
+    "zlib_codec",
+}
+# Charsets by name: asked for any other, Python looks for a module, and keeps the name for good. The rest of
+# its codecs are no charsets of texts: idna and punycode (of quadratic cost), unicode_escape and the like.
+_CHARSETS: Final = {
+    name: codec
+    for alias, codec in [*aliases.items(), ("koi8_u", "koi8_u"), ("windows_874", "cp874")]
+    for name in (alias, codec)
+    if codec not in _NO_CHARSETS
+}
 _BATCH: Final = "application/cloudevents-batch"
 _REMEMBERED: Final = 1024
 _REMEMBERED_LENGTH: Final = 256
@@ -46,13 +66,16 @@ class MediaType(msgspec.Struct, frozen=True):
 
 
 def known_charset(media: MediaType) -> str:
-    """Return the charset that text of this type is in: UTF-8 unless it says so.
+    """Return Python's name of the charset that text of this type is in: UTF-8 unless it says so.
 
-    Raises `LookupError` for a charset that Python does not know as a text encoding.
+    Raises `LookupError` for what is no charset of texts, or not known to Python.
     """
-    name = media.charset or "utf-8"
-    "".encode(name)  # refuses what is no text encoding, such as base64, too
-    return name
+    if media.charset is None:
+        return "utf-8"
+    codec = _CHARSETS.get(normalize_encoding(media.charset).lower())
+    if codec is None:
+        raise LookupError(f"unknown charset {media.charset[:60]!r}")
+    return codec
 
 
 def _parse(text: str) -> MediaType:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import encodings
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,12 +105,44 @@ def test_charset(text: str, charset: str | None, utf8: bool) -> None:  # noqa: F
 
 
 @pytest.mark.parametrize(
-    "charset", ["base64", "rot13", "hex", "zlib", "none-such", "x" * 500, "aliases", "mbcs"]
+    "charset",
+    [
+        *("base64", "rot13", "hex", "zlib", "none-such", "x" * 500, "aliases", "mbcs", "__init__"),
+        *("idna", "punycode", "unicode_escape", "raw-unicode-escape", "undefined"),
+    ],
 )
 def test_charsets_that_are_none(charset: str) -> None:
-    """What Python knows as a codec but not as a text encoding is no charset, and loads nothing."""
+    """What Python knows as a codec but is no charset of texts is refused."""
     with pytest.raises(LookupError):
         known_charset(media_type(f"text/plain; charset={charset}"))
+
+
+@pytest.mark.parametrize(
+    ("charset", "codec"),
+    [
+        ("UTF-16", "utf_16"),
+        ("iso-8859-1", "latin_1"),
+        ("Latin-1", "latin_1"),
+        ("windows-1252", "cp1252"),
+        ("Shift_JIS", "shift_jis"),
+        ("KOI8-U", "koi8_u"),
+        ("gb18030", "gb18030"),
+    ],
+)
+def test_charsets_by_their_names(charset: str, codec: str) -> None:
+    """A charset's registered names are known in any case, and text can be written in it."""
+    assert known_charset(media_type(f"text/plain; charset={charset}")) == codec
+    assert "x".encode(codec)
+
+
+def test_strangers_charsets_are_not_looked_for() -> None:
+    """Python keeps every name that it looked for, for good: a stranger's are not among them."""
+    before = set(encodings._cache)
+    for number in range(50):
+        with pytest.raises(LookupError):
+            known_charset(media_type(f"text/plain; charset=stranger{number}"))
+        known_charset(media_type(f"text/plain; charset=utf{'-' * number}16"))
+    assert set(encodings._cache) <= before | {"utf_16"}
 
 
 @pytest.mark.parametrize(

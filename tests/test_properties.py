@@ -294,36 +294,6 @@ def test_binary_mode_gives_the_event_back(event: Event, headers: list[Any], key:
 
 
 @make.examples(100)
-@given(make.events(), make.keys)
-def test_structured_json_gives_the_event_back(event: Event, key: bytes | None) -> None:
-    """An event comes back from structured JSON as it was: equal, and its payload byte for byte."""
-    again = from_record(to_record(event, mode="structured", key=key))
-    binaries = [n for n, v in held(event)[0].items() if isinstance(v, bytes) and n != "dssematerial"]
-    event = event.replace(**{name: event.text(name) for name in binaries})  # JSON has no type for them
-    assert again == event
-    assert again.payload == event.payload
-    assert _typed(again) == _typed(event)
-
-
-@make.examples(100)
-@given(make.events())
-def test_structured_avro_gives_the_event_back(event: Event) -> None:
-    """An event comes back from Avro as it was; data without a content type by its value."""
-    try:
-        record = to_record(event, mode="structured", format="avro")
-    except EncodeError:  # A-06: no place in the unions
-        assert event.kind is DataKind.JSON
-        assert event.datacontenttype is None
-        return
-    again = from_record(record)
-    assert _typed(again) == _typed(event)
-    if event.kind is DataKind.JSON and event.datacontenttype is None:
-        assert again.data == event.data
-    else:
-        assert again == event
-
-
-@make.examples(100)
 @given(make.events(), st.data())
 def test_a_record_read_and_written_again_is_the_same(event: Event, data: st.DataObject) -> None:
     """Read, then written like it came, a record keeps every byte: order, strangers, nulls, key."""
@@ -363,11 +333,6 @@ def _is_taken(name: str) -> bool:
 
 def _texts(event: Event) -> dict[str, str | None]:
     return {name: event.text(name) for name in event}
-
-
-def _typed(event: Event) -> dict[str, tuple[type, Any]]:
-    """Attributes as they are held, with their types: True is not 1."""
-    return {name: (type(value), value) for name, value in held(event)[0].items()}
 
 
 # --- whatever comes ---------------------------------------------------------------------

@@ -46,6 +46,7 @@ def test_verdicts(headers: Any, mode: str, format_name: str | None) -> None:
         (CE[:3], "ce_type is missing"),
         (CE[:2], "ce_source, ce_type are missing"),
         ([("ce-id", b"1")], "found 'ce-id': Kafka headers start with ce_"),
+        ([("cloudEvents:id", b"1")], "found 'cloudEvents:id': Kafka headers start with ce_"),
         ([("CE_ID", b"1")], "found 'CE_ID': Kafka header names are exact"),
         ([("Content-Type", b"x")], "found 'Content-Type'"),
         ([("content-type", b"text/plain")], "the content-type is 'text/plain'"),

@@ -84,15 +84,21 @@ class JsonFormat:
 
     def _bytes_member(self, payload: bytes, content_type: str | None) -> bytes:
         """JSON stays JSON and text may stay text where the bytes are that; else base64 (J-06, J-10)."""
-        if content_type is not None:
-            try:
-                if holds_json(content_type) and is_json(text := to_utf8(payload, content_type)):
-                    return b'"data":' + text
-                if self._text_data and not holds_json(content_type):
-                    return b'"data":' + json_text(decode_text(payload, content_type))
-            except DataError:
-                pass
-        return b'"data_base64":"%b"' % base64.b64encode(payload)
+        try:
+            text = None if content_type is None else self._as_text(payload, content_type)
+        except DataError:
+            text = None
+        return b'"data_base64":"%b"' % base64.b64encode(payload) if text is None else b'"data":' + text
+
+    def _as_text(self, payload: bytes, content_type: str) -> bytes | None:
+        """Return the JSON that the same bytes are read from: some charsets spell a text in two ways."""
+        if holds_json(content_type):
+            text = to_utf8(payload, content_type)
+            return text if is_json(text) and in_charset(text, content_type) == payload else None
+        if self._text_data:
+            words = decode_text(payload, content_type)
+            return json_text(words) if encode_text(words, content_type) == payload else None
+        return None
 
     def decode(self, value: bytes) -> Event:
         """Read one event from a JSON object; raises `InvalidEvent`, naming every problem.

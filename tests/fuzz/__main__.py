@@ -2,8 +2,8 @@
 
 PYTHONPATH=tests python -m fuzz TARGET [SECONDS]     with atheris installed (pip install atheris)
 
-Begins with the corpus and the captured exchanges; inputs that reach something new are kept in
-the corpus, the smallest for each. A crash ends it, and leaves its input beside.
+Begins with the corpus, and the captured exchanges or the conformance vectors; inputs that reach
+something new are kept in the corpus, the smallest for each. A crash ends it, and leaves its input beside.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["cloudevents_kafka.protocol"]):
-    from fuzz import targets
+with atheris.instrument_imports(include=["cloudevents_kafka"]):
+    from fuzz import converters, targets
 
 VECTORS = Path(__file__).parents[1] / "protocol" / "vectors"
+WORDS = Path(__file__).with_name("words.dict")
 
 
 def seeds(folder: Path, name: str) -> None:
@@ -31,6 +32,12 @@ def seeds(folder: Path, name: str) -> None:
                     (folder / f"{path.stem}-{number}-{side}").write_bytes(start + bytes.fromhex(frame)[4:])
 
 
+def converter_seeds(folder: Path, name: str) -> None:
+    """Write what the conformance vectors have as first inputs."""
+    for number, seed in enumerate(converters.seeds(name)):
+        (folder / f"vector-{number}").write_bytes(seed)
+
+
 def main() -> None:
     """Fuzz, then merge what was found into the corpus."""
     name, seconds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 60
@@ -38,8 +45,9 @@ def main() -> None:
     kept = targets.CORPUS / name
     kept.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fuzz-") as first:
-        seeds(Path(first), name)
+        (converter_seeds if name in converters.TARGETS else seeds)(Path(first), name)
         options = [f"-max_total_time={seconds}", "-max_len=4096", "-timeout=10", "-rss_limit_mb=2048"]
+        options += [f"-dict={WORDS}"] if name in converters.TARGETS else []
         atheris.Setup([sys.argv[0], *options, str(kept), first], lambda data: targets.run(target, data))
         atheris.Fuzz()
 

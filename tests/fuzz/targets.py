@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
+from fuzz import converters
+
 from cloudevents_kafka.protocol import compiled, frames, walker
 from cloudevents_kafka.protocol.errors import ProtocolError
 from cloudevents_kafka.protocol.layout import layout_of
@@ -59,7 +61,8 @@ def messages07(data: bytes) -> None:
 
 
 TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
-    function.__name__: function for function in (request, response, records, request07, messages07)
+    **{function.__name__: function for function in (request, response, records, request07, messages07)},
+    **converters.TARGETS,
 }
 
 

@@ -1,0 +1,263 @@
+"""The converters as targets: any headers, any value, any text, and the laws that hold for them.
+
+A record is written for the fuzzer as an HTTP message is: lines ``name:value``, an empty line, the
+record's value. A name without a colon has a null. So its mutations stay near to what is meant.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import transcoding
+
+from cloudevents_kafka import (
+    DataError,
+    Decoded,
+    DecodeError,
+    EncodeError,
+    Event,
+    InvalidEvent,
+    Record,
+    Undecodable,
+    decode,
+    formats,
+    sniff,
+    to_record,
+)
+from cloudevents_kafka.attributes import (
+    AttributeType,
+    canonical_text,
+    is_string,
+    is_uri,
+    is_uri_reference,
+    parse,
+)
+from cloudevents_kafka.cli import edited, lines
+from cloudevents_kafka.data import DataKind, from_payload, to_payload
+from cloudevents_kafka.formats.json import JsonFormat
+from cloudevents_kafka.media_type import known_charset, media_type
+from cloudevents_kafka.record import Headers
+from cloudevents_kafka.sniff import Mode
+from cloudevents_kafka.timestamps import from_datetime, instant, is_timestamp, to_datetime
+
+VECTORS: Final = Path(__file__).parents[2] / "spec-conformance" / "vectors"
+_MODES: Final = get_args(Mode)
+
+
+def as_record(data: bytes) -> Record:
+    """Read the notation of this module; total."""
+    head, found, value = data.partition(b"\n\n")
+    return Record(
+        headers=[_header(line) for line in head.split(b"\n") if line], value=value if found else None
+    )
+
+
+def written(record: Record) -> bytes:
+    """Write a record in the notation of this module, as far as it can."""
+    head = b"\n".join(
+        name.encode() if value is None else name.encode() + b":" + value for name, value in record.headers
+    )
+    return head if record.value is None else head + b"\n\n" + record.value
+
+
+def _header(line: bytes) -> tuple[str, bytes | None]:
+    name, found, value = line.partition(b":")
+    return name.decode("utf-8", "replace"), value if found else None
+
+
+# --- records -------------------------------------------------------------------------
+
+
+def record(data: bytes) -> None:
+    """Any record has a verdict, strictly and leniently; an event read from it can be sent on."""
+    came = as_record(data)
+    assert sniff(came.headers).mode in _MODES
+    strict, lenient = decode(came), decode(came, lenient=True)
+    for result in (strict, lenient):
+        if isinstance(result, Undecodable):
+            assert isinstance(result.error, DecodeError)
+            assert str(result.error)
+        else:
+            _look_at(result.event)
+            write_everywhere(result.event)
+    if isinstance(strict, Decoded):
+        assert not strict.tolerated
+        again = to_record(strict.event, like=came)
+        assert (again.value, again.headers) == (came.value, came.headers)
+        _hold_to_each_other(strict, lenient, came.headers)
+        assert strict.event == strict.event.replace()
+        transcoding.hold(strict.event)
+    elif isinstance(lenient, Decoded):
+        assert lenient.tolerated
+
+
+def _hold_to_each_other(strict: Decoded, lenient: Decoded | Undecodable, headers: Headers) -> None:
+    """What is good by the rules is good leniently, and the same where no header looks like another."""
+    assert isinstance(lenient, Decoded)
+    if not any(_looks_like_an_events(name) for name, _ in headers):
+        assert lenient.event == strict.event
+        assert not lenient.tolerated
+
+
+def _looks_like_an_events(name: str) -> bool:
+    folded = name.lower()
+    return folded.startswith("ce-") or (
+        name != folded and (folded.startswith("ce_") or folded == "content-type")
+    )
+
+
+def _look_at(event: Event) -> None:
+    assert repr(event)
+    assert all(name in event and event.text(name) is not None for name in event.attributes)
+    with suppress(DataError):
+        assert event.data is event.data
+
+
+def write_everywhere(event: Event) -> None:
+    """Write an event in every mode and format, whether it was read strictly or not."""
+    with suppress(EncodeError):
+        to_record(event)
+    for name in formats.names():
+        with suppress(EncodeError):
+            to_record(event, mode="structured", format=name)
+
+
+# --- one format, one text, one payload, one line ------------------------------------------
+
+
+def event_format(name: str, data: bytes) -> None:
+    """A format reads an event from any bytes or says why not; what it read, it keeps, and writes anew."""
+    found = formats.find(name)
+    assert found is not None
+    try:
+        event = found.decode(data)
+    except InvalidEvent:
+        return
+    assert found.encode(event) is data
+    _look_at(event)
+    transcoding.hold(event)
+
+
+def texts(data: bytes) -> None:
+    """Texts of all types: what is one has one meaning, and parsing ends."""
+    text = data.decode("utf-8", "surrogateescape")
+    media = media_type(text)
+    assert media.format is None or media.essence.endswith(media.format)
+    with suppress(LookupError):
+        assert "".encode(known_charset(media)) is not None
+    assert is_uri_reference(text) or not is_uri(text)
+    is_string(text)
+    if is_timestamp(text):
+        assert instant(text)[0] == to_datetime(text)
+        assert is_timestamp(from_datetime(to_datetime(text)))
+    for kind in AttributeType:
+        with suppress(ValueError):
+            assert parse(kind, canonical_text(parse(kind, text))) == parse(kind, text)
+
+
+def payload(data: bytes) -> None:
+    """A payload under any content type is a value or a `DataError`, and a value is a payload again."""
+    first, _, rest = data.partition(b"\n")
+    content_type = first.decode("utf-8", "replace") or None
+    for kind in (DataKind.BYTES, DataKind.JSON, DataKind.TEXT):
+        try:
+            value = from_payload(rest, kind, content_type)
+        except DataError:
+            continue
+        with suppress(DataError):  # a text that stands for half a surrogate pair
+            again, kind_again = to_payload(value, content_type)
+            assert value is None or from_payload(again, kind_again, content_type) == value
+
+
+def line(data: bytes) -> None:
+    """A line for `produce` is a record, or says why not; a record's line says the record."""
+    try:
+        meant = edited.meant(lines.read_line(data), edited.Wanted())
+    except (lines.BadLine, InvalidEvent, EncodeError):
+        return
+    result = decode(meant.record, lenient=True)
+    again = edited.meant(lines.read_line(lines.write_line(result)), edited.Wanted())
+    assert (again.record.key, again.record.value, again.record.headers) == (
+        meant.record.key,
+        meant.record.value,
+        meant.record.headers,
+    )
+
+
+# --- events made here ------------------------------------------------------------------
+
+
+def event(data: bytes) -> None:
+    """Any JSON object as keywords is an event or refused; each form keeps what the table says it keeps."""
+    try:
+        members = json.loads(data)
+    except (ValueError, RecursionError):
+        return
+    if isinstance(members, dict):
+        with suppress(InvalidEvent):
+            transcoding.hold(Event(**members))
+
+
+# --- first inputs -------------------------------------------------------------------------
+
+
+def seeds(name: str) -> Iterator[bytes]:
+    """Give first inputs for a target, from the conformance vectors."""
+    came = list(_records(_vectors()))
+    if name == "record":
+        yield from map(written, came)
+    elif name == "line":
+        yield from (lines.write_line(decode(one, lenient=True)) for one in came)
+    elif name == "event":
+        yield from (JsonFormat().encode(one) for one in _events(came))
+    elif name.startswith("format-"):
+        form = name.removeprefix("format-")
+        yield from (one.value for one in came if sniff(one.headers).format == form and one.value)
+        for one in _events(came):
+            with suppress(EncodeError):
+                yield to_record(one, mode="structured", format=form).value or b""
+    else:
+        for one in _events(came):
+            content_type = (one.datacontenttype or "").encode()
+            yield content_type + b"\n" + (one.payload or b"") if name == "payload" else content_type
+        yield from (b"2018-04-05T17:31:00.123Z", b"2016-12-31T23:59:60+05:30", b"urn:a%20b", b"-5", b"TQ==")
+
+
+def _vectors() -> Iterator[Any]:
+    for path in sorted(VECTORS.glob("**/*.json")):
+        yield json.loads(path.read_text("utf-8"))
+
+
+def _records(notation: Any) -> Iterator[Record]:
+    """Find the records in vector files, wherever they stand."""
+    if isinstance(notation, dict) and {"key", "value", "headers"} <= notation.keys():
+        with suppress(KeyError, ValueError):  # what is written has other notations
+            headers = [(header, _bytes(value)) for header, value in notation["headers"]]
+            yield Record(value=_bytes(notation["value"]), headers=headers)
+    elif isinstance(notation, dict | list | Iterator):
+        for inner in notation.values() if isinstance(notation, dict) else notation:
+            yield from _records(inner)
+
+
+def _bytes(notation: Any) -> bytes | None:
+    if notation is None:
+        return None
+    return bytes.fromhex(notation) if isinstance(notation, str) else notation["text"].encode()
+
+
+def _events(came: list[Record]) -> Iterator[Event]:
+    for one in came:
+        result = decode(one)
+        if isinstance(result, Decoded):
+            yield result.event
+
+
+TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
+    **{function.__name__: function for function in (record, texts, payload, line, event)},
+    **{f"format-{name}": partial(event_format, name) for name in formats.names()},
+}

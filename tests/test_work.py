@@ -1,0 +1,231 @@
+"""Work and memory grow with what came and no faster, whatever it is that came."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+import pytest
+import strategies as make
+
+from cloudevents_kafka import DataError, Decoded, EncodeError, Record, decode, formats, to_record
+
+GROWTH: Final = 8
+"""How much greater the greater input is: work may grow by three times that, which its square is beyond."""
+SIZE: Final = 300
+_MEMORY: Final = 300  # bytes at the peak for each byte of input: an empty object in Avro is one byte
+_NOISE: Final = 0.002  # seconds that are too short to be compared
+
+HEAD: Final = b'{"specversion":"1.0","id":"1","source":"/","type":"t"'
+
+
+def headers(write: Callable[[int], Any]) -> Callable[[int], Record]:
+    return lambda count: Record(headers=[*make.required_headers, *write(count)], value=b"x")
+
+
+def content_type(write: Callable[[int], bytes]) -> Callable[[int], Record]:
+    return headers(lambda count: [("content-type", write(count))])
+
+
+def members(write: Callable[[int], bytes]) -> Callable[[int], Record]:
+    headers = [("content-type", b"application/cloudevents+json")]
+    return lambda count: Record(headers=headers, value=HEAD + write(count) + b"}")
+
+
+def structured(name: str, write: Callable[[int], bytes]) -> Callable[[int], Record]:
+    headers = [("content-type", f"application/cloudevents+{name}".encode())]
+    return lambda count: Record(headers=headers, value=write(count))
+
+
+def avro(write: Callable[[int], bytes]) -> Callable[[int], Record]:
+    return structured("avro", write)
+
+
+def compact(write: Callable[[int], bytes]) -> Callable[[int], Record]:
+    return structured("avro-compact", write)
+
+
+def protobuf(write: Callable[[int], bytes]) -> Callable[[int], Record]:
+    return structured("protobuf", lambda count: REQUIRED + write(count))
+
+
+def field(at: int, value: bytes) -> bytes:
+    """Write a field of a Protobuf message, whose value is shorter than 128 bytes."""
+    return bytes([at << 3 | 2, len(value)]) + value
+
+
+def number(value: int) -> bytes:
+    """Write a number as Avro has it."""
+    left, written = (value << 1) ^ (value >> 63), b""
+    while left > 0x7F:
+        written += bytes([left & 0x7F | 0x80])
+        left >>= 7
+    return written + bytes([left])
+
+
+def text(value: str) -> bytes:
+    return number(len(value)) + value.encode()
+
+
+def each(form: bytes, count: int) -> bytes:
+    return b"".join(form % index for index in range(count))
+
+
+def letters(count: int) -> bytes:
+    """Write letters of which no two are the same."""
+    return "".join(chr(0x10000 + index) for index in range(count)).encode()
+
+
+ATTRIBUTES: Final = number(4) + b"".join(text(name) + b"\x06" + text(v) for name, v in make.GOOD.items())
+LIST: Final = ATTRIBUTES + b"\x00\x08"
+COMPACT: Final = text("1") + text("/") + text("t") + b"\x00\x00\x00\x00"
+REQUIRED: Final = b"".join(field(at, v) for at, v in ((1, b"1"), (2, b"/"), (3, b"1.0"), (4, b"t")))
+
+INPUTS: Final[dict[str, Callable[[int], Record]]] = {
+    "many headers": headers(lambda n: [(f"ce_x{i}", b"v") for i in range(n)]),
+    "many foreign headers": headers(lambda n: [(f"x{i}", b"v") for i in range(n)]),
+    "one header again and again": headers(lambda n: [("ce_subject", b"v")] * n),
+    "one foreign header again and again": headers(lambda n: [("x", b"v")] * n),
+    "bad names": headers(lambda n: [(f"ce_X_{i}", b"v") for i in range(n)]),
+    "one name in another case": headers(lambda n: [("CE_SUBJECT", b"v")] * n),
+    "content types": headers(lambda n: [("content-type", b"a/b")] * n),
+    "copies of the content type": headers(lambda n: [("ce_datacontenttype", b"a/b")] * n),
+    "no texts": headers(lambda n: [(f"ce_x{i}", b"\xff") for i in range(n)]),
+    "a long name": headers(lambda n: [("ce_" + "x" * n * 10, b"v")]),
+    "a long time": headers(lambda n: [("ce_time", b"2018-04-05T17:31:00." + b"1" * n * 10 + b"Z")]),
+    "a long time without end": headers(lambda n: [("ce_time", b"2018-04-05T17:31:00." + b"1" * n * 10)]),
+    "a long URI": headers(lambda n: [("ce_dataschema", b"urn:" + b"%41a" * n * 3)]),
+    "a long URI with a bad end": headers(lambda n: [("ce_dataschema", b"urn:" + b"%41a" * n * 3 + b" ")]),
+    "a long number": headers(lambda n: [("ce_sampledrate", b"9" * n * 10)]),
+    "long base64": headers(lambda n: [("ce_dssematerial", b"TWFu" * n * 3)]),
+    "parameters": content_type(lambda n: b"a/b" + b";a=b" * n * 3),
+    "parameters with a bad end": content_type(lambda n: b"a/b" + b"; a=b" * n * 3 + b";"),
+    "an open quotation": content_type(lambda n: b'a/b;a="' + b"\\a" * n * 5),
+    "quotations and an open one": content_type(lambda n: b"a/b" + b';a="\\a"' * n + b';a="'),
+    "spaces and no parameter": content_type(lambda n: b"a/b" + b" " * n * 10 + b"x"),
+    "semicolons": content_type(lambda n: b"a/b" + b" ;" * n * 5),
+    "spaces behind the format": content_type(lambda n: b"application/cloudevents+json" + b" " * n * 10),
+    "a long charset": content_type(lambda n: b"text/plain;charset=" + b"-x" * n * 5),
+    "members": members(lambda n: each(b',"x%d":"v"', n)),
+    "members with capitals": members(lambda n: each(b',"X%d":"v"', n)),
+    "members of no type": members(lambda n: each(b',"x%d":1.5', n)),
+    "members that are lists": members(lambda n: each(b',"x%d":[]', n)),
+    "one member again and again": members(lambda n: b',"x":"v"' * n),
+    "one member again and again, with escapes": members(lambda n: b',"\\u0078":"v"' * n),
+    "data again and again": members(lambda n: b',"data":1' * n),
+    "a long integer": members(lambda n: b',"x":' + b"9" * n * 10),
+    "long integers": members(lambda n: each(b',"x%d":' + b"9" * 4000, n // 20)),
+    "a long fraction": members(lambda n: b',"x":0.' + b"9" * n * 10),
+    "a long integer as data": members(lambda n: b',"data":' + b"9" * n * 10),
+    "a long integer as text": members(lambda n: b',"datacontenttype":"text/plain","data":' + b"9" * n * 10),
+    "base64": members(lambda n: b',"data_base64":"' + b"TWFu" * n * 3 + b'"'),
+    "base64 with a bad end": members(lambda n: b',"data_base64":"' + b"TWFu" * n * 3 + b'!"'),
+    "escapes": members(lambda n: b',"subject":"' + b"\\u00e9" * n * 2 + b'"'),
+    "quoted quotes": members(lambda n: b',"subject":"' + b'\\"data\\":' * n + b'"'),
+    "halves of characters": members(lambda n: b',"subject":"' + b"\\ud800" * n + b'"'),
+    "deep data": members(lambda n: b',"data":' + make.deep(b"[", n, b"]")),
+    "a deep extension": members(lambda n: b',"x":' + make.deep(b"[", n, b"]")),
+    "a wide extension": members(lambda n: b',"x":[' + b"1," * n + b"1]"),
+    "utf-16": members(
+        lambda n: b',"datacontenttype":"a/json;charset=utf-16","data":"' + b"a" * n * 10 + b'"'
+    ),
+    "utf-7": members(
+        lambda n: b',"datacontenttype":"text/plain;charset=utf-7","data":"' + b"\xc3\xa9" * n * 5 + b'"'
+    ),
+    "iso-2022": members(
+        lambda n: b',"datacontenttype":"a/b;charset=iso-2022-jp","data":"' + b"\xe3\x81\x82a" * n * 2 + b'"'
+    ),
+    "idna": members(lambda n: b',"datacontenttype":"a/b;charset=idna","data":"' + letters(n * 5) + b'"'),
+    "punycode": members(
+        lambda n: b',"datacontenttype":"a/b;charset=punycode","data":"' + letters(n * 5) + b'"'
+    ),
+    "JSON without a header": lambda n: Record(value=HEAD + b',"data":"' + b"a" * n * 10 + b'"}'),
+    "no JSON under its name": lambda n: Record(headers=[("content-type", b"a/json")], value=b"[" * n),
+    "Avro attributes": avro(
+        lambda n: ATTRIBUTES + b"".join(number(1) + text(f"x{i}") + b"\x00" for i in range(n)) + b"\x00\x02"
+    ),
+    "one Avro attribute again and again": avro(
+        lambda n: ATTRIBUTES + (number(1) + text("x") + b"\x00") * n + b"\x00\x02"
+    ),
+    "Avro objects of one byte": avro(lambda n: LIST + number(n * 5) + b"\x00" * n * 5 + b"\x00"),
+    "Avro blocks of one object": avro(lambda n: LIST + (number(1) + b"\x00") * n * 3 + b"\x00"),
+    "an endless Avro list": avro(lambda n: LIST + number(2**62) + b"\x00" * n * 5),
+    "an endless Avro map": avro(lambda n: number(2**62) + b"\x00" * n * 5),
+    "an endless Avro map, by its size": avro(lambda n: b"\xff" * 8 + b"\x7f" + b"\x00" * n * 5),
+    "deep Avro data": avro(lambda n: LIST + b"\x02\x02\x02a\x06" * n),
+    "compact Avro attributes": compact(
+        lambda n: COMPACT + b"".join(number(1) + text(f"x{i}") + b"\x00\x00" for i in range(n)) + b"\x00\x02"
+    ),
+    "an endless compact Avro map": compact(lambda n: COMPACT + number(2**62) + b"\x00" * n * 5),
+    "Protobuf attributes": protobuf(
+        lambda n: b"".join(field(5, field(1, b"x%d" % i) + field(2, field(3, b"v"))) for i in range(n))
+    ),
+    "one Protobuf attribute again and again": protobuf(
+        lambda n: field(5, field(1, b"x") + field(2, field(3, b"v"))) * n
+    ),
+    "Protobuf attributes without an arm": protobuf(lambda n: field(5, field(1, b"x") + field(2, b"")) * n),
+    "Protobuf data again and again": protobuf(lambda n: field(7, b"x") * n),
+    "empty Protobuf fields": protobuf(lambda n: b"\x78\x00" * n),
+    "nested Protobuf groups": protobuf(lambda n: b"\x7b" * n),
+    "a number without end": avro(lambda n: b"\xff" * n * 10),
+}
+
+
+def size_of(record: Record) -> int:
+    return len(record.value or b"") + sum(len(name) + len(value or b"") for name, value in record.headers)
+
+
+def do_everything(record: Record) -> None:
+    """Read a record in both ways, tell of it, look at its event, and write it in every form."""
+    for lenient in (False, True):
+        result = decode(record, lenient=lenient)
+        if isinstance(result, Decoded):
+            repr(result.event)
+            with suppress(DataError):
+                assert result.event.data is result.event.data
+            for name in (None, *formats.names()):
+                with suppress(EncodeError):
+                    to_record(result.event, mode="structured" if name else None, format=name)
+            to_record(result.event, like=record)
+        else:
+            assert str(result.error)
+
+
+def seconds(record: Record) -> float:
+    """Measure the processor's time, the least of three."""
+    taken = []
+    for _ in range(3):
+        start = time.process_time()
+        do_everything(record)
+        taken.append(time.process_time() - start)
+    return min(taken)
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_work_grows_with_the_input(name: str) -> None:
+    """An input that is eight times as long takes about eight times the work, never its square."""
+    small, great = INPUTS[name](SIZE), INPUTS[name](SIZE * GROWTH)
+    allowed = 3 * GROWTH
+    ratios = []
+    for _ in range(3):  # a busy machine spoils a measurement, not three
+        ratios.append(seconds(great) / max(seconds(small), _NOISE))
+        if ratios[-1] < allowed:
+            return
+    pytest.fail(f"work grows by {ratios}, where the input grows by {GROWTH}")
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_memory_grows_with_the_input(name: str) -> None:
+    """What is kept at the peak is bounded by what came, and a count alone keeps nothing."""
+    record = INPUTS[name](SIZE * GROWTH)
+    do_everything(record)  # what is remembered for good is not of this record
+    tracemalloc.start()
+    try:
+        do_everything(record)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < _MEMORY * size_of(record) + 100_000
