@@ -91,8 +91,9 @@ def _lookalike(present: set[str]) -> str:
     """Name the mistake, where headers look like those of another binding or case."""
     for name in sorted(map(str, present)):
         folded = name.lower()
-        if folded.startswith(("ce-", "cloudevents:", "cloudevents_")):
-            return f" (found {name!r}: Kafka headers start with ce_)"
+        for prefix in ("ce-", "cloudevents:", "cloudevents_"):
+            if folded.startswith(prefix):
+                return f" (found {name!r}: Kafka headers start with ce_, not {name[: len(prefix)]})"
         if name != folded and (folded.startswith(PREFIX) or folded == CONTENT_TYPE):
             return f" (found {name!r}: Kafka header names are exact, in lower case)"
     return ""
