@@ -1,0 +1,124 @@
+"""The event formats beside the libraries that read and write their bytes.
+
+On the right is the least that somebody could do who has these bytes: orjson, fastavro and
+google's protobuf, without any check and without an event. So ratios are below one: they
+tell what the checks and the event cost. "and checked" makes an `Event` of what orjson read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+import fastavro
+import orjson
+from converters import make
+from sidebyside import interleaved, row
+
+from cloudevents_kafka import Event, formats
+from cloudevents_kafka.event import held
+from cloudevents_kafka.formats.avro import SCHEMA
+from cloudevents_kafka.formats.protobuf_message import CloudEvent
+
+Pair = tuple[str, Callable[[], object], Callable[[], object]]
+_AVRO = fastavro.parse_schema(SCHEMA)
+_ITEM = {"name": "item", "price": 1.25, "tags": ["a", "b"], "note": None, "ok": True}
+
+
+def json_pairs(size: str, event: Event) -> list[Pair]:
+    """Envelopes in JSON."""
+    form = formats.find("json")
+    assert form is not None
+    decode, encode = form.decode, form.encode
+    value = encode(event)
+    members = orjson.loads(value)
+    return [
+        (f"JSON read{size}", lambda: decode(value), lambda: orjson.loads(value)),
+        (f"JSON read, its data too{size}", lambda: decode(value).data, lambda: orjson.loads(value)),
+        (f"JSON read and checked{size}", lambda: decode(value).data, lambda: _by_orjson(value).data),
+        (f"JSON written{size}", lambda: encode(event), lambda: orjson.dumps(members)),
+    ]
+
+
+def _by_orjson(value: bytes) -> Event:
+    members: dict[str, Any] = orjson.loads(value)
+    return Event(data=members.pop("data", None), **members)
+
+
+def avro_pairs() -> list[Pair]:
+    """Datums of the official schema."""
+    form = formats.find("avro")
+    assert form is not None
+    event = make()
+    value = form.encode(event)
+    datum = {"attribute": held(event)[0], "data": event.payload}
+    return [
+        ("Avro read", lambda: form.decode(value), lambda: _read_avro(value)),
+        ("Avro written", lambda: form.encode(event), lambda: _write_avro(datum)),
+    ]
+
+
+def _read_avro(value: bytes) -> object:
+    return fastavro.schemaless_reader(io.BytesIO(value), _AVRO, None)
+
+
+def _write_avro(datum: object) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, _AVRO, datum)
+    return out.getvalue()
+
+
+def protobuf_pairs() -> list[Pair]:
+    """Messages of the official declaration; reading them goes through all attributes."""
+    form = formats.find("protobuf")
+    assert form is not None
+    event = make()
+    value = form.encode(event)
+    attributes, text = dict(held(event)[0]), (event.payload or b"").decode()
+    return [
+        ("Protobuf read", lambda: form.decode(value), lambda: _read_protobuf(value)),
+        ("Protobuf written", lambda: form.encode(event), lambda: _write_protobuf(attributes, text)),
+    ]
+
+
+def _read_protobuf(value: bytes) -> object:
+    message = CloudEvent.FromString(value)
+    arms = {name: getattr(each, each.WhichOneof("attr")) for name, each in message.attributes.items()}
+    return message.id, message.source, message.spec_version, message.type, arms, message.text_data
+
+
+def _write_protobuf(attributes: dict[str, Any], text: str) -> object:
+    message = CloudEvent(
+        id=attributes["id"],
+        source=attributes["source"],
+        spec_version=attributes["specversion"],
+        type=attributes["type"],
+        text_data=text,
+    )
+    for name in ("subject", "traceparent", "partitionkey", "datacontenttype"):
+        message.attributes[name].ce_string = attributes[name]
+    message.attributes["time"].ce_timestamp.seconds = 1522949460
+    return message.SerializeToString()
+
+
+def main() -> None:
+    """Print one row a format and way."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=101)
+    parser.add_argument("--calls", type=int, default=200)
+    options = parser.parse_args()
+    versions = ", ".join(f"{name} {version(name)}" for name in ("orjson", "fastavro", "protobuf"))
+    print(f"{versions}, Python {sys.version.split()[0]}; medians of {options.rounds} rounds")
+    print(f"{'':<44} {'ours':>11} {'library':>11} {'ratio':>7}")
+    everyday, large = json_pairs("", make()), json_pairs(", 7 KB of data", make().replace(data=[_ITEM] * 100))
+    for name, ours, theirs in [*everyday, *large, *avro_pairs(), *protobuf_pairs()]:
+        timings = interleaved(ours, theirs, rounds=options.rounds, calls=options.calls)
+        print(row(name, *timings, None), flush=True)
+
+
+if __name__ == "__main__":
+    main()
