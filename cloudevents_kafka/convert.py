@@ -96,7 +96,7 @@ def _read_structured(record: Record, content_type: str, media: MediaType) -> Eve
     try:
         event = structured.decode(record.value, media)
     except InvalidEvent as error:
-        raise BrokenEvent(error.problems, record) from None
+        raise BrokenEvent(error.problems, record) from error.__cause__
     if event is None:
         reason = sniff(record.headers).reason
         raise UnsupportedFormat(
@@ -143,7 +143,7 @@ def _read_leniently(record: Record) -> tuple[Event, tuple[Problem, ...]]:
             pass
         if isinstance(error, DecodeError):
             raise
-        raise BrokenEvent(error.problems, record) from None
+        raise BrokenEvent(error.problems, record) from error.__cause__
 
 
 # --- writing -------------------------------------------------------------------

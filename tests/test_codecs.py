@@ -235,3 +235,11 @@ def test_no_codec_changes_what_is_read_of_others() -> None:
     assert from_record(Record(headers=headers, value=b"123")).data == b"123"
     assert event(None, {"a": 1}).data == {"a": 1}
     assert event("text/plain", "a").data == "a"
+
+
+@pytest.mark.usefixtures("registry")
+@pytest.mark.parametrize("codec", [None, bytes.decode, (bytes.decode, str.encode)])
+def test_what_is_no_codec_is_refused(codec: Any) -> None:
+    """At once, and not when the first data comes."""
+    with pytest.raises(TypeError, match="Codec"):
+        register_codec("application/x", codec)
