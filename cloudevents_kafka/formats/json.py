@@ -184,6 +184,11 @@ def split(value: bytes) -> tuple[dict[str, Any], bytes | None, bytes | None]:
     return attributes, data or None, None if encoded in (b"", _NULL) else encoded
 
 
+def spelled(value: bytes) -> dict[str, bytes]:
+    """Return the exact texts of all members of what `split` took, by name."""
+    return {name: bytes(text) for name, text in _split(value).items()}
+
+
 def _look_for_repeats(value: bytes, kept: bytes, count: int) -> None:
     """Refuse a document that has a member twice (N-05); the parser keeps just the last.
 
