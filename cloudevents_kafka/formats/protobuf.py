@@ -246,7 +246,8 @@ def _arms_for(name: str) -> tuple[AttributeType, ...]:
         return (kind,)
     if known(name) is None:
         return ()
-    return (kind, AttributeType.URI, _STRING) if kind is AttributeType.URI_REFERENCE else (kind, _STRING)
+    more = (AttributeType.URI,) if kind is AttributeType.URI_REFERENCE else ()
+    return (_STRING,) if kind is _STRING else (kind, *more, _STRING)
 
 
 # --- reading data --------------------------------------------------------------
