@@ -24,6 +24,7 @@ from typing import Any, Final
 import msgspec
 
 from cloudevents_kafka.errors import DataError
+from cloudevents_kafka.json_text import json_text
 from cloudevents_kafka.media_type import media_type as parsed
 
 
@@ -149,4 +150,4 @@ def avro(schema: Any) -> Codec:
 
 def typed_json(type: Any) -> Codec:
     """Make a codec for JSON of one shape: a msgspec Struct, a dataclass, a TypedDict and the like."""
-    return Codec(msgspec.json.Decoder(type).decode, msgspec.json.encode)
+    return Codec(msgspec.json.Decoder(type).decode, json_text)

@@ -14,9 +14,10 @@ from typing import Final
 import msgspec
 
 from cloudevents_kafka.convert import ContentMode, to_record
-from cloudevents_kafka.data import DataKind, holds_json, parse_json, to_utf8
+from cloudevents_kafka.data import DataKind, holds_json, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError, shown
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.json_text import parse_json
 from cloudevents_kafka.size import LIMIT, wire_size
 
 _MODES: Final[tuple[ContentMode, ...]] = ("binary", "structured")

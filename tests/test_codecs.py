@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import math
 import pickle
 from typing import Any
 
@@ -176,6 +177,9 @@ def test_typed_json_reads_its_type_only() -> None:
     assert codec.decode(codec.encode(Point(1.5))) == Point(1.5)
     with pytest.raises(msgspec.ValidationError):
         codec.decode(b"{}")
+    for number in (math.nan, math.inf):
+        with pytest.raises(DataError, match="NaN or infinite"):
+            codec.encode(Point(number))
 
 
 @given(st.integers(-(2**63), 2**63 - 1), make.json_texts, st.binary(max_size=4))

@@ -19,20 +19,12 @@ from typing import Any, Final
 import msgspec
 
 from cloudevents_kafka.attributes import AttributeValue, is_string, parse_binary
-from cloudevents_kafka.data import (
-    DataKind,
-    decode_text,
-    encode_text,
-    holds_json,
-    in_charset,
-    is_json,
-    json_text,
-    to_utf8,
-)
+from cloudevents_kafka.data import DataKind, decode_text, encode_text, holds_json, in_charset, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, held, trusted
 from cloudevents_kafka.extensions import with_types
 from cloudevents_kafka.glance import are_plain, surely_valid
+from cloudevents_kafka.json_text import is_json, json_text
 from cloudevents_kafka.media_type import media_type
 from cloudevents_kafka.rules import find_problems
 
