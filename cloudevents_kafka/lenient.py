@@ -238,7 +238,7 @@ def _settle(
 ) -> dict[str, AttributeValue]:
     """Mend what can be mended and keep what can be kept; raise the rest as `InvalidEvent`."""
     attributes = with_types(texts)
-    reported = {problem.attribute for problem in problems}
+    reported = {attribute_of(str(problem.attribute)) or problem.attribute for problem in problems}
     for problem in find_problems(attributes):
         if problem.attribute in reported:
             continue

@@ -20,7 +20,8 @@ class Format(Protocol):
 
     ``name`` is the media type's suffix. ``encode`` raises `EncodeError` for an event
     that the format cannot hold; ``decode`` raises `InvalidEvent` for bytes that are no
-    event, and nothing else for any bytes.
+    event, and nothing else for any bytes. What else a registered one raises
+    is taken for that too, with its cause.
     """
 
     @property
