@@ -13,10 +13,10 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from cloudevents_kafka.attributes import CORE
-from cloudevents_kafka.data import is_json
 from cloudevents_kafka.documented import DOCUMENTED
 from cloudevents_kafka.errors import Problem, shown
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.json_text import is_json
 from cloudevents_kafka.timestamps import instant, is_timestamp
 from cloudevents_kafka.tracing import is_traceparent
 

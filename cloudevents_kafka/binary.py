@@ -96,7 +96,7 @@ def decode(record: Record) -> Event:
     """Read a binary-mode record; raises `InvalidEvent`, naming every problem."""
     attributes, problems = _read_headers(record.headers)
     attributes = with_types(attributes)
-    reported = {problem.attribute for problem in problems}
+    reported = {_attribute_of(str(problem.attribute)) or problem.attribute for problem in problems}
     problems += [problem for problem in find_problems(attributes) if problem.attribute not in reported]
     if problems:
         raise InvalidEvent(problems)

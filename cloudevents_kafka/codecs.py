@@ -24,6 +24,7 @@ from typing import Any, Final
 import msgspec
 
 from cloudevents_kafka.errors import DataError
+from cloudevents_kafka.json_text import json_text
 from cloudevents_kafka.media_type import media_type as parsed
 
 
@@ -52,8 +53,10 @@ def register_codec(
     ``media_type`` is one without parameters, or a suffix: ``+avro`` is for all that
     end in it. With ``type`` or ``dataschema`` the codec is for events that have these.
     To register for the same again replaces the codec. `ValueError` for what is neither
-    media type nor suffix.
+    media type nor suffix, `TypeError` for what is no `Codec`.
     """
+    if not isinstance(codec, Codec):
+        raise TypeError(f"a codec is a Codec(decode, encode), not a {_kind(codec)}")
     essence = f"any/any{media_type}" if media_type.startswith("+") else media_type
     media = parsed(essence)
     if not media.valid or media.essence != essence.lower() or essence.endswith("+") or "++" in essence:
@@ -147,4 +150,4 @@ def avro(schema: Any) -> Codec:
 
 def typed_json(type: Any) -> Codec:
     """Make a codec for JSON of one shape: a msgspec Struct, a dataclass, a TypedDict and the like."""
-    return Codec(msgspec.json.Decoder(type).decode, msgspec.json.encode)
+    return Codec(msgspec.json.Decoder(type).decode, json_text)

@@ -18,10 +18,7 @@ from cloudevents_kafka.errors import (
     DecodeError,
     EncodeError,
     InvalidEvent,
-    NotAnEvent,
     Problem,
-    UnsupportedBatch,
-    UnsupportedFormat,
     shown,
 )
 from cloudevents_kafka.event import Event, held, trusted
@@ -30,7 +27,7 @@ from cloudevents_kafka.glance import surely_valid
 from cloudevents_kafka.keys import KeyMapper
 from cloudevents_kafka.media_type import MediaType, media_type
 from cloudevents_kafka.record import HeaderInput, Headers, Record, as_bytes, as_headers
-from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX, sniff
+from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX, refused, sniff
 
 ContentMode = Literal["binary", "structured"]
 
@@ -71,7 +68,7 @@ def from_record(record: Record, *, lenient: bool = False) -> Event:
     if content_type is not None:
         media = media_type(content_type)
         if media.cloudevents:
-            return _read_structured(record, content_type, media)
+            return _read_structured(record, media)
         if not media.valid:
             return _read_closely(record)
     if surely_valid(attributes, "".join(attributes.values())):
@@ -90,18 +87,15 @@ def decode(record: Record, *, lenient: bool = False) -> Decoded | Undecodable:
         return Undecodable(error, record)
 
 
-def _read_structured(record: Record, content_type: str, media: MediaType) -> Event:
+def _read_structured(record: Record, media: MediaType) -> Event:
     if media.batch:
-        raise UnsupportedBatch(content_type, record, "split it where it was produced")
+        raise refused(sniff(record.headers), record)
     try:
         event = structured.decode(record.value, media)
     except InvalidEvent as error:
-        raise BrokenEvent(error.problems, record) from None
+        raise BrokenEvent(error.problems, record) from error.__cause__
     if event is None:
-        reason = sniff(record.headers).reason
-        raise UnsupportedFormat(
-            content_type, record, f"{reason}: forward the record as it is, or register the format"
-        )
+        raise refused(sniff(record.headers), record)
     return event
 
 
@@ -109,7 +103,7 @@ def _read_closely(record: Record) -> Event:
     """Read a record that did not pass at first sight; says why it is none, or reads it after all."""
     verdict = sniff(record.headers)
     if verdict.mode == "not-an-event":
-        raise NotAnEvent(f"not a CloudEvent: {verdict.reason} (K-11, Kafka binding 3)", record)
+        raise refused(verdict, record)
     try:
         if verdict.mode == "binary":
             return binary.decode(record)
@@ -117,8 +111,7 @@ def _read_closely(record: Record) -> Event:
             _check_content_type(record.headers)
     except InvalidEvent as error:
         raise BrokenEvent(error.problems, record) from None
-    content_type = str(verdict.media_type)
-    return _read_structured(record, content_type, media_type(content_type))
+    return _read_structured(record, media_type(str(verdict.media_type)))
 
 
 def _check_content_type(headers: Headers) -> None:
@@ -143,7 +136,7 @@ def _read_leniently(record: Record) -> tuple[Event, tuple[Problem, ...]]:
             pass
         if isinstance(error, DecodeError):
             raise
-        raise BrokenEvent(error.problems, record) from None
+        raise BrokenEvent(error.problems, record) from error.__cause__
 
 
 # --- writing -------------------------------------------------------------------

@@ -7,17 +7,14 @@ the event is written in another format, and bytes are never guessed at.
 
 from __future__ import annotations
 
-import math
-import re
 import sys
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final
 
-import msgspec
-
 from cloudevents_kafka.codecs import decoded, encoded, find
 from cloudevents_kafka.errors import DataError, Problem
+from cloudevents_kafka.json_text import json_text, parse_json
 from cloudevents_kafka.media_type import known_charset, media_type
 
 
@@ -35,14 +32,7 @@ class DataKind(Enum):
 
 
 _NOTHING: Final[Mapping[str, Any]] = {}
-_encode_json: Final = msgspec.json.Encoder().encode
-_pack: Final = msgspec.msgpack.Encoder().encode
-# In MessagePack a NaN or infinite number is a double, byte cb, with an exponent of ones only.
-_seems_odd: Final = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]").search
-_decode_json: Final = msgspec.json.Decoder().decode
 _PLAIN: Final = (dict, str, list, int, float)
-_LEAVES: Final = (str, int, bytes, msgspec.Raw, type(None))
-_check_json: Final = msgspec.json.Decoder(msgspec.Raw).decode
 
 
 def holds_json(content_type: str | None) -> bool:
@@ -120,36 +110,6 @@ def from_payload(
     return payload
 
 
-def json_text(value: Any) -> bytes:
-    """Write a value as JSON in UTF-8; refuses what JSON cannot hold, such as NaN."""
-    try:
-        text = _encode_json(value)
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise DataError(f"data cannot be written as JSON: {error}") from None
-    # The encoder writes NaN and infinities as null.
-    if text.find(b"null") >= 0 and _may_have_odd_number(value) and _has_odd_number(value):
-        raise DataError("data cannot be written as JSON: it has a NaN or infinite number")
-    return text
-
-
-def parse_json(text: bytes) -> Any:
-    """Read JSON in UTF-8, strictly; raises `DataError`."""
-    try:
-        return _decode_json(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(f"data is not JSON: {error}") from None
-
-
-def is_json(text: bytes) -> bool:
-    """Tell whether the bytes are one JSON text in UTF-8, without building its value."""
-    try:
-        text.decode()
-        _check_json(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return False
-    return True
-
-
 def to_utf8(payload: bytes, content_type: str | None) -> bytes:
     """Turn text from the content type's charset into UTF-8; raises `DataError`."""
     if content_type is None or media_type(content_type).utf8:
@@ -186,28 +146,3 @@ def decode_text(payload: bytes, content_type: str | None) -> str:
 def data_problem(error: DataError, clause: str = "J-10") -> Problem:
     """Report data that cannot be written among an event's other problems."""
     return Problem("data", str(error), clause)
-
-
-def _may_have_odd_number(value: Any) -> bool:
-    """Look, twenty times as fast as `_has_odd_number`, for what a NaN or infinite number would leave."""
-    try:
-        return _seems_odd(_pack(value)) is not None
-    except (TypeError, ValueError, OverflowError, RecursionError):  # whole numbers of more than 64 bits
-        return True
-
-
-def _has_odd_number(value: Any) -> bool:
-    """Tell whether a NaN or infinite number is anywhere in a value that the encoder took."""
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, float):
-            if not math.isfinite(one):
-                return True
-        elif isinstance(one, dict):
-            waiting += one.values()
-        elif isinstance(one, list | tuple | set | frozenset):
-            waiting += one
-        elif not isinstance(one, _LEAVES):
-            waiting.append(msgspec.to_builtins(one))  # a dataclass and the like
-    return False

@@ -14,9 +14,10 @@ from typing import Final
 import msgspec
 
 from cloudevents_kafka.convert import ContentMode, to_record
-from cloudevents_kafka.data import DataKind, holds_json, parse_json, to_utf8
-from cloudevents_kafka.errors import DataError, EncodeError
+from cloudevents_kafka.data import DataKind, holds_json, to_utf8
+from cloudevents_kafka.errors import DataError, EncodeError, shown
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.json_text import parse_json
 from cloudevents_kafka.size import LIMIT, wire_size
 
 _MODES: Final[tuple[ContentMode, ...]] = ("binary", "structured")
@@ -33,11 +34,17 @@ def check_in(event: Event, store: Store, *, limit: int = LIMIT, keep: bool = Fal
 
     Gives the event with its ``dataref``, and without data unless told to ``keep`` it;
     the very event where it is small enough or has no data. Measured is the larger of
-    binary and structured mode (S-03), without a key. What ``store`` raises is raised.
+    binary and structured mode (S-03), without a key. What ``store`` raises is raised;
+    `DataError` where it gives no reference, as the data could not be found again.
     """
     if event.payload is None or (len(event.payload) <= limit and _largest(event) <= limit):
         return event
     reference = store(event.payload)
+    if not isinstance(reference, str) or not reference:
+        raise DataError(
+            f"the store gave {shown(reference)}, which is no reference: it must return the URI-reference "
+            "at which the data is found (X-04, extension dataref)"
+        )
     if keep:
         return event.replace(dataref=reference)
     implied = "application/json" if event.kind is DataKind.JSON else None  # R-10: nobody could tell any more
@@ -49,12 +56,18 @@ def check_out(event: Event, fetch: Fetch) -> Event:
 
     The very event where it has no ``dataref``, or where it has data too and they are
     the same, byte for byte or as JSON. Raises `DataError` where they are not (they must
-    be identical), and what ``fetch`` raises.
+    be identical) or ``fetch`` gives no bytes, and what ``fetch`` raises.
     """
     reference = event.text("dataref")
     if reference is None:
         return event
     fetched = fetch(reference)
+    if not isinstance(fetched, bytes | bytearray | memoryview):
+        raise DataError(
+            f"for dataref {shown(reference)} fetch gave a {type(fetched).__name__}, not bytes: "
+            "it must raise where nothing is found (X-04, extension dataref)"
+        )
+    fetched = bytes(fetched)
     if event.payload is None:
         return event.replace(data=fetched)
     if fetched != event.payload and not _same_json(fetched, event):

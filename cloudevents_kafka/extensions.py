@@ -42,16 +42,30 @@ def register_extension(
     """Make the type of an extension attribute known, in this process.
 
     From then on ``event[name]`` has that type wherever it was read from, and a value
-    that is not of it, or that ``accepts`` turns down, makes the event invalid; ``rule``
-    says what ``accepts`` asks for. So does the lack of an attribute that it ``needs``
-    beside it. To register a name again replaces what was known. `ValueError` for a bad
-    name.
+    that is not of it, or that ``accepts`` turns down, by false or by an error, makes the
+    event invalid; ``rule`` says what ``accepts`` asks for. So does the lack of an
+    attribute that it ``needs`` beside it. To register a name again replaces what was
+    known. `ValueError` for a bad name, `TypeError` for a ``type`` that is none, and so on.
     """
     if not is_name(name) or name in CORE:
         raise ValueError(f"{name!r} cannot name an extension: lower-case a-z and 0-9, and no core attribute")
+    if not isinstance(type, AttributeType):
+        raise TypeError(f"the type of {name} must be an AttributeType, such as AttributeType.STRING")
+    if not (accepts is None or callable(accepts)) or isinstance(needs, str):
+        raise TypeError(f"for {name}, accepts must be a function of its value, and needs a list of names")
     text = rule or "is not accepted by its extension's rule"
-    rules = () if accepts is None else (Rule(text, lambda value, _: accepts(value)),)
+    rules = () if accepts is None else (Rule(text, _accepted_by(accepts)),)
     restore({**_registered, name: Extension(type, rules, tuple(needs))})
+
+
+def _accepted_by(accepts: Callable[[AttributeValue], bool]) -> Callable[[AttributeValue, object], bool]:
+    def kept(value: AttributeValue, _: object) -> bool:
+        try:
+            return accepts(value)
+        except Exception:  # noqa: BLE001  # the user's function, given what strangers send: must not stop a loop
+            return False
+
+    return kept
 
 
 def registered() -> dict[str, Extension]:

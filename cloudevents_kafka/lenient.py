@@ -26,21 +26,14 @@ from cloudevents_kafka.attributes import (
 )
 from cloudevents_kafka.binary import attribute_of
 from cloudevents_kafka.data import DataKind, holds_json
-from cloudevents_kafka.errors import (
-    InvalidEvent,
-    NotAnEvent,
-    Problem,
-    UnsupportedBatch,
-    UnsupportedFormat,
-    shown,
-)
+from cloudevents_kafka.errors import InvalidEvent, Problem, shown
 from cloudevents_kafka.event import Event, trusted
 from cloudevents_kafka.extensions import type_of, typed, with_types
-from cloudevents_kafka.formats.json import read_data, split
+from cloudevents_kafka.formats.json import read_data, spelled, split
 from cloudevents_kafka.media_type import CLOUDEVENTS, media_type
 from cloudevents_kafka.record import Headers, Record
 from cloudevents_kafka.rules import find_problems
-from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX, sniff
+from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX, refused, sniff
 
 _BOM: Final = b"\xef\xbb\xbf"
 _COPY: Final = "ce_datacontenttype"
@@ -61,7 +54,7 @@ def read(record: Record) -> tuple[Event, tuple[Problem, ...]]:
         return _binary(headers, record.value, tolerated), tuple(tolerated)
     tolerated = _of_content_type(tolerated)  # in structured mode no other header counts
     if verdict.mode == "batch":
-        raise UnsupportedBatch(str(verdict.media_type), record)
+        raise refused(verdict, record)
     if verdict.mode != "not-an-event":
         _check_content_type(headers)
     if verdict.mode == "structured" and verdict.format != "json":
@@ -70,9 +63,7 @@ def read(record: Record) -> tuple[Event, tuple[Problem, ...]]:
             return event, tuple(tolerated)
     if verdict.mode == "structured" or _means_json(record, verdict.media_type, tolerated):
         return _json(record.value, tolerated, verdict.media_type), tuple(tolerated)
-    if verdict.mode == "not-an-event":
-        raise NotAnEvent(verdict.reason, record)
-    raise UnsupportedFormat(str(verdict.media_type), record, verdict.reason)
+    raise refused(verdict, record)
 
 
 def _check_content_type(headers: Headers) -> None:
@@ -93,25 +84,20 @@ def _check_content_type(headers: Headers) -> None:
 def _straighten(headers: Headers, tolerated: list[Problem]) -> Headers:
     """Give headers the names that the binding wants, one of each; foreign ones go."""
     kept: dict[str, bytes | None] = {}
-    exact: set[str] = set()
+    exact = {name for name, value in headers if value is not None}
     for name, value in headers:
         meant = _meant(name)
         if meant is None or value is None:
             continue
+        if meant != name and meant in exact:
+            tolerated.append(Problem(name, f"was passed over: {meant} is there, and counts", "K-05"))
+            continue
         if meant != name:
-            tolerated.append(Problem(name, f"was read as {meant}", "K-05"))
-            if meant in exact:
-                continue
-        elif meant in exact:
-            tolerated.append(
-                Problem(
-                    attribute_of(name) or name,
-                    f"header {name} occurs more than once: the last counts",
-                    "N-05",
-                )
-            )
-        else:
-            exact.add(meant)
+            again = ", in place of the one before" if meant in kept else ""
+            tolerated.append(Problem(name, f"was read as {meant}{again}", "K-05"))
+        elif meant in kept:
+            rule = f"header {name} occurs more than once: the last counts"
+            tolerated.append(Problem(attribute_of(name) or name, rule, "N-05"))
         kept[meant] = value
     _settle_content_type(kept, tolerated)
     return list(kept.items())
@@ -203,7 +189,8 @@ def _json(value: bytes | None, tolerated: list[Problem], content_type: str | Non
     if content_type is not None and not (media_type(content_type).cloudevents or holds_json(content_type)):
         members.setdefault("datacontenttype", content_type)  # no JSON is of that type, so the data is
     problems: list[Problem] = []
-    attributes = _settle(_flatten(_named(members, tolerated), tolerated), problems, tolerated)
+    texts = _named({name: text for name, text in spelled(value).items() if name in members}, [])
+    attributes = _settle(_flatten(_named(members, tolerated), texts, tolerated), problems, tolerated)
     payload, kind = _data(data, encoded, attributes.get("datacontenttype"), tolerated)
     return trusted(attributes, payload, kind, None if tolerated else ("json", value))
 
@@ -221,21 +208,14 @@ def _named(members: dict[str, Any], tolerated: list[Problem]) -> dict[str, Any]:
     return named
 
 
-def _flatten(members: dict[str, Any], tolerated: list[Problem]) -> dict[str, Any]:
-    """Keep objects and lists of extensions as their JSON text."""
+def _flatten(members: dict[str, Any], texts: dict[str, bytes], tolerated: list[Problem]) -> dict[str, Any]:
+    """Keep objects and lists of extensions as their JSON text, but for space between its tokens."""
     flat = dict(members)
     for name, value in members.items():
         if isinstance(value, dict | list) and is_name(name) and name not in CORE:
-            flat[name] = _text_of(value)
+            flat[name] = msgspec.json.format(texts[name], indent=-1).decode()
             tolerated.append(Problem(name, "is an object or a list: kept as its JSON text", "J-03"))
     return flat
-
-
-def _text_of(value: Any) -> str:
-    try:
-        return msgspec.json.encode(value).decode()
-    except RecursionError:
-        raise InvalidEvent([Problem(None, "the value is nested too deep", "J-01")]) from None
 
 
 def _data(
@@ -258,7 +238,7 @@ def _settle(
 ) -> dict[str, AttributeValue]:
     """Mend what can be mended and keep what can be kept; raise the rest as `InvalidEvent`."""
     attributes = with_types(texts)
-    reported = {problem.attribute for problem in problems}
+    reported = {attribute_of(str(problem.attribute)) or problem.attribute for problem in problems}
     for problem in find_problems(attributes):
         if problem.attribute in reported:
             continue

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from itertools import count
 from typing import Literal
 
 import msgspec
@@ -27,18 +28,19 @@ is late, or was read before. ``unnumbered`` has no sequence, ``first`` is the so
 def sequence_numbers(start: int = 1, digits: int = 19) -> Iterator[str]:
     """Count in texts of as many digits, which follow each other as their numbers do.
 
-    ``event.replace(sequence=next(numbers))``. `ValueError` for a start that is negative
-    or does not fit; `OverflowError` where the digits do not suffice any more.
+    ``event.replace(sequence=next(numbers))``; threads may share it, and no number comes
+    twice. `ValueError` for no digits, and for a start that is negative or does not fit;
+    `OverflowError`, each time, where the digits do not suffice any more.
     """
-    if not 0 <= start < 10**digits:
+    if digits < 1 or not 0 <= start < 10**digits:
         raise ValueError(f"a sequence of {digits} digits starts at 0 or above, and below 10^{digits}")
-    return _count(start, digits)
 
+    def padded(number: int) -> str:
+        if number >= 10**digits:
+            raise OverflowError(f"the sequence has no more numbers of {digits} digits")
+        return f"{number:0{digits}}"
 
-def _count(start: int, digits: int) -> Iterator[str]:
-    for number in range(start, 10**digits):
-        yield f"{number:0{digits}}"
-    raise OverflowError(f"the sequence has no more numbers of {digits} digits")
+    return map(padded, count(start))  # not a generator, which only one thread at a time may ask
 
 
 class Step(msgspec.Struct, frozen=True):

@@ -15,7 +15,9 @@ import msgspec
 
 from cloudevents_kafka import formats
 from cloudevents_kafka.attributes import REQUIRED
+from cloudevents_kafka.errors import DecodeError, NotAnEvent, UnsupportedBatch, UnsupportedFormat
 from cloudevents_kafka.media_type import MediaType, media_type
+from cloudevents_kafka.record import Record
 
 Mode = Literal["structured", "binary", "not-an-event", "unsupported-format", "batch"]
 
@@ -51,6 +53,16 @@ def sniff(headers: Iterable[tuple[str, bytes | None]]) -> Verdict:
     if media is not None and media.cloudevents:
         return _of_prefix(media, content_type)
     return _of_headers(present, content_type)
+
+
+def refused(verdict: Verdict, record: Record) -> DecodeError:
+    """Make the error for a record that its headers show to be none that can be read."""
+    if verdict.mode == "not-an-event":
+        return NotAnEvent(f"not a CloudEvent: {verdict.reason} (K-11, Kafka binding 3)", record)
+    if verdict.mode == "batch":
+        return UnsupportedBatch(str(verdict.media_type), record, "split it where it was produced")
+    hint = f"{verdict.reason}: forward the record as it is, or register the format"
+    return UnsupportedFormat(str(verdict.media_type), record, hint)
 
 
 def _of_prefix(media: MediaType, content_type: str | None) -> Verdict:

@@ -26,7 +26,22 @@ def decode(value: bytes | None, media: MediaType) -> Event | None:
         raise InvalidEvent([Problem(None, "a structured event stands in the value, which is null", "K-08")])
     if not media.utf8:
         check_charset(media)
-    return found.decode(value)
+    try:
+        event = found.decode(value)
+    except InvalidEvent:
+        raise
+    except Exception as error:  # of a format of the user's: one bad record must not stop a loop
+        if media.format not in formats.registered():
+            raise
+        raise InvalidEvent([_unread(f"its decode raised {type(error).__name__}")]) from error
+    if not isinstance(event, Event):
+        raise InvalidEvent([_unread(f"its decode gave a {type(event).__name__}, not an Event")])
+    return event
+
+
+def _unread(why: str) -> Problem:
+    rule = f"the value must be an event in the format that content-type names, but {why}"
+    return Problem(None, rule, "K-15")
 
 
 def check_charset(media: MediaType) -> None:
@@ -44,4 +59,7 @@ def encode(event: Event, name: str) -> tuple[Headers, bytes]:
     found = formats.find(name)
     if found is None:
         raise EncodeError(f"no event format {name!r}; known: {', '.join(formats.writable())}")
-    return [(CONTENT_TYPE, formats.content_type_of(name))], found.encode(event)
+    value = found.encode(event)
+    if not isinstance(value, bytes):
+        raise EncodeError(f"the event format {name!r} gave a {type(value).__name__}, not bytes")
+    return [(CONTENT_TYPE, formats.content_type_of(name))], value

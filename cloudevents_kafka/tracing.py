@@ -6,17 +6,19 @@ binary mode) tell where the event's journey began, and nobody rewrites them on t
 The plain headers ``traceparent`` and ``tracestate`` tell of one hop, and each hop puts
 its own. A producer sets both, a relay the headers alone, a consumer may ask for either::
 
-    event, headers = started(event)                  # producer.send(event, headers=headers)
-    record = with_hop(record, hop_of(record).child())  # a relay; producer.send(event, like=record)
-    journey_of(event), hop_of(record)                # a consumer
+    event, headers = started(event)    # producer.send(event, headers=headers)
+    hop = hop_of(record)               # a relay; there may be none
+    record = with_hop(record, hop.child() if hop else Trace.begin())  # producer.send(event, like=record)
+    journey_of(event), hop_of(record)  # a consumer
 
-``Trace(**carrier)`` and ``trace.carrier()`` speak to OpenTelemetry's propagators.
+`Trace.of` and `Trace.carrier` speak to OpenTelemetry's propagators.
 """
 
 from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -58,6 +60,11 @@ class Trace(msgspec.Struct, frozen=True):
     def begin(cls, *, sampled: bool = True) -> Trace:
         """Begin a trace, with random ids."""
         return cls(f"00-{_random(16)}-{_random(8)}-{'01' if sampled else '00'}")
+
+    @classmethod
+    def of(cls, carrier: Mapping[str, str]) -> Trace | None:
+        """Read what a propagator laid out, whatever else is there; None where it tells no trace."""
+        return _read(carrier.get(PARENT), carrier.get(STATE))
 
     @property
     def trace_id(self) -> str:

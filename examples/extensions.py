@@ -31,7 +31,10 @@ def put(folder: Path, data: bytes) -> str:
 
 def get(folder: Path, reference: str) -> bytes:
     """Fetch what was stored; from nowhere else, whatever an event says."""
-    return (folder / reference.removeprefix(f"{folder.as_uri()}/")).read_bytes()
+    base, _, name = reference.rpartition("/")
+    if base != folder.as_uri():
+        raise LookupError(f"nothing of ours is stored at {reference!r}")
+    return (folder / name).read_bytes()
 
 
 def send(servers: str, topic: str, folder: Path) -> None:

@@ -138,3 +138,14 @@ def test_a_flood_of_header_names_is_not_kept() -> None:
     assert len(binary._attribute_names) <= 4096
     assert len(binary._header_names) <= 4096
     assert max(map(len, binary._attribute_names)) <= 256
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+@pytest.mark.parametrize("name", ["id", "source"])
+def test_a_required_header_that_is_no_text_is_not_called_missing(name: str, *, lenient: bool) -> None:
+    """It is there, and what is wrong with it is told; nothing else is."""
+    bad = {f"ce_{name}": b"\xff"}
+    headers = [(header, bad.get(header, value)) for header, value in make.required_headers]
+    with pytest.raises(BrokenEvent) as caught:
+        from_record(Record(headers=headers), lenient=lenient)
+    assert [(p.attribute, p.clause) for p in caught.value.problems] == [(f"ce_{name}", "K-06")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import math
 import pickle
 from typing import Any
 
@@ -176,6 +177,9 @@ def test_typed_json_reads_its_type_only() -> None:
     assert codec.decode(codec.encode(Point(1.5))) == Point(1.5)
     with pytest.raises(msgspec.ValidationError):
         codec.decode(b"{}")
+    for number in (math.nan, math.inf):
+        with pytest.raises(DataError, match="NaN or infinite"):
+            codec.encode(Point(number))
 
 
 @given(st.integers(-(2**63), 2**63 - 1), make.json_texts, st.binary(max_size=4))
@@ -235,3 +239,11 @@ def test_no_codec_changes_what_is_read_of_others() -> None:
     assert from_record(Record(headers=headers, value=b"123")).data == b"123"
     assert event(None, {"a": 1}).data == {"a": 1}
     assert event("text/plain", "a").data == "a"
+
+
+@pytest.mark.usefixtures("registry")
+@pytest.mark.parametrize("codec", [None, bytes.decode, (bytes.decode, str.encode)])
+def test_what_is_no_codec_is_refused(codec: Any) -> None:
+    """At once, and not when the first data comes."""
+    with pytest.raises(TypeError, match="Codec"):
+        register_codec("application/x", codec)

@@ -12,7 +12,8 @@ import strategies as make
 from hypothesis import given
 
 from cloudevents_kafka import DataError
-from cloudevents_kafka.data import DataKind, from_payload, is_json, json_text, parse_json, to_payload
+from cloudevents_kafka.data import DataKind, from_payload, to_payload
+from cloudevents_kafka.json_text import is_json, json_text, parse_json
 
 B, J, T = DataKind.BYTES, DataKind.JSON, DataKind.TEXT
 

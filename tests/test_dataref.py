@@ -134,3 +134,19 @@ def test_any_event_comes_back(made: Event) -> None:
     assert to_record(back.replace(dataref=None)).headers == to_record(made.replace(dataref=None)).headers or (
         made.kind is DataKind.JSON and back.datacontenttype == "application/json"
     )
+
+
+@pytest.mark.parametrize("reference", [None, "", b"shelf:0"])
+def test_data_does_not_go_without_a_reference(reference: Any) -> None:
+    """A store that tells no place would take the data with it, so there is an error instead."""
+    for keep in (False, True):
+        with pytest.raises(DataError, match=r"the store gave .*, which is no reference.*X-04"):
+            check_in(event(b"x"), lambda _: reference, limit=0, keep=keep)
+
+
+@pytest.mark.parametrize("fetched", [None, "text", {"a": 1}])
+@pytest.mark.parametrize("data", [None, b"text"])
+def test_only_bytes_are_fetched(fetched: Any, data: Any) -> None:
+    """Nothing that was found is no data, and a text has bytes that only its writer knows."""
+    with pytest.raises(DataError, match=r"'x' .* gave a .*, not bytes.*X-04"):
+        check_out(event(data, dataref="x"), lambda _: fetched)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import strategies as make
 from strategies import GOOD
@@ -72,3 +74,27 @@ def test_what_is_no_extension_cannot_be_registered(name: str) -> None:
     """A core attribute's type stands in the specification."""
     with pytest.raises(ValueError, match="cannot name an extension"):
         register_extension(name, AttributeType.STRING)
+
+
+@pytest.mark.usefixtures("registry")
+def test_a_rule_that_fails_turns_the_value_down() -> None:
+    """Strangers send what its author did not think of, and that must not stop a loop."""
+    register_extension("attempt", AttributeType.STRING, rule="must be odd", accepts=lambda v: int(v) % 2 == 1)
+    for text, good in ((b"5", True), (b"4", False), (b"five", False)):
+        result = decode(Record(headers=[*make.required_headers, ("ce_attempt", text)]))
+        assert ("must be odd" in str(getattr(result, "error", ""))) is not good
+
+
+@pytest.mark.usefixtures("registry")
+@pytest.mark.parametrize(
+    ("kind", "more", "said"),
+    [
+        ("Integer", {}, "must be an AttributeType"),
+        (AttributeType.STRING, {"needs": "subject"}, "needs a list of names"),
+        (AttributeType.STRING, {"accepts": True}, "accepts must be a function"),
+    ],
+)
+def test_what_makes_no_extension_is_refused(kind: Any, more: Any, said: str) -> None:
+    """At once, and not when the first event has it."""
+    with pytest.raises(TypeError, match=said):
+        register_extension("mine", kind, **more)

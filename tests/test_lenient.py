@@ -77,10 +77,48 @@ def test_headers_let_pass(headers: Any, attribute: str, text: str | None, clause
 
 
 @pytest.mark.parametrize(
+    ("headers", "said"),
+    [
+        ([("ce_subject", b"x"), ("CE_SUBJECT", b"y")], ["passed over: ce_subject is there"]),
+        ([("CE_SUBJECT", b"y"), ("ce_subject", b"x")], ["passed over: ce_subject is there"]),
+        ([("CE_SUBJECT", b"y"), ("ce-subject", b"x")], ["read as ce_subject", "in place of the one before"]),
+        ([("ce_subject", None), ("CE_SUBJECT", b"x")], ["read as ce_subject"]),
+    ],
+)
+def test_what_does_not_count_is_told(headers: Any, said: list[str]) -> None:
+    """Of two headers for one attribute one is lost, and the report says which."""
+    result = read([*CE, *headers])
+    assert result.event.subject == "x"
+    assert len(result.tolerated) == len(said)
+    for problem, words in zip(result.tolerated, said, strict=True):
+        assert words in str(problem)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        Record(headers=[("foo", b"x")], value=b"{}", topic="t", offset=1),
+        Record(headers=CE[:3]),
+        Record(headers=[("content-type", b"application/cloudevents-batch+json")], value=b"[]"),
+        Record(headers=[("content-type", b"application/cloudevents+xml")], value=b"<a/>"),
+    ],
+)
+def test_what_is_refused_either_way_is_refused_in_the_same_words(record: Record) -> None:
+    """What was seen, the rule and what to do next do not depend on who asks."""
+    strict, lenient = (decode(record, lenient=lenient) for lenient in (False, True))
+    assert isinstance(strict, Undecodable)
+    assert isinstance(lenient, Undecodable)
+    assert type(strict.error) is type(lenient.error)
+    assert str(strict.error) == str(lenient.error)
+
+
+@pytest.mark.parametrize(
     ("members", "attribute", "text", "clauses"),
     [
         (b',"x":{"a":[1]}', "x", '{"a":[1]}', ["J-03"]),
         (b',"x":[]', "x", "[]", ["J-03"]),
+        (b',"x":{ "a" : 1.00,\n"a":1e2, "b":"\\u00e9" }', "x", '{"a":1.00,"a":1e2,"b":"\\u00e9"}', ["J-03"]),
+        (b',"X":[1,{"y":0.10000000000000001}]', "x", '[1,{"y":0.10000000000000001}]', ["N-01", "J-03"]),
         (b',"myExt":"v"', "myext", "v", ["N-01"]),
         (b',"myExt":"v","myext":"w"', "myext", "w", ["N-01"]),
         (b',"myExt":"v","MYEXT":"w"', "myext", "v", ["N-01", "N-01"]),

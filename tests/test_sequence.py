@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any
 
@@ -31,15 +33,29 @@ def test_numbers_come_to_an_end() -> None:
     """One digit more would come before them all."""
     numbers = sequence_numbers(98, 2)
     assert [next(numbers), next(numbers)] == ["98", "99"]
-    with pytest.raises(OverflowError, match="no more numbers of 2 digits"):
-        next(numbers)
+    for _ in range(2):
+        with pytest.raises(OverflowError, match="no more numbers of 2 digits"):
+            next(numbers)
 
 
-@pytest.mark.parametrize(("start", "digits"), [(-1, 3), (1000, 3), (1, 0)])
+@pytest.mark.parametrize(("start", "digits"), [(-1, 3), (1000, 3), (1, 0), (0, 0), (0, -1)])
 def test_a_start_that_does_not_fit_is_refused(start: int, digits: int) -> None:
     """At once, and not when the first number is asked for."""
     with pytest.raises(ValueError, match="starts at 0 or above"):
         sequence_numbers(start, digits)
+
+
+def test_threads_share_the_numbers() -> None:
+    """Producers of one source count together: each number goes to one of them."""
+    numbers = sequence_numbers()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            taken = list(pool.map(lambda _: list(islice(numbers, 2000)), range(4)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert sorted(int(text) for texts in taken for text in texts) == list(range(1, 8001))
 
 
 @pytest.mark.parametrize(

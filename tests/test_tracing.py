@@ -196,4 +196,21 @@ def test_opentelemetry_reads_what_we_write_and_the_other_way() -> None:
         assert hop_of(Record(headers=headers)) == ours
         carrier: dict[str, str] = {}
         propagator.inject(carrier, context=context)
-        assert Trace(**carrier) == ours
+        assert Trace.of(carrier) == ours
+
+
+@pytest.mark.parametrize(
+    ("carrier", "told"),
+    [
+        ({}, None),
+        ({"baggage": "a=b"}, None),
+        ({"traceparent": "junk"}, None),
+        ({"tracestate": "a=b"}, None),
+        ({"traceparent": GOOD, "baggage": "a=b"}, Trace(GOOD)),
+        ({"traceparent": GOOD, "tracestate": "a=b"}, Trace(GOOD, "a=b")),
+        ({"traceparent": GOOD, "tracestate": ""}, Trace(GOOD)),
+    ],
+)
+def test_a_carrier_is_read_whatever_is_in_it(carrier: dict[str, str], told: Trace | None) -> None:
+    """Outside of any span a propagator lays out nothing, and with baggage more than a trace."""
+    assert Trace.of(carrier) == told

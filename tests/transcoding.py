@@ -17,10 +17,11 @@ from typing import Any, Final, NamedTuple
 
 from cloudevents_kafka import EncodeError, Event, Record, formats, from_record, to_record
 from cloudevents_kafka.attributes import AttributeType, AttributeValue, canonical_text
-from cloudevents_kafka.data import DataKind, json_text, parse_json
+from cloudevents_kafka.data import DataKind
 from cloudevents_kafka.event import held, trusted
 from cloudevents_kafka.extensions import type_of, typed
 from cloudevents_kafka.formats.avro_reader import DEPTH
+from cloudevents_kafka.json_text import json_text, parse_json
 from cloudevents_kafka.media_type import known_charset, media_type
 from cloudevents_kafka.timestamps import from_epoch, to_epoch
 

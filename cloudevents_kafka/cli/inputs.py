@@ -15,9 +15,10 @@ import msgspec
 from cloudevents_kafka.attributes import CORE
 from cloudevents_kafka.cli.failures import BadUsage
 from cloudevents_kafka.cli.interrupts import Interrupts
-from cloudevents_kafka.data import encode_text, is_json
+from cloudevents_kafka.data import encode_text
 from cloudevents_kafka.errors import DataError, InvalidEvent
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.json_text import is_json
 from cloudevents_kafka.media_type import media_type
 from cloudevents_kafka.timestamps import from_datetime
 

@@ -20,7 +20,8 @@ class Format(Protocol):
 
     ``name`` is the media type's suffix. ``encode`` raises `EncodeError` for an event
     that the format cannot hold; ``decode`` raises `InvalidEvent` for bytes that are no
-    event, and nothing else for any bytes.
+    event, and nothing else for any bytes. What else a registered one raises
+    is taken for that too, with its cause.
     """
 
     @property
@@ -109,9 +110,14 @@ def find(name: str | None) -> Format | None:
 def register_format(name: str, make: Callable[[], Format]) -> None:
     """Make a format known in this process, in place of one of that name if there is.
 
-    ``make`` is called once, when the format is first used. `ValueError` for a name
-    that cannot be a media type's suffix.
+    ``make`` is called once, when the format is first used: a class, or a function that
+    gives the format. `ValueError` for a name that cannot be a media type's suffix,
+    `TypeError` for a ``make`` that cannot be called.
     """
+    if not callable(make):
+        raise TypeError(
+            f"a {type(make).__name__} cannot be called: give what makes the format, such as its class"
+        )
     if (
         not name
         or not name.replace("-", "").replace(".", "").isalnum()

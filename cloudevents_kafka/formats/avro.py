@@ -13,13 +13,14 @@ from typing import Any, Final
 
 import fastavro
 
-from cloudevents_kafka.data import DataKind, encode_text, holds_json, in_charset, json_text, parse_json
+from cloudevents_kafka.data import DataKind, encode_text, holds_json, in_charset
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, held, trusted
 from cloudevents_kafka.extensions import with_types
 from cloudevents_kafka.formats import avro_reader
 from cloudevents_kafka.formats.avro_wire import Malformed
 from cloudevents_kafka.glance import surely_good
+from cloudevents_kafka.json_text import json_text, parse_json
 from cloudevents_kafka.rules import find_problems
 
 _NODE: Final = {

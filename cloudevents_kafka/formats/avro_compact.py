@@ -7,9 +7,10 @@ default that the schema names for it is a text, and a mistake (AC-04).
 
 What gets lost: the offset of a Timestamp, but never the instant, for one that microseconds
 cannot tell is refused; that data was a JSON value or a text, which goes as its bytes, with
-``application/json`` for a JSON value without a content type (R-10); and the types URI and
-URI-reference, which the schema does not have. An event that was not changed is written as
-it came.
+``application/json`` for a JSON value without a content type (R-10); the types URI and
+URI-reference, which the schema does not have; and that an extension which nobody registered
+is a Timestamp: it reads as text, and is a String when a changed event is written. An event
+that was not changed is written as it came.
 
 The Java SDK writes the same datum under another media type, which `JavaAvroCompactFormat` reads.
 """

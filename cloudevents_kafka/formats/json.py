@@ -11,26 +11,20 @@ from __future__ import annotations
 
 import base64
 import json
+import math
+import re
 from collections import Counter
 from typing import Any, Final
 
 import msgspec
 
 from cloudevents_kafka.attributes import AttributeValue, is_string, parse_binary
-from cloudevents_kafka.data import (
-    DataKind,
-    decode_text,
-    encode_text,
-    holds_json,
-    in_charset,
-    is_json,
-    json_text,
-    to_utf8,
-)
+from cloudevents_kafka.data import DataKind, decode_text, encode_text, holds_json, in_charset, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, held, trusted
 from cloudevents_kafka.extensions import with_types
 from cloudevents_kafka.glance import are_plain, surely_valid
+from cloudevents_kafka.json_text import is_json, json_text
 from cloudevents_kafka.media_type import media_type
 from cloudevents_kafka.rules import find_problems
 
@@ -48,6 +42,10 @@ _BRACE: Final = ord("}")
 _SPACE: Final = ord(" ")  # the greatest of the four signs that JSON counts as white space
 _QUOTE: Final = b'"'
 _NULL: Final = b"null"
+# For the error alone, as the parser takes it for the end of the text: \\uD800 without its other half.
+_HALF_A_PAIR: Final = re.compile(
+    rb"(?<!\\)(?:\\\\)*\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+)
 
 
 class JsonFormat:
@@ -176,12 +174,33 @@ def split(value: bytes) -> tuple[dict[str, Any], bytes | None, bytes | None]:
         count = len(members)
         data, encoded = bytes(members.pop("data", b"")), bytes(members.pop("data_base64", b""))
         texts = b"[" + b",".join(members.values()) + b"]"
-        values: list[Any] = _parse(texts)
+        values: list[Any] = _values(texts, members)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidEvent([_malformed(value, error)]) from None
     _look_for_repeats(value, texts + data + encoded, count)
     attributes = {name: value for name, value in zip(members, values, strict=True) if value is not None}
     return attributes, data or None, None if encoded in (b"", _NULL) else encoded
+
+
+def _values(texts: bytes, members: dict[str, Any]) -> list[Any]:
+    try:
+        values: list[Any] = _parse(texts)
+    except msgspec.ValidationError:  # one has a number that is too great for any of Python's
+        return [_value(bytes(text)) for text in members.values()]
+    return values
+
+
+def _value(text: bytes) -> Any:
+    """Parse one member; where it has a number that is too great, tell of it just what it is."""
+    try:
+        return _parse(text)
+    except msgspec.ValidationError:
+        return {b"{": {}, b"[": []}.get(text[:1], math.inf)
+
+
+def spelled(value: bytes) -> dict[str, bytes]:
+    """Return the exact texts of all members of what `split` took, by name."""
+    return {name: bytes(text) for name, text in _split(value).items()}
 
 
 def _look_for_repeats(value: bytes, kept: bytes, count: int) -> None:
@@ -216,6 +235,11 @@ def _malformed(value: bytes, error: Exception) -> Problem:
         return Problem(None, "the value must be JSON in UTF-8 without a byte order mark", "J-01")
     if isinstance(error, UnicodeDecodeError):
         return Problem(None, f"the value must be JSON in UTF-8; byte {error.start} is not", "J-01")
+    if half := _HALF_A_PAIR.search(value):
+        rule = (
+            f"the value must be one JSON object: the escape before byte {half.end()} is half a surrogate pair"
+        )
+        return Problem(None, rule, "J-01")
     return Problem(None, f"the value must be one JSON object: {error}", "J-01")
 
 
@@ -233,7 +257,7 @@ def _problems(attributes: dict[str, Any]) -> list[Problem]:
 def _json_type(value: object) -> str:
     if isinstance(value, dict | list):  # which may be nested too deep to show
         return "an object" if isinstance(value, dict) else "an array"
-    return str(value)
+    return "a number beyond all bounds" if value == math.inf else str(value)
 
 
 def read_data(

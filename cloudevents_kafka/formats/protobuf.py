@@ -30,22 +30,14 @@ from functools import cache
 from typing import Any, Final
 
 from cloudevents_kafka.attributes import CORE, REQUIRED, AttributeType, AttributeValue
-from cloudevents_kafka.data import (
-    DataKind,
-    encode_text,
-    holds_json,
-    in_charset,
-    is_json,
-    json_text,
-    parse_json,
-    to_utf8,
-)
+from cloudevents_kafka.data import DataKind, encode_text, holds_json, in_charset, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, shown
 from cloudevents_kafka.event import Event, held, trusted
 from cloudevents_kafka.extensions import known, type_of, with_types
 from cloudevents_kafka.formats import protobuf_reader
 from cloudevents_kafka.formats.protobuf_reader import Arm
 from cloudevents_kafka.glance import surely_good
+from cloudevents_kafka.json_text import is_json, json_text, parse_json
 from cloudevents_kafka.rules import find_problems, type_problem
 from cloudevents_kafka.timestamps import from_epoch, to_epoch
 
@@ -246,7 +238,8 @@ def _arms_for(name: str) -> tuple[AttributeType, ...]:
         return (kind,)
     if known(name) is None:
         return ()
-    return (kind, AttributeType.URI, _STRING) if kind is AttributeType.URI_REFERENCE else (kind, _STRING)
+    more = (AttributeType.URI,) if kind is AttributeType.URI_REFERENCE else ()
+    return (_STRING,) if kind is _STRING else (kind, *more, _STRING)
 
 
 # --- reading data --------------------------------------------------------------

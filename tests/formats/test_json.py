@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -206,6 +207,32 @@ def test_refused(value: bytes, clause: str) -> None:
     with pytest.raises(InvalidEvent) as caught:
         JSON.decode(value)
     assert [p.clause for p in caught.value.problems] == [clause]
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        (b',"x":1e999,"Y":"z"', ["x: must be text.* got a number beyond all bounds", "Y: an attribute name"]),
+        (b',"x":' + b"9" * 5000, ["x: must be text.* got a number beyond all bounds"]),
+        (b',"x":{"a":1e999}', ["x: must be text.* got an object"]),
+        (b',"x":"\\ud800","y":"z"', ["the escape before byte 65 is half a surrogate pair"]),
+        (b',"data":"\\\\\\uD9ab\\u0020"', ["the escape before byte 70 is half a surrogate pair"]),
+        (b',"x":"\\\\ud800"', []),
+        (b',"x":"\\ud83d\\ude00"', []),
+    ],
+    ids=lambda value: repr(value)[:50],
+)
+def test_what_no_parser_takes_is_told_by_its_place(members: bytes, said: list[str]) -> None:
+    """A number that is too great by its attribute, half a surrogate pair by its byte."""
+    value = HEAD + members + b"}"
+    if not said:
+        JSON.decode(value)
+        return
+    with pytest.raises(InvalidEvent) as caught:
+        JSON.decode(value)
+    assert len(caught.value.problems) == len(said)
+    for problem, words in zip(caught.value.problems, said, strict=True):
+        assert re.match(f".*{words}", str(problem))
 
 
 def test_all_problems_are_told_together() -> None:

@@ -8,7 +8,7 @@ import pytest
 import strategies as make
 from hypothesis import given
 
-from cloudevents_kafka import EncodeError, Event
+from cloudevents_kafka import EncodeError, Event, InvalidEvent
 from cloudevents_kafka.attributes import AttributeType
 from cloudevents_kafka.data import DataKind
 from cloudevents_kafka.extensions import register_extension
@@ -186,6 +186,16 @@ WRONG_ARMS = {
 def test_p_02_an_arm_that_does_not_fit(name: str, given_arm: tuple[str, Any]) -> None:
     """A type that the attribute does not have is refused, and so is none."""
     assert problems(official(**{name: given_arm}).SerializeToString()) == [(name, "P-02")]
+
+
+def test_the_arms_that_would_fit_are_told() -> None:
+    """Each once."""
+    for name, arms in (
+        ("partitionkey", "arm ce_string, got"),
+        ("dataref", "arm ce_uri_ref or ce_uri or ce_string, got"),
+    ):
+        with pytest.raises(InvalidEvent, match=arms):
+            PROTOBUF.decode(official(**{name: ("ce_integer", 5)}).SerializeToString())
 
 
 @pytest.mark.parametrize(

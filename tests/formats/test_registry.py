@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from cloudevents_kafka import Event, Record, UnsupportedFormat, decode, from_record, sniff, to_record
+from cloudevents_kafka import (
+    BrokenEvent,
+    EncodeError,
+    Event,
+    Record,
+    Undecodable,
+    UnsupportedFormat,
+    decode,
+    from_record,
+    sniff,
+    to_record,
+)
 from cloudevents_kafka.formats import find, media_type_of, names, register_format, writable
 from cloudevents_kafka.formats.json import JsonFormat
 
@@ -72,3 +83,42 @@ def test_what_is_no_suffix_is_refused(name: str) -> None:
     """A name that no media type can end in would never be found."""
     with pytest.raises(ValueError, match="cannot be the suffix"):
         register_format(name, JsonFormat)
+
+
+class Rude(JsonFormat):
+    """A format that does not keep the protocol's promises."""
+
+    def encode(self, event: Event) -> bytes:
+        return str(event)  # type: ignore[return-value]  # which is what it does wrong
+
+    def decode(self, value: bytes) -> Event:
+        return {}[int(value)]
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+@pytest.mark.parametrize(("value", "said"), [(b"?", "raised ValueError"), (b"1", "raised KeyError")])
+def test_what_a_users_format_raises_is_a_broken_event(value: bytes, said: str, *, lenient: bool) -> None:
+    """One bad record never stops a loop, whoever wrote the format; the cause is there to be seen."""
+    register_format("rude", Rude)
+    record = Record(headers=[("content-type", b"application/cloudevents+rude")], value=value)
+    result = decode(record, lenient=lenient)
+    assert isinstance(result, Undecodable)
+    assert isinstance(result.error, BrokenEvent)
+    assert said in str(result.error)
+    assert result.error.__cause__ is not None
+
+
+def test_what_a_users_format_gives_is_looked_at() -> None:
+    """An event is one, and a value is bytes."""
+    register_format("rude", Rude)
+    with pytest.raises(EncodeError, match="format 'rude' gave a str, not bytes"):
+        to_record(EVENT, mode="structured", format="rude")
+    register_format("none", type("None", (Rude,), {"decode": lambda *_: None}))
+    with pytest.raises(BrokenEvent, match="gave a NoneType, not an Event"):
+        from_record(Record(headers=[("content-type", b"application/cloudevents+none")], value=b""))
+
+
+def test_what_cannot_make_a_format_is_refused() -> None:
+    """At once, and not when the first record comes."""
+    with pytest.raises(TypeError, match="a JsonFormat cannot be called"):
+        register_format("mine", JsonFormat())  # type: ignore[arg-type]  # which is the point

@@ -1,0 +1,74 @@
+"""JSON in UTF-8, as strict as RFC 8259: without NaN and infinities, in both directions."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Final
+
+import msgspec
+
+from cloudevents_kafka.errors import DataError
+
+_encode_json: Final = msgspec.json.Encoder().encode
+_pack: Final = msgspec.msgpack.Encoder().encode
+# In MessagePack a NaN or infinite number is a double, byte cb, with an exponent of ones only.
+_seems_odd: Final = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]").search
+_decode_json: Final = msgspec.json.Decoder().decode
+_LEAVES: Final = (str, int, bytes, msgspec.Raw, type(None))
+_check_json: Final = msgspec.json.Decoder(msgspec.Raw).decode
+
+
+def json_text(value: Any) -> bytes:
+    """Write a value as JSON in UTF-8; refuses what JSON cannot hold, such as NaN."""
+    try:
+        text = _encode_json(value)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise DataError(f"data cannot be written as JSON: {error}") from None
+    # The encoder writes NaN and infinities as null.
+    if text.find(b"null") >= 0 and _may_have_odd_number(value) and _has_odd_number(value):
+        raise DataError("data cannot be written as JSON: it has a NaN or infinite number")
+    return text
+
+
+def parse_json(text: bytes) -> Any:
+    """Read JSON in UTF-8, strictly; raises `DataError`."""
+    try:
+        return _decode_json(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"data is not JSON: {error}") from None
+
+
+def is_json(text: bytes) -> bool:
+    """Tell whether the bytes are one JSON text in UTF-8, without building its value."""
+    try:
+        text.decode()
+        _check_json(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+def _may_have_odd_number(value: Any) -> bool:
+    """Look, twenty times as fast as `_has_odd_number`, for what a NaN or infinite number would leave."""
+    try:
+        return _seems_odd(_pack(value)) is not None
+    except (TypeError, ValueError, OverflowError, RecursionError):  # whole numbers of more than 64 bits
+        return True
+
+
+def _has_odd_number(value: Any) -> bool:
+    """Tell whether a NaN or infinite number is anywhere in a value that the encoder took."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, float):
+            if not math.isfinite(one):
+                return True
+        elif isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, list | tuple | set | frozenset):
+            waiting += one
+        elif not isinstance(one, _LEAVES):
+            waiting.append(msgspec.to_builtins(one))  # a dataclass and the like
+    return False
