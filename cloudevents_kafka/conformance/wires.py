@@ -60,6 +60,8 @@ def avro_compact(attributes: dict[str, Any]) -> bytes | None:
     }
     if core.pop("specversion", None) != "1.0" or not _all_texts(core) or "time" in core:
         return None
+    if not core.keys() >= set(_IN_COMPACT[:3]):
+        return None
     required = b"".join(_text(core[name]) for name in _IN_COMPACT[:3])
     optional = (b"\x02" + _text(core[name]) if name in core else b"\x00" for name in _IN_COMPACT[3:])
     entries = [

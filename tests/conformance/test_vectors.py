@@ -11,18 +11,19 @@ from cloudevents_kafka.conformance.doors import attempts
 from cloudevents_kafka.conformance.library import Library
 
 CASES = [case for _, case in Library().all_cases]
-WHOLE = [case for case in CASES if case["kind"] != "attribute"]
+ENTERING = {"attribute", "construct"}
+WHOLE = [case for case in CASES if case["kind"] not in ENTERING]
 DOORS = [
     pytest.param(case, given, id=f"{case['id']} {door}")
     for case in CASES
-    if case["kind"] == "attribute"
+    if case["kind"] in ENTERING
     for door, given in attempts(case)
 ]
 
 
 @pytest.mark.parametrize(("case", "given"), DOORS)
 def test_attribute(case: Any, given: Any) -> None:
-    """A value is accepted or refused by the constructor, by headers and by every format alike."""
+    """A value, or a whole event, is accepted or refused by the constructor, by headers and by every format alike."""
     kinds.enter(case, given)
 
 
