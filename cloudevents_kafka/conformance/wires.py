@@ -84,10 +84,11 @@ def _compact_branch(value: Any) -> bytes:
 def protobuf(attributes: dict[str, Any]) -> bytes | None:
     """Write a message without data; None where it cannot say what is told.
 
-    The fields of required attributes take texts alone, and a time is a number of seconds.
+    The fields of required attributes take texts alone. A time should be a number of seconds,
+    and is written as the text it is: a reader has to refuse it.
     """
     required = {name: value for name, value in attributes.items() if name in _FIELDS}
-    if not _all_texts(required) or isinstance(attributes.get("time"), str):
+    if not _all_texts(required):
         return None
     fields = [_field(_FIELDS[name], _utf8(text)) for name, text in required.items()]
     entries = [

@@ -31,3 +31,15 @@ def test_attribute(case: Any, given: Any) -> None:
 def test_case(case: Any) -> None:
     """What a case says of an event or a record holds."""
     kinds.run(case)
+
+
+def test_refused_texts_go_by_every_door() -> None:
+    """What is refused is refused everywhere: by constructor, headers, JSON, Avro and Protobuf."""
+    every = {"constructor", "headers", "json", "avro", "protobuf"}
+    few = {}
+    for case in CASES:
+        if case["kind"] in ENTERING and not case["accepted"] and "entry_points" not in case:
+            missed = every - {door.partition(",")[0] for door, _ in attempts(case)}
+            if missed and (case["kind"] == "construct" or isinstance(case.get("value"), str)):
+                few[case["id"]] = missed
+    assert few == {}
