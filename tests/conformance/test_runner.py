@@ -13,9 +13,8 @@ import pytest
 from cloudevents_kafka.conformance import flat, kinds, report
 from cloudevents_kafka.conformance.judging import Unmet
 from cloudevents_kafka.conformance.library import DataMissing, Library
+from cloudevents_kafka.conformance.schema import Schema
 from cloudevents_kafka.conformance.shown import Failure, run_tests, show_all
-
-from .schema import Schema
 
 LIBRARY = Library()
 ROOT = Path(__file__).parents[2]

@@ -23,7 +23,7 @@ DOORS = [
 
 @pytest.mark.parametrize(("case", "given"), DOORS)
 def test_attribute(case: Any, given: Any) -> None:
-    """A value, or a whole event, is accepted or refused by the constructor, by headers and by every format alike."""
+    """A value or an event is accepted or refused by constructor, headers and every format alike."""
     kinds.enter(case, given)
 
 
