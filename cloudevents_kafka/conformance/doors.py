@@ -78,7 +78,9 @@ def _for_constructor(attributes: dict[str, Any]) -> Given:
 
 
 def _from_headers(attributes: dict[str, str]) -> Given:
-    pairs = [(_header(name), text.encode("utf-8", "surrogatepass")) for name, text in attributes.items()]
+    pairs: Headers = [
+        (_header(name), text.encode("utf-8", "surrogatepass")) for name, text in attributes.items()
+    ]
     return Record(headers=pairs)
 
 
