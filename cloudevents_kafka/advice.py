@@ -7,7 +7,9 @@ and are meant to, so it is no broken one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -17,7 +19,7 @@ from cloudevents_kafka.documented import DOCUMENTED
 from cloudevents_kafka.errors import Problem, shown
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.json_text import is_json
-from cloudevents_kafka.timestamps import instant, is_timestamp
+from cloudevents_kafka.timestamps import from_datetime, instant, is_timestamp
 from cloudevents_kafka.tracing import is_traceparent
 
 _AUTH_TYPES: Final = (
@@ -29,6 +31,8 @@ _AUTH_TYPES: Final = (
     "unauthenticated",
     "unknown",
 )
+_LABELS: Final = ("public", "internal", "confidential", "restricted")
+_PLAIN: Final = re.compile(r"[A-Za-z0-9._-]+")
 _OPC_UA: Final = {name for name, extension in DOCUMENTED.items() if extension.clause == "X-14"}
 _OPC_UA_DATA: Final = ("ua-keyframe", "ua-deltaframe", "ua-event")
 
@@ -50,7 +54,7 @@ def _of_name(name: str) -> list[Problem]:
     if name[:1].isdigit():
         found.append(Problem(name, "should start with a letter", "N-02"))
     if len(name) > 20:
-        found.append(Problem(name, "should not have more than 20 characters", "N-03", f"{len(name)}"))
+        found.append(Problem(name, "should not have more than 20 characters", "N-06", f"{len(name)}"))
     return found
 
 
@@ -59,6 +63,18 @@ def _not_before_time(text: str, event: Event) -> bool:
     if time is None or not (is_timestamp(time) and is_timestamp(text)):
         return True
     return instant(text) >= instant(time)
+
+
+def _has_been(text: str) -> bool:
+    return not is_timestamp(text) or instant(text) <= instant(from_datetime(datetime.now(UTC)))
+
+
+def _is_plain(text: str, _: Event) -> bool:
+    return _PLAIN.fullmatch(text) is not None
+
+
+def _is_label(text: str, event: Event) -> bool:
+    return text in _LABELS or "dataregulation" in event  # a regulation may have labels of its own
 
 
 class _Signature(msgspec.Struct):
@@ -99,7 +115,7 @@ def _is_envelope(_: str, event: Event) -> bool:
 
 
 _ADVICE: Final[tuple[tuple[str, str, str, Callable[[str, Event], bool]], ...]] = (
-    ("type", "R-06", "should start with a reverse DNS name", lambda text, _: "." in text.strip(".")),
+    ("type", "R-17", "should start with a reverse DNS name", lambda text, _: "." in text.strip(".")),
     (
         "traceparent",
         "X-02",
@@ -107,12 +123,12 @@ _ADVICE: Final[tuple[tuple[str, str, str, Callable[[str, Event], bool]], ...]] =
         lambda text, _: is_traceparent(text),
     ),
     ("dataref", "X-04", "refers to nothing", lambda text, _: text != ""),
-    ("expirytime", "X-06", "should not be earlier than time", _not_before_time),
-    ("recordedtime", "X-07", "should not be earlier than time", _not_before_time),
-    ("severitytext", "X-08", "should be in upper case", lambda text, _: text == text.upper()),
+    ("expirytime", "X-16", "should not be earlier than time", _not_before_time),
+    ("recordedtime", "X-20", "should not be earlier than time", _not_before_time),
+    ("severitytext", "X-23", "should be in upper case", lambda text, _: text == text.upper()),
     (
         "authtype",
-        "X-10",
+        "X-30",
         f"should be one of {', '.join(_AUTH_TYPES)}",
         lambda text, _: text in _AUTH_TYPES,
     ),
@@ -122,7 +138,13 @@ _ADVICE: Final[tuple[tuple[str, str, str, Callable[[str, Event], bool]], ...]] =
         "should be JSON",
         lambda text, _: is_json(text.encode("utf-8", "surrogatepass")),
     ),
-    ("dssematerial", "X-15", "should be a DSSE envelope around digests of the event", _is_envelope),
+    ("deprecationfrom", "X-27", "should not be in the future", lambda text, _: _has_been(text)),
+    *(
+        (name, "X-33", "should be ASCII letters, digits, hyphens, underscores and periods", _is_plain)
+        for name in ("bampid", "bamptxid", "bamptxsid", "bamptxsstatus")
+    ),
+    ("dataclassification", "X-35", f"should be one of {', '.join(_LABELS)}", _is_label),
+    ("dssematerial", "X-43", "should be a DSSE envelope around digests of the event", _is_envelope),
 )
 
 
@@ -132,7 +154,7 @@ def _of_opc_ua(event: Event) -> list[Problem]:
         return []
     wanted = ("subject", "time", "sequence", "traceparent", "recordedtime")
     return [
-        Problem(name, f"should be there in an OPC UA message of type {event.type}", "X-14")
+        Problem(name, f"should be there in an OPC UA message of type {event.type}", "X-40")
         for name in wanted
         if name not in event
     ]

@@ -1,4 +1,4 @@
-"""Expiry: events that are of no use after a moment (extension expirytime).
+"""Expiry: events that are of no use after a moment (extension expirytime), and types after their sunset.
 
 Consumers and intermediaries may pass over an event from that moment on; nobody has to,
 and clocks differ. Who forwards an event may change the moment but not take it away.
@@ -31,10 +31,22 @@ def is_expired(event: Event, now: datetime | None = None) -> bool:
 
     ``now`` has an offset; it is the clock's if None. Exact to the last digit.
     """
-    text = event.text("expirytime")
+    return _is_over(event.text("expirytime"), now, at_it=True)
+
+
+def is_past_sunset(event: Event, now: datetime | None = None) -> bool:
+    """Tell whether the sunset of an event's type was before now (extension deprecation, Usage).
+
+    From then on consumers should stop processing such events, and producers sending them.
+    """
+    return _is_over(event.text("deprecationsunset"), now, at_it=False)
+
+
+def _is_over(text: str | None, now: datetime | None, *, at_it: bool) -> bool:
     if text is None or not is_timestamp(text):
         return False
-    return instant(text) <= instant(from_datetime(_now() if now is None else now))
+    moment, told = instant(text), instant(from_datetime(_now() if now is None else now))
+    return moment < told or (at_it and moment == told)
 
 
 def unexpired(items: Iterable[Decoded | Undecodable], clock: Clock = _now) -> Iterator[Decoded | Undecodable]:

@@ -23,6 +23,8 @@ OPC_UA = {
     "recordedtime": "2024-03-28T21:56:43Z",
 }
 
+BAM = {"bamtxid": "1", "bampid": "order-process", "bamptxid": "payment_2", "bamptxsid": "v1.start"}
+
 
 def event(**attributes: Any) -> Event:
     return Event(**{"id": "1", "source": "/", "type": "com.example.t", **attributes})
@@ -48,34 +50,41 @@ EXT = base64.b64encode(bytes(32)).decode()
     ("attributes", "told"),
     [
         ({}, []),
-        ({"type": "t"}, ["type R-06"]),
+        ({"type": "t"}, ["type R-17"]),
         ({"9x": "v"}, ["9x N-02"]),
-        ({"x" * 21: "v"}, [f"{'x' * 21} N-03"]),
+        ({"x" * 21: "v"}, [f"{'x' * 21} N-06"]),
         ({"x" * 20: "v", "opcuametadatamajorversion": 1}, []),
         ({"traceparent": "p"}, ["traceparent X-02"]),
         ({"dataref": ""}, ["dataref X-04"]),
         ({"expirytime": "2024-01-01T00:00:00Z"}, []),
         (
             {"expirytime": "2024-01-01T00:00:00Z", "time": "2024-01-01T00:00:00.0000001Z"},
-            ["expirytime X-06"],
+            ["expirytime X-16"],
         ),
         ({"expirytime": "2024-01-01T00:00:00Z", "time": "2024-01-01T01:00:00+01:00"}, []),
-        ({"recordedtime": "2023-01-01T00:00:00Z", "time": "2024-01-01T00:00:00Z"}, ["recordedtime X-07"]),
-        ({"severitytext": "Info", "severitynumber": 9}, ["severitytext X-08"]),
+        ({"recordedtime": "2023-01-01T00:00:00Z", "time": "2024-01-01T00:00:00Z"}, ["recordedtime X-20"]),
+        ({"severitytext": "Info", "severitynumber": 9}, ["severitytext X-23"]),
         ({"severitytext": "NOTICE", "severitynumber": 9}, []),
-        ({"authtype": "robot"}, ["authtype X-10"]),
+        ({"authtype": "robot"}, ["authtype X-30"]),
         ({"authtype": "user", "authclaims": "a=b"}, ["authclaims X-10"]),
         ({"authtype": "user", "authclaims": '{"sub": 1}'}, []),
-        (OPC_UA, ["type R-06"]),
-        ({**OPC_UA, "type": "ua-metadata", "subject": None}, ["type R-06"]),
+        (OPC_UA, ["type R-17"]),
+        ({**OPC_UA, "type": "ua-metadata", "subject": None}, ["type R-17"]),
         (
             {**OPC_UA, "recordedtime": None, "traceparent": None},
-            ["type R-06", "traceparent X-14", "recordedtime X-14"],
+            ["type R-17", "traceparent X-40", "recordedtime X-40"],
         ),
+        ({"deprecated": True, "deprecationfrom": "2024-10-11T00:00:00Z"}, []),
+        ({"deprecated": True, "deprecationfrom": "9999-10-11T00:00:00Z"}, ["deprecationfrom X-27"]),
+        (BAM, []),
+        ({**BAM, "bampid": "order process", "bamptxsstatus": "ok!"}, ["bampid X-33", "bamptxsstatus X-33"]),
+        ({"dataclassification": "internal"}, []),
+        ({"dataclassification": "secret"}, ["dataclassification X-35"]),
+        ({"dataclassification": "secret", "dataregulation": "GDPR"}, []),
         ({"dssematerial": envelope()}, []),
         ({"dssematerial": envelope({"ext": EXT, "signedextattrs": ["a", "b"]})}, []),
         *[
-            ({"dssematerial": bad}, ["dssematerial X-15"])
+            ({"dssematerial": bad}, ["dssematerial X-43"])
             for bad in (
                 b"",
                 b"\xff",

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cloudevents_kafka import Decoded, Event, EventConsumer, Record, Undecodable, from_record, to_record
-from cloudevents_kafka.expiry import expires_at, is_expired, unexpired
+from cloudevents_kafka.expiry import expires_at, is_expired, is_past_sunset, unexpired
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -74,3 +74,18 @@ def test_a_consumer_may_pass_over_what_expired() -> None:
     items = list(unexpired(EventConsumer(consumer).items(idle_timeout=0.05), lambda: next(ticks)))
     assert [type(item) for item in items] == [Decoded, Decoded, Undecodable]
     assert [item.record.offset for item in items] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "past"),
+    [
+        (None, False),
+        ("2026-01-01T11:59:59.999999999Z", True),
+        ("2026-01-01T12:00:00Z", False),
+        ("2026-01-01T13:00:00+01:00", False),
+    ],
+)
+def test_a_type_is_past_its_sunset_after_that_moment(text: str | None, *, past: bool) -> None:
+    """Not at it: until then it is supported."""
+    made = Event(id="1", source="/s", type="t", deprecated=True, deprecationsunset=text)
+    assert is_past_sunset(made, NOON) is past

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 import click
 
-from cloudevents_kafka.cli.failures import BAD_DATA, BadUsage
+from cloudevents_kafka.cli.failures import BAD_DATA, BadData, BadUsage
 from cloudevents_kafka.conformance import flat, report
+from cloudevents_kafka.conformance.judging import Unmet
 from cloudevents_kafka.conformance.library import DataMissing, Library
 from cloudevents_kafka.conformance.shown import Shown, show_all
 
@@ -41,6 +43,8 @@ def command(
     library = Library(Path(folder) if folder else None)
     try:
         _check_ids(library, clauses)
+        if tests and library.checkout and find_spec("pytest") is None:
+            raise BadUsage("the tests need pytest, which is not installed; --no-tests leaves them out")
         found = show_all(library, with_tests=tests, progress=lambda text: click.echo(text, err=True))
         chosen = [shown for shown in found if not clauses or shown.clause.id in clauses]
         for line in _details(chosen) if clauses else _summary(found):
@@ -51,6 +55,8 @@ def command(
             Path(records).write_text(flat.document(library), "utf-8")
     except (DataMissing, OSError) as error:
         raise BadUsage(str(error)) from None
+    except Unmet as error:
+        raise BadData(f"no records were written, as a case does not hold: {error}") from None
     if any(shown.failures for shown in chosen):
         sys.exit(BAD_DATA)
 

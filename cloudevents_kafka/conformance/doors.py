@@ -1,4 +1,4 @@
-"""The doors by which an attribute comes into an event: each tries one value of one attribute.
+"""The doors by which attributes come into an event: each tries one value, or a whole event without data.
 
 A door gives what goes in: attributes for the constructor, or a record to be read. What no
 writer would write is tried as well: see `wires`.
@@ -7,34 +7,65 @@ writer would write is tried as well: see `wires`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from cloudevents_kafka.attributes import AttributeType, canonical_text
 from cloudevents_kafka.conformance.library import Case
-from cloudevents_kafka.conformance.notation import as_value
+from cloudevents_kafka.conformance.notation import as_data, as_value
 from cloudevents_kafka.conformance.wires import avro, avro_compact, protobuf
+from cloudevents_kafka.extensions import type_of
 from cloudevents_kafka.record import Headers, Record
 
 MINIMUM: Final = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
 Given = dict[str, Any] | Record
 """What goes in: attributes for the constructor, or a record."""
+_JSON_S_OWN: Final = {AttributeType.BOOLEAN, AttributeType.INTEGER}
 
 
 def attempts(case: Case) -> Iterator[tuple[str, Given]]:
-    """Give every way in that a case goes by, named, with what goes in there."""
-    if case.get("absent"):
+    """Give every way in that a case of an attribute or an event goes by, named, with what goes in there."""
+    if case["kind"] == "construct":
+        yield from _of_event(case)
+    elif case.get("absent"):
         yield from _without(case["attribute"])
-        return
-    if "json" in case:
-        yield "json", _from_json(case["attribute"], case["json"])
-        return
-    value = text_of(case["code_units"]) if "code_units" in case else as_value(case["value"])
-    allowed = case.get("entry_points", DOORS)
+    elif "json" in case:
+        yield "json", _from_texts({**_spelled(MINIMUM), case["attribute"]: case["json"]})
+    else:
+        yield from _of_attribute(case)
+
+
+def _of_attribute(case: Case) -> Iterator[tuple[str, Given]]:
+    name, value = (
+        case["attribute"],
+        text_of(case["code_units"]) if "code_units" in case else as_value(case["value"]),
+    )
+    texts = {**MINIMUM, name: value}
+    if isinstance(value, int) and type_of(name) in _JSON_S_OWN:  # who reads a header knows the type
+        texts[name] = canonical_text(value)
+    yield from _by_doors(case, {**MINIMUM, name: value}, texts)
+
+
+def _of_event(case: Case) -> Iterator[tuple[str, Given]]:
+    event = case["event"]
+    attributes = {name: as_value(value) for name, value in event["attributes"].items()}
+    if event["data"] is None:
+        texts = {name: canonical_text(value) for name, value in attributes.items()}
+        yield from _by_doors(case, attributes, texts)
+    else:
+        yield "constructor", {**attributes, "data": as_data(event["data"])}
+
+
+def _by_doors(case: Case, attributes: dict[str, Any], texts: dict[str, Any]) -> Iterator[tuple[str, Given]]:
+    allowed = set(case.get("entry_points", DOORS))
+    if case["accepted"] and isinstance(attributes.get("time"), str):
+        allowed -= {"protobuf"}  # there a time is no text, so texts can only be refused
     for door, (takes, make) in DOORS.items():
-        if door in allowed and isinstance(value, takes):
-            given = make(case["attribute"], value)
-            if given is not None:
-                yield door, given
+        given = texts if door == "headers" else attributes
+        if door in allowed and all(isinstance(value, takes) for value in given.values()):
+            made = make(given)
+            if made is not None:
+                yield door, made
 
 
 def text_of(code_units: list[str]) -> str:
@@ -42,13 +73,14 @@ def text_of(code_units: list[str]) -> str:
     return bytes.fromhex("".join(code_units)).decode("utf-16-be", "surrogatepass")
 
 
-def _for_constructor(name: str, value: Any) -> Given:
-    return {**MINIMUM, name: value}
+def _for_constructor(attributes: dict[str, Any]) -> Given:
+    return attributes
 
 
-def _from_headers(name: str, value: str) -> Given:
-    headers = {_header(n): v for n, v in {**MINIMUM, name: value}.items()}
-    pairs: Headers = [(header, text.encode("utf-8", "surrogatepass")) for header, text in headers.items()]
+def _from_headers(attributes: dict[str, str]) -> Given:
+    pairs: Headers = [
+        (_header(name), text.encode("utf-8", "surrogatepass")) for name, text in attributes.items()
+    ]
     return Record(headers=pairs)
 
 
@@ -56,27 +88,30 @@ def _header(name: str) -> str:
     return "content-type" if name == "datacontenttype" else f"ce_{name}"
 
 
-def _from_value(name: str, value: Any) -> Given:
-    return _from_json(name, json.dumps(value))
+def _from_json(attributes: dict[str, Any]) -> Given:
+    return _from_texts(_spelled(attributes))
 
 
-def _from_json(name: str, text: str) -> Given:
-    members = {**{n: json.dumps(v) for n, v in MINIMUM.items()}, name: text}
-    envelope = "{" + ",".join(f"{json.dumps(n)}:{v}" for n, v in members.items()) + "}"
+def _spelled(attributes: Mapping[str, Any]) -> dict[str, str]:
+    return {name: json.dumps(value) for name, value in attributes.items()}
+
+
+def _from_texts(members: Mapping[str, str]) -> Record:
+    envelope = "{" + ",".join(f"{json.dumps(name)}:{text}" for name, text in members.items()) + "}"
     return _structured("json", envelope.encode())
 
 
-def _from_avro(name: str, value: Any) -> Given:
-    return _structured("avro", avro({**MINIMUM, name: value}))
+def _from_avro(attributes: dict[str, Any]) -> Given:
+    return _structured("avro", avro(attributes))
 
 
-def _from_protobuf(name: str, value: Any) -> Given | None:
-    message = protobuf({**MINIMUM, name: value})
+def _from_protobuf(attributes: dict[str, Any]) -> Given | None:
+    message = protobuf(attributes)
     return None if message is None else _structured("protobuf", message)
 
 
-def _from_avro_compact(name: str, value: Any) -> Given | None:
-    datum = avro_compact({**MINIMUM, name: value})
+def _from_avro_compact(attributes: dict[str, Any]) -> Given | None:
+    datum = avro_compact(attributes)
     return None if datum is None else _structured("avro-compact", datum)
 
 
@@ -85,10 +120,10 @@ def _structured(name: str, value: bytes) -> Record:
     return Record(value=value, headers=[("content-type", content_type)])
 
 
-DOORS: Final[dict[str, tuple[Any, Callable[[str, Any], Given | None]]]] = {
+DOORS: Final[dict[str, tuple[Any, Callable[[dict[str, Any]], Given | None]]]] = {
     "constructor": (object, _for_constructor),
     "headers": (str, _from_headers),
-    "json": ((str, int, float, list, dict), _from_value),
+    "json": ((str, int, float, list, dict), _from_json),
     "avro": ((str, int, bytes), _from_avro),
     "avro-compact": ((str, int, bytes), _from_avro_compact),
     "protobuf": ((str, int, bytes), _from_protobuf),
@@ -102,8 +137,8 @@ def _without(name: str) -> Iterator[tuple[str, Given]]:
     yield "constructor", {"specversion": None, **rest, name: None}
     yield "headers", Record(headers=pairs)
     yield "headers, null", Record(headers=[*pairs, (_header(name), None)])
-    yield "json", _structured("json", json.dumps(rest).encode())
-    yield "json, null", _from_json(name, "null")
+    yield "json", _from_json(rest)
+    yield "json, null", _from_json({**MINIMUM, name: None})
     yield "avro", _structured("avro", avro(rest))
     yield "avro, null", _structured("avro", avro({**rest, name: None}))
     yield "protobuf", _structured("protobuf", protobuf(rest) or b"")

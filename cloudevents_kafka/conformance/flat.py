@@ -1,8 +1,8 @@
 """The cases in their plainest form: records in hex, each with what a strict reader makes of it.
 
 For another implementation that only reads records: one file, one kind of case, nothing to
-be put together. Made of all cases that have a record: attributes by way of headers and of
-every format, records to be read, forwarded or written anew, and records that were written.
+be put together. Made of all cases that have a record: attributes and events by way of
+headers and of every format, records to be read, forwarded or written anew, and records that were written.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _cases(library: Library) -> Iterator[dict[str, Any]]:
 
 
 def _records(case: Case) -> Iterator[tuple[str, Record]]:
-    if case["kind"] == "attribute":
+    if case["kind"] in {"attribute", "construct"}:
         yield from ((door, given) for door, given in attempts(case) if isinstance(given, Record))
     elif case["kind"] == "encode" and not case.get("refused"):
         headers = as_headers(case.get("headers", []))

@@ -60,6 +60,8 @@ def avro_compact(attributes: dict[str, Any]) -> bytes | None:
     }
     if core.pop("specversion", None) != "1.0" or not _all_texts(core) or "time" in core:
         return None
+    if not core.keys() >= set(_IN_COMPACT[:3]):
+        return None
     required = b"".join(_text(core[name]) for name in _IN_COMPACT[:3])
     optional = (b"\x02" + _text(core[name]) if name in core else b"\x00" for name in _IN_COMPACT[3:])
     entries = [
@@ -82,10 +84,11 @@ def _compact_branch(value: Any) -> bytes:
 def protobuf(attributes: dict[str, Any]) -> bytes | None:
     """Write a message without data; None where it cannot say what is told.
 
-    The fields of required attributes take texts alone, and a time is a number of seconds.
+    The fields of required attributes take texts alone. A time should be a number of seconds,
+    and is written as the text it is: a reader has to refuse it.
     """
     required = {name: value for name, value in attributes.items() if name in _FIELDS}
-    if not _all_texts(required) or isinstance(attributes.get("time"), str):
+    if not _all_texts(required):
         return None
     fields = [_field(_FIELDS[name], _utf8(text)) for name, text in required.items()]
     entries = [

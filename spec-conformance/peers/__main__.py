@@ -10,7 +10,7 @@ import argparse
 import sys
 import time
 
-from build import MissingToolchain
+from build import BuildFailed, MissingToolchain
 from deviations import Tally, peers
 from exchange import Exchange
 from report import counts, results, write
@@ -43,6 +43,10 @@ def main(arguments: list[str]) -> int:
         except MissingToolchain as error:
             print(f"{peer}: skipped: {error}")
             failed = failed or options.write
+            continue
+        except BuildFailed as error:
+            print(f"{peer}: {error}")
+            failed = True
             continue
         tallies[peer] = tally
         print(f"{peer}: {tally.exchanged.total()} exchanges, {tally.alike.total()} without any difference, "

@@ -22,6 +22,10 @@ class MissingToolchain(Exception):
     """A peer cannot be built here: the message names what is missing."""
 
 
+class BuildFailed(Exception):
+    """A peer's toolchain is there and did not do its work: the message has its last words."""
+
+
 @dataclass(frozen=True)
 class Program:
     """How a runner is started."""
@@ -31,7 +35,7 @@ class Program:
 
 
 def build(peer: str) -> Program:
-    """Build the peer's runner unless it is in the cache; raises `MissingToolchain`."""
+    """Build the peer's runner unless it is in the cache; raises `MissingToolchain`, `BuildFailed`."""
     source = HERE / peer
     entry = cache_folder() / "peers" / f"{peer}-{_digest(source)}"
     make, start = _PEERS[peer]
@@ -60,7 +64,7 @@ def _run(folder: Path, *command: str, **environment: str) -> None:
         command, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, **environment}
     )
     if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)} failed in {folder}:\n{(done.stdout + done.stderr)[-3000:]}")
+        raise BuildFailed(f"{' '.join(command)} failed in {folder}:\n{(done.stdout + done.stderr)[-3000:]}")
 
 
 # --- one pair of functions for each toolchain: what to make in a folder, and how to start it ---

@@ -56,9 +56,9 @@ def test_advice_is_given(run):
     done = run("decode", *headers, *late, "--value", "x" * 70_000)
     assert done.exit_code == 0
     lines = [line for line in done.stdout.splitlines() if line.split()[:1] == ["advice"]]
-    assert ["X-06" in lines[0], "S-02" in lines[1]] == [True, True]
+    assert ["X-16" in lines[0], "S-02" in lines[1]] == [True, True]
     told = json.loads(run("decode", *headers, *late, "-o", "json").stdout)
-    assert [(p["attribute"], p["clause"]) for p in told["advice"]] == [("expirytime", "X-06")]
+    assert [(p["attribute"], p["clause"]) for p in told["advice"]] == [("expirytime", "X-16")]
 
 
 def test_a_broken_event_is_explained(run):

@@ -13,8 +13,7 @@ import pytest
 from cloudevents_kafka.clauses import SECTIONS
 from cloudevents_kafka.conformance.kinds import KINDS, accepts
 from cloudevents_kafka.conformance.library import Library, clauses_of
-
-from .schema import Schema
+from cloudevents_kafka.conformance.schema import Schema
 
 LIBRARY = Library()
 CLAUSES = {clause.id: clause for clause in LIBRARY.clauses}

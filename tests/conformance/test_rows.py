@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from cloudevents_kafka import (
     Decoded,
     Event,
+    EventConsumer,
     EventProducer,
     InvalidEvent,
     Record,
@@ -27,11 +28,14 @@ from cloudevents_kafka import (
     decode,
     formats,
     from_record,
+    register_extension,
+    registry,
     sniff,
     to_record,
 )
+from cloudevents_kafka.attributes import AttributeType
 from cloudevents_kafka.clauses import SECTIONS
-from cloudevents_kafka.testing import FakeProducer
+from cloudevents_kafka.testing import FakeConsumer, FakeProducer
 
 MINIMUM = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
 HEADERS: list[tuple[str, bytes | None]] = [(f"ce_{name}", value.encode()) for name, value in MINIMUM.items()]
@@ -372,3 +376,38 @@ def test_k_09_any_record_has_a_verdict(
     record = Record(value=value, headers=headers)
     assert sniff(headers).reason
     assert isinstance(decode(record, lenient=lenient), Decoded | Undecodable)
+
+
+def test_x_19_an_expired_event_is_received_all_the_same() -> None:
+    """A consumer gives every event, expired or not: to pass over one has to be asked for."""
+    expired = Event(**MINIMUM, expirytime="2001-01-01T00:00:00Z")
+    with EventProducer(fake := FakeProducer(), topic="orders") as producer:
+        producer.send(expired)
+    consumer = FakeConsumer(fake.log)
+    consumer.subscribe(["orders"])
+    with EventConsumer(consumer) as events:
+        (item,) = events.items(idle_timeout=0.1)
+    assert isinstance(item, Decoded)
+    assert item.event == expired
+
+
+@pytest.mark.parametrize(("mode", "form"), MODES)
+def test_x_34_an_effect_names_its_cause(mode: Any, form: str | None) -> None:
+    """The id of an event can be another one's causationid, whatever text it is, in every mode."""
+    cause = Event(**{**MINIMUM, "id": "a b/é#1"})
+    effect = Event(**{**MINIMUM, "id": "2"}, causationid=cause.id)
+    arrived = from_record(to_record(effect, mode=mode, format=form))
+    assert arrived["causationid"] == cause.id
+
+
+def test_x_37_a_label_that_a_consumer_does_not_know_is_refused() -> None:
+    """Who has to heed labels says which it can; an event with another one is broken, and set aside."""
+    records = [to_record(Event(**MINIMUM, dataclassification=label)) for label in ("public", "secret")]
+    with registry.temporarily():
+        register_extension(
+            "dataclassification", AttributeType.STRING, accepts=lambda label: label == "public"
+        )
+        known, unknown = map(decode, records)
+    assert isinstance(known, Decoded)
+    assert isinstance(unknown, Undecodable)
+    assert "dataclassification" in str(unknown.error)

@@ -10,16 +10,21 @@ from typing import Any
 
 import pytest
 
-from cloudevents_kafka.conformance import flat, kinds, report
+from cloudevents_kafka.conformance import flat, kinds, report, wires
 from cloudevents_kafka.conformance.judging import Unmet
 from cloudevents_kafka.conformance.library import DataMissing, Library
+from cloudevents_kafka.conformance.schema import Schema
 from cloudevents_kafka.conformance.shown import Failure, run_tests, show_all
-
-from .schema import Schema
 
 LIBRARY = Library()
 ROOT = Path(__file__).parents[2]
 BASE = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
+HEADERS = [[f"ce_{name}", {"text": value}] for name, value in BASE.items()]
+AVRO, PROTO = (
+    [["content-type", {"text": f"application/cloudevents+{name}"}]] for name in ("avro", "protobuf")
+)
+DATUM = {"avro": "ff" * len(wires.avro(BASE))}
+MESSAGE = {"protobuf": "ff" * len(wires.protobuf(BASE) or b"")}
 OTHER: dict[str, Any] = {"attributes": {**BASE, "id": "2"}, "data": None}
 SPOILT: dict[str, dict[str, Any]] = {
     "attribute": {"accepted": False},
@@ -44,6 +49,34 @@ def test_every_kind_can_fail(kind: str) -> None:
     kinds.run(case)
     with pytest.raises(Unmet, match=r".{10}"):
         kinds.run({**case, **SPOILT[kind]})
+
+
+BROKEN: dict[str, Any] = {"value": {"json": 1}, "key": None, "headers": []}
+
+
+@pytest.mark.parametrize(
+    ("base", "changed"),
+    [
+        ({"kind": "attribute", "attribute": "x", "accepted": True}, {"value": "v", "typed": True}),
+        ({"kind": "json-batch", "accepted": True}, {"batch": "["}),
+        *[
+            ({"kind": "encode", "event": {"attributes": BASE, "data": None}, "mode": mode}, changed)
+            for mode, changed in [
+                ("binary", {"record": BROKEN | {"headers": HEADERS}}),
+                ("structured", {"record": BROKEN | {"headers": AVRO}, "format": "avro"}),
+                ("structured", {"record": BROKEN | {"headers": AVRO, "value": DATUM}, "format": "avro"}),
+                (
+                    "structured",
+                    {"record": BROKEN | {"headers": PROTO, "value": MESSAGE}, "format": "protobuf"},
+                ),
+            ]
+        ],
+    ],
+)
+def test_what_cannot_be_compared_is_unmet(base: dict[str, Any], changed: dict[str, Any]) -> None:
+    """What is expected is of another kind than what came, or no sense: that is unmet, and no other error."""
+    with pytest.raises(Unmet):
+        kinds.run(base | changed)
 
 
 def test_a_wrong_attribute_or_payload_is_found_out() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -118,3 +120,21 @@ def test_a_record_of_ours_is_the_sample_again(report):
         for sample in events.samples(3, 300):
             judged = exchange.judge_record(sample, way, exchange.our_record(sample, way))
             assert judged.findings == frozenset(), judged
+
+
+def test_a_build_that_fails_is_told(tmp_path):
+    """Where a toolchain is there and does not do its work, its last words are told, and exit code is 1."""
+    fake = tmp_path / "go"
+    fake.write_text("#!/bin/sh\necho no way out >&2\nexit 1\n", "utf-8")
+    fake.chmod(0o755)
+    path = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
+    done = subprocess.run(
+        [sys.executable, str(PEERS), "go"],
+        env={**os.environ, "PATH": path, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "no way out" in done.stdout
+    assert "Traceback" not in done.stderr

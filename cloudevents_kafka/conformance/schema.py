@@ -10,6 +10,7 @@ _TYPES: Final[dict[str, Callable[[Any], bool]]] = {
     "null": lambda value: value is None,
     "boolean": lambda value: isinstance(value, bool),
     "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
     "string": lambda value: isinstance(value, str),
     "array": lambda value: isinstance(value, list),
     "object": lambda value: isinstance(value, dict),
@@ -26,9 +27,19 @@ class Schema:
     def __init__(self, document: dict[str, Any]) -> None:
         self._document = document
 
+    @property
+    def shapes(self) -> dict[str, Any]:
+        """The shapes that have a name, in ``$defs``."""
+        found: dict[str, Any] = self._document["$defs"]
+        return found
+
     def errors(self, value: Any) -> list[str]:
         """Return what is wrong, each with its place; nothing for a good value."""
         return list(self._errors(value, self._document, "$"))
+
+    def errors_of(self, shape: str, value: Any) -> list[str]:
+        """Return what is wrong with a value that must have one of the shapes in ``$defs``."""
+        return list(self._errors(value, self.shapes[shape], "$"))
 
     def _errors(self, value: Any, schema: Any, at: str) -> Iterator[str]:
         if isinstance(schema, bool):
@@ -46,9 +57,7 @@ class Schema:
 
     def _of_combined(self, value: Any, schema: dict[str, Any], at: str) -> Iterator[str]:
         if "$ref" in schema:
-            yield from self._errors(
-                value, self._document["$defs"][schema["$ref"].removeprefix("#/$defs/")], at
-            )
+            yield from self._errors(value, self.shapes[schema["$ref"].removeprefix("#/$defs/")], at)
         for each in schema.get("allOf", []):
             yield from self._errors(value, each, at)
         tries = [list(self._errors(value, each, at)) for each in schema.get("anyOf", [])]
