@@ -34,7 +34,8 @@ def check_in(event: Event, store: Store, *, limit: int = LIMIT, keep: bool = Fal
 
     Gives the event with its ``dataref``, and without data unless told to ``keep`` it;
     the very event where it is small enough or has no data. Measured is the larger of
-    binary and structured mode (S-03), without a key. What ``store`` raises is raised;
+    binary and structured mode (S-03), without a key. A reference that the event has already
+    gives way to the new one. What ``store`` raises is raised;
     `DataError` where it gives no reference, as the data could not be found again.
     """
     if event.payload is None or (len(event.payload) <= limit and _largest(event) <= limit):

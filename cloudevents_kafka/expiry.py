@@ -29,7 +29,7 @@ def expires_at(event: Event) -> datetime | None:
 def is_expired(event: Event, now: datetime | None = None) -> bool:
     """Tell whether an event's moment has come: at it, and after it (extension expirytime, Usage).
 
-    ``now`` has an offset; it is the clock's if None. Exact to the last digit.
+    ``now`` has an offset, else `ValueError`; it is the clock's if None. Exact to the last digit.
     """
     return _is_over(event.text("expirytime"), now, at_it=True)
 
@@ -45,8 +45,13 @@ def is_past_sunset(event: Event, now: datetime | None = None) -> bool:
 def _is_over(text: str | None, now: datetime | None, *, at_it: bool) -> bool:
     if text is None or not is_timestamp(text):
         return False
-    moment, told = instant(text), instant(from_datetime(_now() if now is None else now))
+    moment, told = instant(text), instant(from_datetime(_now() if now is None else _in_utc(now)))
     return moment < told or (at_it and moment == told)
+
+
+def _in_utc(now: datetime) -> datetime:
+    """Go by the moment: a Timestamp's offset has no seconds, a datetime's may have."""
+    return now if now.tzinfo is None else now.astimezone(UTC)
 
 
 def unexpired(items: Iterable[Decoded | Undecodable], clock: Clock = _now) -> Iterator[Decoded | Undecodable]:

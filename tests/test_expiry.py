@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
@@ -35,6 +35,7 @@ def test_an_event_expires_at_its_moment(text: str | None, *, expired: bool) -> N
     made = from_record(to_record(event(text)))
     assert is_expired(made, NOON) is expired
     assert is_expired(made, NOON.astimezone(tz=None)) is expired
+    assert is_expired(made, NOON.astimezone(timezone(timedelta(minutes=20, seconds=30)))) is expired
     assert expires_at(made) == made.get("expirytime")
 
 
