@@ -149,5 +149,5 @@ def avro(schema: Any) -> Codec:
 
 
 def typed_json(type: Any) -> Codec:
-    """Make a codec for JSON in UTF-8 of one shape: a msgspec Struct, a dataclass, a TypedDict and the like."""
+    """Make a codec for JSON in UTF-8 of one shape: a msgspec Struct, a dataclass, a TypedDict."""
     return Codec(msgspec.json.Decoder(type).decode, json_text)
