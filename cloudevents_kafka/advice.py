@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Annotated, Final, Literal
+from typing import Final
 
-import msgspec
-
+from cloudevents_kafka import dsse
 from cloudevents_kafka.attributes import CORE
 from cloudevents_kafka.documented import DOCUMENTED
 from cloudevents_kafka.errors import Problem, shown
@@ -21,6 +20,7 @@ from cloudevents_kafka.event import Event
 from cloudevents_kafka.json_text import is_json
 from cloudevents_kafka.timestamps import from_datetime, instant, is_timestamp
 from cloudevents_kafka.tracing import is_traceparent
+from cloudevents_kafka.verification_material import PAYLOAD_TYPE, SEAL, read_material
 
 _AUTH_TYPES: Final = (
     "app_user",
@@ -77,41 +77,15 @@ def _is_label(text: str, event: Event) -> bool:
     return text in _LABELS or "dataregulation" in event  # a regulation may have labels of its own
 
 
-class _Signature(msgspec.Struct):
-    keyid: str
-    sig: bytes
-
-
-class _Envelope(msgspec.Struct, rename={"payload_type": "payloadType"}):
-    payload: bytes
-    payload_type: Literal["https://cloudevents.io/verifiability/dsse/v0.1"]
-    signatures: Annotated[list[_Signature], msgspec.Meta(min_length=1)]
-
-
-_Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
-
-
-class _Material(msgspec.Struct):
-    core: _Digest
-    ext: _Digest | msgspec.UnsetType = msgspec.UNSET
-    signedextattrs: list[str] | msgspec.UnsetType = msgspec.UNSET
-
-
-_read_envelope: Final = msgspec.json.Decoder(_Envelope).decode
-_read_material: Final = msgspec.json.Decoder(_Material).decode
-
-
-def _is_envelope(_: str, event: Event) -> bool:
+def _is_seal(_: str, event: Event) -> bool:
     """Tell whether dssematerial is an envelope around digests; whose it is only a key can tell."""
-    content = event["dssematerial"]
+    content = event[SEAL]
     try:
-        material = _read_material(_read_envelope(content if isinstance(content, bytes) else b"").payload)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        envelope = dsse.read(content if isinstance(content, bytes) else b"")
+        read_material(envelope.payload)
+    except ValueError:
         return False
-    if material.signedextattrs is msgspec.UNSET or material.ext is msgspec.UNSET:
-        return material.signedextattrs is material.ext
-    names = material.signedextattrs
-    return len(names) == len(set(names)) and not {*CORE, "dssematerial"} & set(names)
+    return envelope.payload_type == PAYLOAD_TYPE and any(one.keyid for one in envelope.signatures)
 
 
 _ADVICE: Final[tuple[tuple[str, str, str, Callable[[str, Event], bool]], ...]] = (
@@ -144,7 +118,7 @@ _ADVICE: Final[tuple[tuple[str, str, str, Callable[[str, Event], bool]], ...]] =
         for name in ("bampid", "bamptxid", "bamptxsid", "bamptxsstatus")
     ),
     ("dataclassification", "X-35", f"should be one of {', '.join(_LABELS)}", _is_label),
-    ("dssematerial", "X-43", "should be a DSSE envelope around digests of the event", _is_envelope),
+    (SEAL, "X-43", "should be a DSSE envelope around digests of the event", _is_seal),
 )
 
 

@@ -61,6 +61,8 @@ SECTIONS: Final[dict[str, str]] = {
     "X-35": "extension data-classification",
     "X-40": "extension opcua",
     "X-43": "extension verifiability",
+    "X-44": "extension verifiability",
+    "X-46": "extension verifiability",
     "J-01": "JSON format 2",
     "J-03": "JSON format 2.2",
     "J-10": "JSON format 3.1.1",

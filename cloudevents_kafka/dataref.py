@@ -16,7 +16,7 @@ import msgspec
 from cloudevents_kafka.convert import ContentMode, to_record
 from cloudevents_kafka.data import DataKind, holds_json, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError, shown
-from cloudevents_kafka.event import Event
+from cloudevents_kafka.event import Event, with_content_type
 from cloudevents_kafka.json_text import parse_json
 from cloudevents_kafka.size import LIMIT, wire_size
 
@@ -35,7 +35,7 @@ def check_in(event: Event, store: Store, *, limit: int = LIMIT, keep: bool = Fal
     Gives the event with its ``dataref``, and without data unless told to ``keep`` it;
     the very event where it is small enough or has no data. Measured is the larger of
     binary and structured mode (S-03), without a key. A reference that the event has already
-    gives way to the new one. What ``store`` raises is raised;
+    gives way to the new one. A signature holds again when the data is back. What ``store`` raises is raised;
     `DataError` where it gives no reference, as the data could not be found again.
     """
     if event.payload is None or (len(event.payload) <= limit and _largest(event) <= limit):
@@ -48,8 +48,7 @@ def check_in(event: Event, store: Store, *, limit: int = LIMIT, keep: bool = Fal
         )
     if keep:
         return event.replace(dataref=reference)
-    implied = "application/json" if event.kind is DataKind.JSON else None  # R-10: nobody could tell any more
-    return event.replace(data=None, dataref=reference, datacontenttype=event.datacontenttype or implied)
+    return with_content_type(event).replace(data=None, dataref=reference)  # nobody could tell any more
 
 
 def check_out(event: Event, fetch: Fetch) -> Event:

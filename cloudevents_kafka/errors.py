@@ -11,6 +11,8 @@
     │   ├── BrokenEvent (InvalidEvent)   it is one, and breaks rules
     │   ├── UnsupportedFormat            its event format is not known here
     │   └── UnsupportedBatch             it is a batch; Kafka has none
+    ├── SigningError                     an event cannot be signed as asked
+    ├── VerificationError                an event is not what a trusted key signed
     ├── DeliveryError                    a broker did not take an event
     └── ConsumeError                     the client failed while fetching
 
@@ -28,6 +30,7 @@ import msgspec
 from cloudevents_kafka.clauses import SECTIONS
 
 if TYPE_CHECKING:
+    from cloudevents_kafka.event import Event
     from cloudevents_kafka.producer import Delivery
     from cloudevents_kafka.record import Record
 
@@ -81,6 +84,23 @@ class EncodeError(CloudEventsKafkaError):
 
 class DataError(CloudEventsKafkaError, ValueError):
     """The event's data is not what its datacontenttype says."""
+
+
+class SigningError(CloudEventsKafkaError):
+    """The event cannot be signed as asked (extension verifiability)."""
+
+
+class VerificationError(CloudEventsKafkaError):
+    """``event`` is not what a trusted key signed, or nothing shows that it is: it must be discarded."""
+
+    def __init__(self, reason: str, event: Event) -> None:
+        super().__init__(reason, event)
+        self.reason = reason
+        self.event = event
+
+    def __str__(self) -> str:
+        which = f"event {shown(self.event.id)} of {shown(self.event.source)}"
+        return f"{which} is not verified: {self.reason}; discard it (X-46, {SECTIONS['X-46']})"
 
 
 class DecodeError(CloudEventsKafkaError):

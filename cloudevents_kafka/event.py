@@ -8,7 +8,7 @@ record's value, so that writing it again gives the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, Self
@@ -364,6 +364,20 @@ def trusted(
 
 
 _restore = trusted
+
+
+def with_only(event: Event, names: Container[str]) -> Event:
+    """Make an event of some of the attributes of another, and its data; unchecked, as nothing is new."""
+    kept = {name: value for name, value in event._attributes.items() if name in names}
+    made = trusted(kept, event._payload, event._kind)
+    return made.read_with(event._reader) if isinstance(event, _ReadAsTold) else made
+
+
+def with_content_type(event: Event) -> Event:
+    """Tell the content type that JSON data implies, as most forms have to (R-10); else the very event."""
+    if event.kind is not DataKind.JSON or event.datacontenttype is not None:
+        return event
+    return event.replace(datacontenttype="application/json")
 
 
 def held(event: Event) -> tuple[dict[str, AttributeValue], tuple[str, bytes] | None]:

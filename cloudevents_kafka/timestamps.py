@@ -24,6 +24,8 @@ _LAST_MINUTE: Final = _MINUTES - 1
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND: Final = timedelta(seconds=1)
 _NANOS: Final = range(10**9)
+_YEARS: Final = range(10000)
+_CALENDAR_YEARS: Final = 400
 EPOCH_SECONDS: Final = range(-62135596800, 253402300800)
 """The seconds of the years 1 to 9999, counted from 1970."""
 _from_iso: Final = datetime.fromisoformat
@@ -78,6 +80,24 @@ def from_datetime(moment: datetime) -> str:
         raise ValueError("an RFC 3339 offset has no seconds")
     text = moment.isoformat()
     return f"{text[:-6]}Z" if offset == timedelta(0) else text
+
+
+def utc_second(text: str) -> str:
+    """Return the text of an instant in UTC, cut to the second; a text without an offset is of UTC.
+
+    Raises `ValueError` where the text is no RFC 3339 timestamp, or in UTC is not in the years 0 to 9999.
+    """
+    match = _RFC3339.fullmatch(text) or _RFC3339.fullmatch(f"{text}Z")
+    if match is None or _parse(match.string) is None:
+        raise ValueError(f"no RFC 3339 timestamp: {text!r}")
+    date, minute, second, _, offset = match.groups()
+    # The calendar repeats itself: far from the first and the last year a datetime can be moved.
+    year, turned = int(date[:4]), 2000 + int(date[:4]) % _CALENDAR_YEARS
+    moved = _from_iso(f"{turned}{date[4:]}T{minute}{offset.upper()}").astimezone(UTC)
+    year += moved.year - turned
+    if year not in _YEARS:
+        raise ValueError("in UTC it is not in the years 0 to 9999")
+    return f"{year:04}{moved:-%m-%dT%H:%M}:{second}Z"
 
 
 def to_epoch(text: str) -> tuple[int, int]:

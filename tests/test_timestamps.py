@@ -17,6 +17,7 @@ from cloudevents_kafka.timestamps import (
     is_timestamp,
     to_datetime,
     to_epoch,
+    utc_second,
 )
 
 NOON = datetime(2018, 4, 5, 12, 0, 0, tzinfo=UTC)
@@ -206,6 +207,40 @@ def test_numbers_that_name_no_instant(seconds: int, nanos: int) -> None:
     """Beyond the calendar there is none, and a second has a billion nanoseconds."""
     with pytest.raises(ValueError, match="years 1 to 9999"):
         from_epoch(seconds, nanos)
+
+
+@pytest.mark.parametrize(
+    ("text", "second"),
+    [
+        ("2026-05-13T10:49:12.999999+01:00", "2026-05-13T09:49:12Z"),
+        ("2020-01-01t00:00:00.5z", "2020-01-01T00:00:00Z"),
+        ("2020-01-01T00:00:00", "2020-01-01T00:00:00Z"),
+        ("2016-12-31T15:59:60.25-08:00", "2016-12-31T23:59:60Z"),
+        ("0000-01-01T00:00:00Z", "0000-01-01T00:00:00Z"),
+        ("0000-03-01T00:00:00+00:01", "0000-02-29T23:59:00Z"),
+        ("0400-01-01T00:00:00+00:01", "0399-12-31T23:59:00Z"),
+        ("9999-12-31T23:59:59.9+00:01", "9999-12-31T23:58:59Z"),
+    ],
+)
+def test_seconds_in_utc(text: str, second: str) -> None:
+    """A time is cut, not rounded, and told in UTC; where no offset is told it is UTC already."""
+    assert utc_second(text) == second
+
+
+@pytest.mark.parametrize(
+    "text", ["0000-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01", "2020-06-31T00:00:00Z", "soon", ""]
+)
+def test_no_second_in_utc(text: str) -> None:
+    """Beyond the years that four digits name, and for what is no timestamp, there is none."""
+    with pytest.raises(ValueError, match=r"years 0 to 9999|no RFC 3339 timestamp"):
+        utc_second(text)
+
+
+@given(make.timestamps())
+def test_seconds_in_utc_are_those_of_the_instant(text: str) -> None:
+    """The second is the one that the instant lies in."""
+    moment, _ = instant(text)
+    assert to_datetime(utc_second(text)) == moment.replace(microsecond=0)
 
 
 @given(st.sampled_from(EPOCH_SECONDS), st.sampled_from(range(10**9)))

@@ -19,6 +19,7 @@ from cloudevents_kafka.conformance.judging import (
 )
 from cloudevents_kafka.conformance.library import Case
 from cloudevents_kafka.conformance.notation import as_bytes, as_event, as_headers, as_record
+from cloudevents_kafka.conformance.signed import run_forward, run_sign, run_verify
 from cloudevents_kafka.convert import ContentMode, decode, from_record, to_record
 from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError, InvalidEvent, NotAnEvent
 from cloudevents_kafka.event import Event
@@ -55,8 +56,10 @@ def accepts(case: Case) -> bool:
     told = {
         "attribute": "accepted",
         "construct": "accepted",
+        "forward": "signed",
         "json-batch": "accepted",
         "media-type": "is_json",
+        "verify": "verified",
     }
     if case["kind"] in told:
         return bool(case[told[case["kind"]]])
@@ -238,12 +241,15 @@ KINDS: Final[dict[str, Callable[[Any], None]]] = {
     "decode": judge_both,
     "encode": _encode,
     "equal": _equal,
+    "forward": run_forward,
     "json-batch": _json_batch,
     "key": _key,
     "media-type": _media_type,
     "relay": _relay,
     "round-trip": _round_trip,
+    "sign": run_sign,
     "sniff": _sniff,
     "transcode": _transcode,
+    "verify": run_verify,
 }
 """Kinds of case, by name, each with what runs one."""

@@ -32,13 +32,16 @@ SPOILT: dict[str, dict[str, Any]] = {
     "decode": {"strict": {"verdict": "batch"}},
     "encode": {"refused": True},
     "equal": {"events": [OTHER, {"attributes": BASE, "data": None}], "equal": True},
+    "forward": {"signed": False},
     "json-batch": {"accepted": False},
     "key": {"record_key": "ffff"},
     "media-type": {"is_json": False},
     "relay": {"record": {"key": None, "value": None, "headers": []}},
     "round-trip": {"event": {"attributes": {"id": "1"}, "data": None}},
+    "sign": {"core": "00"},
     "sniff": {"mode": "batch"},
     "transcode": {"result": {"key": None, "value": "ffff", "headers": []}},
+    "verify": {"verified": None},
 }
 
 

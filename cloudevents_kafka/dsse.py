@@ -1,0 +1,99 @@
+"""DSSE envelopes: a payload, its type, and signatures over both (DSSE 1.0.2, protocol and envelope).
+
+The keys are the user's: one function signs a message, another checks a signature. What is
+signed is not JSON but the payload's exact bytes, so an envelope may be written anew.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import msgspec
+
+Sign = Callable[[bytes], bytes]
+"""Gives the signature of a message."""
+
+Check = Callable[[bytes, bytes], bool]
+"""Tells whether a message has a signature: ``check(message, signature)`` is True, or it has not."""
+
+_URL_SAFE: Final = str.maketrans("-_", "+/")
+
+
+class Malformed(ValueError):
+    """The bytes are no DSSE envelope; says why."""
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """One signature, and a hint at whose it is: empty where there is none."""
+
+    keyid: str
+    sig: bytes
+
+
+class Envelope(msgspec.Struct, frozen=True):
+    """What was signed, what kind of thing it is, and by whom."""
+
+    payload_type: str
+    payload: bytes
+    signatures: tuple[Signature, ...]
+
+    def signed_by(self, keys: Mapping[str, Check]) -> str | None:
+        """Return the id of the first of these keys whose signature it has; None where it has none.
+
+        A key that is not given is passed over. Raises what a check raises.
+        """
+        message = pre_authentication(self.payload_type, self.payload)
+        for signature in self.signatures:
+            check = keys.get(signature.keyid)
+            if check is not None and check(message, signature.sig) is True:
+                return signature.keyid
+        return None
+
+
+class _WireSignature(msgspec.Struct):
+    sig: str
+    keyid: str = ""
+
+
+class _WireEnvelope(msgspec.Struct, rename="camel"):
+    payload_type: str
+    payload: str
+    signatures: tuple[_WireSignature, ...]
+
+
+_read: Final = msgspec.json.Decoder(_WireEnvelope).decode
+
+
+def read(content: bytes) -> Envelope:
+    """Read an envelope (Standard JSON envelope, Parsing rules); raises `Malformed`."""
+    try:
+        wire = _read(content)
+        signatures = tuple(Signature(one.keyid, _from_base64(one.sig)) for one in wire.signatures)
+        return Envelope(wire.payload_type, _from_base64(wire.payload), signatures)
+    except (ValueError, RecursionError) as error:  # msgspec's errors, UTF-8 and base64: all are ValueErrors
+        raise Malformed(str(error)) from None
+
+
+def seal(payload_type: str, payload: bytes, keyid: str, sign: Sign) -> bytes:
+    """Write an envelope with one signature; raises what ``sign`` raises."""
+    signature = sign(pre_authentication(payload_type, payload))
+    return msgspec.json.encode(
+        {
+            "payloadType": payload_type,
+            "payload": payload,  # msgspec writes bytes as base64
+            "signatures": [{"keyid": keyid, "sig": bytes(signature)}],
+        }
+    )
+
+
+def pre_authentication(payload_type: str, payload: bytes) -> bytes:
+    """Return the message to be signed: type and payload, each behind its length (DSSE protocol, PAE)."""
+    kind = payload_type.encode("utf-8", "surrogatepass")
+    return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
+
+
+def _from_base64(text: str) -> bytes:
+    """Read base64 in either alphabet, as a receiver has to."""
+    return base64.b64decode(text.translate(_URL_SAFE), validate=True)
