@@ -37,6 +37,20 @@ def test_a_clause_that_is_none(run):
     assert "no clause Z-99; there are A-01" in done.stderr
 
 
+def test_a_clause_in_small_letters(run):
+    """An id is found however its letters are spelled."""
+    assert run("conformance", "--clause", "k-07", "--no-tests").stdout.startswith("K-07  MUST")
+
+
+@pytest.mark.parametrize("option", ["--report", "--records"])
+def test_a_file_that_cannot_be_written(run, tmp_path, option):
+    """It is told before anything runs, which takes minutes with the tests; exit code 2."""
+    done = run("conformance", option, str(tmp_path / "none" / "report.md"))
+    assert done.exit_code == 2
+    assert "no folder" in done.stderr
+    assert "running" not in done.stderr
+
+
 def test_what_speaks_against_a_clause_fails(run, tmp_path):
     """A case that does not hold is told with what was seen, in table and report; exit code 1."""
     shutil.copytree(Library().folder, tmp_path / "data")
