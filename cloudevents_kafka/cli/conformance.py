@@ -55,6 +55,8 @@ def command(
             Path(target).write_text(report.markdown(found, library.documents), "utf-8")
         if records:
             Path(records).write_text(flat.document(library), "utf-8")
+    except BrokenPipeError:  # the reader of the table has gone, which is for the caller to tell
+        raise
     except (DataMissing, OSError) as error:
         raise BadUsage(str(error)) from None
     except Unmet as error:
