@@ -274,7 +274,7 @@ BINARY_FORMATS = ["avro", "avro-compact", "protobuf"]
     ],
 )
 def test_attributes_in_other_formats_let_pass(form: str, broken: dict[str, Any], clauses: list[str]) -> None:
-    """What is let pass in headers is let pass in Avro and Protobuf: the form is good, and a rule is broken."""
+    """What is let pass in headers is let pass in Avro and Protobuf: well formed, with a rule broken."""
     attributes = {"specversion": "1.0", "id": "1", "source": "/", "type": "t", **broken}
     value = found(form).encode(trusted(attributes, b"\xff", DataKind.BYTES))
     record = Record(value=value, headers=[("content-type", f"application/cloudevents+{form}".encode())])
