@@ -1,9 +1,10 @@
 """Signed events: who made one, and that nobody changed it (extension verifiability).
 
 `sign` puts digests of an event, signed with a key of the user's, into its ``dssematerial``;
-`verify` holds a received event against them. A signature covers the core attributes (time
-to the second), the exact bytes of the data, and the extensions that were named. It does not
-tell an absent attribute from an empty one, nor that an event was left out or sent twice.
+`verify` holds a received event against them. A signature covers the core attributes, the
+exact bytes of the data, and the extensions that were named; of a time the second, in UTC. It
+does not tell an absent attribute from an empty one, nor that an event was left out or sent
+twice. White space around JSON data does not survive the JSON format, nor then its signature.
 """
 
 from __future__ import annotations
