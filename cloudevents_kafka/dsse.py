@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -19,6 +19,7 @@ Check = Callable[[bytes, bytes], bool]
 """Tells whether a message has a signature: ``check(message, signature)`` is True, or it has not."""
 
 _URL_SAFE: Final = str.maketrans("-_", "+/")
+_MOST: Final = 64  # signatures: each costs a check of the whole message, and a stranger may write many
 
 
 class Malformed(ValueError):
@@ -60,16 +61,19 @@ class _WireSignature(msgspec.Struct):
 class _WireEnvelope(msgspec.Struct, rename="camel"):
     payload_type: str
     payload: str
-    signatures: tuple[_WireSignature, ...]
+    signatures: Annotated[tuple[_WireSignature, ...], msgspec.Meta(max_length=_MOST)]
 
 
 _read: Final = msgspec.json.Decoder(_WireEnvelope).decode
 
 
 def read(content: bytes) -> Envelope:
-    """Read an envelope (Standard JSON envelope, Parsing rules); raises `Malformed`."""
+    """Read an envelope (Standard JSON envelope, Parsing rules); raises `Malformed`.
+
+    It may have 64 signatures at most.
+    """
     try:
-        wire = _read(content)
+        wire = _read(content.decode())  # of bytes msgspec would not look at the texts of unknown fields
         signatures = tuple(Signature(one.keyid, _from_base64(one.sig)) for one in wire.signatures)
         return Envelope(wire.payload_type, _from_base64(wire.payload), signatures)
     except (ValueError, RecursionError) as error:  # msgspec's errors, UTF-8 and base64: all are ValueErrors
@@ -77,20 +81,22 @@ def read(content: bytes) -> Envelope:
 
 
 def seal(payload_type: str, payload: bytes, keyid: str, sign: Sign) -> bytes:
-    """Write an envelope with one signature; raises what ``sign`` raises."""
+    """Write an envelope with one signature; raises what ``sign`` raises, `TypeError` if it gives no bytes."""
     signature = sign(pre_authentication(payload_type, payload))
+    if not isinstance(signature, bytes | bytearray | memoryview):
+        raise TypeError(f"a signature must be bytes, not {type(signature).__name__}")
     return msgspec.json.encode(
         {
             "payloadType": payload_type,
             "payload": payload,  # msgspec writes bytes as base64
-            "signatures": [{"keyid": keyid, "sig": bytes(signature)}],
+            "signatures": [{"keyid": keyid, "sig": signature}],
         }
     )
 
 
 def pre_authentication(payload_type: str, payload: bytes) -> bytes:
     """Return the message to be signed: type and payload, each behind its length (DSSE protocol, PAE)."""
-    kind = payload_type.encode("utf-8", "surrogatepass")
+    kind = payload_type.encode()
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 
 

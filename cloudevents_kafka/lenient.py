@@ -27,10 +27,11 @@ from cloudevents_kafka.attributes import (
 from cloudevents_kafka.binary import attribute_of
 from cloudevents_kafka.data import DataKind, holds_json
 from cloudevents_kafka.errors import InvalidEvent, Problem, shown
-from cloudevents_kafka.event import Event, trusted
+from cloudevents_kafka.event import Event, held, trusted
 from cloudevents_kafka.extensions import type_of, typed, with_types
 from cloudevents_kafka.formats.json import read_data, spelled, split
-from cloudevents_kafka.media_type import CLOUDEVENTS, media_type
+from cloudevents_kafka.formats.unruly import Unruly
+from cloudevents_kafka.media_type import CLOUDEVENTS, MediaType, media_type
 from cloudevents_kafka.record import Headers, Record
 from cloudevents_kafka.rules import find_problems
 from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX, refused, sniff
@@ -59,7 +60,7 @@ def read(record: Record) -> tuple[Event, tuple[Problem, ...]]:
     if verdict.mode != "not-an-event":
         _check_content_type(headers)
     if verdict.mode == "structured" and verdict.format != "json":
-        event = structured.decode(record.value, media_type(str(verdict.media_type)))
+        event = _by_format(record.value, media_type(str(verdict.media_type)), tolerated)
         if event is not None:
             return event, tuple(tolerated)
     if verdict.mode == "structured" or _means_json(record, verdict.media_type, tolerated):
@@ -179,6 +180,15 @@ def _is_whole(value: bytes | None) -> bool:
     return (
         all(isinstance(members.get(name), str) for name in REQUIRED) and members["specversion"] == SPECVERSION
     )
+
+
+def _by_format(value: bytes | None, media: MediaType, tolerated: list[Problem]) -> Event | None:
+    """Read a value by a format other than JSON; what breaks rules of attributes alone may pass."""
+    try:
+        return structured.decode(value, media)
+    except Unruly as error:
+        attributes, _ = held(error.event)
+        return trusted(_settle(attributes, [], tolerated), error.event.payload, error.event.kind)
 
 
 def _json(value: bytes | None, tolerated: list[Problem], content_type: str | None) -> Event:

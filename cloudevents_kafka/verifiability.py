@@ -1,9 +1,10 @@
 """Signed events: who made one, and that nobody changed it (extension verifiability).
 
 `sign` puts digests of an event, signed with a key of the user's, into its ``dssematerial``;
-`verify` holds a received event against them. A signature covers the core attributes (time
-to the second), the exact bytes of the data, and the extensions that were named. It does not
-tell an absent attribute from an empty one, nor that an event was left out or sent twice.
+`verify` holds a received event against them. A signature covers the core attributes, the
+exact bytes of the data, and the extensions that were named; of a time the second, in UTC. It
+does not tell an absent attribute from an empty one, nor that an event was left out or sent
+twice. White space around JSON data does not survive the JSON format, nor then its signature.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Final, Literal
 import msgspec
 
 from cloudevents_kafka import dsse
-from cloudevents_kafka.attributes import AttributeValue
+from cloudevents_kafka.attributes import AttributeValue, is_name, is_string
 from cloudevents_kafka.dsse import Check, Sign
 from cloudevents_kafka.errors import SigningError, VerificationError, shown
 from cloudevents_kafka.event import Event, with_content_type, with_only
@@ -36,7 +37,10 @@ Behaviour = Literal["strict", "passthrough", "core-only"]
 """Which extensions to give: the verified; those, and the rest apart from them; none."""
 
 Scope = Literal["core and extensions", "core", "core, extensions skipped", "nothing"]
-"""What was verified. Extensions are skipped where the type of a signed one is not known."""
+"""What was verified. Extensions are skipped where nobody made the type of a signed one known.
+
+A form may tell a type, but no signature covers that: "true" could have become true on the way.
+"""
 
 _BEHAVIOURS: Final = ("strict", "passthrough", "core-only")
 
@@ -61,20 +65,25 @@ def sign(event: Event, key: Sign, *, keyid: str, extensions: Sequence[str] = ())
     ``key`` makes the signature of a message; ``keyid`` tells receivers which key it is.
     ``extensions`` are covered too: each has a type that is known (by `register_extension`,
     or as the value is no text), or is absent. JSON data without a content type gets the one
-    it implies, as most forms have to tell it and it is covered. Raises `SigningError`, and what
-    ``key`` raises.
+    it implies, as most forms have to tell it and it is covered. Raises `SigningError`, what
+    ``key`` raises, and `TypeError` where it gives no bytes.
     """
-    if not isinstance(keyid, str) or not keyid or isinstance(extensions, str):
+    if not isinstance(keyid, str) or not keyid or not is_string(keyid) or isinstance(extensions, str):
         raise SigningError("a signature needs a keyid, a text, and a list of names as extensions")
-    if unknown := untyped(event, extensions):
+    names = tuple(extensions)
+    if wrong := [name for name in names if not (isinstance(name, str) and is_name(name))]:
+        raise SigningError(
+            f"{shown(wrong[0])} cannot name an extension: lower-case a-z and 0-9, and not data"
+        )
+    if unknown := [name for name in untyped(event, names) if isinstance(event[name], str)]:
         raise SigningError(
             f"the types of {', '.join(unknown)} are not known, so they must not be signed "
             "(X-44, extension verifiability); make them known with register_extension"
         )
-    event = with_content_type(event)
     try:
-        check_names(extensions)
-        material = material_of(event, extensions)
+        event = with_content_type(event).replace(**{SEAL: None})
+        check_names(names)
+        material = material_of(event, names)
     except ValueError as error:
         raise SigningError(f"the event cannot be signed: {error} (X-44, extension verifiability)") from None
     return event.replace(**{SEAL: dsse.seal(PAYLOAD_TYPE, msgspec.json.encode(material), keyid, key)})
@@ -90,16 +99,16 @@ def verify(
     """Verify an event; where `VerificationError` is raised, it is to be discarded.
 
     ``keys`` are those that may sign such an event (of its source or type, say): by id, what
-    checks a signature, ``check(message, signature)``. An unsigned event is an error where a
-    signature is ``required``, as anybody on the way can take one off. What a check raises is
+    checks a signature, ``check(message, signature)``. An unsigned event is an error unless
+    ``required`` is False, as anybody on the way can take a signature off. What a check raises is
     raised: a key service that is down tells nothing of an event. `ValueError` for a
     ``behaviour`` that is none.
     """
     if behaviour not in _BEHAVIOURS:
         raise ValueError(f"behaviour must be one of {', '.join(_BEHAVIOURS)}, not {shown(behaviour)}")
     content = event.get(SEAL)
-    if content in (None, b"", ""):
-        if required(event) if callable(required) else required:
+    if content in (None, b""):
+        if (required(event) if callable(required) else required) is not False:
             raise VerificationError("it must be signed and has no dssematerial", event)
         return Verification(event, "nothing")
     envelope = _opened(content, event)
@@ -165,4 +174,4 @@ def _is_untouched(event: Event, received: Event) -> bool:
             canonical(event, name) == canonical(received, name) for name in names
         )
     except (ValueError, VerificationError):  # nobody can tell what it covers
-        return False
+        return event == received

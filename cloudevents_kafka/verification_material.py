@@ -12,7 +12,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from cloudevents_kafka.attributes import CORE, AttributeType
+from cloudevents_kafka.attributes import CORE, AttributeType, canonical_text
 from cloudevents_kafka.errors import shown
 from cloudevents_kafka.event import Event, held
 from cloudevents_kafka.extensions import known, type_of
@@ -23,8 +23,9 @@ SEAL: Final = "dssematerial"
 
 PAYLOAD_TYPE: Final = "https://cloudevents.io/verifiability/dsse/v0.1"
 _COVERED: Final = ("id", "source", "specversion", "type", "datacontenttype", "dataschema", "subject", "time")
-_MORE_THAN_TEXT: Final = (AttributeType.BOOLEAN, AttributeType.INTEGER, AttributeType.BINARY)
+_NOT_TEXT: Final = {AttributeType.BOOLEAN: bool, AttributeType.INTEGER: int, AttributeType.BINARY: bytes}
 _Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
+_Names = Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
 
 
 class Material(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -32,7 +33,7 @@ class Material(msgspec.Struct, frozen=True, omit_defaults=True):
 
     core: _Digest
     ext: _Digest | msgspec.UnsetType = msgspec.UNSET
-    signedextattrs: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    signedextattrs: _Names | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -52,7 +53,7 @@ def material_of(event: Event, names: Sequence[str] = ()) -> Material:
 def read_material(payload: bytes) -> Material:
     """Read the JSON object; raises `ValueError` where it is none or breaks a rule."""
     try:
-        material = _read(payload)
+        material = _read(payload.decode())  # see dsse.read
     except RecursionError:
         raise ValueError("the digests are no JSON object") from None
     if (material.ext is msgspec.UNSET) is not (material.signedextattrs is msgspec.UNSET):
@@ -81,31 +82,29 @@ def extension_digest(event: Event, names: Sequence[str]) -> bytes:
 
 
 def untyped(event: Event, names: Sequence[str]) -> list[str]:
-    """List the extensions that are texts and may stand for anything, as nobody made their type known.
+    """List the extensions whose type nobody made known.
 
     An absent one is not among them: nothing is the same in every type.
     """
-    attributes, _ = held(event)
-    return [name for name in names if isinstance(attributes.get(name), str) and known(name) is None]
+    return [name for name in names if name in event and known(name) is None]
 
 
 def canonical(event: Event, name: str) -> bytes:
     """Return the bytes of an attribute by its type (Canonical Value Serialization).
 
-    Raises `ValueError` for a value, kept by lenient reading, that is not of its type.
+    Raises `ValueError` for a value that is not of its type: kept by lenient reading, say.
     """
     attributes, _ = held(event)
     value = attributes.get(name)
+    if value is None:
+        return b""
+    kind = type_of(name)
+    if known(name) is not None and type(value) is not _NOT_TEXT.get(kind, str):
+        raise ValueError(f"{name} is not of its type {kind.value}, got {shown(value)}")
     if isinstance(value, bytes):
         return value
-    text = event.text(name)
-    if text is None:
-        return b""
-    if type_of(name) is AttributeType.TIMESTAMP:
-        return utc_second(text).encode()
-    if isinstance(value, str) and type_of(name) in _MORE_THAN_TEXT:
-        raise ValueError(f"{name} is not of its type {type_of(name).value}, got {shown(text)}")
-    return text.encode()
+    text = canonical_text(value)
+    return (utc_second(text) if kind is AttributeType.TIMESTAMP else text).encode()
 
 
 def _digest(values: list[bytes]) -> bytes:

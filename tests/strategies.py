@@ -8,13 +8,14 @@ from collections.abc import Callable
 from datetime import UTC, date, timedelta, timezone
 from typing import Any, Final, TypeVar
 
-from hypothesis import settings
+from hypothesis import reject, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from cloudevents_kafka import Event, Record
+from cloudevents_kafka import EncodeError, Event, Record
 from cloudevents_kafka.attributes import CORE
 from cloudevents_kafka.documented import DOCUMENTED
+from cloudevents_kafka.formats import Format
 from cloudevents_kafka.record import Headers
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -216,6 +217,14 @@ def events(draw: DrawFn) -> Event:
         )
         given |= {"datacontenttype": draw(json_types), "data": text.encode()}
     return Event(**given)
+
+
+def written(form: Format, event: Event) -> bytes:
+    """Write an event; an example that the format has no place for does not count as one."""
+    try:
+        return form.encode(event)
+    except EncodeError:
+        reject()
 
 
 _latin: Final = st.text(st.characters(max_codepoint=255), max_size=8)

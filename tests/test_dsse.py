@@ -51,9 +51,11 @@ def test_a_sealed_payload_is_read_back(payload_type: str, payload: bytes, keyid:
         written(payloadType="\ud800"),
         written()[:-1],
         b"\xff" + written(),
+        written(more="x").replace(b"x", b"\xff"),
+        written(signatures=BODY["signatures"] * 65),
         b"",
         b"null",
-        b"[" * 100_000,
+        written()[:-1] + b', "more": ' + b"[" * 100_000,
     ],
 )
 def test_no_envelope(content: bytes) -> None:
@@ -78,6 +80,19 @@ def test_either_alphabet_of_base64_is_read() -> None:
     payload = bytes(range(256))
     for text in (base64.b64encode(payload), base64.urlsafe_b64encode(payload)):
         assert dsse.read(written(payload=text.decode())).payload == payload
+
+
+def test_several_signatures_are_read() -> None:
+    """An envelope has as many signatures as anybody needs."""
+    assert len(dsse.read(written(signatures=BODY["signatures"] * 64)).signatures) == 64
+
+
+@pytest.mark.parametrize("wrong", [5, None, "text", [1, 2]])
+def test_a_signature_is_bytes(wrong: Any) -> None:
+    """What a key gives is written as it is, so it has to be bytes; a number would become so many zeros."""
+    with pytest.raises(TypeError, match=f"must be bytes, not {type(wrong).__name__}"):
+        dsse.seal("t", b"", "k", lambda _: wrong)
+    assert dsse.read(dsse.seal("t", b"", "k", bytearray)).signatures[0].sig == b"DSSEv1 1 t 0 "
 
 
 def test_an_unset_keyid_is_an_empty_one() -> None:

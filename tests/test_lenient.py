@@ -21,6 +21,8 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.data import DataKind
+from cloudevents_kafka.event import trusted
+from cloudevents_kafka.formats import Format, find
 
 CE = make.required_headers
 JSON = ("content-type", b"application/cloudevents+json")
@@ -31,6 +33,12 @@ def read(headers: Any, value: bytes | None = None) -> Decoded:
     result = decode(Record(headers=headers, value=value), lenient=True)
     assert isinstance(result, Decoded), result
     return result
+
+
+def found(name: str) -> Format:
+    form = find(name)
+    assert form is not None
+    return form
 
 
 @pytest.mark.parametrize(
@@ -253,12 +261,41 @@ def test_a_content_type_that_no_json_is_of_is_that_of_the_data(
     assert (event.datacontenttype, event.payload) == (datacontenttype, payload)
 
 
-def test_avro_is_read_leniently_as_far_as_headers_go() -> None:
-    """The envelope itself has one spelling."""
-    value = to_record(from_record(Record(headers=CE)), mode="structured", format="avro").value
-    result = read([("Content-Type", b"application/cloudevents+avro")], value)
+BINARY_FORMATS = ["avro", "avro-compact", "protobuf"]
+
+
+@pytest.mark.parametrize("form", BINARY_FORMATS)
+@pytest.mark.parametrize(
+    ("broken", "clauses"),
+    [
+        ({"dataschema": "type.googleapis.com/shop.Order"}, ["T-10"]),
+        ({"sampledrate": 0}, ["X-05"]),
+        ({"tracestate": "a=1"}, ["X-02"]),
+        ({"dataschema": "order", "authid": "x"}, ["T-10", "X-10"]),
+    ],
+)
+def test_attributes_in_other_formats_let_pass(form: str, broken: dict[str, Any], clauses: list[str]) -> None:
+    """What is let pass in headers is let pass in Avro and Protobuf: well formed, with a rule broken."""
+    attributes = {"specversion": "1.0", "id": "1", "source": "/", "type": "t", **broken}
+    value = found(form).encode(trusted(attributes, b"\xff", DataKind.BYTES))
+    record = Record(value=value, headers=[("content-type", f"application/cloudevents+{form}".encode())])
+    with pytest.raises(BrokenEvent) as caught:
+        from_record(record)
+    assert sorted(problem.clause for problem in caught.value.problems) == clauses
+    result = read(record.headers, value)
+    assert (dict(result.event.attributes), result.event.payload) == (attributes, b"\xff")
+    assert sorted(problem.clause for problem in result.tolerated) == clauses
+
+
+@pytest.mark.parametrize("form", BINARY_FORMATS)
+def test_other_formats_have_one_spelling(form: str) -> None:
+    """Headers may be misspelt around them, and what is not well formed is refused either way."""
+    value = to_record(from_record(Record(headers=CE)), mode="structured", format=form).value or b""
+    headers = [("Content-Type", f"application/cloudevents+{form}".encode())]
+    result = read(headers, value)
     assert result.event == from_record(Record(headers=CE))
     assert [p.clause for p in result.tolerated] == ["K-05"]
+    assert isinstance(decode(Record(headers=headers, value=value[:-1]), lenient=True), Undecodable)
 
 
 def test_the_list_of_what_is_let_pass_is_made_of_the_vectors() -> None:

@@ -22,8 +22,9 @@ from cloudevents_kafka.conformance.library import Library
 from cloudevents_kafka.conformance.notation import as_record
 from cloudevents_kafka.errors import SigningError, VerificationError
 from cloudevents_kafka.event import with_content_type
+from cloudevents_kafka.registry import temporarily
 from cloudevents_kafka.verifiability import forwardable, sign, verify
-from cloudevents_kafka.verification_material import PAYLOAD_TYPE, untyped
+from cloudevents_kafka.verification_material import PAYLOAD_TYPE, core_digest, extension_digest, untyped
 
 PRIVATE = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(32))
 ORDER = Event(
@@ -36,6 +37,7 @@ ORDER = Event(
     partitionkey="c-4",
     expirytime="2027-01-01T00:00:00Z",
 )
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
 def holds(message: bytes, signature: bytes) -> bool:
@@ -102,6 +104,7 @@ def test_what_is_signed_is_verified(event: Event) -> None:
     names = [name for name in event.extensions if name != "dssematerial" and not untyped(event, [name])]
     made = sign(event, PRIVATE.sign, keyid="k", extensions=names)
     result = verify(made, KEYS)
+    assert result.event.kind is made.kind
     expected = with_content_type(event)
     assert result.event == expected.replace(**{n: None for n in event.extensions if n not in names})
     with pytest.raises(VerificationError):
@@ -135,14 +138,35 @@ def test_what_is_discarded_is_named() -> None:
     assert str(again) == str(caught.value)
 
 
+CORE_DIGEST = base64.b64encode(core_digest(ORDER))
+NO_NAMES = extension_digest(ORDER, [])
+
+
 @pytest.mark.parametrize(
-    "material", [b"[" * 100_000, b"\xff", b'{"core": "\\ud800"}', b'{"core": null}', b'{"core": "x"}', b""]
+    "material",
+    [
+        *(
+            b'{"more": ' + b"[" * 100_000,
+            b"\xff",
+            b'{"core": "\\ud800"}',
+            b'{"core": null}',
+            b'{"core": "x"}',
+            b"",
+        ),
+        b'{"core": "%b", "more": "\xff"}' % CORE_DIGEST,
+        b'{"core": "%b", "ext": "%b", "signedextattrs": []}' % (CORE_DIGEST, base64.b64encode(NO_NAMES)),
+        *(
+            b'{"core": "%b", "ext": "%b", "signedextattrs": ["exta"]}' % (CORE_DIGEST, base64.b64encode(ext))
+            for ext in (NO_NAMES[:-1], NO_NAMES + b"\0")
+        ),
+        b'{"core": "%b", "ext": null, "signedextattrs": null}' % CORE_DIGEST,
+    ],
 )
 def test_any_signed_payload_is_read_or_refused(material: bytes) -> None:
-    """A trusted key may have signed nonsense: that is refused like any other."""
+    """A trusted key may have signed nonsense: that is refused, even of extensions that nobody asks for."""
     event = ORDER.replace(dssematerial=dsse.seal(PAYLOAD_TYPE, material, "k", PRIVATE.sign))
     with pytest.raises(VerificationError):
-        verify(event, KEYS)
+        verify(event, KEYS, behaviour="core-only")
 
 
 def test_what_lenient_reading_let_pass_is_refused() -> None:
@@ -176,6 +200,9 @@ def test_a_policy_says_which_events_must_be_signed() -> None:
     elsewhere = ORDER.replace(source="/elsewhere")
     result = verify(elsewhere, KEYS, required=of_the_shop)
     assert (result.event, result.verified, result.keyid) == (elsewhere, "nothing", None)
+    silent: Any = {}.get
+    with pytest.raises(VerificationError, match="must be signed"):
+        verify(ORDER, KEYS, required=silent)
 
 
 def test_what_is_not_signed_is_not_given() -> None:
@@ -190,10 +217,32 @@ def test_what_is_not_signed_is_not_given() -> None:
 
 def test_an_extension_may_be_given_without_what_it_needs() -> None:
     """A verified extension stays, even if another that it needs was not signed."""
-    traced = ORDER.replace(
-        traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", tracestate="a=1"
-    )
+    traced = ORDER.replace(traceparent=TRACE, tracestate="a=1")
     assert "tracestate" in verify(signed(traced, "tracestate"), KEYS).event
+
+
+@pytest.mark.usefixtures("registry")
+@pytest.mark.parametrize(
+    ("kind", "value", "changed"),
+    [
+        (AttributeType.STRING, "true", True),
+        (AttributeType.STRING, "5", 5),
+        (AttributeType.STRING, "x", b"x"),
+        (AttributeType.BOOLEAN, True, b"true"),
+    ],
+)
+def test_a_value_is_of_the_type_that_was_made_known(kind: AttributeType, value: Any, changed: Any) -> None:
+    """Two values of the same bytes are told apart by type, which a form tells and anybody can change."""
+    with temporarily():
+        register_extension("heard", kind)
+        seal = signed(ORDER.replace(heard=value), "heard")["dssematerial"]
+    other = ORDER.replace(heard=changed, dssematerial=seal)
+    result = verify(other, KEYS)
+    assert result.verified == "core, extensions skipped"
+    assert "heard" not in result.event
+    register_extension("heard", kind)
+    with pytest.raises(VerificationError, match=f"heard is not of its type {kind.value}"):
+        verify(other, KEYS)
 
 
 @pytest.mark.usefixtures("registry")
@@ -229,18 +278,45 @@ def test_who_signs_a_changed_event_anew_forwards_it() -> None:
     """What was changed goes on unsigned, or signed by who changed it; what was not goes on as it came."""
     received = signed(ORDER, "partitionkey")
     assert forwardable(received, received) is received
-    changed = received.replace(partitionkey="c-5")
+    changed = received.replace(partitionkey="c-5", subject="other")
     assert "dssematerial" not in forwardable(changed, received)
+    broken = received.replace(dssematerial=b"?")
+    assert forwardable(broken, broken) is broken
+    assert "dssematerial" not in forwardable(broken.replace(partitionkey="c-5"), broken)
     resigned = sign(changed, PRIVATE.sign, keyid="mine")
     assert forwardable(resigned, received) is resigned
     assert forwardable(ORDER, received) is ORDER
+    assert forwardable(elsewhere := ORDER.replace(source="/elsewhere"), ORDER) is elsewhere
 
 
-@pytest.mark.parametrize("wrong", [{"keyid": ""}, {"keyid": None}, {"keyid": "k", "extensions": "exta"}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"keyid": keyid} for keyid in ("", None, "\ud800")),
+        *({"extensions": names} for names in ("exta", b"exta", ["partitionKey"], ["data"], [""], [1], [[]])),
+        {"extensions": ["\ud800"]},
+    ],
+)
 def test_misuse_is_told(wrong: Any) -> None:
-    """A key needs an id, and extensions are a list of names."""
-    with pytest.raises(SigningError):
-        sign(ORDER, PRIVATE.sign, **wrong)
+    """A key needs an id, and extensions are a list of names that attributes may have."""
+    with pytest.raises(SigningError, match=r"a keyid|cannot name an extension"):
+        sign(ORDER, PRIVATE.sign, **{"keyid": "k", **wrong})
+
+
+def test_a_broken_event_is_not_signed() -> None:
+    """What breaks a rule, covered or not, is told before a key is asked."""
+    needing = verify(signed(ORDER.replace(traceparent=TRACE, tracestate="a=1"), "tracestate"), KEYS).event
+    asked = []
+    with pytest.raises(SigningError, match="traceparent: is required beside tracestate"):
+        sign(needing, asked.append, keyid="k")  # type: ignore[arg-type,func-returns-value]  # it is not asked
+    assert not asked
+
+
+def test_extensions_may_come_one_by_one() -> None:
+    """Names are read once."""
+    names: Any = (name for name in ["expirytime", "partitionkey"])
+    made = sign(ORDER, PRIVATE.sign, keyid="k", extensions=names)
+    assert verify(made, KEYS).event == ORDER
 
 
 def test_a_behaviour_that_is_none_is_told() -> None:

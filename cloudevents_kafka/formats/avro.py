@@ -15,13 +15,11 @@ import fastavro
 
 from cloudevents_kafka.data import DataKind, encode_text, holds_json, in_charset
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
-from cloudevents_kafka.event import Event, held, trusted
-from cloudevents_kafka.extensions import with_types
+from cloudevents_kafka.event import Event, held
 from cloudevents_kafka.formats import avro_reader
 from cloudevents_kafka.formats.avro_wire import Malformed
-from cloudevents_kafka.glance import surely_good
+from cloudevents_kafka.formats.unruly import settled
 from cloudevents_kafka.json_text import json_text, parse_json
-from cloudevents_kafka.rules import find_problems
 
 _NODE: Final = {
     "type": "record",
@@ -96,23 +94,14 @@ class AvroFormat:
             entries, data = avro_reader.read(value)
         except Malformed as error:
             raise InvalidEvent([_malformed(error)]) from None
-        attributes, problems = _checked(entries)
+        attributes = {name: entry for name, entry in entries if entry is not None}  # a null is an absent one
+        problems = _repeats(entries)
+        payload, kind = None, DataKind.BYTES
         try:
             payload, kind = _from_union(data, attributes.get("datacontenttype"))
         except DataError as error:
             problems.append(Problem("data", str(error), "A-06"))
-        if problems:
-            raise InvalidEvent(problems)
-        return trusted(attributes, payload, kind, (self.name, value))
-
-
-def _checked(entries: list[tuple[str, Any]]) -> tuple[dict[str, Any], list[Problem]]:
-    """Attributes by name, and every rule they break; a null is an absent one."""
-    attributes: dict[str, Any] = dict(entries)
-    if len(attributes) == len(entries) and surely_good(attributes):
-        return attributes, []
-    attributes = with_types({name: value for name, value in entries if value is not None})
-    return attributes, _repeats(entries) + find_problems(attributes)
+        return settled(attributes, payload, kind, (self.name, value), problems)
 
 
 def _repeats(entries: list[tuple[str, Any]]) -> list[Problem]:

@@ -22,8 +22,8 @@ from typing import Any, Final
 from cloudevents_kafka.attributes import CORE, AttributeType, AttributeValue
 from cloudevents_kafka.data import DataKind
 from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, shown
-from cloudevents_kafka.event import Event, held, trusted
-from cloudevents_kafka.extensions import known, type_of, with_types
+from cloudevents_kafka.event import Event, held
+from cloudevents_kafka.extensions import known, type_of
 from cloudevents_kafka.formats.avro_wire import (
     Malformed,
     long,
@@ -37,8 +37,7 @@ from cloudevents_kafka.formats.avro_wire import (
     sized,
     union,
 )
-from cloudevents_kafka.glance import surely_good
-from cloudevents_kafka.rules import find_problems
+from cloudevents_kafka.formats.unruly import settled
 from cloudevents_kafka.timestamps import from_epoch, to_epoch
 
 _MILLION: Final = 10**6
@@ -63,8 +62,8 @@ class AvroCompactFormat:
 
     def decode(self, value: bytes) -> Event:
         """Read one event from one datum; raises `InvalidEvent`, naming every problem."""
-        attributes, payload = _read(value)
-        return trusted(attributes, payload, DataKind.BYTES, (self.name, value))
+        attributes, payload, problems = _read(value)
+        return settled(attributes, payload, DataKind.BYTES, (self.name, value), problems)
 
 
 class JavaAvroCompactFormat:
@@ -90,10 +89,9 @@ class JavaAvroCompactFormat:
         """Read one event from one datum behind its header; raises `InvalidEvent`."""
         if not value.startswith(_SINGLE_OBJECT):
             raise InvalidEvent([_malformed("it does not start with that schema's single-object header")])
-        attributes, payload = _read(value[len(_SINGLE_OBJECT) :])
-        return trusted(
-            attributes, None if payload == b"null" else payload, DataKind.BYTES, (self.name, value)
-        )
+        attributes, payload, problems = _read(value[len(_SINGLE_OBJECT) :])
+        payload = None if payload == b"null" else payload
+        return settled(attributes, payload, DataKind.BYTES, (self.name, value), problems)
 
 
 def _malformed(why: object) -> Problem:
@@ -187,8 +185,8 @@ def _datum(datum: bytes) -> tuple[tuple[dict[str, Any], list[tuple[str, Any]], b
     return ({name: value for name, value in attributes.items() if value is not None}, extensions, data), at
 
 
-def _read(value: bytes) -> tuple[dict[str, Any], bytes | None]:
-    """Read a bare datum; raises `InvalidEvent`, naming every problem."""
+def _read(value: bytes) -> tuple[dict[str, Any], bytes | None, list[Problem]]:
+    """Read a bare datum, and tell what is wrong with its extensions; raises `InvalidEvent` for no datum."""
     try:
         attributes, extensions, payload = read_whole(value, _datum)
     except Malformed as error:
@@ -200,13 +198,7 @@ def _read(value: bytes) -> tuple[dict[str, Any], bytes | None]:
             problems[name] = problem
         attributes.setdefault(name, extension)
     attributes = {name: str(value) if type(value) is _Time else value for name, value in attributes.items()}
-    if not problems and surely_good(attributes):
-        return attributes, payload
-    attributes = with_types(attributes)
-    more = [problem for problem in find_problems(attributes) if problem.attribute not in problems]
-    if problems or more:
-        raise InvalidEvent([*problems.values(), *more])
-    return attributes, payload
+    return attributes, payload, list(problems.values())
 
 
 def _extension_problem(name: str, value: Any, attributes: dict[str, Any]) -> Problem | None:

@@ -32,13 +32,13 @@ from typing import Any, Final
 from cloudevents_kafka.attributes import CORE, REQUIRED, AttributeType, AttributeValue
 from cloudevents_kafka.data import DataKind, encode_text, holds_json, in_charset, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, shown
-from cloudevents_kafka.event import Event, held, trusted
-from cloudevents_kafka.extensions import known, type_of, with_types
+from cloudevents_kafka.event import Event, held
+from cloudevents_kafka.extensions import known, type_of
 from cloudevents_kafka.formats import protobuf_reader
 from cloudevents_kafka.formats.protobuf_reader import Arm
-from cloudevents_kafka.glance import surely_good
+from cloudevents_kafka.formats.unruly import settled
 from cloudevents_kafka.json_text import is_json, json_text, parse_json
-from cloudevents_kafka.rules import find_problems, type_problem
+from cloudevents_kafka.rules import type_problem
 from cloudevents_kafka.timestamps import from_epoch, to_epoch
 
 _FIELDS: Final = {"id": "id", "source": "source", "specversion": "spec_version", "type": "type"}
@@ -83,16 +83,14 @@ class ProtobufFormat:
         except protobuf_reader.Malformed as error:
             rule = f"the value must be one message io.cloudevents.v1.CloudEvent, but {error}"
             raise InvalidEvent([Problem(None, rule, "P-05")]) from None
-        attributes, problems = _checked(required, optional)
+        attributes, problems = _joined(required, optional)
         payload, kind = None, DataKind.BYTES
         try:
             if data:
                 payload, kind = _read_data(data, attributes.get("datacontenttype"))
         except DataError as error:
             problems.append(Problem("data", str(error), "P-03"))
-        if problems:
-            raise InvalidEvent(problems)
-        return trusted(attributes, payload, kind, (self.name, value))
+        return settled(attributes, payload, kind, (self.name, value), problems)
 
 
 # --- writing -------------------------------------------------------------------
@@ -178,8 +176,8 @@ def _string_of(payload: bytes) -> str | None:
 # --- reading attributes --------------------------------------------------------
 
 
-def _checked(required: list[tuple[str, str]], optional: list[Arm]) -> tuple[dict[str, Any], list[Problem]]:
-    """Attributes by name, and every rule they break."""
+def _joined(required: list[tuple[str, str]], optional: list[Arm]) -> tuple[dict[str, Any], list[Problem]]:
+    """Give attributes by name, and what is wrong with where and how they stand."""
     attributes: dict[str, Any] = {}
     problems: dict[str, Problem] = {}
     for name, text in required:
@@ -195,11 +193,7 @@ def _checked(required: list[tuple[str, str]], optional: list[Arm]) -> tuple[dict
         if name in attributes:
             problems[name] = _repeated(name)
         attributes[name] = value
-    if not problems and surely_good(attributes):
-        return attributes, []
-    attributes = with_types(attributes)
-    more = [problem for problem in find_problems(attributes) if problem.attribute not in problems]
-    return attributes, [*problems.values(), *more]
+    return attributes, list(problems.values())
 
 
 _NO_STRINGS: Final = (*REQUIRED, *(name for name in CORE if type_of(name) is not _STRING))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -36,9 +37,9 @@ class Program:
 
 def build(peer: str) -> Program:
     """Build the peer's runner unless it is in the cache; raises `MissingToolchain`, `BuildFailed`."""
-    source = HERE / peer
+    folder, make, start = _PEERS[peer]
+    source = HERE / folder
     entry = cache_folder() / "peers" / f"{peer}-{_digest(source)}"
-    make, start = _PEERS[peer]
     with locked(entry, waiting=lambda: print(f"{peer}: another process builds it", file=sys.stderr)):
         if not entry.exists():
             print(f"{peer}: building the runner in {entry}", file=sys.stderr)
@@ -113,13 +114,14 @@ def _start_binary(folder: Path) -> Program:
     return Program([str(folder / "peer")])
 
 
-def _make_python(folder: Path) -> None:
+def _make_python(folder: Path, *, major: int) -> None:
     pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps")
-    _run(folder, sys.executable, *pip, "--target", "packages", "-r", "requirements.txt")
+    _run(folder, sys.executable, *pip, "--target", "packages", "-r", f"requirements{major}.txt")
 
 
-def _start_python(folder: Path) -> Program:
-    return Program([sys.executable, "-s", str(folder / "peer.py")], {"PYTHONPATH": str(folder / "packages")})
+def _start_python(folder: Path, *, major: int) -> Program:
+    command = [sys.executable, "-s", str(folder / "peer.py"), str(major)]
+    return Program(command, {"PYTHONPATH": str(folder / "packages")})
 
 
 def _make_rust(folder: Path) -> None:
@@ -130,11 +132,19 @@ def _make_rust(folder: Path) -> None:
     shutil.rmtree(folder / "target")
 
 
-_PEERS: Final[dict[str, tuple[Callable[[Path], None], Callable[[Path], Program]]]] = {
-    "java": (_make_java, _start_java),
-    "javascript": (_make_javascript, _start_javascript),
-    "go": (_make_go, _start_binary),
-    "python1": (_make_python, _start_python),
-    "python2": (_make_python, _start_python),
-    "rust": (_make_rust, _start_binary),
+_Way = tuple[str, Callable[[Path], None], Callable[[Path], Program]]
+
+
+def _python(major: int) -> _Way:
+    return "python", partial(_make_python, major=major), partial(_start_python, major=major)
+
+
+_PEERS: Final[dict[str, _Way]] = {
+    "java": ("java", _make_java, _start_java),
+    "javascript": ("javascript", _make_javascript, _start_javascript),
+    "go": ("go", _make_go, _start_binary),
+    "python1": _python(1),
+    "python2": _python(2),
+    "rust": ("rust", _make_rust, _start_binary),
 }
+"""Peers by name: the folder of the sources, what makes a runner of them, and what starts it."""

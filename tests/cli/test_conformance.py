@@ -63,14 +63,20 @@ def test_a_file_that_cannot_be_written(run, tmp_path, option):
     assert "running" not in done.stderr
 
 
-def test_what_speaks_against_a_clause_fails(run, tmp_path):
-    """A case that does not hold is told with what was seen, in table and report; exit code 1."""
+@pytest.fixture
+def spoilt(tmp_path):
+    """A folder of data in which one case expects what is not so."""
     shutil.copytree(Library().folder, tmp_path / "data")
     file = tmp_path / "data" / "vectors" / "spec-rows" / "sdk.json"
-    spoilt = file.read_text("utf-8").replace('"mode": "not-an-event"', '"mode": "batch"')
-    file.write_text(spoilt, "utf-8")
+    text = file.read_text("utf-8").replace('"mode": "not-an-event"', '"mode": "batch"')
+    file.write_text(text, "utf-8")
+    return str(tmp_path / "data")
+
+
+def test_what_speaks_against_a_clause_fails(run, spoilt, tmp_path):
+    """A case that does not hold is told with what was seen, in table and report; exit code 1."""
     target = tmp_path / "report.md"
-    done = run("conformance", "--folder", str(tmp_path / "data"), "--no-tests", "--report", str(target))
+    done = run("conformance", "--folder", spoilt, "--no-tests", "--report", str(target))
     assert done.exit_code == 1
     assert "the mode must be 'batch', not 'not-an-event'" in done.stdout
     assert "- D-03 (MUST): " in target.read_text("utf-8")
@@ -167,14 +173,10 @@ def test_a_level_that_is_none(run, tmp_path):
     assert "WILL" in done.stderr
 
 
-def test_records_of_a_case_that_does_not_hold(run, tmp_path):
+def test_records_of_a_case_that_does_not_hold(run, spoilt, tmp_path):
     """Records are written of cases that hold; else the first that does not is told, and exit code is 1."""
-    shutil.copytree(Library().folder, tmp_path / "data")
-    file = tmp_path / "data" / "vectors" / "spec-rows" / "sdk.json"
-    spoilt = file.read_text("utf-8").replace('"mode": "not-an-event"', '"mode": "batch"')
-    file.write_text(spoilt, "utf-8")
     target = tmp_path / "records.json"
-    done = run("conformance", "--folder", str(tmp_path / "data"), "--no-tests", "--records", str(target))
+    done = run("conformance", "--folder", spoilt, "--no-tests", "--records", str(target))
     assert done.exit_code == 1
     assert "no records were written" in done.stderr
     assert not target.exists()

@@ -82,10 +82,7 @@ def test_the_golden_event() -> None:
 @given(make.events())
 def test_generated_code_reads_what_is_written(event: Event) -> None:
     """Each attribute in the arm of its type, and data in its own, as the official declaration has them."""
-    try:
-        written = PROTOBUF.encode(event)
-    except EncodeError:
-        return
+    written = make.written(PROTOBUF, event)
     message = CloudEvent.FromString(written)
     assert message.SerializeToString(deterministic=True) == written
     assert (message.id, message.source, message.type) == (event.id, event.source, event.type)
@@ -107,10 +104,7 @@ def arm_of(event: Event, name: str) -> str:
 @given(make.events())
 def test_round_trip(event: Event) -> None:
     """What was written reads as the same event, data value and kind; only JSON may get its content type."""
-    try:
-        written = PROTOBUF.encode(event)
-    except EncodeError:
-        return
+    written = make.written(PROTOBUF, event)
     again = PROTOBUF.decode(written)
     if event.datacontenttype is None and again.datacontenttype is not None:
         assert (event.kind, again.datacontenttype) == (J, "application/json")

@@ -39,6 +39,7 @@ _Result = TypeVar("_Result")
 
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 1.0
+_UNTOLD: Final = -1
 _TOO_FEW_BROKERS: Final = 38
 _OUTDATED: Final = frozenset({3, 5, 6, 9, 13, 72, 74, 75, 100})
 """Errors that say the client's metadata may be old."""
@@ -187,16 +188,19 @@ class Cluster:
 
     # --- trying again --------------------------------------------------------------------
 
-    def retrying(self, doing: str, attempt: Callable[[], _Result], deadline: Deadline) -> _Result:
+    def retrying(
+        self, doing: str, attempt: Callable[[], _Result], deadline: Deadline, *, untold: bool = False
+    ) -> _Result:
         """Try until it succeeds, with pauses that grow, metadata asked for anew, until the deadline.
 
         Errors that no new try can mend are raised at once; at the deadline, the last one is.
+        Those that a broker tells no reason for are tried again if ``untold``.
         """
         for pause in _pauses():
             try:
                 return attempt()
             except ProtocolError as error:
-                if not worth_another_try(error) or deadline.over():
+                if not (worth_another_try(error) or (untold and is_untold(error))) or deadline.over():
                     raise
                 self.forget()
                 last = error
@@ -281,6 +285,11 @@ def worth_another_try(error: ProtocolError) -> bool:
     if isinstance(error, BrokerError):
         return error.retriable
     return isinstance(error, Disconnected)
+
+
+def is_untold(error: ProtocolError) -> bool:
+    """Tell whether a broker gave no reason, as 0.8 does while a partition is made or changes hands."""
+    return isinstance(error, BrokerError) and error.code == _UNTOLD
 
 
 def is_outdated(code: int) -> bool:

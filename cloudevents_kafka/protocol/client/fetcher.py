@@ -10,6 +10,7 @@ from cloudevents_kafka.protocol.client.cluster import (
     Broker,
     Cluster,
     is_outdated,
+    is_untold,
     worth_another_try,
 )
 from cloudevents_kafka.protocol.client.connection import answering
@@ -30,7 +31,6 @@ from cloudevents_kafka.protocol.records import ABORT, Batch, Batches, RecordBatc
 Reset = Literal["earliest", "latest", "error"]
 
 _OUT_OF_RANGE: Final = 1
-_UNTOLD: Final = -1
 _PAUSE: Final = 0.1  # seconds, before a partition that failed is asked for again
 
 
@@ -234,13 +234,12 @@ class Fetcher:
             except ProtocolError as unmended:
                 self._troubles[place] = unmended
             return
-        if isinstance(error, BrokerError) and (is_outdated(error.code) or error.code == _UNTOLD):
-            self._cluster.forget()  # 0.8 tells no reason while a partition changes hands
-        elif not worth_another_try(error) and not isinstance(error, TimeoutError):
+        outdated = isinstance(error, BrokerError) and is_outdated(error.code)
+        passing = outdated or is_untold(error) or worth_another_try(error) or isinstance(error, TimeoutError)
+        if not passing:
             self._troubles[place] = error
             return
-        else:
-            self._cluster.forget()
+        self._cluster.forget()
         self._resting[place] = Deadline(_PAUSE)
 
     def _reset(self, place: Place, error: BrokerError) -> None:

@@ -59,7 +59,7 @@ def offset_at(cluster: Cluster, place: Place, time: int, deadline: Deadline) -> 
                 return old[0] if old else (row.offset if row.offset >= 0 else None)
         raise BrokerError(-1, f"{place[0]}[{place[1]}]", "its answer leaves it out")
 
-    return cluster.retrying(f"offsets of {place[0]}[{place[1]}]", ask, deadline)
+    return cluster.retrying(f"offsets of {place[0]}[{place[1]}]", ask, deadline, untold=True)
 
 
 def coordinator(cluster: Cluster, group: str, deadline: Deadline) -> Broker:

@@ -9,7 +9,12 @@ from cloudevents_kafka.protocol.client.cluster import Cluster, Settings
 from cloudevents_kafka.protocol.client.connection import Address
 from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.client.fetcher import Fetcher
+from cloudevents_kafka.protocol.client.offsets import LATEST
+from cloudevents_kafka.protocol.errors import DeadlineExceeded
 from cloudevents_kafka.protocol.messages.metadata import MetadataResponseTopic
+from cloudevents_kafka.testing.wire_broker import faults
+
+LIST_OFFSETS = 2
 
 
 @pytest.fixture
@@ -31,3 +36,22 @@ def test_a_fetch_that_fails_without_a_reason(cluster):
     fetcher = Fetcher(cluster, None)
     fetcher._failed(("t", 0), BrokerError(-1))
     assert not fetcher._rested(("t", 0))
+
+
+@pytest.mark.parametrize("code", [-1, 6])
+def test_offsets_that_are_not_told_for_a_moment(start, connect, code):
+    """0.8 answers -1 where a partition was just made, others that they lead no more: they are asked again."""
+    broker = start()
+    broker.faults.add(faults.error(code, "t", 0), api=LIST_OFFSETS, times=2)
+    client = connect(broker)
+    client.partitions("t")
+    assert client.offset_at("t", 0, LATEST) == 0
+    assert len(broker.calls(LIST_OFFSETS)) == 3
+
+
+def test_an_error_that_stays_ends_with_the_time(start, connect):
+    """Asked in vain to the end, it is told what the broker said last."""
+    broker = start()
+    broker.faults.add(faults.error(-1, "t", 0), api=LIST_OFFSETS, times=None)
+    with pytest.raises(DeadlineExceeded, match="UNKNOWN_SERVER_ERROR"):
+        connect(broker, timeout=0.5).offset_at("t", 0, LATEST)
