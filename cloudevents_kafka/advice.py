@@ -31,6 +31,7 @@ _AUTH_TYPES: Final = (
     "unauthenticated",
     "unknown",
 )
+_SEVERITIES: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 _LABELS: Final = ("public", "internal", "confidential", "restricted")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9._-]+")
 _OPC_UA: Final = {name for name, extension in DOCUMENTED.items() if extension.clause == "X-14"}
@@ -69,6 +70,11 @@ def _has_been(text: str) -> bool:
     return not is_timestamp(text) or instant(text) <= instant(from_datetime(datetime.now(UTC)))
 
 
+def _is_severity(text: str) -> bool:
+    """Tell whether it is one of the names, in any case, or one of OpenTelemetry's short names, as WARN2."""
+    return (text[:-1] if text[-1:] in ("2", "3", "4") else text).upper() in _SEVERITIES
+
+
 def _is_plain(text: str, _: Event) -> bool:
     return _PLAIN.fullmatch(text) is not None
 
@@ -100,6 +106,12 @@ _ADVICE: Final[tuple[tuple[str, str, str, Callable[[str, Event], bool]], ...]] =
     ("expirytime", "X-16", "should not be earlier than time", _not_before_time),
     ("recordedtime", "X-20", "should not be earlier than time", _not_before_time),
     ("severitytext", "X-23", "should be in upper case", lambda text, _: text == text.upper()),
+    (
+        "severitytext",
+        "X-50",
+        f"should be one of {', '.join(_SEVERITIES)}",
+        lambda text, _: _is_severity(text),
+    ),
     (
         "authtype",
         "X-30",

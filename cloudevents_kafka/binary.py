@@ -107,6 +107,7 @@ def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Pro
     attributes: dict[str, AttributeValue] = {}
     problems: list[Problem] = []
     content_types: list[str] = []
+    repeated: set[str] = set()
     for header, value in headers:
         name = _attribute_of(header)
         if name is None or value is None:
@@ -121,9 +122,12 @@ def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Pro
         elif name == "":
             problems += find_problems({**_VALID, header[len(PREFIX) :]: text})
         elif name in attributes:
-            problems.append(Problem(name, f"header {header} occurs more than once", "N-05"))
+            repeated.add(name)
         else:
             attributes[name] = text
+    problems += [
+        Problem(name, f"header {header_of(name)} occurs more than once", "N-05") for name in sorted(repeated)
+    ]
     problems += _content_type_problems(content_types, attributes.get("datacontenttype"))
     return attributes, problems
 

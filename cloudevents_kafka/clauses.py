@@ -63,6 +63,7 @@ SECTIONS: Final[dict[str, str]] = {
     "X-43": "extension verifiability",
     "X-44": "extension verifiability",
     "X-46": "extension verifiability",
+    "X-50": "extension severity",
     "J-01": "JSON format 2",
     "J-03": "JSON format 2.2",
     "J-10": "JSON format 3.1.1",

@@ -53,13 +53,21 @@ def register_codec(
     ``media_type`` is one without parameters, or a suffix: ``+avro`` is for all that
     end in it. With ``type`` or ``dataschema`` the codec is for events that have these.
     To register for the same again replaces the codec. `ValueError` for what is neither
-    media type nor suffix, `TypeError` for what is no `Codec`.
+    media type nor suffix, `TypeError` for what is no `Codec` or no text.
     """
     if not isinstance(codec, Codec):
         raise TypeError(f"a codec is a Codec(decode, encode), not a {_kind(codec)}")
+    if not isinstance(media_type, str):
+        raise TypeError(f"a media type is a text, not a {_kind(media_type)}")
     essence = f"any/any{media_type}" if media_type.startswith("+") else media_type
     media = parsed(essence)
-    if not media.valid or media.essence != essence.lower() or essence.endswith("+") or "++" in essence:
+    if (
+        not media.valid
+        or media.essence != essence.lower()
+        or essence.endswith("+")
+        or "++" in essence
+        or "*" in essence
+    ):
         raise ValueError(
             f"{media_type!r} is no media type, such as 'application/avro', and no suffix, '+avro'"
         )

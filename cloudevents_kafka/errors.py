@@ -23,7 +23,7 @@ message holds a byte of event data: attributes may be logged, data may not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from cloudevents_kafka.event import Event
     from cloudevents_kafka.producer import Delivery
     from cloudevents_kafka.record import Record
+
+
+_MOST: Final = 20  # problems that a message tells; ``problems`` has all of them
+_LONGEST: Final = 60  # characters of a name
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -48,7 +52,7 @@ class Problem(msgspec.Struct, frozen=True):
     seen: str | None = None
 
     def __str__(self) -> str:
-        what = "" if self.attribute is None else f"{self.attribute}: "
+        what = "" if self.attribute is None else f"{_named(self.attribute)}: "
         seen = "" if self.seen is None else f", got {self.seen}"
         return f"{what}{self.rule}{seen} ({self.clause}, {SECTIONS[self.clause]})"
 
@@ -63,6 +67,17 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
+def _named(name: str) -> str:
+    """Return a name as it is, or shown, where it is too long or a log would obey it."""
+    return name if len(name) <= _LONGEST and name.isprintable() else shown(name, _LONGEST)
+
+
+def _told(problems: Sequence[Problem]) -> str:
+    """Tell the first problems, and how many more there are: strangers decide how many."""
+    more = f"; and {len(problems) - _MOST} more" if len(problems) > _MOST else ""
+    return "; ".join(map(str, problems[:_MOST])) + more
+
+
 class CloudEventsKafkaError(Exception):
     """The root: catches whatever this library raises."""
 
@@ -75,7 +90,7 @@ class InvalidEvent(CloudEventsKafkaError, ValueError):
         self.problems: tuple[Problem, ...] = tuple(problems)
 
     def __str__(self) -> str:
-        return "not a valid CloudEvent: " + "; ".join(map(str, self.problems))
+        return "not a valid CloudEvent: " + _told(self.problems)
 
 
 class EncodeError(CloudEventsKafkaError):
@@ -131,7 +146,7 @@ class BrokenEvent(DecodeError, InvalidEvent):
     """The record is a CloudEvent that breaks rules; ``problems`` names every one."""
 
     def __init__(self, problems: Sequence[Problem], record: Record, hint: str | None = None) -> None:
-        reason = "broken CloudEvent: " + "; ".join(map(str, problems))
+        reason = "broken CloudEvent: " + _told(problems)
         DecodeError.__init__(self, reason, record, hint)
         self.problems = tuple(problems)
 

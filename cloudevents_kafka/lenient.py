@@ -38,6 +38,7 @@ from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX, refused, sniff
 
 _BOM: Final = b"\xef\xbb\xbf"
 _COPY: Final = "ce_datacontenttype"
+_COPY_COUNTS: Final = f"came in {_COPY}"
 _OTHER_PREFIXES: Final = re.compile("ce-|cloudevents[:_]")  # of the bindings for HTTP and AMQP
 _OF_EXTENSIONS: Final = ("E-", "X-")  # clauses of rules that extensions have beyond their types
 _KEPT: Final = ("T-10", "T-11", "R-07")  # rules of core attributes whose breach leaves a text to keep
@@ -105,12 +106,17 @@ def _straighten(headers: Headers, tolerated: list[Problem]) -> Headers:
 
 
 def _of_content_type(problems: list[Problem]) -> list[Problem]:
-    """Keep what is about the content-type header, under that header's name."""
+    """Keep what is about the content-type header or stood in for it, under that header's name."""
     return [
-        msgspec.structs.replace(problem, attribute=CONTENT_TYPE) if problem.clause == "N-05" else problem
+        problem
+        if str(problem.attribute).lower() == CONTENT_TYPE
+        else msgspec.structs.replace(problem, attribute=CONTENT_TYPE)
         for problem in problems
         if str(problem.attribute).lower() == CONTENT_TYPE
-        or (problem.attribute == "datacontenttype" and problem.clause == "N-05")
+        or (
+            problem.attribute == "datacontenttype"
+            and (problem.clause == "N-05" or problem.rule == _COPY_COUNTS)
+        )
     ]
 
 
@@ -125,11 +131,7 @@ def _settle_content_type(kept: dict[str, bytes | None], tolerated: list[Problem]
     copy = kept.pop(_COPY, None)
     if copy is None or copy == kept.get(CONTENT_TYPE):
         return
-    rule = (
-        "came in ce_datacontenttype; the content-type header counts"
-        if CONTENT_TYPE in kept
-        else "came in ce_datacontenttype"
-    )
+    rule = f"{_COPY_COUNTS}; the content-type header counts" if CONTENT_TYPE in kept else _COPY_COUNTS
     tolerated.append(Problem("datacontenttype", rule, "K-04", shown(copy)))
     kept.setdefault(CONTENT_TYPE, copy)
 

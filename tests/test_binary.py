@@ -74,6 +74,7 @@ def test_a_content_type_of_event_formats_is_refused() -> None:
     ("added", "clauses"),
     [
         ([("ce_id", b"1")], ["N-05"]),
+        ([("ce_id", b"1"), ("ce_id", b"2"), ("ce_id", b"3"), ("ce_x", b""), ("ce_x", b"")], ["N-05", "N-05"]),
         ([("content-type", b"a/b"), ("content-type", b"a/b")], ["N-05"]),
         ([("ce_subject", b"\xff")], ["K-06"]),
         ([("content-type", b"\xff")], ["K-06"]),

@@ -86,6 +86,21 @@ def test_a_message_says_where_what_which_rule_and_what_next() -> None:
     assert "\n" not in text
 
 
+def test_a_message_is_no_longer_for_a_flood_of_problems() -> None:
+    """A stranger decides how many rules a record breaks, and how long its names are: not how long we talk."""
+    flood = [Problem("x" * 1000, "is odd", "J-01", "'x'")] * 1000
+    for error in (InvalidEvent(flood), BrokenEvent(flood, RECORD)):
+        assert len(error.problems) == 1000
+        assert len(str(error)) < 3000
+        assert str(error).endswith("; and 980 more")
+        assert len(str(pickle.loads(pickle.dumps(error)))) < 3000
+
+
+def test_a_name_cannot_pretend_to_be_another_line() -> None:
+    """Names come from strangers too: what a log or a terminal would obey is spelled out."""
+    assert str(Problem("a\n\x1b[2Jb", "is odd", "J-01")) == r"'a\n\x1b[2Jb': is odd (J-01, JSON format 2)"
+
+
 def test_each_clause_that_the_code_names_is_known() -> None:
     """No error can fail for want of a clause's section."""
     sources = Path(cloudevents_kafka.__file__).parent

@@ -171,6 +171,7 @@ def test_data_of_another_type_is_kept_as_json(members: bytes, payload: bytes | N
         ([("content-type", b"application/cloudevents")], HEAD + b"}", ["K-10"]),
         ([JSON], b"\xef\xbb\xbf" + HEAD + b"}", ["J-01"]),
         ([("Content-Type", b"application/cloudevents+json")], HEAD + b"}", ["K-05"]),
+        ([("ce_datacontenttype", b"application/cloudevents+json")], HEAD + b"}", ["K-04"]),
         ([("content-type", b"application/json; charset=utf-8")], HEAD + b"}", ["K-15"]),
         ([("content-type", b"application/xml")], HEAD + b',"data":"<a/>"}', ["K-15"]),
     ],

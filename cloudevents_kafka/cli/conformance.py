@@ -41,7 +41,9 @@ def command(
 ) -> None:
     """Run everything, and print the table."""
     library = Library(Path(folder) if folder else None)
+    clauses = tuple(name.upper() for name in clauses)
     try:
+        _check_folders(target, records)
         _check_ids(library, clauses)
         if tests and library.checkout and find_spec("pytest") is None:
             raise BadUsage("the tests need pytest, which is not installed; --no-tests leaves them out")
@@ -53,12 +55,21 @@ def command(
             Path(target).write_text(report.markdown(found, library.documents), "utf-8")
         if records:
             Path(records).write_text(flat.document(library), "utf-8")
+    except BrokenPipeError:  # the reader of the table has gone, which is for the caller to tell
+        raise
     except (DataMissing, OSError) as error:
         raise BadUsage(str(error)) from None
     except Unmet as error:
         raise BadData(f"no records were written, as a case does not hold: {error}") from None
     if any(shown.failures for shown in chosen):
         sys.exit(BAD_DATA)
+
+
+def _check_folders(*files: str | None) -> None:
+    """Tell that a file cannot be written before all is run for it."""
+    for file in files:
+        if file is not None and not (parent := Path(file).absolute().parent).is_dir():
+            raise BadUsage(f"{file} cannot be written: there is no folder {parent}")
 
 
 def _check_ids(library: Library, clauses: Sequence[str]) -> None:

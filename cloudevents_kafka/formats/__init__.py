@@ -119,7 +119,8 @@ def register_format(name: str, make: Callable[[], Format]) -> None:
             f"a {type(make).__name__} cannot be called: give what makes the format, such as its class"
         )
     if (
-        not name
+        not isinstance(name, str)
+        or not name
         or not name.replace("-", "").replace(".", "").isalnum()
         or name != name.lower()
         or not name.isascii()

@@ -37,6 +37,32 @@ def test_a_clause_that_is_none(run):
     assert "no clause Z-99; there are A-01" in done.stderr
 
 
+def test_a_clause_in_small_letters(run):
+    """An id is found however its letters are spelled."""
+    assert run("conformance", "--clause", "k-07", "--no-tests").stdout.startswith("K-07  MUST")
+
+
+def test_a_reader_that_has_gone(run, monkeypatch):
+    """As with `head`: no bad usage, but the exit code that says so, and nothing on stderr."""
+
+    def gone(_found, _documents):
+        raise BrokenPipeError
+
+    monkeypatch.setattr("cloudevents_kafka.conformance.report.markdown", gone)
+    done = run("conformance", "--clause", "K-07", "--no-tests", "--report", "report.md")
+    assert done.exit_code == 141
+    assert "Broken pipe" not in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--report", "--records"])
+def test_a_file_that_cannot_be_written(run, tmp_path, option):
+    """It is told before anything runs, which takes minutes with the tests; exit code 2."""
+    done = run("conformance", option, str(tmp_path / "none" / "report.md"))
+    assert done.exit_code == 2
+    assert "no folder" in done.stderr
+    assert "running" not in done.stderr
+
+
 @pytest.fixture
 def spoilt(tmp_path):
     """A folder of data in which one case expects what is not so."""

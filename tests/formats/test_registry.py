@@ -78,7 +78,7 @@ def test_a_format_can_be_replaced() -> None:
     assert b'"data":"hi"' in (to_record(event, mode="structured").value or b"")
 
 
-@pytest.mark.parametrize("name", ["", "JSON", "a b", "é", "a+b", "-", "a/b", "²"])
+@pytest.mark.parametrize("name", [None, 5, "", "JSON", "a b", "é", "a+b", "-", "a/b", "²"])
 def test_what_is_no_suffix_is_refused(name: str) -> None:
     """A name that no media type can end in would never be found."""
     with pytest.raises(ValueError, match="cannot be the suffix"):
