@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
+from cloudevents_kafka.conformance.behaviour import run_moment, run_sequence
 from cloudevents_kafka.conformance.doors import MINIMUM, Given, attempts
 from cloudevents_kafka.conformance.judging import (
     Unmet,
@@ -51,6 +52,10 @@ def accepts(case: Case) -> bool:
     """Tell whether a case is one of something that is good, or of something that is refused."""
     if case["kind"] == "decode":
         return bool(case["strict"]["verdict"] == "event")
+    if case["kind"] == "moment":
+        return not case["over"]
+    if case["kind"] == "sequence":
+        return {"unnumbered", "first", "next"}.issuperset(case["orders"])
     if case["kind"] == "sniff":
         return case["mode"] in _MODES
     told = {
@@ -245,8 +250,10 @@ KINDS: Final[dict[str, Callable[[Any], None]]] = {
     "json-batch": _json_batch,
     "key": _key,
     "media-type": _media_type,
+    "moment": run_moment,
     "relay": _relay,
     "round-trip": _round_trip,
+    "sequence": run_sequence,
     "sign": run_sign,
     "sniff": _sniff,
     "transcode": _transcode,
