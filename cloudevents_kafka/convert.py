@@ -6,7 +6,7 @@ it gives `Decoded` or `Undecodable`, so that one bad record does not stop a loop
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -32,6 +32,8 @@ from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX, refused, sniff
 ContentMode = Literal["binary", "structured"]
 
 _COPY = "ce_datacontenttype"  # some write it beside content-type
+
+_OF_HEADERS: Final = frozenset(("K-04", "K-05", "N-05"))  # clauses of which header is which attribute's
 
 
 class Decoded(msgspec.Struct, frozen=True, gc=False):
@@ -128,15 +130,18 @@ def _check_content_type(headers: Headers) -> None:
 
 def _read_leniently(record: Record) -> tuple[Event, tuple[Problem, ...]]:
     try:
-        return lenient_reading.read(record)
+        event, tolerated = lenient_reading.read(record)
     except (InvalidEvent, DecodeError) as error:
-        try:
-            return from_record(record), ()  # a foreign header that was taken for a misnamed one does no harm
-        except DecodeError:
-            pass
+        strictly = decode(record)
+        if isinstance(strictly, Decoded):
+            return strictly.event, ()
         if isinstance(error, DecodeError):
             raise
         raise BrokenEvent(error.problems, record) from error.__cause__
+    if _OF_HEADERS.issuperset(problem.clause for problem in tolerated):
+        return event, tolerated
+    strictly = decode(record)  # a foreign header that was taken for a misnamed one makes no good record worse
+    return (strictly.event, ()) if isinstance(strictly, Decoded) else (event, tolerated)
 
 
 # --- writing -------------------------------------------------------------------

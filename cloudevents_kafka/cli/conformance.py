@@ -70,6 +70,8 @@ def _check_folders(*files: str | None) -> None:
     for file in files:
         if file is not None and not (parent := Path(file).absolute().parent).is_dir():
             raise BadUsage(f"{file} cannot be written: there is no folder {parent}")
+        if file is not None and Path(file).is_dir():
+            raise BadUsage(f"{file} cannot be written: it is a folder")
 
 
 def _check_ids(library: Library, clauses: Sequence[str]) -> None:
