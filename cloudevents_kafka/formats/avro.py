@@ -95,7 +95,7 @@ class AvroFormat:
         except Malformed as error:
             raise InvalidEvent([_malformed(error)]) from None
         attributes = {name: entry for name, entry in entries if entry is not None}  # a null is an absent one
-        problems = _repeats(entries)
+        problems = [] if len(attributes) == len(entries) else _repeats(entries)
         payload, kind = None, DataKind.BYTES
         try:
             payload, kind = _from_union(data, attributes.get("datacontenttype"))
