@@ -100,6 +100,11 @@ def known(name: str) -> Extension | None:
     return _extensions.get(name)
 
 
+def known_names() -> frozenset[str]:
+    """Return the names of all extensions that something is known of."""
+    return frozenset(_extensions)
+
+
 def ruled() -> frozenset[str]:
     """Return the names of the extensions that are more than just texts, which may or may not be empty."""
     return frozenset(_ruled)

@@ -10,13 +10,11 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of PyS
 from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import StringType
 
-from cloudevents_kafka.spark import sure
+from cloudevents_kafka.spark import compiled, sure
 from cloudevents_kafka.spark.document import PREFIX, column
 from cloudevents_kafka.spark.exact import decode_batch
 from cloudevents_kafka.spark.schema import KEPT_COLUMNS, event_schema, wire_schema
 from cloudevents_kafka.spark.workers import informed
-
-_PACKED: Final = "CASE WHEN NOT __ce_sure THEN to_json(struct(value, headers)) END"
 
 
 def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None) -> DataFrame:
@@ -28,15 +26,36 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None) -> DataFr
     A row that is no event has nulls and its ``error``; no row fails the job.
 
     Verdicts and values are those of `cloudevents_kafka.decode`. Records that are plain
-    to see are read by compiled column expressions; all others by that very function,
-    in Python workers, which need this package.
+    to see are read by a function in Java, or by column expressions where Spark cannot be
+    given one, as through Spark Connect: that takes three times as long. All others are
+    read by `decode` itself, in Python workers, which need this package.
 
     Raises `ValueError` where a column is missing.
     """
     kept = _kept(df, keep)
-    names = event_schema().names
+    sql = compiled.reader(df)
+    return _by_columns(df, kept) if sql is None else _by_java(df, sql, kept)
+
+
+def _by_java(df: DataFrame, sql: str, kept: Sequence[str]) -> DataFrame:
+    """Keep the event in one struct up to the end: whole, it is copied in one piece."""
+    df = _read_by_java(df, sql, kept).withColumn(PREFIX + "exact", _exactly())
+    event = f"{compiled.either(PREFIX + 'read', PREFIX + 'exact')} AS {PREFIX}event"
+    return df.selectExpr(event, *map(_quoted, kept)).selectExpr(f"{PREFIX}event.*", *map(_quoted, kept))
+
+
+def _read_by_java(df: DataFrame, sql: str, kept: Sequence[str]) -> DataFrame:
+    """Read the plain records to ``read``, and pack the others in ``packed``; one of both is null."""
+    record = (f"{name} AS {PREFIX}{name}" for name in ("value", "headers"))  # some may be kept by their names
+    df = df.selectExpr(f"{sql} AS {PREFIX}read", *record, *map(_quoted, kept))
+    packed = f"IF({PREFIX}read IS NULL, {_pack(PREFIX)}, NULL) AS {PREFIX}packed"
+    return df.selectExpr(f"{PREFIX}read", packed, *map(_quoted, kept))
+
+
+def _by_columns(df: DataFrame, kept: Sequence[str]) -> DataFrame:
     fast = sure.columns()
     df = _read_by_columns(df, kept).withColumn(PREFIX + "exact", _exactly())
+    names = event_schema().names
     return df.selectExpr(*(_either(name, fast=name in fast) for name in names), *map(_quoted, kept))
 
 
@@ -46,12 +65,18 @@ def _read_by_columns(df: DataFrame, kept: Sequence[str]) -> DataFrame:
     Only what comes out, and what the converters need, is copied to Python's side of the plan.
     """
     columns = [f"{sql} AS {PREFIX}{name}" for name, sql in sure.columns().items()]
-    return sure.read_surely(df).selectExpr(*columns, f"{_PACKED} AS {PREFIX}packed", *map(_quoted, kept))
+    packed = f"IF({PREFIX}sure, NULL, {_pack()}) AS {PREFIX}packed"
+    return sure.read_surely(df).selectExpr(*columns, packed, *map(_quoted, kept))
 
 
 def _either(name: str, *, fast: bool) -> str:
     exact = f"timestamp_micros({PREFIX}exact.time)" if name == "time" else f"{PREFIX}exact.{name}"
     return f"{f'coalesce({PREFIX}{name}, {exact})' if fast else exact} AS {name}"
+
+
+def _pack(prefix: str = "") -> str:
+    """Pack a record into one text for `exact.decode_packed`; bytes become base64."""
+    return f"to_json(struct({prefix}value AS value, {prefix}headers AS headers))"
 
 
 def cloudevent(value: Column, headers: Column) -> Column:

@@ -21,7 +21,7 @@ from itertools import groupby
 from typing import Final, TypeVar
 
 from cloudevents_kafka.attributes import CORE
-from cloudevents_kafka.extensions import _extensions, ruled
+from cloudevents_kafka.extensions import known_names, ruled
 
 SEPARATOR: Final = "\x01"
 """Stands between texts that are checked together; as a control character it is in no attribute."""
@@ -91,7 +91,7 @@ def json_extension() -> str:
 
     Names that are known want a type, and not always this one.
     """
-    known = _any_of({*CORE, *_extensions, "data_base64"})
+    known = _any_of({*CORE, *known_names(), "data_base64"})
     return rf'"(?!{known}")([a-z0-9]+)"{_W}:{_W}(0|-?[1-9][0-9]{{0,8}}|true|false)(?=[ \t\r\n,}}])'
 
 

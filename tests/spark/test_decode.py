@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 CHANGED = 4000
+WAYS = pytest.mark.parametrize("way", ["java", "columns"])
 PLAIN = {
     "binary": binary(BASE),
     "binary, attributes required only": binary({n: BASE[n] for n in ("specversion", "id", "source", "type")}),
@@ -63,18 +64,28 @@ def _decoded(df: DataFrame) -> DataFrame:
     return decode_events(df, keep=["offset"])
 
 
-def _read_by_columns(df: DataFrame) -> dict[int, dict[str, Any]]:
-    """Read by columns alone; records that these leave to the converters are left out."""
-    from cloudevents_kafka.spark.decode import _read_by_columns
+def _alone(df: DataFrame, way: str) -> dict[int, dict[str, Any]]:
+    """Read by Java alone, or by columns alone; records that are left to the converters are left out."""
+    from cloudevents_kafka.spark import compiled, decode
     from cloudevents_kafka.spark.document import PREFIX
 
-    read = _read_by_columns(df, ["offset"])
+    if way == "java":
+        sql = compiled.reader(df)
+        assert sql is not None
+        read = decode._read_by_java(df, sql, ["offset"]).select(f"{PREFIX}read.*", f"{PREFIX}packed", "offset")
+    else:
+        read = decode._read_by_columns(df, ["offset"])
     rows = read_back(read.withColumnsRenamed({name: name.removeprefix(PREFIX) for name in read.columns}))
     return {offset: fields for offset, fields in rows.items() if "packed" not in fields}
 
 
-def test_same_verdict_on_every_record(spark: SparkSession, kafka: Path, records: list[Record]) -> None:
+@WAYS
+def test_same_verdict_on_every_record(
+    spark: SparkSession, kafka: Path, records: list[Record], way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Vectors, edges and thousands of changed records give what the converters give, to the word."""
+    if way == "columns":
+        monkeypatch.setattr("cloudevents_kafka.spark.compiled.reader", lambda df: None)
     read = read_back(spark.read.parquet(str(kafka)).transform(_decoded))
     assert len(read) == len(records)
     different = {
@@ -85,14 +96,16 @@ def test_same_verdict_on_every_record(spark: SparkSession, kafka: Path, records:
     assert not different, f"{len(different)} differ, the first: {next(iter(different.values()))}"
 
 
-def test_columns_alone_are_never_wrong(spark: SparkSession, kafka: Path, records: list[Record]) -> None:
-    """What they do not leave to the converters is the very same event, and that is a good part."""
-    read = _read_by_columns(spark.read.parquet(str(kafka)))
+@WAYS
+def test_alone_it_is_never_wrong(spark: SparkSession, kafka: Path, records: list[Record], way: str) -> None:
+    """What is not left to the converters is the very same event, and that is a good part."""
+    read = _alone(spark.read.parquet(str(kafka)), way)
     assert all(fields == expected(records[offset]) for offset, fields in read.items())
     assert len(read) > len(records) / 4
 
 
-def test_plain_records_need_no_python(spark: SparkSession) -> None:
-    """What usual producers send is read by columns alone."""
-    read = _read_by_columns(rows_of(spark, PLAIN.values()))
+@WAYS
+def test_plain_records_need_no_python(spark: SparkSession, way: str) -> None:
+    """What usual producers send is not left to the converters."""
+    read = _alone(rows_of(spark, PLAIN.values()), way)
     assert [name for offset, name in enumerate(PLAIN) if offset not in read] == []

@@ -1,0 +1,136 @@
+package cloudevents_kafka.spark;
+
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.connector.catalog.FunctionCatalog;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
+import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * A catalog of Spark's with two functions, {@code read} and {@code either}.
+ *
+ * Spark compiles calls of their static methods {@code invoke} into its own code. Types
+ * of columns come as options of the catalog, as Python has them.
+ */
+public final class Functions implements FunctionCatalog {
+    private String name;
+    private String row;
+    private String wire;
+
+    public void initialize(String name, CaseInsensitiveStringMap options) {
+        this.name = name;
+        this.row = options.get("row");
+        this.wire = options.get("wire");
+    }
+
+    public String name() {
+        return name;
+    }
+
+    public Identifier[] listFunctions(String[] namespace) {
+        if (namespace.length > 0) return new Identifier[0];
+        return new Identifier[] {Identifier.of(namespace, "read"), Identifier.of(namespace, "either")};
+    }
+
+    public UnboundFunction loadFunction(Identifier identifier) throws NoSuchFunctionException {
+        if (identifier.namespace().length == 0) {
+            if ("read".equals(identifier.name())) return new Read(row);
+            if ("either".equals(identifier.name())) return new Either(row, wire);
+        }
+        throw new NoSuchFunctionException(identifier);
+    }
+
+    /** {@code read(value, headers, ruled, known)}: see {@link Reader#read}. */
+    public static final class Read implements UnboundFunction, ScalarFunction {
+        private final String row;
+
+        Read(String row) {
+            this.row = row;
+        }
+
+        public static InternalRow invoke(byte[] value, ArrayData headers, UTF8String ruled, UTF8String known) {
+            return headers == null ? null : Reader.read(value, headers, Names.of(ruled), Names.of(known));
+        }
+
+        public String name() {
+            return "read";
+        }
+
+        public String canonicalName() {
+            return "cloudevents_kafka.read";
+        }
+
+        public String description() {
+            return "read(value, headers, ruled, known): the event of a record that surely is one, null for others";
+        }
+
+        public BoundFunction bind(StructType input) {
+            return this;
+        }
+
+        public DataType[] inputTypes() {
+            DataType text = DataType.fromDDL("string");
+            DataType headers = DataType.fromDDL("array<struct<key:string,value:binary>>");
+            return new DataType[] {DataType.fromDDL("binary"), headers, text, text};
+        }
+
+        public DataType resultType() {
+            return DataType.fromDDL(row);
+        }
+    }
+
+    /**
+     * {@code either(read, exact)}: the first that is not null.
+     *
+     * The types of the two differ in name: one has its time as a timestamp, the other as the
+     * number that this is. Called not deterministic, it keeps filters from being pushed below.
+     */
+    public static final class Either implements UnboundFunction, ScalarFunction {
+        private final String row;
+        private final String wire;
+
+        Either(String row, String wire) {
+            this.row = row;
+            this.wire = wire;
+        }
+
+        public static InternalRow invoke(InternalRow read, InternalRow exact) {
+            return read == null ? exact : read;
+        }
+
+        public String name() {
+            return "either";
+        }
+
+        public String canonicalName() {
+            return "cloudevents_kafka.either";
+        }
+
+        public String description() {
+            return "either(read, exact): the first that is not null";
+        }
+
+        public BoundFunction bind(StructType input) {
+            return this;
+        }
+
+        public DataType[] inputTypes() {
+            return new DataType[] {DataType.fromDDL(row), DataType.fromDDL(wire)};
+        }
+
+        public DataType resultType() {
+            return DataType.fromDDL(row);
+        }
+
+        public boolean isDeterministic() {
+            return false;
+        }
+    }
+}

@@ -1,0 +1,71 @@
+package cloudevents_kafka.spark;
+
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/** Reads a record where it is surely a valid event, in binary mode or structured mode in JSON. */
+final class Reader {
+    private static final byte[] CONTENT_TYPE = Text.word("content-type");
+    private static final byte[] PREFIX = Text.word("ce_");
+    private static final byte[] CLOUDEVENTS = Text.word("application/cloudevents");
+    private static final byte[][] JSON = {
+        Text.word("application/cloudevents+json"),
+        Text.word("application/cloudevents+json; charset=utf-8"),
+        Text.word("application/cloudevents+json;charset=utf-8"),
+    };
+    private static final UTF8String BINARY = UTF8String.fromString("binary");
+    private static final UTF8String STRUCTURED = UTF8String.fromString("structured");
+
+    private Reader() {}
+
+    /** Return the event's row; null where the record is for the converters to judge. */
+    static InternalRow read(byte[] value, ArrayData headers, Names ruled, Names known) {
+        byte[] contentType = null;
+        int count = headers.numElements();
+        byte[][] names = new byte[count][];
+        for (int n = 0; n < count; n++) {
+            if (headers.isNullAt(n) || headers.getStruct(n, 2).isNullAt(0)) return null;
+            names[n] = headers.getStruct(n, 2).getUTF8String(0).getBytes();
+            if (Text.is(CONTENT_TYPE, names[n], 0, names[n].length)) {
+                InternalRow header = headers.getStruct(n, 2);
+                if (contentType != null || header.isNullAt(1)) return null; // a second one, or one that says nothing
+                contentType = header.getBinary(1);
+            }
+        }
+        if (contentType != null) {
+            byte[] lower = Text.lower(contentType, 0, contentType.length);
+            if (Text.startsWith(CLOUDEVENTS, lower, 0, lower.length)) {
+                return isJson(lower) ? structured(value, ruled, known) : null;
+            }
+        }
+        return binary(value, names, headers, contentType, ruled);
+    }
+
+    private static boolean isJson(byte[] contentType) {
+        for (int n = 0; n < JSON.length; n++) {
+            if (Text.is(JSON[n], contentType, 0, contentType.length)) return true;
+        }
+        return false;
+    }
+
+    private static InternalRow structured(byte[] value, Names ruled, Names known) {
+        if (value == null) return null;
+        Attributes attributes = new Attributes(ruled);
+        Document document = new Document(value, known);
+        return document.read(attributes) ? attributes.row(document.payload(), STRUCTURED) : null;
+    }
+
+    private static InternalRow binary(byte[] value, byte[][] names, ArrayData headers, byte[] contentType, Names ruled) {
+        Attributes attributes = new Attributes(ruled);
+        if (contentType != null && !attributes.addContentType(contentType, 0, contentType.length)) return null;
+        for (int n = 0; n < names.length; n++) {
+            if (!Text.startsWith(PREFIX, names[n], 0, names[n].length)) continue;
+            InternalRow header = headers.getStruct(n, 2);
+            if (header.isNullAt(1)) return null;
+            byte[] text = header.getBinary(1);
+            if (!attributes.add(names[n], PREFIX.length, names[n].length, text, 0, text.length)) return null;
+        }
+        return attributes.row(value, BINARY);
+    }
+}
