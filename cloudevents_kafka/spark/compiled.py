@@ -31,7 +31,7 @@ def reader(df: DataFrame) -> str | None:
     """Return SQL that reads ``value`` and ``headers`` to a struct of `event_schema`.
 
     It is null for records that are not surely valid. None where Spark cannot be given
-    classes: through Spark Connect, and on clusters that do not allow it.
+    classes: through Spark Connect, and, said in a warning, on clusters that do not allow it.
     """
     from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
@@ -54,7 +54,9 @@ def _is_installed(spark: SparkSession) -> bool:
         if spark.conf.get(_SETTING, None) is None:
             _install(spark)
     except (Py4JError, PySparkException, OSError) as error:
-        _log.warning("decode_events reads by columns, at half the speed: no classes can be added: %s", error)
+        _log.warning(
+            "decode_events reads by column expressions, which are slower: no class can be added: %s", error
+        )
         return False
     return True
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of PySpark's users know
@@ -27,7 +27,7 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None) -> DataFr
 
     Verdicts and values are those of `cloudevents_kafka.decode`. Records that are plain
     to see are read by a function in Java, or by column expressions where Spark cannot be
-    given one, as through Spark Connect: that takes three times as long. All others are
+    given one, as through Spark Connect: that is two to five times slower. All others are
     read by `decode` itself, in Python workers, which need this package.
 
     Raises `ValueError` where a column is missing.
@@ -83,7 +83,7 @@ def cloudevent(value: Column, headers: Column) -> Column:
     """Return one struct of `event_schema` for a record: an event, or its ``error``.
 
     Every row goes through the converters in Python, some ten times slower than
-    `decode_events`; the columns that make that one fast cannot be one expression.
+    `decode_events`; what makes that one fast cannot be one expression.
     """
     read = _unpacked(exact_udf()(_packed(value, headers)))
     return F.struct(

@@ -479,6 +479,60 @@ def _headers() -> Iterator[Record]:
     yield document(structured(BASE).value, b"application/cloudevents+json\xff")
 
 
+NOISE = (
+    *(
+        b'"',
+        b",",
+        b":",
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b"\\",
+        b" ",
+        b"\n",
+        b"\x00",
+        b"\x7f",
+        b"a",
+        b"T",
+        b"Z",
+        b"/",
+        b"\xff",
+    ),
+    *(
+        b"0",
+        b"1",
+        b"-",
+        b"+",
+        b".",
+        b"e",
+        b"E5",
+        b"99999999999",
+        b"true",
+        b"null",
+        b"%",
+        b"%41",
+        b";",
+        b"; a=b",
+        b"=",
+    ),
+    *(
+        b"\\u0041",
+        b"\\ud800",
+        b"\\udC00",
+        b"\\n",
+        b"\\x",
+        b'"id":"x",',
+        b'"data":1,',
+        b'"x1":5,',
+        b'"x1":-0,',
+    ),
+    # Two to four bytes of UTF-8; a surrogate, beyond Unicode, overlong; a C1 control and two noncharacters.
+    *(b"\xc3\xa9", b"\xe2\x82\xac", b"\xf0\x9f\x98\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\xaf"),
+    *(b"\xc2\x85", b"\xef\xb7\x90", b"\xef\xbf\xbf"),
+)
+
+
 def changed(count: int, seed: int = 1) -> Iterator[Record]:
     """Good records in all styles, each with some small changes: bytes, headers, members."""
     luck = random.Random(seed)
@@ -503,9 +557,7 @@ def _changed(record: Record, luck: random.Random) -> Record:
     kind = luck.choice(("none", "byte", "byte", "cut", "copy", "header", "twice"))
     if kind in ("byte", "cut", "copy") and value:
         at, to = sorted((luck.randrange(len(value)), luck.randrange(len(value))))
-        noise = luck.choice(
-            (b'"', b",", b":", b"{", b"}", b"\\", b" ", b"\xff", b"\x00", b"0", b"a", b"[", b"]")
-        )
+        noise = luck.choice(NOISE)
         value = {
             "byte": value[:at] + noise + value[at + luck.randrange(2) :],
             "cut": value[:at] + value[to:],
@@ -514,7 +566,10 @@ def _changed(record: Record, luck: random.Random) -> Record:
     elif kind == "header" and headers:
         at = luck.randrange(len(headers))
         name, old = headers[at]
-        headers[at] = (name, luck.choice((None, b"", b"\xff", (old or b"") + b"\x00", (old or b"").upper())))
+        old = old or b""
+        cut = luck.randrange(len(old) + 1)
+        noisy = old[:cut] + luck.choice(NOISE) + old[cut + luck.randrange(2) :]
+        headers[at] = (name, luck.choice((None, b"", noisy, noisy, noisy, old.upper())))
     elif kind == "twice" and headers:
         headers.insert(luck.randrange(len(headers) + 1), luck.choice(headers))
     return Record(key=record.key, value=value, headers=headers)

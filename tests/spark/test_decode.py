@@ -15,7 +15,7 @@ from .rows import expected, read_back, rows_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-CHANGED = 4000
+CHANGED = 6000
 WAYS = pytest.mark.parametrize("way", ["java", "columns"])
 PLAIN = {
     "binary": binary(BASE),
@@ -72,7 +72,9 @@ def _alone(df: DataFrame, way: str) -> dict[int, dict[str, Any]]:
     if way == "java":
         sql = compiled.reader(df)
         assert sql is not None
-        read = decode._read_by_java(df, sql, ["offset"]).select(f"{PREFIX}read.*", f"{PREFIX}packed", "offset")
+        read = decode._read_by_java(df, sql, ["offset"]).select(
+            f"{PREFIX}read.*", f"{PREFIX}packed", "offset"
+        )
     else:
         read = decode._read_by_columns(df, ["offset"])
     rows = read_back(read.withColumnsRenamed({name: name.removeprefix(PREFIX) for name in read.columns}))

@@ -1,0 +1,90 @@
+"""The function in Java: given to any session, and done without where that cannot be."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from .records import BASE, binary, structured
+from .rows import expected, read_back, rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+RECORDS = [binary(BASE), structured(BASE), binary({**BASE, "id": ""})]
+
+
+def _plan(df: DataFrame) -> str:
+    execution: Any = df._jdf.queryExecution()
+    text: str = execution.executedPlan().toString()
+    return text
+
+
+def _is_read(df: DataFrame) -> bool:
+    read = read_back(df)
+    return [read[offset] for offset in range(len(RECORDS))] == [expected(record) for record in RECORDS]
+
+
+def test_every_session_of_a_spark_gets_it(spark: SparkSession) -> None:
+    """A session that was made from another one has settings of its own, and reads by Java as well."""
+    from cloudevents_kafka.spark import decode_events
+
+    for session in (spark, spark.newSession(), spark.newSession()):
+        session.conf.set("spark.sql.session.timeZone", "UTC")
+        events = decode_events(rows_of(session, RECORDS), keep=["offset"])
+        assert "cloudevents_kafka.spark.Functions$Read" in _plan(events)
+        assert _is_read(events)
+
+
+def test_it_is_compiled_once_for_a_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who decodes a second DataFrame does not wait for the compiler again."""
+    from cloudevents_kafka.spark import compiled
+
+    assert compiled.reader(rows_of(spark, RECORDS)) is not None
+    monkeypatch.setattr(compiled, "_install", None)
+    assert compiled.reader(rows_of(spark, RECORDS)) is not None
+
+
+def test_where_no_class_can_be_added_columns_read(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A cluster may refuse: the log says why it is slower now, and the events are the same."""
+    from py4j.protocol import Py4JError
+
+    from cloudevents_kafka.spark import compiled, decode_events
+
+    def refuse(_: SparkSession) -> None:
+        raise Py4JError("Constructor is not whitelisted")
+
+    monkeypatch.setattr(compiled, "_install", refuse)
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    with caplog.at_level(logging.WARNING, "cloudevents_kafka"):
+        events = decode_events(rows_of(session, RECORDS), keep=["offset"])
+    assert "Functions$Read" not in _plan(events)
+    assert _is_read(events)
+    (said,) = caplog.messages
+    assert "column expressions" in said
+    assert "not whitelisted" in said
+
+
+def test_a_data_frame_of_spark_connect_is_read_by_columns() -> None:
+    """Its client has no Java to compile with, and asks for none."""
+    from cloudevents_kafka.spark import compiled
+
+    assert compiled.reader(object()) is None  # type: ignore[arg-type]  # stands for any that is not classic
+
+
+def test_the_catalog_says_what_it_has(spark: SparkSession) -> None:
+    """Who looks for the functions, or misspells one, is told by Spark itself."""
+    from pyspark.errors import AnalysisException
+
+    from cloudevents_kafka.spark import compiled
+
+    assert compiled.reader(rows_of(spark, RECORDS)) is not None
+    listed = spark.sql("SHOW USER FUNCTIONS IN cloudevents_kafka").collect()
+    assert sorted(row[0] for row in listed) == ["cloudevents_kafka.either", "cloudevents_kafka.read"]
+    with pytest.raises(AnalysisException, match="reed"):
+        spark.sql("SELECT cloudevents_kafka.reed(1)")
