@@ -192,6 +192,37 @@ def test_timestamp_and_partition_are_the_clients() -> None:
     assert records(fake)[0].timestamp == 1_234_567_890_123
 
 
+class Told:
+    """A client that keeps what it was told, and is full at first."""
+
+    def __init__(self) -> None:
+        self.calls: list[dict[str, Any]] = []
+
+    def produce(self, topic: str, **options: Any) -> None:
+        self.calls.append({"topic": topic, **options})
+        if len(self.calls) == 1:
+            raise BufferError
+
+    def poll(self, timeout: float = 0) -> int:
+        return 0
+
+    def flush(self, timeout: float = 0) -> int:
+        return 0
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"partition": 0}, {"timestamp": 0}, {"partition": 2, "timestamp": 1_234_567_890_123}]
+)
+def test_only_what_was_given_is_told_to_the_client(given: dict[str, int]) -> None:
+    """Its own defaults for partition and timestamp hold otherwise; a second try tells the same."""
+    client = Told()
+    EventProducer(client, topic="t").send(order(), **given)
+    first, second = client.calls
+    assert first == second
+    assert set(first) - {"topic", "value", "key", "headers", "on_delivery"} == set(given)
+    assert given.items() <= first.items()
+
+
 @pytest.mark.parametrize("topic", [None, ""])
 def test_an_event_without_a_topic_is_refused(topic: str | None) -> None:
     """There is no default topic to guess."""
