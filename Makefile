@@ -15,7 +15,7 @@ EXTRAS := spark,cli,protobuf,protocol,testing,test
 
 help:
 	@echo "make test         lint, types, import contracts, all tests (with a real Kafka and Spark)"
-	@echo "make test-newest  Spark's column expressions on the newest PySpark"
+	@echo "make test-newest  Spark's functions on the newest PySpark"
 	@echo "make peers        events exchanged with the SDKs for Java, JavaScript, Go, Python, Rust"
 	@echo "make demo         the library at work on a local Kafka"
 	@echo "make bench        measure against the alternatives"
@@ -35,7 +35,7 @@ lint: $(VENV)/.installed
 test-newest: $(VENV)/.installed
 	@[ -x $(NEWEST)/bin/pip ] || $(PY) -m venv $(NEWEST)
 	@echo "installing the newest PySpark into $(NEWEST)"
-	@$(NEWEST)/bin/pip install --quiet --disable-pip-version-check --upgrade -e '.[spark,cli,testing,test]'
+	@$(NEWEST)/bin/pip install --quiet --disable-pip-version-check --upgrade -e '.[spark,cli,protobuf,testing,test]'
 	@$(NEWEST)/bin/python -m pytest tests/spark $(PYTEST_FLAGS)
 
 # Each in the version that spec-conformance/peers pins, by the toolchains that are here.

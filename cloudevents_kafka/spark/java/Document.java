@@ -1,5 +1,6 @@
 package cloudevents_kafka.spark;
 
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Base64;
 
@@ -7,7 +8,7 @@ import java.util.Base64;
  * One JSON document of structured mode, read once from its first byte to its last.
  *
  * The grammar is RFC 8259's. Left to the converters are, besides what is no such
- * document: escapes and nulls in attributes, numbers that are no plain Integer,
+ * document: escapes in names, nulls for attributes, numbers that are no plain Integer,
  * surrogates that are written as escapes, and what is nested deep.
  */
 final class Document {
@@ -19,6 +20,8 @@ final class Document {
     private static final byte[] NULL = Text.word("null");
     private static final byte[] JSON = Text.word("json");
     private static final byte[] CHARSET = Text.word("charset=utf-8");
+    private static final String ESCAPES = "\"\\/bfnrt";
+    private static final String ESCAPED = "\"\\/\b\f\n\r\t";
     private static final int DEEPEST = 200; // no other reader of the library stops earlier
     private static final int MOST_DIGITS = 9; // of an Integer: ten may be beyond its range
 
@@ -26,7 +29,8 @@ final class Document {
     private final Names known;
     private int at = 0;
     private int data = -1, afterData = -1; // the value of the member data
-    private int encoded = -1, afterEncoded = -1; // the text of the member data_base64
+    private byte[] encoded = null; // the text of the member data_base64
+    private boolean escaped = false; // whether the last string has an escape
     private byte[] payload = null;
 
     /** @param known names whose type is known: an Integer or Boolean may not be theirs */
@@ -57,7 +61,7 @@ final class Document {
 
     private boolean member(Attributes attributes) {
         int name = at + 1;
-        if (!plainText()) return false;
+        if (!text() || escaped) return false;
         int afterName = at - 1;
         space();
         if (!sign(':')) return false;
@@ -70,32 +74,26 @@ final class Document {
             return good;
         }
         if (Text.is(DATA_BASE64, b, name, afterName)) {
-            if (encoded >= 0) return false;
-            encoded = at + 1;
-            boolean good = plainText();
-            afterEncoded = at - 1;
-            return good;
+            int begin = at + 1;
+            if (encoded != null || !text()) return false;
+            encoded = unescaped(begin, at - 1);
+            return true;
         }
         int begin = at;
         if (at < b.length && b[at] == '"') {
-            if (!plainText()) return false;
-            boolean type = Text.is(DATACONTENTTYPE, b, name, afterName);
-            return type
-                ? attributes.addContentType(b, begin + 1, at - 1)
-                : attributes.add(b, name, afterName, b, begin + 1, at - 1);
+            if (!text()) return false;
+            if (!escaped) return attribute(attributes, name, afterName, b, begin + 1, at - 1);
+            byte[] text = unescaped(begin + 1, at - 1);
+            return attribute(attributes, name, afterName, text, 0, text.length);
         }
         boolean typed = (word(TRUE) || word(FALSE) || integer()) && !known.contain(b, name, afterName);
         return typed && attributes.addExtension(b, name, afterName, b, begin, at);
     }
 
-    /** Read a string without escapes. */
-    private boolean plainText() {
-        if (!sign('"')) return false;
-        while (at < b.length && b[at] != '"') {
-            if (b[at] == '\\' || (b[at] >= 0 && b[at] < ' ')) return false;
-            at++;
-        }
-        return sign('"');
+    private boolean attribute(Attributes attributes, int name, int afterName, byte[] text, int begin, int end) {
+        return Text.is(DATACONTENTTYPE, b, name, afterName)
+            ? attributes.addContentType(text, begin, end)
+            : attributes.add(b, name, afterName, text, begin, end);
     }
 
     private boolean integer() {
@@ -151,6 +149,7 @@ final class Document {
     }
 
     private boolean text() {
+        escaped = false;
         if (!sign('"')) return false;
         while (at < b.length && b[at] != '"') {
             if (b[at] >= 0 && b[at] < ' ') return false;
@@ -162,8 +161,9 @@ final class Document {
 
     /** Go to the last sign of an escape. */
     private boolean escape() {
+        escaped = true;
         if (++at == b.length) return false;
-        if (b[at] != 'u') return "\"\\/bfnrt".indexOf(b[at]) >= 0;
+        if (b[at] != 'u') return ESCAPES.indexOf(b[at]) >= 0;
         if (b.length - at < 5) return false;
         for (int n = 1; n <= 4; n++) {
             if (!Text.isHex(b[at + n])) return false;
@@ -171,6 +171,23 @@ final class Document {
         boolean surrogate = (b[at + 1] | 0x20) == 'd' && b[at + 2] >= '8';
         at += 4;
         return !surrogate;
+    }
+
+    /** Return what a string of the document says, in UTF-8; each escape is longer than its character. */
+    private byte[] unescaped(int from, int to) {
+        byte[] text = new byte[to - from];
+        int length = 0;
+        for (int n = from; n < to; n++) {
+            if (b[n] != '\\') {
+                text[length++] = b[n];
+            } else if (b[++n] != 'u') {
+                text[length++] = (byte) ESCAPED.charAt(ESCAPES.indexOf(b[n]));
+            } else {
+                length = Text.put(Integer.parseInt(new String(b, n + 1, 4, StandardCharsets.US_ASCII), 16), text, length);
+                n += 4;
+            }
+        }
+        return Arrays.copyOf(text, length);
     }
 
     private boolean number() {
@@ -209,7 +226,7 @@ final class Document {
     // --- the data -----------------------------------------------------------------------
 
     private boolean readPayload(Attributes attributes) {
-        if (encoded >= 0) return data < 0 && readBase64();
+        if (encoded != null) return data < 0 && readBase64();
         if (data < 0) return true;
         byte[] type = attributes.contentType();
         int essence = 0;
@@ -220,10 +237,7 @@ final class Document {
             return true;
         }
         if (b[data] != '"') return false; // another type's data is a string
-        for (int n = data; n < afterData; n++) {
-            if (b[n] == '\\') return false;
-        }
-        payload = Arrays.copyOfRange(b, data + 1, afterData - 1);
+        payload = unescaped(data + 1, afterData - 1);
         return true;
     }
 
@@ -241,12 +255,11 @@ final class Document {
     }
 
     private boolean readBase64() {
-        byte[] text = Arrays.copyOfRange(b, encoded, afterEncoded);
         try {
-            payload = Base64.getDecoder().decode(text);
+            payload = Base64.getDecoder().decode(encoded);
         } catch (IllegalArgumentException error) {
             return false;
         }
-        return Arrays.equals(Base64.getEncoder().encode(payload), text); // the decoder takes less padding, and more bits
+        return Arrays.equals(Base64.getEncoder().encode(payload), encoded); // the decoder takes less padding, and more bits
     }
 }

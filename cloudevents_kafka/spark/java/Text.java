@@ -67,6 +67,22 @@ final class Text {
         return good ? point : MALFORMED;
     }
 
+    /** Write a character of the basic plane, no surrogate, as UTF-8; return where the next goes. */
+    static int put(int point, byte[] b, int at) {
+        if (point < 0x80) {
+            b[at++] = (byte) point;
+        } else {
+            if (point < 0x800) {
+                b[at++] = (byte) (0xC0 | point >> 6);
+            } else {
+                b[at++] = (byte) (0xE0 | point >> 12);
+                b[at++] = (byte) (0x80 | (point >> 6 & 0x3F));
+            }
+            b[at++] = (byte) (0x80 | (point & 0x3F));
+        }
+        return at;
+    }
+
     /** Tell whether it may name an attribute; {@code data} is not looked for. */
     static boolean isName(byte[] b, int from, int to) {
         for (int at = from; at < to; at++) {
