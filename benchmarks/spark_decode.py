@@ -1,8 +1,9 @@
 """Spark: events decoded a second, against the raw read and against the official SDK in a Python UDF.
 
 Rows lie in Parquet in the shape of Spark's Kafka source, and go to a sink that takes
-and forgets them; so the raw read is the limit. Every way has a warm-up, then all are
-run by turns. The SDK reads fewer rows, as it takes long; its rate is a row's all the same.
+and forgets them; so the raw read is the limit. Every way has two warm-ups, as the JVM
+goes on compiling for a while, then all are run by turns. The SDK reads fewer rows, as
+it takes long; its rate is a row's all the same.
 
 python benchmarks spark_decode [-- --rows 1000000 --sdk-rows 50000 --rounds 3 --cores 2]
 """
@@ -29,6 +30,7 @@ TARGETS = {
     ("structured", "sdk"): 8.0,
     ("binary", "raw"): 0.4,
 }
+WARM_UPS = 2
 CORE = ("id", "source", "type", "specversion", "subject", "time", "datacontenttype", "dataschema")
 EVENT = "id string, source string, type string, specversion string, subject string, time timestamp, \
 datacontenttype string, dataschema string, extensions map<string,string>, data binary, error string"
@@ -165,12 +167,12 @@ def _measured(
 ) -> dict[str, list[float]]:
     """Return the seconds a row of every way, one figure a round."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for turn in range(options.rounds + 1):
+    for turn in range(-WARM_UPS, options.rounds):
         for name, way in ways.items():
             start = time.perf_counter()
             way().write.format("noop").mode("overwrite").save()
             spent = time.perf_counter() - start
-            if turn:  # the first is the warm-up
+            if turn >= 0:
                 seconds[name].append(spent / (options.sdk_rows if "SDK" in name else options.rows))
     return seconds
 

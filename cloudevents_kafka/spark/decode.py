@@ -27,7 +27,7 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None) -> DataFr
 
     Verdicts and values are those of `cloudevents_kafka.decode`. Records that are plain
     to see are read by a function in Java, or by column expressions where Spark cannot be
-    given one, as through Spark Connect: that is two to five times slower. All others are
+    given one, as through Spark Connect: that takes two to six times as long. All others are
     read by `decode` itself, in Python workers, which need this package.
 
     Raises `ValueError` where a column is missing.

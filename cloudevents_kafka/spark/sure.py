@@ -1,6 +1,6 @@
 """The fast path without Java: columns that read a record where it is surely a valid event.
 
-For Spark Connect, and wherever else `compiled` cannot add its classes; that one is two to five times as fast.
+For Spark Connect, and wherever else `compiled` cannot add its classes; that one is two to six times as fast.
 
 Each step adds columns to a DataFrame of Kafka's columns; their names start with
 `PREFIX`. The last is ``sure``: whether the others hold the event. All else is left to
