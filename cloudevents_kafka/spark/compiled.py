@@ -81,7 +81,8 @@ def _compile(jvm: Any) -> dict[str, bytes]:
     for name in _CLASSES:
         compiler = jvm.org.codehaus.janino.SimpleCompiler()
         compiler.setParentClassLoader(loader)
-        compiler.setTargetVersion(8)
+        compiler.setTargetVersion(8)  # older ones have no static methods of interfaces
+        compiler.setDebuggingInformation(True, True, False)  # file and line in stack traces, no variables
         compiler.cook(resources.files(__package__).joinpath("java", f"{name}.java").read_text("utf-8"))
         compiled |= {name: bytes(code) for name, code in compiler.getBytecodes().items()}
         loader = compiler.getClassLoader()
