@@ -12,6 +12,8 @@ import zipfile
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
+from pyspark.errors import PySparkException
+
 from cloudevents_kafka.attributes import CORE
 from cloudevents_kafka.extensions import known_names, ruled
 from cloudevents_kafka.spark.schema import event_schema, wire_schema
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 _CATALOG: Final = "cloudevents_kafka"
 _SETTING: Final = f"spark.sql.catalog.{_CATALOG}"
-_PACKAGE: Final = "cloudevents_kafka.spark"
+_CATALOG_CLASS: Final = "cloudevents_kafka.spark.Functions"
 # Each uses only those before it.
 _CLASSES: Final = ("Text", "Time", "Names", "Attributes", "Document", "Reader", "Functions")
 _log: Final = logging.getLogger(__name__)
@@ -33,9 +35,9 @@ def reader(df: DataFrame) -> str | None:
     It is null for records that are not surely valid. None where Spark cannot be given
     classes: through Spark Connect, and, said in a warning, on clusters that do not allow it.
     """
-    from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
-
-    if not isinstance(df, ClassicDataFrame) or not _is_installed(df.sparkSession):
+    if not hasattr(df, "_jdf"):  # Spark Connect has no Java at this end
+        return None
+    if not _has_classes(df.sparkSession):
         return None
     known = ",".join(sorted({*CORE, *known_names()}))
     return f"{_CATALOG}.read(value, headers, '{','.join(sorted(ruled()))}', '{known}')"
@@ -46,14 +48,16 @@ def either(read: str, exact: str) -> str:
     return f"{_CATALOG}.either({read}, {exact})"
 
 
-def _is_installed(spark: SparkSession) -> bool:
+def _has_classes(spark: SparkSession) -> bool:
+    """Tell whether a session has the classes; one that was not asked before is given them."""
+    # Not at the top: a Python that has Spark Connect alone has no py4j.
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has none
-    from pyspark.errors import PySparkException
 
     try:
         if spark.conf.get(_SETTING, None) is None:
-            _install(spark)
+            _add_classes(spark)
     except (Py4JError, PySparkException, OSError) as error:
+        spark.conf.unset(_SETTING)
         _log.warning(
             "decode_events reads by column expressions, which are slower: no class can be added: %s", error
         )
@@ -61,7 +65,7 @@ def _is_installed(spark: SparkSession) -> bool:
     return True
 
 
-def _install(spark: SparkSession) -> None:
+def _add_classes(spark: SparkSession) -> None:
     jvm: Any = spark._jvm  # noqa: SLF001 (the only way to the compiler from Python)
     jar = jvm.java.io.File.createTempFile("cloudevents-kafka-", ".jar")
     jar.deleteOnExit()
@@ -71,7 +75,8 @@ def _install(spark: SparkSession) -> None:
     spark.sql(f"ADD JAR '{jar.toURI()}'")
     spark.conf.set(f"{_SETTING}.row", event_schema().simpleString())
     spark.conf.set(f"{_SETTING}.wire", wire_schema().simpleString())
-    spark.conf.set(_SETTING, f"{_PACKAGE}.Functions")
+    spark.conf.set(_SETTING, _CATALOG_CLASS)
+    spark.sql(f"SELECT {either('NULL', 'NULL')}")  # planned, not run: fails where the classes are not found
 
 
 def _compile(jvm: Any) -> dict[str, bytes]:

@@ -48,8 +48,9 @@ def _read_by_java(df: DataFrame, sql: str, kept: Sequence[str]) -> DataFrame:
     """Read the plain records to ``read``, and pack the others in ``packed``; one of both is null."""
     record = (f"{name} AS {PREFIX}{name}" for name in ("value", "headers"))  # some may be kept by their names
     df = df.selectExpr(f"{sql} AS {PREFIX}read", *record, *map(_quoted, kept))
-    packed = f"IF({PREFIX}read IS NULL, {_pack(PREFIX)}, NULL) AS {PREFIX}packed"
-    return df.selectExpr(f"{PREFIX}read", packed, *map(_quoted, kept))
+    read = column("read")
+    packed = F.when(read.isNull(), _packed(column("value"), column("headers"))).alias(PREFIX + "packed")
+    return df.select(read, packed, *map(_quoted, kept))
 
 
 def _by_columns(df: DataFrame, kept: Sequence[str]) -> DataFrame:
@@ -64,19 +65,14 @@ def _read_by_columns(df: DataFrame, kept: Sequence[str]) -> DataFrame:
 
     Only what comes out, and what the converters need, is copied to Python's side of the plan.
     """
-    columns = [f"{sql} AS {PREFIX}{name}" for name, sql in sure.columns().items()]
-    packed = f"IF({PREFIX}sure, NULL, {_pack()}) AS {PREFIX}packed"
-    return sure.read_surely(df).selectExpr(*columns, packed, *map(_quoted, kept))
+    columns = (F.expr(sql).alias(PREFIX + name) for name, sql in sure.columns().items())
+    packed = F.when(~column("sure"), _packed(F.col("value"), F.col("headers"))).alias(PREFIX + "packed")
+    return sure.read_surely(df).select(*columns, packed, *map(_quoted, kept))
 
 
 def _either(name: str, *, fast: bool) -> str:
     exact = f"timestamp_micros({PREFIX}exact.time)" if name == "time" else f"{PREFIX}exact.{name}"
     return f"{f'coalesce({PREFIX}{name}, {exact})' if fast else exact} AS {name}"
-
-
-def _pack(prefix: str = "") -> str:
-    """Pack a record into one text for `exact.decode_packed`; bytes become base64."""
-    return f"to_json(struct({prefix}value AS value, {prefix}headers AS headers))"
 
 
 def cloudevent(value: Column, headers: Column) -> Column:

@@ -1,8 +1,8 @@
 """Writing: from an event's columns to the columns that Spark's Kafka sink takes.
 
-As in reading, rows that are plain to see are written by compiled column expressions,
-and all others by the library's converters, in Python workers, which decide and
-explain. Both write the same bytes.
+Rows that are plain to see are written by compiled column expressions, and all others
+by the library's converters, in Python workers, which decide and explain. Both write
+the same bytes.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -43,22 +44,35 @@ def test_it_is_compiled_once_for_a_session(spark: SparkSession, monkeypatch: pyt
     from cloudevents_kafka.spark import compiled
 
     assert compiled.reader(rows_of(spark, RECORDS)) is not None
-    monkeypatch.setattr(compiled, "_install", None)
+    monkeypatch.setattr(compiled, "_add_classes", None)
     assert compiled.reader(rows_of(spark, RECORDS)) is not None
 
 
-def test_where_no_class_can_be_added_columns_read(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A cluster may refuse: the log says why it is slower now, and the events are the same."""
+def _refused(_: object) -> dict[str, bytes]:
     from py4j.protocol import Py4JError
 
+    raise Py4JError("Constructor is not whitelisted")
+
+
+@pytest.mark.parametrize(
+    ("classes", "reason"),
+    [
+        pytest.param(_refused, "not whitelisted", id="compiler refused"),
+        pytest.param(lambda _: {}, "cloudevents_kafka.spark.Lost", id="jar taken, classes not found"),
+    ],
+)
+def test_where_no_class_can_be_added_columns_read(
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    classes: Callable[[object], dict[str, bytes]],
+    reason: str,
+) -> None:
+    """A cluster may refuse: the log says why it is slower now, and the events are the same."""
     from cloudevents_kafka.spark import compiled, decode_events
 
-    def refuse(_: SparkSession) -> None:
-        raise Py4JError("Constructor is not whitelisted")
-
-    monkeypatch.setattr(compiled, "_install", refuse)
+    monkeypatch.setattr(compiled, "_compile", classes)
+    monkeypatch.setattr(compiled, "_CATALOG_CLASS", "cloudevents_kafka.spark.Lost")
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     with caplog.at_level(logging.WARNING, "cloudevents_kafka"):
@@ -67,7 +81,7 @@ def test_where_no_class_can_be_added_columns_read(
     assert _is_read(events)
     (said,) = caplog.messages
     assert "column expressions" in said
-    assert "not whitelisted" in said
+    assert reason in said
 
 
 def test_a_data_frame_of_spark_connect_is_read_by_columns() -> None:
