@@ -54,6 +54,19 @@ def _refused(_: object) -> dict[str, bytes]:
     raise Py4JError("Constructor is not whitelisted")
 
 
+def test_each_row_is_read_by_the_names_that_come_with_it(spark: SparkSession) -> None:
+    """Queries that were made before and after a registration run in one JVM, turn by turn."""
+    from cloudevents_kafka.spark import compiled
+
+    assert compiled.reader(rows_of(spark, RECORDS)) is not None
+    rows = rows_of(spark, [binary({**BASE, "comexampleext5": "text"})] * 200)
+    rows = rows.selectExpr("offset % 40 AS n", "value", "headers")
+    names = "concat('other,comexampleext', n)"
+    read = f"cloudevents_kafka.read(value, headers, {names}, 'id') IS NOT NULL AS sure"
+    sure = {(row.n, row.sure) for row in rows.selectExpr("n", read).collect()}
+    assert sure == {(n, n != 5) for n in range(40)}
+
+
 @pytest.mark.parametrize(
     ("classes", "reason"),
     [

@@ -4,10 +4,14 @@ import java.util.HashSet;
 import java.util.Set;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Names of extensions, given as a text with commas between them; the last two such texts are remembered. */
+/**
+ * Names of extensions, given as a text with commas between them.
+ *
+ * Each query has two such texts, and gives them with every row; those met last are remembered.
+ */
 final class Names {
-    private static volatile Names last = new Names(UTF8String.fromString(""));
-    private static volatile Names other = last;
+    private static final int REMEMBERED = 16;
+    private static volatile Names[] met = {}; // never changed, always replaced: threads share it without a lock
 
     private final UTF8String text;
     private final Set names = new HashSet();
@@ -19,15 +23,16 @@ final class Names {
     }
 
     static Names of(UTF8String text) {
-        Names known = last;
-        if (known.text.equals(text)) return known;
-        known = other;
-        if (!known.text.equals(text)) {
-            known = new Names(text.copy());
-            other = last;
-            last = known;
+        Names[] known = met;
+        for (int n = 0; n < known.length; n++) {
+            if (known[n].text.equals(text)) return known[n];
         }
-        return known;
+        Names made = new Names(text.copy());
+        Names[] more = new Names[Math.min(known.length + 1, REMEMBERED)];
+        more[0] = made;
+        System.arraycopy(known, 0, more, 1, more.length - 1);
+        met = more;
+        return made;
     }
 
     boolean contain(byte[] b, int from, int to) {
