@@ -184,10 +184,15 @@ def to_record(
     elif mode == "structured":
         written, value = structured.encode(event, format or "json")
     else:
-        raise EncodeError(f"no content mode {mode!r}: it is 'binary' or 'structured'")
+        raise no_mode(mode)
     if headers:
         written += foreign(headers)
     return Record(key=made, value=value, headers=written, topic=topic)
+
+
+def no_mode(mode: object) -> EncodeError:
+    """Make the error for what is none of the two content modes."""
+    return EncodeError(f"no content mode {mode!r}: it is 'binary' or 'structured'")
 
 
 def _key(event: Event, key: bytes | str | None, key_mapper: KeyMapper | None) -> bytes | None:
@@ -200,12 +205,17 @@ def _key(event: Event, key: bytes | str | None, key_mapper: KeyMapper | None) ->
 
 
 def foreign(headers: HeaderInput) -> Headers:
-    """Check and copy headers that a user adds; `EncodeError` for those that are the event's."""
+    """Check and copy headers that a user adds; `EncodeError` for those that are the event's.
+
+    `TypeError` for names that are no texts, and values that are neither text, bytes nor None.
+    """
     try:
         added = as_headers(headers)
     except UnicodeEncodeError as error:
         raise EncodeError(f"a header is no text that UTF-8 can hold: {error}") from None
     for name, _ in added:
+        if not isinstance(name, str):
+            raise TypeError(f"a header's name is a text, not a {type(name).__name__}")
         folded = name.lower()
         if folded == CONTENT_TYPE or folded.startswith(PREFIX):
             raise EncodeError(
