@@ -23,6 +23,7 @@ from typing import Any, Final
 
 import msgspec
 
+from cloudevents_kafka.avro_bounds import Bounds
 from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.json_text import json_text
 from cloudevents_kafka.media_type import media_type as parsed
@@ -32,7 +33,8 @@ class Codec(msgspec.Struct, frozen=True):
     """Two functions, from payload bytes to a value and back.
 
     Where one is left out, data is read or written as without the codec. They may
-    raise what they like: it becomes a `DataError`, with the error as its cause.
+    raise what they like: it becomes a `DataError`, with the error as its cause. What a
+    `DataError` of theirs says is told, so it should not have any of the data in it.
     """
 
     decode: Callable[[bytes], Any] | None = None
@@ -105,6 +107,8 @@ def decoded(decode: Callable[[Any], Any], given: Any, content_type: str | None) 
     """Have a function of the user's read data; `DataError` for whatever it raises."""
     try:
         return decode(given)
+    except DataError as error:
+        raise DataError(f"data is not {_named(content_type)}: {error}") from error
     except Exception as error:  # any library may stand behind it, with errors of its own
         raise DataError(f"data is not {_named(content_type)}: its codec raised {_kind(error)}") from error
 
@@ -114,10 +118,12 @@ def encoded(encode: Callable[[Any], bytes], value: Any, content_type: str | None
 
     Also where it gives something else than bytes.
     """
+    what = f"a {_kind(value)} cannot be written as {_named(content_type)}"
     try:
         payload = encode(value)
+    except DataError as error:
+        raise DataError(f"{what}: {error}") from error
     except Exception as error:  # see decoded
-        what = f"a {_kind(value)} cannot be written as {_named(content_type)}"
         raise DataError(f"{what}: its codec raised {_kind(error)}") from error
     if not isinstance(payload, bytes | bytearray | memoryview):
         raise DataError(f"the codec for {_named(content_type)} gave a {_kind(payload)}, not bytes")
@@ -136,12 +142,19 @@ def _kind(thing: object) -> str:
 
 
 def avro(schema: Any) -> Codec:
-    """Make a codec of an Avro schema: bare datums, read with the schema they were written with."""
+    """Make a codec of an Avro schema: bare datums, read with the schema they were written with.
+
+    Data of a schema that is recursive, or has decimals or arrays of what takes no bytes, is
+    refused beyond the bounds of `avro_bounds`, by a `DataError`: strangers may have written it.
+    """
     import fastavro  # takes a while to load
 
-    known = fastavro.parse_schema(schema)
+    named: dict[str, Any] = {}
+    known = fastavro.parse_schema(schema, named)
+    bounds = Bounds(known, named)
 
     def decode(payload: bytes) -> Any:
+        bounds.check_datum(payload)
         stream = io.BytesIO(payload)
         value = fastavro.schemaless_reader(stream, known, None)
         if stream.read(1):
@@ -149,8 +162,10 @@ def avro(schema: Any) -> Codec:
         return value
 
     def encode(value: Any) -> bytes:
+        bounds.check_value(value)
         out = io.BytesIO()
         fastavro.schemaless_writer(out, known, value, strict=True)
+        bounds.check_datum(out.getvalue())  # what is written can be read
         return out.getvalue()
 
     return Codec(decode, encode)

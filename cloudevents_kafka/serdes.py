@@ -5,6 +5,10 @@ that the payload is no plain Avro any more), or, told to, its GUID in a header o
 record, ``__value_schema_id``; then the payload stays what ``datacontenttype`` says.
 The header is none of the event's: it goes with the record. Either way is read, but for
 data of five bytes and less, which confluent-kafka 2.16 takes for too short in both.
+
+Its ``AvroDeserializer`` hands data to fastavro as it came. A schema that is recursive, or
+has arrays of nulls or decimals, lets who writes such data end the process or hold it up:
+where that may be a stranger, take `codecs.avro`, which has bounds.
 """
 
 from __future__ import annotations

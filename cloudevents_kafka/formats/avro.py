@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import fastavro
 
+from cloudevents_kafka.avro_wire import Malformed
 from cloudevents_kafka.data import DataKind, encode_text, holds_json, in_charset
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, held
 from cloudevents_kafka.formats import avro_reader
-from cloudevents_kafka.formats.avro_wire import Malformed
 from cloudevents_kafka.formats.unruly import settled
 from cloudevents_kafka.json_text import json_text, parse_json
 

@@ -20,11 +20,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from cloudevents_kafka.attributes import CORE, AttributeType, AttributeValue
-from cloudevents_kafka.data import DataKind
-from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, shown
-from cloudevents_kafka.event import Event, held
-from cloudevents_kafka.extensions import known, type_of
-from cloudevents_kafka.formats.avro_wire import (
+from cloudevents_kafka.avro_wire import (
     Malformed,
     long,
     read_attributes,
@@ -37,6 +33,10 @@ from cloudevents_kafka.formats.avro_wire import (
     sized,
     union,
 )
+from cloudevents_kafka.data import DataKind
+from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, shown
+from cloudevents_kafka.event import Event, held
+from cloudevents_kafka.extensions import known, type_of
 from cloudevents_kafka.formats.unruly import settled
 from cloudevents_kafka.timestamps import from_epoch, to_epoch
 

@@ -12,7 +12,7 @@ import struct
 from typing import Any, Final
 
 from cloudevents_kafka.attributes import AttributeValue
-from cloudevents_kafka.formats.avro_wire import (
+from cloudevents_kafka.avro_wire import (
     Malformed,
     Reader,
     read_attributes,

@@ -12,8 +12,6 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final
 
-from cloudevents_kafka.attributes import AttributeValue
-
 _STRING: Final = 6  # a text among attributes, as written: the fourth branch in both schemas
 _LONGEST: Final = 10  # bytes of a 64-bit number, seven bits in each
 
@@ -106,11 +104,9 @@ def union(*branches: Reader) -> Reader:
     return read_branch
 
 
-def read_attributes(
-    datum: bytes, at: int, read_value: Reader
-) -> tuple[list[tuple[str, AttributeValue | None]], int]:
+def read_attributes(datum: bytes, at: int, read_value: Reader) -> tuple[list[tuple[str, Any]], int]:
     """Read a map of attributes, in order and with repeats; most of them are texts."""
-    found: list[tuple[str, AttributeValue | None]] = []
+    found: list[tuple[str, Any]] = []
     count, at = read_count(datum, at)
     while count:
         for _ in range(count):
