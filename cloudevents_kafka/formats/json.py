@@ -25,7 +25,7 @@ from cloudevents_kafka.event import Event, held, trusted
 from cloudevents_kafka.extensions import with_types
 from cloudevents_kafka.glance import are_plain, surely_valid
 from cloudevents_kafka.json_text import is_json, json_text
-from cloudevents_kafka.media_type import media_type
+from cloudevents_kafka.media_type import MediaType, media_type
 from cloudevents_kafka.rules import find_problems
 
 _split: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -51,8 +51,8 @@ _HALF_A_PAIR: Final = re.compile(
 class JsonFormat:
     """JSON as the format's document and RFC 8259 have it, UTF-8 only.
 
-    ``text_data=True`` writes bytes of a ``text/*`` or charset-carrying content type
-    as a JSON string, where they are text in that charset; else they go as base64.
+    ``text_data=True`` writes bytes of a ``text/*``, XML or charset-carrying content type
+    as a JSON string, where they are text in that charset; all others go as base64.
     """
 
     name: Final = _NAME
@@ -93,7 +93,7 @@ class JsonFormat:
         if holds_json(content_type):
             text = to_utf8(payload, content_type)
             return text if is_json(text) and in_charset(text, content_type) == payload else None
-        if self._text_data:
+        if self._text_data and _is_textual(media_type(content_type)):
             words = decode_text(payload, content_type)
             return json_text(words) if encode_text(words, content_type) == payload else None
         return None
@@ -138,6 +138,10 @@ class JsonFormat:
         ):
             return _decode_closely(value)
         return trusted(attributes, payload, DataKind.JSON, (_NAME, value))
+
+
+def _is_textual(media: MediaType) -> bool:
+    return media.is_text or media.charset is not None or media.essence.endswith(("/xml", "+xml"))
 
 
 def _decode_closely(value: bytes) -> Event:
