@@ -23,6 +23,9 @@ VERDICTS: Final = {
     UnsupportedBatch: "batch",
 }
 
+_MOST: Final = 1000
+"""Characters that are shown of a value: some are of 64 KiB and more."""
+
 
 class Unmet(AssertionError):
     """The library does not do what a case expects; says what it does instead."""
@@ -36,7 +39,13 @@ def need(condition: object, what: str) -> None:
 
 def same(found: object, expected: object, what: str) -> None:
     """Raise `Unmet` where two values differ."""
-    need(found == expected, f"{what} must be {expected!r}, not {found!r}")
+    if found != expected:
+        raise Unmet(f"{what} must be {_shown(expected)}, not {_shown(found)}")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _MOST else f"{text[:_MOST]}…"
 
 
 def judge_both(case: Case) -> None:
@@ -108,7 +117,7 @@ def judge_record(record: Record, expected: Case) -> None:
 
 def judge_value(value: bytes | None, expected: Any) -> None:
     """Hold a written value against bytes, a JSON value, or a datum or message in any map order."""
-    if not isinstance(expected, dict) or "text" in expected:
+    if not isinstance(expected, dict) or {"text", "repeat"} & expected.keys():
         same(value, as_bytes(expected), "the value")
         return
     ((form, wanted),) = expected.items()

@@ -213,15 +213,6 @@ def test_e_04_copies_in_other_headers_do_not_count() -> None:
     assert "traceparent" not in from_record(Record(headers=headers[:-1]))
 
 
-@pytest.mark.parametrize(("mode", "form"), MODES)
-def test_s_01_64_kib_are_forwarded(mode: str, form: str | None) -> None:
-    """A record of 64 KiB is forwarded as it is, byte for byte."""
-    event = Event(id="1", source="/s", type="t", datacontenttype="a/b", data=b"\xff" * 48000, x="é" * 8000)
-    record = to_record(event, mode=mode, format=form, key=b"k")
-    again = to_record(from_record(record), like=record)
-    assert (again.key, again.value, again.headers) == (record.key, record.value, record.headers)
-
-
 def test_d_06_modes_and_formats_are_documented() -> None:
     """The README names both modes, every format, and that Kafka has no batches."""
     text = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
@@ -246,20 +237,6 @@ def test_e_03_foreign_headers_are_kept_beside_the_event() -> None:
     assert isinstance(outcome, Decoded)
     assert outcome.record.headers[-3:] == foreign
     assert set(outcome.event.attributes) == set(MINIMUM)
-
-
-@pytest.mark.parametrize(("mode", "form"), MODES)
-@pytest.mark.parametrize("size", [65536, 1_000_000])
-def test_s_02_large_events_pass(mode: str, form: str | None, size: int) -> None:
-    """An event of 64 KiB, and a much larger one, goes through every mode."""
-    event = Event(id="1", source="/s", type="t", datacontenttype="application/octet-stream", data=bytes(size))
-    assert from_record(to_record(event, mode=mode, format=form)) == event
-
-
-def test_s_02_large_attributes_pass() -> None:
-    """So does one whose attributes are large."""
-    event = Event(id="1" * 65536, source="/s", type="t", x="é" * 65536)
-    assert from_record(to_record(event)) == event
 
 
 def test_d_04_problems_say_what_where_and_by_which_rule() -> None:
