@@ -66,7 +66,7 @@ def _records(case: Case) -> Iterator[tuple[str, Record]]:
         headers = as_headers(case.get("headers", []))
         event = as_event(case["event"])
         yield "", to_record(event, mode=case["mode"], format=case.get("format"), headers=headers)
-    elif "record" in case and case["kind"] != "encode":
+    elif "record" in case and case["kind"] != "encode" and "heeds" not in case:
         yield "", as_record(case["record"])
 
 
