@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cloudevents_kafka.conformance.behaviour import run_moment, run_relation, run_sequence, run_size
+from cloudevents_kafka.conformance.carried import carried
 from cloudevents_kafka.conformance.doors import MINIMUM, Given, attempts
 from cloudevents_kafka.conformance.judging import (
     Unmet,
@@ -159,6 +160,8 @@ def _encode(case: Case) -> None:
     try:
         event = as_event(case["event"])
         record = to_record(event, mode=case["mode"], format=case.get("format"), headers=headers)
+        if "broker" in case:
+            record = carried(record, case["broker"])
     except (EncodeError, InvalidEvent) as error:
         need(case.get("refused"), f"must be written: {error}")
     else:
