@@ -21,6 +21,7 @@ from cloudevents_kafka.conformance.judging import (
 )
 from cloudevents_kafka.conformance.library import Case
 from cloudevents_kafka.conformance.notation import as_bytes, as_event, as_headers, as_record
+from cloudevents_kafka.conformance.over_http import run_http
 from cloudevents_kafka.conformance.signed import run_forward, run_sign, run_verify
 from cloudevents_kafka.conformance.ways import WAYS
 from cloudevents_kafka.convert import ContentMode, decode, from_record, to_record
@@ -258,6 +259,7 @@ KINDS: Final[dict[str, Callable[[Any], None]]] = {
     "encode": _encode,
     "equal": _equal,
     "forward": run_forward,
+    "http": run_http,
     "json-batch": _json_batch,
     "key": _key,
     "media-type": _media_type,

@@ -33,6 +33,7 @@ SPOILT: dict[str, dict[str, Any]] = {
     "encode": {"refused": True},
     "equal": {"events": [OTHER, {"attributes": BASE, "data": None}], "equal": True},
     "forward": {"signed": False},
+    "http": {"event": OTHER},
     "json-batch": {"accepted": False},
     "key": {"record_key": "ffff"},
     "media-type": {"is_json": False},
