@@ -29,6 +29,7 @@ VERDICTS: Final = {
 
 _MOST: Final = 1000
 """Characters that are shown of a value: some are of 64 KiB and more."""
+_BEFORE: Final = 120  # characters in front of what must not be told
 
 
 class Unmet(AssertionError):
@@ -84,7 +85,8 @@ def _judge_silence(record: Record, secret: str) -> None:
         told = f"{record!r} {outcome!r} {outcome}"
         if isinstance(outcome, Undecodable):
             told += "".join(traceback.format_exception(outcome.error))
-        need(secret not in told, f"the data must not be told, but {_shown(told)}")
+        at = told.find(secret)
+        need(at < 0, f"{secret!r} must not be told, but is in …{told[max(at - _BEFORE, 0) : at]}")
 
 
 def judge(record: Record, expected: Case, *, lenient: bool) -> None:
