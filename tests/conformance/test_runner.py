@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from cloudevents_kafka.conformance import flat, kinds, report, wires
-from cloudevents_kafka.conformance.judging import Unmet
+from cloudevents_kafka.conformance.judging import Unmet, same
 from cloudevents_kafka.conformance.library import DataMissing, Library
 from cloudevents_kafka.conformance.schema import Schema
 from cloudevents_kafka.conformance.shown import Failure, run_tests, show_all
@@ -100,6 +101,31 @@ def test_a_wrong_attribute_or_payload_is_found_out() -> None:
         inner[path[-1]] = wrong
         with pytest.raises(Unmet):
             kinds.run(spoilt)
+
+
+def test_a_long_value_is_cut_to_where_it_differs() -> None:
+    """Two values that differ are told where they first do, with what stands before and behind it."""
+    with pytest.raises(Unmet) as told:
+        same(b"a" * 3000 + b"one" + b"b" * 3000, b"a" * 3000 + b"two" + b"b" * 3000, "the data")
+    expected, found = str(told.value).split(", not ")
+    assert re.fullmatch("the data must be …a{10,}twob{10,}…", expected)
+    assert re.fullmatch("…a{10,}oneb{10,}…", found)
+    assert len(str(told.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("reader", "told"),
+    [
+        ("strict", "the verdict must be 'batch', not 'event': Event(id='1', source='"),
+        ("lenient", "read leniently, the verdict must be 'batch', not 'event': Event(id='1', source='"),
+    ],
+)
+def test_a_wrong_verdict_is_told_first(reader: str, told: str) -> None:
+    """What was expected and what came stand before the event or the error, which may be long."""
+    case = next(c for _, c in LIBRARY.all_cases if c["id"] == "real/javascript-binary")
+    with pytest.raises(Unmet) as error:
+        kinds.run({**case, reader: {"verdict": "batch"}})
+    assert str(error.value).startswith(told)
 
 
 def test_a_failure_counts_against_its_clause(tmp_path: Path) -> None:
