@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -12,6 +13,7 @@ from cloudevents_kafka.conformance import report
 from cloudevents_kafka.conformance.shown import Result, Shown, Word
 
 _STYLES: Final = {"FAILED": BAD, "not run": NOTE, "not shown": NOTE}
+_PACKAGE: Final = re.compile(r"pip install (\S+)")
 _WIDTH: Final = len("accepted")
 
 
@@ -24,12 +26,7 @@ def overview(found: Sequence[Shown]) -> Iterator[Line]:
             _title(shown),
             [(f"  {visible(shown.clause.open or 'nothing is there to show it')}", "")],
         ]
-    if left := _of(found, "not run"):
-        yield from [
-            [],
-            [("not run", NOTE), (": only tests show these; they run in a checkout, without --no-tests", "")],
-        ]
-        yield [(f"  {visible(', '.join(shown.clause.id for shown in left))}", "")]
+    yield from _left_out(found)
     for shown in _of(found, "FAILED"):
         yield from [[], _title(shown), *_results(shown.failures)]
     yield from [[], *_meaning(found), _sum(found)]
@@ -71,6 +68,19 @@ def _of(found: Iterable[Shown], word: str) -> list[Shown]:
     return [shown for shown in found if shown.word == word]
 
 
+def _left_out(found: Sequence[Shown]) -> Iterator[Line]:
+    """Tell what was not run, which says nothing about the library, and what to do."""
+    if clauses := _of(found, "not run"):
+        why = ": what shows these; tests run in a checkout, without --no-tests"
+        names = ", ".join(shown.clause.id for shown in clauses)
+        yield from [[], [("not run", NOTE), (why, "")], [(f"  {visible(names)}", "")]]
+    cases = {case for shown in found for case in shown.cases if case.word == "not run"}
+    if packages := {name for case in cases for name in _PACKAGE.findall(case.seen)}:
+        why = f": {count(len(cases), 'case')}, for want of packages"
+        do = f"  pip install {' '.join(sorted(packages))}"
+        yield from [[], [("not run", NOTE), (why, "")], [(visible(do), "")]]
+
+
 def _title(shown: Shown) -> Line:
     clause = shown.clause
     text = visible(f": {clause.id} ({clause.level}) {clause.about}")
@@ -78,7 +88,7 @@ def _title(shown: Shown) -> Line:
 
 
 def _results(results: Sequence[Result]) -> Iterator[Line]:
-    """Lay out cases and tests, a line each; one that failed has a second with what was expected and seen."""
+    """Lay out cases and tests, a line each, and one with what was expected and seen, if it failed."""
     width = max((len(result.name) for result in results if result.about), default=0)
     for result in results:
         text = f"{result.name:<{width}}  {result.about}" if result.about else result.name

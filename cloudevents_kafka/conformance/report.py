@@ -72,7 +72,7 @@ def _why(shown: Shown) -> str:
     """Say why a clause is not shown: what failed, what was not run, or why nothing can show it."""
     if shown.failures:
         return _sentence("; ".join(f"`{failure.name}`: {failure.seen}" for failure in shown.failures))
-    return _sentence(shown.clause.open or f"Only {_names(shown)} can show it")
+    return _sentence(shown.clause.open or "What shows it was not run")
 
 
 def _line(shown: Shown) -> tuple[str, ...]:
@@ -88,12 +88,8 @@ def _by(shown: Shown) -> str:
         counts = f"{shown.count('accepted')} accepted, {shown.count('refused')} refused"
         said.append(f"{counts} ({shown.clause.one_sided})" if shown.clause.one_sided else counts)
     if any(test.word == "passed" for test in shown.tests):
-        said.append(_names(shown))
+        said.append(", ".join(f"`{test.name.partition('::')[2]}`" for test in shown.tests))
     return "; ".join(said) if shown.word == "shown" else f"**{shown.word}**"
-
-
-def _names(shown: Shown) -> str:
-    return ", ".join(f"`{test.name.partition('::')[2]}`" for test in shown.tests)
 
 
 def _sentence(text: str) -> str:

@@ -39,6 +39,8 @@ Progress = Callable[[int, str], None]
 _LONGEST: Final = 400  # signs of what was seen
 _WHY: Final = re.compile(r"^(?:E {3,}|ERROR:? )(\S.*)", re.MULTILINE)
 """Where pytest says why it cannot begin."""
+_LACKS: Final = re.compile("No module named |pip install ")
+"""What is said where a package is missing, by Python or here: that speaks against no clause."""
 
 
 class CannotTest(CloudEventsKafkaError):
@@ -46,7 +48,7 @@ class CannotTest(CloudEventsKafkaError):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What came of one case, or one test (of which nothing is told); if it failed, what was ``seen``."""
+    """What came of one case, or of a test, which has no ``about``; where it does not hold, what was seen."""
 
     name: str
     word: Word
@@ -119,7 +121,8 @@ def _result(case: Case) -> Result:
     try:
         run(case)
     except Unmet as error:
-        return Result(case["id"], "FAILED", case["about"], _brief(str(error)))
+        word: Word = "not run" if _LACKS.search(str(error)) else "FAILED"
+        return Result(case["id"], word, case["about"], _brief(str(error)))
     return Result(case["id"], "accepted" if accepts(case) else "refused", case["about"])
 
 
@@ -142,7 +145,7 @@ def run_tests(checkout: Path, names: list[str]) -> dict[str, Result]:
             raise _cannot_test(checkout, done.stdout + done.stderr)
         results = _results(told)
     for result in results.values():
-        if "No module named" in result.seen:
+        if _LACKS.search(result.seen):
             raise _cannot_test(checkout, result.seen)
     return {name: results.get(name, Result(name, "FAILED", seen="pytest did not run it")) for name in names}
 

@@ -285,6 +285,18 @@ def test_without_pytest(run, monkeypatch, tmp_path):
     assert "--no-tests leaves them out" in done.stderr
 
 
+def test_without_packages_that_cases_need(run, monkeypatch):
+    """Cases that lack a package speak against no clause: they were not run, and what to install is told."""
+    monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
+    done = run("conformance", "--no-tests")
+    assert done.exit_code == 0
+    verify = [case for _, case in Library().all_cases if case["kind"] == "verify" and case["keys"]]
+    assert f"not run: {len(verify)} cases, for want of packages\n  pip install cryptography\n" in done.stdout
+    assert f"\n{len(Library().all_cases) - len(verify):,} cases ran; " in done.stdout
+    assert done.stdout.endswith("none FAILED.\n")
+    assert "  not run   X-48/7  " in run("conformance", "--no-tests", "--clause", "X-48").stdout
+
+
 def test_a_folder_without_clauses(run, tmp_path):
     """A folder without clauses is bad usage."""
     done = run("conformance", "--folder", str(tmp_path))

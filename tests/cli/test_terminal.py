@@ -89,7 +89,7 @@ def test_conformance_is_in_colours_on_a_terminal_only():
     """What came of each case is marked on a terminal; a pipe gets the text alone."""
     asked = ("conformance", "--no-tests", "--clause", "K-07")
     shown, _, _ = on_terminal(*asked)
-    _, piped, _ = on_terminal(*asked, stdout=False, stderr=False)
+    _, piped, _ = on_terminal(*asked, stdout=False)
     assert COLOUR.search(shown)
     assert b"\x1b" not in piped
     assert COLOUR.sub(b"", shown).endswith(piped.replace(b"\n", b"\r\n"))
