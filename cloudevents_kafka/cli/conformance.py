@@ -33,7 +33,7 @@ cloudevents-kafka conformance --no-tests --report report.md
 
 
 @click.command(help=_HELP, short_help="Show what CloudEvents asks, and that it is met.")
-@click.option("--clause", "clauses", multiple=True, metavar="ID", help="Just these, in detail. Repeatable.")
+@click.option("--clause", "clauses", multiple=True, metavar="ID", help="Just these, by case. Repeatable.")
 @click.option("--report", "target", type=click.Path(dir_okay=False), help="Write the report, in Markdown.")
 @click.option("--records", type=click.Path(dir_okay=False), help="Write all records, as hex, in one file.")
 @click.option("--tests/--no-tests", default=True, help="Run the named tests too (they need the repository).")
