@@ -7,6 +7,7 @@ import json
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from os.path import commonprefix
 from typing import Any, Final
 
 from cloudevents_kafka import registry
@@ -20,6 +21,7 @@ from cloudevents_kafka.formats import protobuf_reader
 from cloudevents_kafka.record import Record
 from cloudevents_kafka.sniff import sniff
 
+_PART: Final = 120  # of a value, in signs
 VERDICTS: Final = {
     NotAnEvent: "not-an-event",
     BrokenEvent: "broken-event",
@@ -27,8 +29,6 @@ VERDICTS: Final = {
     UnsupportedBatch: "batch",
 }
 
-_MOST: Final = 1000
-"""Characters that are shown of a value: some are of 64 KiB and more."""
 _BEFORE: Final = 120  # characters in front of what must not be told
 
 
@@ -45,12 +45,20 @@ def need(condition: object, what: str) -> None:
 def same(found: object, expected: object, what: str) -> None:
     """Raise `Unmet` where two values differ."""
     if found != expected:
-        raise Unmet(f"{what} must be {_shown(expected)}, not {_shown(found)}")
+        raise Unmet(unlike(found, expected, what))
 
 
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _MOST else f"{text[:_MOST]}…"
+def unlike(found: object, expected: object, what: str) -> str:
+    """Say that two values differ; of long ones, just what is around the first difference."""
+    texts = [repr(expected), repr(found)]
+    alike = len(commonprefix(texts))  # noqa: RUF071  # sign by sign is what is wanted
+    start = max(0, alike - _PART // 4) if max(map(len, texts)) > _PART else 0
+    return f"{what} must be {_part(texts[0], start)}, not {_part(texts[1], start)}"
+
+
+def _part(text: str, start: int) -> str:
+    end = start + _PART
+    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
 
 
 def judge_both(case: Case) -> None:
@@ -59,7 +67,7 @@ def judge_both(case: Case) -> None:
     with _heeding(case.get("heeds", {})):
         judge(record, case["strict"], lenient=False)
         if "lenient" in case:
-            judge(record, case["lenient"], lenient=True)
+            _judge_leniently(record, case["lenient"])
         if "secret" in case:
             _judge_silence(record, case["secret"])
 
@@ -89,10 +97,19 @@ def _judge_silence(record: Record, secret: str) -> None:
         need(at < 0, f"{secret!r} must not be told, but is in …{told[max(at - _BEFORE, 0) : at]}")
 
 
+def _judge_leniently(record: Record, expected: Case) -> None:
+    try:
+        judge(record, expected, lenient=True)
+    except Unmet as error:
+        raise Unmet(f"read leniently, {error}") from None
+
+
 def judge(record: Record, expected: Case, *, lenient: bool) -> None:
     """Decode a record and hold the outcome against an expectation."""
     outcome = decode(record, lenient=lenient)
-    same(verdict_of(outcome), expected["verdict"], f"leniently, {outcome}" if lenient else f"{outcome}")
+    if (verdict := verdict_of(outcome)) != expected["verdict"]:
+        seen = outcome.error if isinstance(outcome, Undecodable) else outcome.event
+        raise Unmet(f"{unlike(verdict, expected['verdict'], 'the verdict')}: {seen}")
     need(outcome.record is record, "the record must go with the outcome")
     if isinstance(outcome, Undecodable):
         _judge_faults(outcome, expected.get("attributes_at_fault", []))
@@ -121,24 +138,25 @@ def _judge_faults(outcome: Undecodable, expected: list[str]) -> None:
     need(str(outcome.error), "an error must say something")
     if expected:
         problems = outcome.error.problems if isinstance(outcome.error, BrokenEvent) else ()
-        same(faults(problems), set(expected), f"what is at fault ({outcome.error})")
+        found = faults(problems)
+        need(found == set(expected), f"{unlike(found, set(expected), 'what is at fault')}: {outcome.error}")
 
 
 def judge_event(event: Event, expected: Case) -> None:
     """Hold an event's attributes, payload and value against an expectation."""
-    same(set(event.attributes), set(expected["attributes"]), "the attributes")
+    same(sorted(event.attributes), sorted(expected["attributes"]), "the attributes")
     for name, value in expected["attributes"].items():
         judge_attribute(event, name, value)
     same(event.payload, as_bytes(expected["data"]), "the data")
     if "value" in expected:
         value = as_data(expected["value"])
-        need(same_json(event.data, value), f"the data must decode to {value!r}, not {event.data!r}")
+        need(same_json(event.data, value), unlike(event.data, value, "the decoded data"))
 
 
 def judge_attribute(event: Event, name: str, expected: Any) -> None:
     """Hold an attribute against a canonical text, or a value of JSON's own."""
     found = event.text(name) if isinstance(expected, str) else event.get(name)
-    need(same_json(found, as_value(expected)), f"{name} must be {expected!r}, not {found!r}")
+    need(same_json(found, as_value(expected)), unlike(found, expected, name))
 
 
 def judge_record(record: Record, expected: Case) -> None:
@@ -156,15 +174,15 @@ def judge_value(value: bytes | None, expected: Any) -> None:
         return
     ((form, wanted),) = expected.items()
     if value is None:
-        raise Unmet(f"the value must be {expected}, not null")
+        raise Unmet(unlike(None, expected, "the value"))
     if form == "json":
         found = _json(value)
-        need(same_json(found, wanted), f"the value must be {wanted}, not {found}")
+        need(same_json(found, wanted), unlike(found, wanted, "the value"))
         return
     read, raw = {"avro": _datum, "protobuf": _fields}[form], bytes.fromhex(wanted)
     need(
         len(value) == len(raw) and same_json(read(value), read(raw)),
-        f"the value must be the {form} {wanted} in any order, not {value.hex()}",
+        unlike(value.hex(), wanted, f"the {form} value, in any order,"),
     )
 
 

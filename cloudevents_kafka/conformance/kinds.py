@@ -44,7 +44,7 @@ def run(case: Case) -> None:
     try:
         KINDS[case["kind"]](case)
     except CloudEventsKafkaError as error:
-        raise Unmet(f"{type(error).__name__}: {error}") from error
+        raise Unmet(f"must go well, not end in {type(error).__name__}: {error}") from error
 
 
 def accepts(case: Case) -> bool:
@@ -139,7 +139,7 @@ def _judge_event(event: Event, case: Case) -> None:
 
 def _equal(case: Case) -> None:
     one, other = map(as_event, case["events"])
-    same(one == other, case["equal"], f"whether {one} equals {other}")
+    same(one == other, case["equal"], "whether they are equal")
 
 
 def _round_trip(case: Case) -> None:
