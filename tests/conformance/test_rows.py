@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from cloudevents_kafka import (
     Decoded,
+    EncodeError,
     Event,
     EventConsumer,
     EventProducer,
@@ -301,6 +302,17 @@ def test_k_01_a_list_of_events_is_no_event() -> None:
     """Many events are many records: a list of them is refused."""
     with pytest.raises(TypeError):
         to_record([Event(id="1", source="/s", type="t")])
+
+
+@pytest.mark.parametrize(("name", "good"), [("größe", True), ("\ud800", False), ("a\udcff", False)])
+def test_k_06_a_header_s_name_is_text(name: str, *, good: bool) -> None:
+    """A header of the user's keeps its name; one that UTF-8 cannot hold is refused, before any client sees it."""
+    event = Event(**MINIMUM)
+    if good:
+        assert to_record(event, headers={name: b"x"}).headers[-1] == (name, b"x")
+    else:
+        with pytest.raises(EncodeError, match="UTF-8"):
+            to_record(event, headers={name: b"x"})
 
 
 def test_k_07_no_data_is_no_value() -> None:
