@@ -35,7 +35,7 @@ def event(number: int | None, text: str | None = None, source: str = "/") -> Eve
     ],
 )
 def test_a_number_has_a_name(number: int | None, text: str | None, name: str | None) -> None:
-    """The source's own text where it gives one, else OpenTelemetry's short name; beyond 1 to 24 there is none."""
+    """The source's own text, else OpenTelemetry's short name; beyond 1 to 24 there is none."""
     assert severity_name(event(number, text)) == name
 
 

@@ -306,7 +306,7 @@ def test_k_01_a_list_of_events_is_no_event() -> None:
 
 @pytest.mark.parametrize(("name", "good"), [("größe", True), ("\ud800", False), ("a\udcff", False)])
 def test_k_06_a_header_s_name_is_text(name: str, *, good: bool) -> None:
-    """A header of the user's keeps its name; one that UTF-8 cannot hold is refused, before any client sees it."""
+    """A header of the user's keeps its name; one that UTF-8 cannot hold is refused, not left to the client."""
     event = Event(**MINIMUM)
     if good:
         assert to_record(event, headers={name: b"x"}).headers[-1] == (name, b"x")
