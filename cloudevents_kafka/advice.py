@@ -100,10 +100,14 @@ def _material(event: Event) -> Material | None:
     return material if named and envelope.payload_type == PAYLOAD_TYPE else None
 
 
+def _holds_credentials(text: str) -> bool:
+    return _TOKEN.search(text) is not None
+
+
 def _of_claims(event: Event) -> list[Problem]:
-    """Look for what a consumer could use in place of the principal; it is not shown."""
+    """Look for what a consumer could use in place of the principal; nothing of it is shown then."""
     rule = "should not hold what looks like a token or a key"
-    return [Problem("authclaims", rule, "X-31")] if _TOKEN.search(event.text("authclaims") or "") else []
+    return [Problem("authclaims", rule, "X-31")] if _holds_credentials(event.text("authclaims") or "") else []
 
 
 def _of_seal(event: Event) -> list[Problem]:
@@ -146,7 +150,7 @@ _ADVICE: Final[tuple[tuple[str, str, str, Callable[[str, Event], bool]], ...]] =
         "authclaims",
         "X-10",
         "should be JSON",
-        lambda text, _: is_json(text.encode("utf-8", "surrogatepass")),
+        lambda text, _: _holds_credentials(text) or is_json(text.encode("utf-8", "surrogatepass")),
     ),
     (
         "deprecated",

@@ -203,8 +203,6 @@ def foreign(headers: HeaderInput) -> Headers:
     """Check and copy headers that a user adds; `EncodeError` for those that are the event's."""
     try:
         added = as_headers(headers)
-        for name, _ in added:
-            name.encode()  # names are UTF-8 as values are (K-06)
     except UnicodeEncodeError as error:
         raise EncodeError(f"a header is no text that UTF-8 can hold: {error}") from None
     for name, _ in added:

@@ -174,9 +174,10 @@ def test_what_is_told(attributes: dict[str, Any], told: list[str]) -> None:
     assert [f"{problem.attribute} {problem.clause}" for problem in advise(event(**attributes))] == told
 
 
-def test_what_could_be_a_token_is_not_repeated() -> None:
+@pytest.mark.parametrize("claims", [TOKEN, f'"{TOKEN}"'], ids=["alone", "in JSON"])
+def test_what_could_be_a_token_is_not_repeated(claims: str) -> None:
     """Advice may be logged."""
-    (problem,) = advise(event(authtype="user", authclaims=f'"{TOKEN}"'))
+    (problem,) = advise(event(authtype="user", authclaims=claims))
     assert "eyJ" not in str(problem)
 
 
