@@ -125,7 +125,7 @@ def encoded(encode: Callable[[Any], bytes], value: Any, content_type: str | None
 
 
 def _named(content_type: str | None) -> str:
-    return content_type or "what its reader expects"
+    return content_type or "data without a content type"
 
 
 def _kind(thing: object) -> str:

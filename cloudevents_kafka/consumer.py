@@ -68,6 +68,7 @@ class EventConsumer(Generic[ConsumerT]):
         self._reverse_key_mapper = reverse_key_mapper
         self._data_reader = data_reader
         self._stopped = False
+        self._waiting: list[Any] = []  # gathered, and not read yet
 
     def poll(self, timeout: float = 1.0) -> Decoded | Undecodable | None:
         """Read one record, or None where none came within ``timeout`` seconds.
@@ -75,7 +76,7 @@ class EventConsumer(Generic[ConsumerT]):
         Raises `ConsumeError` for an error of the client that it does not mend by
         itself, and with ``strict`` the `DecodeError` of a bad record.
         """
-        message = self.consumer.poll(timeout)
+        message = self._waiting.pop(0) if self._waiting else self.consumer.poll(timeout)
         if message is None or not _is_record(message):
             return None
         return self._read(message)
@@ -89,7 +90,7 @@ class EventConsumer(Generic[ConsumerT]):
         turn = _TURN if idle_timeout is None else min(_TURN, idle_timeout)
         silent_since = time.monotonic()
         while not self._stopped:
-            message = self.consumer.poll(turn)
+            message = self._waiting.pop(0) if self._waiting else self.consumer.poll(turn)
             if message is not None and (message.error() is None or _is_record(message)):
                 yield self._read(message)
                 if idle_timeout is not None:
@@ -105,17 +106,38 @@ class EventConsumer(Generic[ConsumerT]):
         Ends as `items` does. Once a list is given, the client holds all of it for
         consumed: finish it before you commit, and do not seek in the midst of it. A
         hundred records fit into a processor's caches; with more, each takes longer.
+
+        What is raised comes after the list of the records before it; those that were
+        gathered behind it come with the next iteration, of whatever kind, so go on
+        reading before you commit.
         """
         silent_since = time.monotonic()
         while not self._stopped:
-            messages = self.consumer.consume(max_records, timeout)
-            batch = [self._read(m) for m in messages if m.error() is None or _is_record(m)]
-            del messages
+            if not self._waiting:
+                self._waiting += self.consumer.consume(max_records, timeout)
+            batch = self._read_waiting()
             if batch:
                 yield batch
                 silent_since = time.monotonic()
             elif idle_timeout is not None and time.monotonic() - silent_since >= idle_timeout:
                 return
+
+    def _read_waiting(self) -> list[Decoded | Undecodable]:
+        """Read all that waits; what fails stays for the next time if something stands before it."""
+        batch: list[Decoded | Undecodable] = []
+        waiting, number = self._waiting, 0
+        try:
+            for number, message in enumerate(waiting):  # noqa: B007  # told where it failed
+                if message.error() is None or _is_record(message):
+                    batch.append(self._read(message))
+        except Exception:  # a function of the user's may raise anything
+            if not batch:
+                del waiting[: number + 1]
+                raise
+            del waiting[:number]
+        else:
+            waiting.clear()
+        return batch
 
     def _read(self, message: Any) -> Decoded | Undecodable:
         item = decode(_record_of(message), lenient=self._lenient)

@@ -184,10 +184,15 @@ def to_record(
     elif mode == "structured":
         written, value = structured.encode(event, format or "json")
     else:
-        raise EncodeError(f"no content mode {mode!r}: it is 'binary' or 'structured'")
+        raise no_mode(mode)
     if headers:
         written += foreign(headers)
     return Record(key=made, value=value, headers=written, topic=topic)
+
+
+def no_mode(mode: object) -> EncodeError:
+    """Make the error for what is none of the two content modes."""
+    return EncodeError(f"no content mode {mode!r}: it is 'binary' or 'structured'")
 
 
 def _key(event: Event, key: bytes | str | None, key_mapper: KeyMapper | None) -> bytes | None:
@@ -199,12 +204,25 @@ def _key(event: Event, key: bytes | str | None, key_mapper: KeyMapper | None) ->
         raise EncodeError(f"the key is no text that UTF-8 can hold: {error}") from None
 
 
+def check_names(headers: Headers) -> None:
+    """Refuse names that cannot be sent: `EncodeError` for no UTF-8 (K-06), `TypeError` for no text."""
+    for name, _ in headers:
+        if not isinstance(name, str):
+            raise TypeError(f"a header's name is a text, not a {type(name).__name__}")
+        if not name.isascii() and any("\ud800" <= sign <= "\udfff" for sign in name):
+            raise EncodeError(f"header {name!r} has a name that UTF-8 cannot hold (K-06): send it without")
+
+
 def foreign(headers: HeaderInput) -> Headers:
-    """Check and copy headers that a user adds; `EncodeError` for those that are the event's."""
+    """Check and copy headers that a user adds; `EncodeError` for those that are the event's.
+
+    `TypeError` for names that are no texts, and values that are neither text, bytes nor None.
+    """
     try:
         added = as_headers(headers)
     except UnicodeEncodeError as error:
         raise EncodeError(f"a header is no text that UTF-8 can hold: {error}") from None
+    check_names(added)
     for name, _ in added:
         folded = name.lower()
         if folded == CONTENT_TYPE or folded.startswith(PREFIX):

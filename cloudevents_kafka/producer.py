@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
-from typing import Any, Final, Generic, Protocol, Self, TypeVar
+from typing import Any, Final, Generic, Protocol, Self, TypeVar, get_args
 
 import msgspec
 
-from cloudevents_kafka.convert import ContentMode, to_record
+from cloudevents_kafka.convert import ContentMode, check_names, no_mode, to_record
 from cloudevents_kafka.errors import DeliveryError, EncodeError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.keys import KeyMapper
@@ -83,7 +83,7 @@ class Delivery(msgspec.Struct, gc=False, eq=False):
         if self._notify is not None:
             self._notify(self)
         elif error is not None:
-            self._producer._failed.append(self)
+            self._producer._failed[self] = None
 
     def __repr__(self) -> str:
         if not self.done:
@@ -118,6 +118,8 @@ class EventProducer(Generic[ProducerT]):
             raise TypeError(
                 f"{type(producer).__name__} is an asyncio client, which takes no headers; use Producer"
             )
+        if mode not in get_args(ContentMode):
+            raise no_mode(mode)
         if format is not None and mode == "binary":
             raise EncodeError(
                 f"binary mode has no event format, but format={format!r} was given; use mode='structured'"
@@ -127,7 +129,7 @@ class EventProducer(Generic[ProducerT]):
         self._mode: ContentMode = mode
         self._format = format
         self._key_mapper = key_mapper
-        self._failed: list[Delivery] = []
+        self._failed: dict[Delivery, None] = {}  # in their order; one is found at once, however many
         self._closed = False
 
     def send(
@@ -172,13 +174,14 @@ class EventProducer(Generic[ProducerT]):
             topic=topic,
             like=like,
         )
+        if like is not None:
+            check_names(record.headers)  # of foreign headers, which are kept as they came
         delivery = Delivery(event, topic, self, on_delivery)
         # Bound only where given: to pass on ** of an empty dict took a tenth of all this.
         produce: Callable[..., Any] = self.producer.produce
-        if partition is not None:
-            produce = partial(produce, partition=partition)
-        if timestamp is not None:
-            produce = partial(produce, timestamp=timestamp)
+        if partition is not None or timestamp is not None:
+            given = {"partition": partition, "timestamp": timestamp}
+            produce = partial(produce, **{name: value for name, value in given.items() if value is not None})
         while True:
             try:
                 produce(
@@ -197,7 +200,7 @@ class EventProducer(Generic[ProducerT]):
         ``on_delivery`` of their own, and where some are still on their way.
         """
         left = self._drain(timeout)
-        failed, self._failed = self._failed, []
+        failed, self._failed = list(self._failed), {}
         if left:
             raise DeliveryError(
                 f"{left} messages are still on their way after {timeout} s; flush again", failed
@@ -246,5 +249,4 @@ class EventProducer(Generic[ProducerT]):
 
     def _forget(self, delivery: Delivery) -> None:
         """Somebody has seen this failure: flush need not report it again."""
-        if delivery in self._failed:
-            self._failed.remove(delivery)
+        self._failed.pop(delivery, None)

@@ -35,9 +35,11 @@ def data_reader(deserializer: Serde) -> DataReader:
 def serialized(event: Event, data: Any, serializer: Serde, topic: str) -> tuple[Event, Headers]:
     """Give an event data by a serializer, and the headers that must go with it to that topic.
 
-    ``producer.send(event, topic, headers=headers)``. Raises `DataError` for whatever
-    the serializer raises.
+    ``producer.send(event, topic, headers=headers)``. None is no data, as everywhere.
+    Raises `DataError` for whatever the serializer raises.
     """
+    if data is None:
+        return event.replace(data=None), []
     from confluent_kafka.serialization import MessageField, SerializationContext
 
     headers: list[Any] = []  # which the serializer may add to

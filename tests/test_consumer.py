@@ -11,6 +11,7 @@ from cloudevents_kafka import (
     ConsumeError,
     DataError,
     Decoded,
+    DecodeError,
     Event,
     EventConsumer,
     NotAnEvent,
@@ -143,6 +144,71 @@ def test_batches_give_lists_that_are_never_empty() -> None:
     assert [i.event.id for batch in batches for i in batch if isinstance(i, Decoded)] == [
         str(n) for n in range(7)
     ]
+
+
+class _Gathers(FakeConsumer):
+    """Gives all it has at once, and an error behind the first two, as the client does that gathers both."""
+
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Any]:
+        before = super().consume(2, timeout)
+        if before:
+            self.fail_next("TOPIC_AUTHORIZATION_FAILED")
+        return before + super().consume(num_messages, timeout)
+
+
+def _read_on(events: EventConsumer[Any]) -> list[str]:
+    """Read to the end in batches, whatever is raised; ids of events, and names of errors."""
+    seen = []
+    while True:
+        try:
+            for batch in events.batches(10, 0.05, idle_timeout=0.05):
+                seen += [item.event.id for item in batch if isinstance(item, Decoded)]
+        except (ConsumeError, DecodeError, LookupError) as error:
+            seen.append(type(error).__name__)
+        else:
+            return seen
+
+
+def test_an_error_within_a_batch_loses_no_record() -> None:
+    """What was gathered before it is given, then it is raised, then all behind it is given."""
+    consumer = _Gathers(topic_of(*map(order, range(5))).log)
+    consumer.subscribe(["orders"])
+    assert _read_on(EventConsumer(consumer)) == ["0", "1", "ConsumeError", "2", "3", "4"]
+
+
+def test_strict_batches_lose_no_record() -> None:
+    """The one that is raised does not take its neighbours with it."""
+    events = EventConsumer(
+        topic_of(order(0), order(1), FOREIGN, order(3), BROKEN, FOREIGN, order(6)), strict=True
+    )
+    assert _read_on(events) == ["0", "1", "NotAnEvent", "3", "BrokenEvent", "NotAnEvent", "6"]
+
+
+def test_a_mapper_that_fails_loses_no_record() -> None:
+    """Nor does what a function of the user's raises; Ctrl-C in the midst does not even take its own."""
+    raised: list[type[BaseException]] = [LookupError, KeyboardInterrupt]
+
+    def mapped(event: Event, record: Record) -> Event:
+        if event.id == "2" and raised:
+            raise raised.pop()
+        return event
+
+    events = EventConsumer(topic_of(*map(order, range(4))), reverse_key_mapper=mapped)
+    with pytest.raises(KeyboardInterrupt):
+        _read_on(events)
+    raised.append(LookupError)  # for the record itself, then for its second reading
+    assert _read_on(events) == ["0", "1", "LookupError", "3"]
+
+
+def test_what_a_batch_left_is_read_one_by_one_too() -> None:
+    """Who goes on otherwise after an error of `batches` gets the rest all the same."""
+    events = EventConsumer(topic_of(order(0), FOREIGN, order(2), order(3)), strict=True)
+    with pytest.raises(NotAnEvent):
+        list(events.batches(10, 0.05))
+    polled = events.poll(0.01)
+    assert isinstance(polled, Decoded)
+    assert polled.event.id == "2"
+    assert [item.record.offset for item in events.items(idle_timeout=0.05)] == [3]
 
 
 def test_items_leave_unread_what_the_loop_has_not_seen() -> None:

@@ -111,6 +111,20 @@ def test_a_failure_seen_through_result_is_not_raised_again() -> None:
     producer.flush()
 
 
+def test_failures_are_seen_in_any_order() -> None:
+    """What result() has told is forgotten at once, however many others failed."""
+    fake = FakeProducer()
+    fake.fail_next(*["_MSG_TIMED_OUT"] * 4)
+    producer = EventProducer(fake, topic="orders")
+    deliveries = [producer.send(order(number)) for number in range(4)]
+    for number in (2, 0):
+        with pytest.raises(DeliveryError):
+            deliveries[number].result()
+    with pytest.raises(DeliveryError) as caught:
+        producer.flush()
+    assert caught.value.failed == (deliveries[1], deliveries[3])
+
+
 def test_flush_and_result_end_at_their_timeout() -> None:
     """A broker that does not answer holds nobody longer than asked for, and nothing is forgotten."""
     fake = FakeProducer()
@@ -164,6 +178,10 @@ def test_headers_of_the_user_go_along_and_may_not_be_the_events() -> None:
         for name in ("ce_id", "content-type", "Content-Type", "CE_foo"):
             with pytest.raises(EncodeError, match="belongs to the event"):
                 producer.send(order(), headers=[(name, b"x")])
+        with pytest.raises(EncodeError, match=r"header '.udcff' has a name that UTF-8 cannot hold"):
+            producer.send(order(), headers=[("\udcff", b"x")])
+        with pytest.raises(TypeError, match="a header's name is a text, not a bytes"):
+            producer.send(order(), headers=[(b"trace", b"x")])
     (record,) = records(fake)
     assert record.headers[-2:] == mine
     assert mine == [("trace", b"\xff"), ("trace", None)]
@@ -182,6 +200,20 @@ def test_a_record_is_passed_on_as_it_was() -> None:
         producer.send(from_record(record), like=record)
     (sent,) = records(fake)
     assert (sent.key, sent.value, sent.headers) == (record.key, record.value, record.headers)
+
+
+def test_a_name_that_is_no_text_is_not_passed_on() -> None:
+    """Our own protocol reads and writes such bytes; librdkafka's client would end the process."""
+    record = to_record(order())
+    odd = Record(value=record.value, headers=[*record.headers, ("\udcff", b"x")])
+    fake = FakeProducer()
+    with EventProducer(fake, topic="t") as producer:
+        with pytest.raises(EncodeError, match=r"header '.udcff' has a name that UTF-8 cannot hold"):
+            producer.send(from_record(odd), like=odd)
+        producer.send(
+            from_record(odd), like=Record(value=odd.value, headers=[*odd.headers[:-1], ("é", b"x")])
+        )
+    assert len(fake.log) == 1
 
 
 def test_timestamp_and_partition_are_the_clients() -> None:
@@ -234,6 +266,12 @@ def test_binary_mode_takes_no_format() -> None:
     """A format without structured mode is a mistake that is told at once."""
     with pytest.raises(EncodeError, match="binary mode has no event format"):
         EventProducer(FakeProducer(), format="avro")
+
+
+def test_there_are_two_modes() -> None:
+    """A third is a mistake that is told at once, too."""
+    with pytest.raises(EncodeError, match="no content mode 'batched': it is 'binary' or 'structured'"):
+        EventProducer(FakeProducer(), mode="batched")  # type: ignore[arg-type]  # what this is about
 
 
 def test_an_asyncio_client_is_refused() -> None:

@@ -87,9 +87,15 @@ def test_what_serializers_raise_is_a_data_error(registry_client: SchemaRegistryC
 
 
 def test_any_serializer_will_do() -> None:
-    """One that needs no registry, and one that gives nothing."""
+    """One that needs no registry; None is no data, whatever it would make of it."""
     text = PLACED.replace(datacontenttype="text/plain")
     event, headers = serialized(text, "é", StringSerializer("utf_8"), "orders")
     assert (event.payload, headers) == ("é".encode(), [])
-    with pytest.raises(DataError, match="gave a NoneType, not bytes"):
-        serialized(text, None, StringSerializer("utf_8"), "orders")
+    event, headers = serialized(text.replace(data="é"), None, StringSerializer("utf_8"), "orders")
+    assert (event.payload, headers) == (None, [])
+    with pytest.raises(DataError, match="the codec for text/plain gave a NoneType, not bytes"):
+        serialized(text, "é", lambda value, context: None, "orders")
+    with pytest.raises(
+        DataError, match="the codec for data without a content type gave a NoneType, not bytes"
+    ):
+        serialized(text.replace(datacontenttype=None), "é", lambda value, context: None, "orders")
