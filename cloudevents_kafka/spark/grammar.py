@@ -57,9 +57,7 @@ _BEHIND_SCHEME: Final = (
     rf"(?:\?{_signs(':@/?')})?+(?:#{_signs(':@/?')})?+"
 )
 _NAME: Final = _one_of(string.digits + string.ascii_lowercase) + "+"
-_URI_REFERENCE: Final = (
-    rf"(?=[!-~])(?:{_SCHEME}|(?!(?:{_one_of(_OF_URI + '@')}+|%)*+:)){_BEHIND_SCHEME}"
-)
+_URI_REFERENCE: Final = rf"(?=[!-~])(?:{_SCHEME}|(?!(?:{_one_of(_OF_URI + '@')}+|%)*+:)){_BEHIND_SCHEME}"
 _ABSOLUTE: Final = _SCHEME + _BEHIND_SCHEME
 _DATE: Final = r"(?:19|20|21)[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 _CLOCK: Final = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?+"

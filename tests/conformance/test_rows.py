@@ -31,12 +31,9 @@ from cloudevents_kafka import (
     decode,
     formats,
     from_record,
-    register_extension,
-    registry,
     sniff,
     to_record,
 )
-from cloudevents_kafka.attributes import AttributeType
 from cloudevents_kafka.clauses import SECTIONS
 from cloudevents_kafka.sequence import SequenceWatch, Step, sequence_numbers
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
@@ -218,30 +215,12 @@ def test_e_04_copies_in_other_headers_do_not_count() -> None:
     assert "traceparent" not in from_record(Record(headers=headers[:-1]))
 
 
-@pytest.mark.parametrize(("mode", "form"), MODES)
-def test_s_01_64_kib_are_forwarded(mode: str, form: str | None) -> None:
-    """A record of 64 KiB is forwarded as it is, byte for byte."""
-    event = Event(id="1", source="/s", type="t", datacontenttype="a/b", data=b"\xff" * 48000, x="é" * 8000)
-    record = to_record(event, mode=mode, format=form, key=b"k")
-    again = to_record(from_record(record), like=record)
-    assert (again.key, again.value, again.headers) == (record.key, record.value, record.headers)
-
-
 def test_d_06_modes_and_formats_are_documented() -> None:
     """The README names both modes, every format, and that Kafka has no batches."""
     text = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
     table = text[text.index("| event format |") :].partition("\n\n")[0]
     for name in formats.names():
         assert f"`{name}`" in table, name
-
-
-def test_k_21_key_and_partition_are_the_user_s() -> None:
-    """A producer sends the key and the partition that it is given, without a look at the event."""
-    fake = FakeProducer()
-    with EventProducer(fake, topic="t") as producer:
-        producer.send(Event(id="1", source="/s", type="t", partitionkey="p"), key=b"\xff", partition=2)
-    (message,) = fake.log
-    assert (message.key(), message.partition()) == (b"\xff", 2)
 
 
 def test_e_03_foreign_headers_are_kept_beside_the_event() -> None:
@@ -251,20 +230,6 @@ def test_e_03_foreign_headers_are_kept_beside_the_event() -> None:
     assert isinstance(outcome, Decoded)
     assert outcome.record.headers[-3:] == foreign
     assert set(outcome.event.attributes) == set(MINIMUM)
-
-
-@pytest.mark.parametrize(("mode", "form"), MODES)
-@pytest.mark.parametrize("size", [65536, 1_000_000])
-def test_s_02_large_events_pass(mode: str, form: str | None, size: int) -> None:
-    """An event of 64 KiB, and a much larger one, goes through every mode."""
-    event = Event(id="1", source="/s", type="t", datacontenttype="application/octet-stream", data=bytes(size))
-    assert from_record(to_record(event, mode=mode, format=form)) == event
-
-
-def test_s_02_large_attributes_pass() -> None:
-    """So does one whose attributes are large."""
-    event = Event(id="1" * 65536, source="/s", type="t", x="é" * 65536)
-    assert from_record(to_record(event)) == event
 
 
 def test_d_04_problems_say_what_where_and_by_which_rule() -> None:
@@ -277,14 +242,6 @@ def test_d_04_problems_say_what_where_and_by_which_rule() -> None:
         assert problem.rule
         assert "\n" not in str(problem)
         assert str(problem) in str(caught.value)
-
-
-def test_d_04_errors_hold_no_data() -> None:
-    """An error may be logged, so no byte of the data is in it."""
-    record = Record(value=b'{"specversion":"1.0","id":"","data":"secret"}', headers=JSON)
-    outcome = decode(record)
-    assert isinstance(outcome, Undecodable)
-    assert "secret" not in str(outcome.error) + repr(outcome.error) + repr(record)
 
 
 @pytest.mark.parametrize("data", [None, b"", b"null"])
@@ -405,28 +362,6 @@ def test_x_19_an_expired_event_is_received_all_the_same() -> None:
         (item,) = events.items(idle_timeout=0.1)
     assert isinstance(item, Decoded)
     assert item.event == expired
-
-
-@pytest.mark.parametrize(("mode", "form"), MODES)
-def test_x_34_an_effect_names_its_cause(mode: Any, form: str | None) -> None:
-    """The id of an event can be another one's causationid, whatever text it is, in every mode."""
-    cause = Event(**{**MINIMUM, "id": "a b/é#1"})
-    effect = Event(**{**MINIMUM, "id": "2"}, causationid=cause.id)
-    arrived = from_record(to_record(effect, mode=mode, format=form))
-    assert arrived["causationid"] == cause.id
-
-
-def test_x_37_a_label_that_a_consumer_does_not_know_is_refused() -> None:
-    """Who has to heed labels says which it can; an event with another one is broken, and set aside."""
-    records = [to_record(Event(**MINIMUM, dataclassification=label)) for label in ("public", "secret")]
-    with registry.temporarily():
-        register_extension(
-            "dataclassification", AttributeType.STRING, accepts=lambda label: label == "public"
-        )
-        known, unknown = map(decode, records)
-    assert isinstance(known, Decoded)
-    assert isinstance(unknown, Undecodable)
-    assert "dataclassification" in str(unknown.error)
 
 
 def test_x_57_a_signed_sequence_shows_what_was_taken_out() -> None:

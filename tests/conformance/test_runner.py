@@ -33,14 +33,17 @@ SPOILT: dict[str, dict[str, Any]] = {
     "encode": {"refused": True},
     "equal": {"events": [OTHER, {"attributes": BASE, "data": None}], "equal": True},
     "forward": {"signed": False},
+    "http": {"event": OTHER},
     "json-batch": {"accepted": False},
     "key": {"record_key": "ffff"},
     "media-type": {"is_json": False},
     "moment": {"over": True},
+    "relation": {"holds": False},
     "relay": {"record": {"key": None, "value": None, "headers": []}},
     "round-trip": {"event": {"attributes": {"id": "1"}, "data": None}},
     "sequence": {"orders": ["gap"]},
     "sign": {"core": "00"},
+    "size": {"too_large": True},
     "sniff": {"mode": "batch"},
     "transcode": {"result": {"key": None, "value": "ffff", "headers": []}},
     "verify": {"verified": None},
@@ -54,6 +57,25 @@ def test_every_kind_can_fail(kind: str) -> None:
     kinds.run(case)
     with pytest.raises(Unmet, match=r".{10}"):
         kinds.run({**case, **SPOILT[kind]})
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("D-07/3", {"secret": "noon"}),
+        ("S-04/1", {"referred": True}),
+        ("S-04/3", {"referred": False}),
+        ("X-37/1", {"heeds": {"dataclassification": ["internal"]}}),
+        ("X-37/4", {"heeds": {}}),
+        ("X-51/2", {"orders": ["first", "next", "next"]}),
+    ],
+)
+def test_what_a_case_says_besides_can_fail(name: str, changed: dict[str, Any]) -> None:
+    """Secrets, labels, references and other attributes are looked at, where a case has them."""
+    case = next(case for _, case in LIBRARY.all_cases if case["id"] == name)
+    kinds.run(case)
+    with pytest.raises(Unmet):
+        kinds.run({**case, **changed})
 
 
 BROKEN: dict[str, Any] = {"value": {"json": 1}, "key": None, "headers": []}
