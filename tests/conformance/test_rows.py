@@ -9,6 +9,8 @@ import copy
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from enum import StrEnum
+from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 
 from cloudevents_kafka import (
     Decoded,
+    EncodeError,
     Event,
     EventConsumer,
     EventProducer,
@@ -32,7 +35,9 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.clauses import SECTIONS
+from cloudevents_kafka.sequence import SequenceWatch, Step, sequence_numbers
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
+from cloudevents_kafka.verifiability import sign, verify
 
 MINIMUM = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
 HEADERS: list[tuple[str, bytes | None]] = [(f"ce_{name}", value.encode()) for name, value in MINIMUM.items()]
@@ -260,6 +265,17 @@ def test_k_01_a_list_of_events_is_no_event() -> None:
         to_record([Event(id="1", source="/s", type="t")])
 
 
+@pytest.mark.parametrize(("name", "good"), [("größe", True), ("\ud800", False), ("a\udcff", False)])
+def test_k_06_a_header_s_name_is_text(name: str, *, good: bool) -> None:
+    """A header of the user's keeps its name; one that UTF-8 cannot hold is refused, not left to clients."""
+    event = Event(**MINIMUM)
+    if good:
+        assert to_record(event, headers={name: b"x"}).headers[-1] == (name, b"x")
+    else:
+        with pytest.raises(EncodeError, match="UTF-8"):
+            to_record(event, headers={name: b"x"})
+
+
 def test_k_07_no_data_is_no_value() -> None:
     """No data is None on the wire, so that a compacted topic forgets the key."""
     record = to_record(Event(id="1", source="/s", type="t"), key=b"k")
@@ -346,3 +362,30 @@ def test_x_19_an_expired_event_is_received_all_the_same() -> None:
         (item,) = events.items(idle_timeout=0.1)
     assert isinstance(item, Decoded)
     assert item.event == expired
+
+
+def test_x_57_a_signed_sequence_shows_what_was_taken_out() -> None:
+    """Each event that arrives is verified all the same; that one is missing only its number tells."""
+
+    def key(message: bytes) -> bytes:
+        return sha256(message).digest()
+
+    def check(message: bytes, signature: bytes) -> bool:
+        return key(message) == signature
+
+    events = [Event(**{**MINIMUM, "id": text}, sequence=text) for text in islice(sequence_numbers(), 3)]
+    sent = [to_record(sign(event, key, keyid="k", extensions=["sequence"])) for event in events]
+    del sent[1]
+    results = [verify(from_record(record), {"k": check}) for record in sent]
+    assert {result.verified for result in results} == {"core and extensions"}
+    watch = SequenceWatch()
+    assert [watch.see(result.event) for result in results] == [Step("first"), Step("gap", 1)]
+
+
+@pytest.mark.parametrize(("mode", "form"), MODES)
+def test_x_66_an_expirytime_may_be_changed_on_the_way(mode: Any, form: str | None) -> None:
+    """Who forwards an event may give it another moment; all else stays."""
+    received = to_record(Event(**MINIMUM, expirytime="2026-01-01T00:00:00Z"), mode=mode, format=form, key="k")
+    changed = from_record(received).replace(expirytime="2027-01-01T00:00:00Z")
+    sent = to_record(changed, like=received)
+    assert (sent.key, from_record(sent)) == (b"k", Event(**MINIMUM, expirytime="2027-01-01T00:00:00Z"))
