@@ -12,6 +12,7 @@ from cloudevents_kafka.conformance.notation import as_event
 from cloudevents_kafka.conformance.ways import WAYS
 from cloudevents_kafka.convert import from_record, to_record
 from cloudevents_kafka.dataref import check_in, check_out
+from cloudevents_kafka.duplicates import DuplicateWatch
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.expiry import is_expired, is_past_sunset
 from cloudevents_kafka.sequence import SequenceWatch
@@ -22,8 +23,15 @@ _IS_OVER: Final[dict[str, Callable[[Event, datetime], bool]]] = {
     "expirytime": is_expired,
     "deprecationsunset": is_past_sunset,
 }
+
+
+def _is_duplicate(one: Event, other: Event) -> bool:
+    watch = DuplicateWatch()
+    return not watch.see(one) and watch.see(other)
+
+
 _RELATED: Final[dict[str, Callable[[Event, Event], bool]]] = {
-    "duplicate": lambda one, other: (one.source, one.id) == (other.source, other.id),
+    "duplicate": _is_duplicate,
     "effect": lambda cause, event: event.get("causationid") == cause.id,
 }
 
