@@ -98,9 +98,9 @@ def _results(results: Sequence[Result]) -> Iterator[Line]:
 
 
 def _meaning(found: Sequence[Shown]) -> Iterator[Line]:
-    """Say what the table counts: its sums are no numbers of cases, its columns no levels."""
+    """Say what the table counts: its columns are no levels, and its sums of tests are not their number."""
     words: set[Word] = {"accepted", "refused", "passed", "FAILED"}
-    yield [(f"{_distinct(found, words)} ran; a case counts for each clause that it shows.", "")]
+    yield [(f"{_distinct(found, words)} ran; a case is of one clause, a test may show several.", "")]
     yield [("RECOMMENDED counts as SHOULD, advice as derived.", "")]
 
 

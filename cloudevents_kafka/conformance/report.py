@@ -41,7 +41,8 @@ def markdown(found: Sequence[Shown], documents: Iterable[Document]) -> str:
         *_table(HEADINGS, list(rows(found))),
         "",
         "A case is of something *accepted*, to be taken, written or kept, or of something *refused*.",
-        "One case may show several clauses. *derived* is what follows from a requirement, or is advice.\n",
+        "A case is of one clause; a test may show several. *derived* is what follows from a requirement,",
+        "or is advice.\n",
         *_open_lines(found),
     ]
     for area, some in groupby(found, key=lambda shown: shown.clause.area):

@@ -8,7 +8,7 @@ import pytest
 
 from cloudevents_kafka.conformance import kinds
 from cloudevents_kafka.conformance.doors import attempts
-from cloudevents_kafka.conformance.library import Library, clauses_of
+from cloudevents_kafka.conformance.library import Library
 from cloudevents_kafka.conformance.notation import as_record
 from cloudevents_kafka.size import LIMIT, wire_size
 
@@ -37,7 +37,7 @@ def test_case(case: Any) -> None:
 
 def test_64_kib_are_64_kib() -> None:
     """The records of S-01 have that many bytes on the wire: neither more nor less."""
-    sizes = {wire_size(as_record(case["record"])) for case in CASES if "S-01" in clauses_of(case)}
+    sizes = {wire_size(as_record(case["record"])) for case in CASES if case["clause"] == "S-01"}
     assert sizes == {LIMIT}
 
 
