@@ -12,6 +12,7 @@ import click
 
 from cloudevents_kafka.cli.failures import BROKEN_PIPE, BadData, BrokerTrouble, Failure
 from cloudevents_kafka.cli.interrupts import Interrupted
+from cloudevents_kafka.cli.parameters import hold_texts
 from cloudevents_kafka.errors import CloudEventsKafkaError
 
 # Command: the module whose `command` it is, and the line about it in the list.
@@ -50,6 +51,7 @@ class Commands(click.Group):
             if error.name != module:
                 raise
             return None
+        hold_texts(found)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # the same

@@ -15,7 +15,7 @@ from cloudevents_kafka.cli.failures import BAD_DATA, BadUsage
 from cloudevents_kafka.cli.inputs import read_texts
 from cloudevents_kafka.cli.interrupts import Interrupts
 from cloudevents_kafka.cli.lines import BadLine, as_bytes, encoded, read_record
-from cloudevents_kafka.cli.options import pairs
+from cloudevents_kafka.cli.parameters import BYTES, FILE, Header
 from cloudevents_kafka.cli.text import Painter
 from cloudevents_kafka.record import Record
 
@@ -36,27 +36,29 @@ cloudevents-kafka decode --header ce_id=1 --header content-type=text/plain --val
 class Given(msgspec.Struct, kw_only=True):
     """One record, as options give it."""
 
-    headers: tuple[tuple[str, str | None], ...]
-    key: str | None
-    value: str | None
+    headers: tuple[tuple[str, bytes | None], ...]
+    key: bytes | None
+    value: bytes | None
     value_hex: str | None
     value_file: str | None
 
 
 @click.command(help=_HELP, short_help="Say what a record is, and why.")
-@click.argument("files", nargs=-1, metavar="[FILES]...")
+@click.argument("files", nargs=-1, type=FILE, metavar="[FILES]...")
 @click.option(
     "--header",
     "headers",
     multiple=True,
-    callback=pairs(valueless=True),
+    type=Header(valueless=True),
     metavar="NAME[=VALUE]",
     help="One record: a header; null without =VALUE. Repeatable.",
 )
-@click.option("-k", "--key", metavar="TEXT", help="One record: its key.")
-@click.option("--value", metavar="TEXT", help="One record: its value, as text.")
+@click.option("-k", "--key", type=BYTES, metavar="TEXT", help="One record: its key.")
+@click.option("--value", type=BYTES, metavar="TEXT", help="One record: its value, as text.")
 @click.option("--value-hex", metavar="HEX", help="One record: its value, in hexadecimal digits.")
-@click.option("--value-file", metavar="FILE", help="One record: its value, from a file, byte for byte.")
+@click.option(
+    "--value-file", type=FILE, metavar="FILE", help="One record: its value, from a file, byte for byte."
+)
 @click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="text, or a JSON line."
 )
@@ -100,8 +102,7 @@ def _records(files: tuple[str, ...]) -> Iterator[Record]:
 
 
 def _record(given: Given) -> Record:
-    headers = [(name, _as_given(value)) for name, value in given.headers]
-    return Record(key=_as_given(given.key), headers=headers, value=_value(given))
+    return Record(key=given.key, headers=list(given.headers), value=_value(given))
 
 
 def _value(given: Given) -> bytes | None:
@@ -117,9 +118,4 @@ def _value(given: Given) -> bytes | None:
             return as_bytes({"hex": given.value_hex}, "--value-hex")
         except BadLine as error:
             raise click.UsageError(str(error)) from None
-    return _as_given(given.value)
-
-
-def _as_given(text: str | None) -> bytes | None:
-    """Give the bytes of an argument, UTF-8 or not."""
-    return None if text is None else text.encode("utf-8", "surrogateescape")
+    return given.value

@@ -15,6 +15,7 @@ import msgspec
 from cloudevents_kafka.attributes import CORE
 from cloudevents_kafka.cli.failures import BadUsage
 from cloudevents_kafka.cli.interrupts import Interrupts
+from cloudevents_kafka.cli.visible import visible
 from cloudevents_kafka.data import encode_text
 from cloudevents_kafka.errors import DataError, InvalidEvent
 from cloudevents_kafka.event import Event
@@ -56,7 +57,7 @@ def _open(path: str, stack: ExitStack, awaited: str) -> tuple[BinaryIO, str]:
             print(f"reading {awaited} from the terminal; Ctrl-D ends them", file=sys.stderr)
         return sys.stdin.buffer, "stdin"
     try:
-        return stack.enter_context(Path(path).open("rb")), path
+        return stack.enter_context(Path(path).open("rb")), visible(path)
     except OSError as error:
         raise BadUsage(f"cannot read {path}: {error.strerror}") from None
 
