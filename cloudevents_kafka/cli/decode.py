@@ -12,7 +12,7 @@ import msgspec
 
 from cloudevents_kafka.cli.explain import Explanation, explain, lines, members
 from cloudevents_kafka.cli.failures import BAD_DATA, BadUsage
-from cloudevents_kafka.cli.inputs import read_texts
+from cloudevents_kafka.cli.inputs import read_texts, reading
 from cloudevents_kafka.cli.interrupts import Interrupts
 from cloudevents_kafka.cli.lines import BadLine, as_bytes, encoded, read_record
 from cloudevents_kafka.cli.parameters import BYTES, FILE, Header
@@ -109,10 +109,8 @@ def _value(given: Given) -> bytes | None:
     if sum(value is not None for value in (given.value, given.value_hex, given.value_file)) > 1:
         raise click.UsageError("--value, --value-hex and --value-file exclude each other")
     if given.value_file is not None:
-        try:
+        with reading(f"--value-file {given.value_file}"):
             return Path(given.value_file).read_bytes()
-        except OSError as error:
-            raise BadUsage(f"--value-file: cannot read {given.value_file}: {error.strerror}") from None
     if given.value_hex is not None:
         try:
             return as_bytes({"hex": given.value_hex}, "--value-hex")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from cloudevents_kafka.cli.failures import BrokerTrouble
+from cloudevents_kafka.cli.inputs import read_stdin
 from cloudevents_kafka.cli.interrupts import Interrupts
 from cloudevents_kafka.cli.lines import encoded
 from cloudevents_kafka.cli.parameters import BYTES, Header
@@ -78,7 +78,7 @@ def _record(
 ) -> dict[str, Any]:
     """Make what a producer takes."""
     return {
-        "value": None if null else _bytes_of_stdin() if value == _STDIN else value,
+        "value": None if null else read_stdin("the value") if value == _STDIN else value,
         "key": key,
         "headers": list(headers),
         "partition": -1 if partition is None else partition,
@@ -102,9 +102,3 @@ def _delivered(client: Client, way: Way, topic: str, compression: str, record: d
     if (error := reports[0].error()) is not None:
         raise failure(error, way)
     return reports[0]
-
-
-def _bytes_of_stdin() -> bytes:
-    if sys.stdin.isatty():
-        print("reading the value from the terminal; Ctrl-D ends it", file=sys.stderr)
-    return sys.stdin.buffer.read()
