@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ import click
 import msgspec
 
 from cloudevents_kafka.cli.explain import Explanation, explain, lines, members
-from cloudevents_kafka.cli.failures import BAD_DATA, BadUsage
+from cloudevents_kafka.cli.failures import BAD_DATA, BadData, BadUsage
 from cloudevents_kafka.cli.inputs import read_texts, reading
 from cloudevents_kafka.cli.interrupts import Interrupts
 from cloudevents_kafka.cli.lines import BadLine, as_bytes, encoded, read_record
@@ -25,7 +26,8 @@ Takes a line of consume, or {"key", "headers", "value"} with text, {"base64": â€
 {"hex": â€¦} in it, from FILES or stdin; or one record from options. Tells which mode it
 was taken for and why, its attributes and their types, every rule that it breaks with
 its clause, what it does otherwise than recommended, and what lenient reading makes of
-it. Exit code 0 for an event, else 1.
+it. A line that is no record is told with its number, and left out. Exit code 0 where
+all are events, else 1.
 
 \b
 cloudevents-kafka consume -b localhost:9092 -t orders --from 1741 -n 1 | cloudevents-kafka decode
@@ -70,16 +72,21 @@ def command(ctx: click.Context, /, output: str, files: tuple[str, ...], **option
     if from_options and files:
         raise click.UsageError("give FILES, or the options of one record")
     tell = _tell_json if output == "json" else _tell_text
-    told = 0
-    all_events = True
-    for record in [_record(given)] if from_options else _records(files):
-        explanation = explain(record)
-        tell(explanation)
-        told += 1
-        all_events = all_events and explanation.is_event
-    if not told:
+    found = [_record(given)] if from_options else _records(files)
+    events = Counter(_take(item, tell) for item in found)
+    if not events:
         raise BadUsage("no record: give a line of JSON on stdin or in a file, or --header and --value")
-    ctx.exit(0 if all_events else BAD_DATA)
+    ctx.exit(BAD_DATA if events[False] else 0)
+
+
+def _take(item: Record | BadData, tell: Callable[[Explanation], None]) -> bool:
+    """Explain a record, or tell a line that is none; return whether it is an event."""
+    if isinstance(item, BadData):
+        item.show()
+        return False
+    explanation = explain(item)
+    tell(explanation)
+    return explanation.is_event
 
 
 def _tell_json(explanation: Explanation) -> None:
@@ -92,13 +99,13 @@ def _tell_text(explanation: Explanation) -> None:
     painter.flush()
 
 
-def _records(files: tuple[str, ...]) -> Iterator[Record]:
+def _records(files: tuple[str, ...]) -> Iterator[Record | BadData]:
     with Interrupts() as interrupts:
         for text in read_texts(files, interrupts):
             try:
                 yield read_record(text.text)
             except BadLine as error:
-                raise BadUsage(f"{text.where}: {error}") from None
+                yield BadData(f"{text.where}: {error}")
 
 
 def _record(given: Given) -> Record:
