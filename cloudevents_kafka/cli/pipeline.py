@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from cloudevents_kafka.cli.extras import need
 from cloudevents_kafka.cli.failures import BadData, BadUsage, BrokerTrouble
 from cloudevents_kafka.cli.interrupts import Interrupts
 from cloudevents_kafka.cli.options import config_option
@@ -99,6 +100,7 @@ def command(
     **options: Any,
 ) -> None:
     """Run a pipeline."""
+    need("spark", "pipeline")
     gathered = gather(config, os.environ, settings, brokers)
     chosen = _options(gathered, options)
     with Interrupts() as interrupts:

@@ -11,6 +11,7 @@ import msgspec
 
 from cloudevents_kafka import formats
 from cloudevents_kafka.cli.edited import Wanted, meant, record_of
+from cloudevents_kafka.cli.extras import need
 from cloudevents_kafka.cli.failures import BadData, BadUsage, BrokerTrouble
 from cloudevents_kafka.cli.inputs import Given, Text, make_event, read_texts
 from cloudevents_kafka.cli.interrupts import Interrupted, Interrupts
@@ -143,6 +144,8 @@ def _wanted(choices: Choices) -> Wanted:
         raise click.UsageError("--partition and --keep-partitions exclude each other")
     if choices.mode == "binary" and choices.format is not None:
         raise click.UsageError("binary mode has no event format: leave out --format, or --mode structured")
+    if choices.format == "protobuf":
+        need("protobuf", "--format protobuf")
     try:
         headers = foreign(choices.headers)
     except EncodeError as error:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from cloudevents_kafka.cli.extras import need
 from cloudevents_kafka.cli.failures import BrokerTrouble
 from cloudevents_kafka.cli.inputs import read_stdin
 from cloudevents_kafka.cli.interrupts import Interrupts
@@ -60,6 +61,8 @@ def command(topic: str, value: bytes, *, as_json: bool, **options: Any) -> None:
         raise click.UsageError("--null and VALUE exclude each other")
     way = take_way(options)
     compression = options.pop("compression")
+    if compression not in {"none", "gzip"}:
+        need("protocol", f"--compression {compression}")
     with Interrupts() as interrupts, interrupts.waiting():
         record = _record(value, **options)
         with reaching(way) as client:

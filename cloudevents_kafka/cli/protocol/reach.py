@@ -111,7 +111,7 @@ def failure(error: ProtocolError, way: Way) -> Failure:
     text = f"broker {way.broker}: {error}"
     if isinstance(cause, BrokerError) and cause.code == _UNKNOWN_TOPIC:
         return BadUsage(f"{text}; check TOPIC and its partition")
-    if isinstance(error, Unencodable):
+    if isinstance(error, Unencodable) or _lacks_package(error):
         return BadUsage(text)
     if isinstance(error, Malformed | Truncated):
         return BadData(f"{text}; see what it sent: --trace FILE, then protocol decode FILE")
@@ -120,6 +120,11 @@ def failure(error: ProtocolError, way: Way) -> Failure:
     if isinstance(error, Disconnected | DeadlineExceeded) and cause is error:
         return BrokerTrouble(f"{text}; check BROKER, that a broker listens there, --tls and --user")
     return BrokerTrouble(text)
+
+
+def _lacks_package(error: BaseException | None) -> bool:
+    """Tell whether an error came of a package that is not installed; then it says how to get it."""
+    return error is not None and (isinstance(error, ImportError) or _lacks_package(error.__cause__))
 
 
 def _opened(path: str) -> Any:
