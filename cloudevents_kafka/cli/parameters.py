@@ -19,7 +19,7 @@ _Context = click.Context | None
 _Parameter = click.Parameter | None
 _NOT_UTF8: Final = "it is not UTF-8, as text must be"
 # What sockets and clients count is milliseconds in 31 bits, 24 days.
-_MOST_SECONDS: Final = 2_000_000.0
+_MOST_SECONDS: Final = 2_000_000
 
 
 class Seconds(click.FloatRange):
