@@ -1,8 +1,8 @@
 """Advice: what the documents recommend, and an event does otherwise. It refuses nothing.
 
 Beside SHOULD and RECOMMENDED there is what the documents demand of those who make the
-events of one system (OPC UA) or sign them: others can read such an event all the same,
-and are meant to, so it is no broken one.
+events of one system (OPC UA), sign them, or tell who was the cause: others can read such
+an event all the same, and are meant to, so it is no broken one.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from cloudevents_kafka.documented import DOCUMENTED
 from cloudevents_kafka.errors import Problem, shown
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.json_text import is_json
+from cloudevents_kafka.opcua import opc_ua_problems
+from cloudevents_kafka.severity import NAMES
 from cloudevents_kafka.timestamps import from_datetime, instant, is_timestamp
 from cloudevents_kafka.tracing import is_traceparent
-from cloudevents_kafka.verification_material import PAYLOAD_TYPE, SEAL, read_material
+from cloudevents_kafka.verification_material import PAYLOAD_TYPE, SEAL, Material, read_material
 
 _AUTH_TYPES: Final = (
     "app_user",
@@ -31,11 +33,10 @@ _AUTH_TYPES: Final = (
     "unauthenticated",
     "unknown",
 )
-_SEVERITIES: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 _LABELS: Final = ("public", "internal", "confidential", "restricted")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9._-]+")
-_OPC_UA: Final = {name for name, extension in DOCUMENTED.items() if extension.clause == "X-14"}
-_OPC_UA_DATA: Final = ("ua-keyframe", "ua-deltaframe", "ua-event")
+_TOKEN: Final = re.compile(r"(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]|PRIVATE KEY-----")  # of JWT, of PEM
+_TRUSTED: Final = {name for name, extension in DOCUMENTED.items() if extension.clause in ("X-10", "X-12")}
 
 
 def advise(event: Event) -> list[Problem]:
@@ -45,7 +46,7 @@ def advise(event: Event) -> list[Problem]:
         text = event.text(name)
         if text is not None and not kept(text, event):
             found.append(Problem(name, rule, clause, shown(text)))
-    return found + _of_opc_ua(event)
+    return found + _of_claims(event) + _of_seal(event) + opc_ua_problems(event)
 
 
 def _of_name(name: str) -> list[Problem]:
@@ -72,7 +73,7 @@ def _has_been(text: str) -> bool:
 
 def _is_severity(text: str) -> bool:
     """Tell whether it is one of the names, in any case, or one of OpenTelemetry's short names, as WARN2."""
-    return (text[:-1] if text[-1:] in ("2", "3", "4") else text).upper() in _SEVERITIES
+    return (text[:-1] if text[-1:] in ("2", "3", "4") else text).upper() in NAMES
 
 
 def _is_plain(text: str, _: Event) -> bool:
@@ -84,14 +85,40 @@ def _is_label(text: str, event: Event) -> bool:
 
 
 def _is_seal(_: str, event: Event) -> bool:
-    """Tell whether dssematerial is an envelope around digests; whose it is only a key can tell."""
-    content = event[SEAL]
+    return _material(event) is not None
+
+
+def _material(event: Event) -> Material | None:
+    """Return the digests in dssematerial, whoever signed them; None where it is no envelope around such."""
+    content = event.get(SEAL)
     try:
         envelope = dsse.read(content if isinstance(content, bytes) else b"")
-        read_material(envelope.payload)
+        material = read_material(envelope.payload)
     except ValueError:
-        return False
-    return envelope.payload_type == PAYLOAD_TYPE and any(one.keyid for one in envelope.signatures)
+        return None
+    named = any(one.keyid for one in envelope.signatures)
+    return material if named and envelope.payload_type == PAYLOAD_TYPE else None
+
+
+def _holds_credentials(text: str) -> bool:
+    return _TOKEN.search(text) is not None
+
+
+def _of_claims(event: Event) -> list[Problem]:
+    """Look for what a consumer could use in place of the principal; nothing of it is shown then."""
+    rule = "should not hold what looks like a token or a key"
+    return [Problem("authclaims", rule, "X-31")] if _holds_credentials(event.text("authclaims") or "") else []
+
+
+def _of_seal(event: Event) -> list[Problem]:
+    """Look at what the signature of a signed event does not cover as one would think."""
+    material = _material(event)
+    if material is None:
+        return []
+    empty = "should not be empty, as its signature does not tell that from being absent"
+    found = [Problem(name, empty, "X-60") for name in material.names if event.text(name) == ""]
+    unsigned = [name for name in event if name in _TRUSTED and name not in material.names]
+    return found + [Problem(name, "should be signed where the event is", "X-62") for name in unsigned]
 
 
 _ADVICE: Final[tuple[tuple[str, str, str, Callable[[str, Event], bool]], ...]] = (
@@ -105,11 +132,12 @@ _ADVICE: Final[tuple[tuple[str, str, str, Callable[[str, Event], bool]], ...]] =
     ("dataref", "X-04", "refers to nothing", lambda text, _: text != ""),
     ("expirytime", "X-16", "should not be earlier than time", _not_before_time),
     ("recordedtime", "X-20", "should not be earlier than time", _not_before_time),
+    ("recordedtime", "X-54", "should not be in the future", lambda text, _: _has_been(text)),
     ("severitytext", "X-23", "should be in upper case", lambda text, _: text == text.upper()),
     (
         "severitytext",
         "X-50",
-        f"should be one of {', '.join(_SEVERITIES)}",
+        f"should be one of {', '.join(NAMES)}",
         lambda text, _: _is_severity(text),
     ),
     (
@@ -122,7 +150,13 @@ _ADVICE: Final[tuple[tuple[str, str, str, Callable[[str, Event], bool]], ...]] =
         "authclaims",
         "X-10",
         "should be JSON",
-        lambda text, _: is_json(text.encode("utf-8", "surrogatepass")),
+        lambda text, _: _holds_credentials(text) or is_json(text.encode("utf-8", "surrogatepass")),
+    ),
+    (
+        "deprecated",
+        "X-70",
+        "should come with deprecationmigration, which says what to use instead",
+        lambda _, event: "deprecationmigration" in event,
     ),
     ("deprecationfrom", "X-27", "should not be in the future", lambda text, _: _has_been(text)),
     *(
@@ -132,15 +166,3 @@ _ADVICE: Final[tuple[tuple[str, str, str, Callable[[str, Event], bool]], ...]] =
     ("dataclassification", "X-35", f"should be one of {', '.join(_LABELS)}", _is_label),
     (SEAL, "X-43", "should be a DSSE envelope around digests of the event", _is_seal),
 )
-
-
-def _of_opc_ua(event: Event) -> list[Problem]:
-    """Look for what the mapping of OPC UA messages has to give, where an event is of one."""
-    if event.type not in _OPC_UA_DATA or _OPC_UA.isdisjoint(event):
-        return []
-    wanted = ("subject", "time", "sequence", "traceparent", "recordedtime")
-    return [
-        Problem(name, f"should be there in an OPC UA message of type {event.type}", "X-40")
-        for name in wanted
-        if name not in event
-    ]

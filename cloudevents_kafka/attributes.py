@@ -44,9 +44,20 @@ _FORBIDDEN: Final = re.compile(
     + "".join(f"{chr(plane << 16 | 0xFFFE)}{chr(plane << 16 | 0xFFFF)}" for plane in range(17))
     + "]"
 )
-# RFC 3986 without its ban on non-ASCII letters (as IRIs have them): no white space, no control
-# character, none of the delimiters it leaves out, and % only before two hexadecimal digits.
-_URI_REFERENCE: Final = re.compile(r'(?:[^\s\x00-\x20\x7f-\x9f<>"{}|\\^`%]++|%[0-9A-Fa-f]{2})*+')
+# RFC 3986 without its ban on non-ASCII letters (as IRIs have them). A sign of any part of it is none
+# of the delimiters that it leaves out, and a % stands only before two hexadecimal digits.
+_SIGN: Final = r'[^\s\x00-\x20\x7f-\x9f<>"{}|\\^`%%?#\[\]%s]++|%%[0-9A-Fa-f]{2}'
+_OF_PATH: Final = _SIGN % ""
+_OF_QUERY: Final = _OF_PATH.replace("?", "", 1)
+_OF_HOST: Final = _SIGN % ":@/"
+_OF_USER: Final = _SIGN % "@/"
+_URI_REFERENCE: Final = re.compile(
+    r"(?:[A-Za-z][A-Za-z0-9+.-]*+:|(?![^/?#]*:))"  # a scheme, or no colon in the first segment
+    rf"(?://(?:(?:{_OF_USER})*+@)?"
+    rf"(?:\[(?:v[0-9A-Fa-f]+\.[A-Za-z0-9._~!$&'()*+,;=:-]+|(?P<address>[0-9A-Fa-f:.]+))\]|(?:{_OF_HOST})*+)"
+    r"(?::[0-9]*+)?(?=[/?#]|\Z)|(?!//))"
+    rf"(?:{_OF_PATH})*+(?:\?(?:{_OF_QUERY})*+)?(?:#(?:{_OF_QUERY})*+)?"
+)
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:", re.ASCII)
 INTEGER_RANGE: Final = range(-(2**31), 2**31)
 
@@ -63,7 +74,18 @@ def is_string(text: str) -> bool:
 
 def is_uri_reference(text: str) -> bool:
     """Tell whether the text is a URI-reference of RFC 3986 (4.1), non-ASCII allowed."""
-    return _URI_REFERENCE.fullmatch(text) is not None
+    parts = _URI_REFERENCE.fullmatch(text)
+    return parts is not None and (parts["address"] is None or _is_ipv6(parts["address"]))
+
+
+def _is_ipv6(text: str) -> bool:
+    import ipaddress  # a rare guest, and slow to load
+
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def is_uri(text: str) -> bool:

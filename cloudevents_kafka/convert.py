@@ -204,6 +204,15 @@ def _key(event: Event, key: bytes | str | None, key_mapper: KeyMapper | None) ->
         raise EncodeError(f"the key is no text that UTF-8 can hold: {error}") from None
 
 
+def check_names(headers: Headers) -> None:
+    """Refuse names that cannot be sent: `EncodeError` for no UTF-8 (K-06), `TypeError` for no text."""
+    for name, _ in headers:
+        if not isinstance(name, str):
+            raise TypeError(f"a header's name is a text, not a {type(name).__name__}")
+        if not name.isascii() and any("\ud800" <= sign <= "\udfff" for sign in name):
+            raise EncodeError(f"header {name!r} has a name that UTF-8 cannot hold (K-06): send it without")
+
+
 def foreign(headers: HeaderInput) -> Headers:
     """Check and copy headers that a user adds; `EncodeError` for those that are the event's.
 
@@ -213,9 +222,8 @@ def foreign(headers: HeaderInput) -> Headers:
         added = as_headers(headers)
     except UnicodeEncodeError as error:
         raise EncodeError(f"a header is no text that UTF-8 can hold: {error}") from None
+    check_names(added)
     for name, _ in added:
-        if not isinstance(name, str):
-            raise TypeError(f"a header's name is a text, not a {type(name).__name__}")
         folded = name.lower()
         if folded == CONTENT_TYPE or folded.startswith(PREFIX):
             raise EncodeError(

@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, Protocol, Self, TypeVar, get_args
 
 import msgspec
 
-from cloudevents_kafka.convert import ContentMode, no_mode, to_record
+from cloudevents_kafka.convert import ContentMode, check_names, no_mode, to_record
 from cloudevents_kafka.errors import DeliveryError, EncodeError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.keys import KeyMapper
@@ -174,13 +174,14 @@ class EventProducer(Generic[ProducerT]):
             topic=topic,
             like=like,
         )
+        if like is not None:
+            check_names(record.headers)  # of foreign headers, which are kept as they came
         delivery = Delivery(event, topic, self, on_delivery)
         # Bound only where given: to pass on ** of an empty dict took a tenth of all this.
         produce: Callable[..., Any] = self.producer.produce
-        if partition is not None:
-            produce = partial(produce, partition=partition)
-        if timestamp is not None:
-            produce = partial(produce, timestamp=timestamp)
+        if partition is not None or timestamp is not None:
+            given = {"partition": partition, "timestamp": timestamp}
+            produce = partial(produce, **{name: value for name, value in given.items() if value is not None})
         while True:
             try:
                 produce(

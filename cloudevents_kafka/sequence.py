@@ -54,16 +54,18 @@ class SequenceWatch:
     """Watches the sequence of each source, and tells gaps, duplicates and late events.
 
     It remembers one text for each of as many sources as told, those seen last: a source
-    that was forgotten has its ``first`` event again.
+    that was forgotten has its ``first`` event again. Another ``attribute`` may count so
+    as well, such as ``bamtxid``, which is the ``same`` in all events of a transaction.
     """
 
-    def __init__(self, sources: int = 10_000) -> None:
+    def __init__(self, sources: int = 10_000, *, attribute: str = "sequence") -> None:
+        self._attribute = attribute
         self._furthest: OrderedDict[str, str] = OrderedDict()
         self._sources = sources
 
     def see(self, event: Event) -> Step:
         """Tell how an event follows the furthest of its source, and remember it."""
-        text = event.text("sequence")
+        text = event.text(self._attribute)
         if text is None:
             return Step("unnumbered")
         before = self._furthest.get(event.source)

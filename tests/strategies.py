@@ -75,7 +75,11 @@ sources: Final = st.one_of(
     st.sampled_from(
         ["/", "#fragment", "//authority/path", "1-555-123-4567", "https://é.example/ü?q=%20#f", "urn:a:b"]
     ),
-    st.from_regex(r"/[a-z0-9._~/:@!$&'()*+,;=?#-]{0,20}", fullmatch=True),
+    st.sampled_from(["//u:p@h:80/p", "http://[::1]:80/", "x:", "?q", "a/b:c"]),
+    st.from_regex(
+        r"(?:/[a-z0-9._~:@!$&'()*+,;=-]{1,6}){0,3}/?(?:\?[a-z0-9/?=]{1,6})?(?:#[a-z0-9/?]{1,6})?",
+        fullmatch=True,
+    ).filter(bool),
 )
 schemas: Final = st.sampled_from(["https://a.example/s#", "urn:x", "mailto:a@b", "a+b:c?d"])
 

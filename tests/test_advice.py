@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any
+import time
+from typing import Any, Final, Literal
 
 import pytest
 import strategies as make
 from hypothesis import given
 
-from cloudevents_kafka import Decoded, Event, Record, decode
+from cloudevents_kafka import Decoded, Event, Record, decode, from_record, to_record
 from cloudevents_kafka.advice import advise
+
+MODES: Final[tuple[Literal["binary", "structured"], ...]] = ("binary", "structured")
 
 OPC_UA = {
     "type": "ua-keyframe",
@@ -43,6 +46,7 @@ def envelope(material: Any = None, **changed: Any) -> bytes:
     return json.dumps({**made, **changed}).encode()
 
 
+TOKEN = "eyJhbGciOiJub25lIn0.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl"
 EXT = base64.b64encode(bytes(32)).decode()
 
 
@@ -71,14 +75,64 @@ EXT = base64.b64encode(bytes(32)).decode()
         ({"authtype": "robot"}, ["authtype X-30"]),
         ({"authtype": "user", "authclaims": "a=b"}, ["authclaims X-10"]),
         ({"authtype": "user", "authclaims": '{"sub": 1}'}, []),
+        ({"authtype": "user", "authclaims": f'"{TOKEN}"'}, ["authclaims X-31"]),
+        ({"authtype": "user", "authclaims": f'"Bearer {TOKEN}"'}, ["authclaims X-31"]),
+        ({"authtype": "user", "authclaims": '"-----BEGIN PRIVATE KEY-----"'}, ["authclaims X-31"]),
+        ({"authtype": "user", "authclaims": '"eyJhIjoxfQ.of.none"'}, []),
+        ({"recordedtime": "9999-01-01T00:00:00Z"}, ["recordedtime X-54"]),
+        ({"recordedtime": "2024-01-01T00:00:00Z"}, []),
         (OPC_UA, ["type R-17"]),
-        ({**OPC_UA, "type": "ua-metadata", "subject": None}, ["type R-17"]),
+        ({**OPC_UA, "type": "ua-metadata", "subject": None}, ["type R-17", "subject X-40"]),
+        (
+            {"type": "ua-metadata"},  # as the document's example, it has no attribute of its own
+            ["type R-17", "subject X-40", "time X-40"],
+        ),
         (
             {**OPC_UA, "recordedtime": None, "traceparent": None},
             ["type R-17", "traceparent X-40", "recordedtime X-40"],
         ),
-        ({"deprecated": True, "deprecationfrom": "2024-10-11T00:00:00Z"}, []),
-        ({"deprecated": True, "deprecationfrom": "9999-10-11T00:00:00Z"}, ["deprecationfrom X-27"]),
+        (
+            {**OPC_UA, "datacontenttype": "application/json; charset=utf-8", "data": {"On": True}},
+            ["type R-17"],
+        ),
+        ({**OPC_UA, "datacontenttype": "application/json+gzip", "data": b"\x1f\x8b"}, ["type R-17"]),
+        ({**OPC_UA, "data": {"On": True}}, ["type R-17", "datacontenttype X-64"]),
+        ({**OPC_UA, "datacontenttype": "text/json", "data": {}}, ["type R-17", "datacontenttype X-64"]),
+        ({**OPC_UA, "datacontenttype": "application/avro", "data": b"\0"}, ["type R-17", "dataschema X-64"]),
+        (
+            {
+                **OPC_UA,
+                "opcuastatus": None,
+                "datacontenttype": "application/avro",
+                "dataschema": "http://example.com/s",
+                "data": b"\0",
+            },
+            ["type R-17"],
+        ),
+        ({**OPC_UA, "type": "ua-event"}, ["type R-17", "subject X-64"]),
+        ({**OPC_UA, "type": "ua-event", "subject": "/5"}, ["type R-17", "subject X-64"]),
+        ({**OPC_UA, "type": "ua-event", "subject": "s/5"}, ["type R-17"]),
+        *[
+            ({**OPC_UA, "datacontenttype": "application/json", "data": data}, ["type R-17", *told])
+            for data, told in [
+                ([{"a": 1}], ["data X-64"]),
+                ({"MessageId": "1", "Messages": [{"Payload": {}}]}, ["data X-64"]),
+                ({"DataSetWriterId": 1, "Payload": {"a": 1}}, ["data X-64"]),
+                ({"Messages": 5, "Payload": 1}, []),  # what a dataset's fields are called is its own affair
+                (b"{", []),  # what is no JSON is told when it is read
+                (b"[" * 100_000, []),
+            ]
+        ],
+        ({"deprecated": True, "deprecationfrom": "2024-10-11T00:00:00Z"}, ["deprecated X-70"]),
+        ({"deprecated": True, "deprecationmigration": "https://example.com/next"}, []),
+        (
+            {
+                "deprecated": True,
+                "deprecationfrom": "9999-10-11T00:00:00Z",
+                "deprecationmigration": "https://example.com/next",
+            },
+            ["deprecationfrom X-27"],
+        ),
         (BAM, []),
         ({**BAM, "bampid": "order process", "bamptxsstatus": "ok!"}, ["bampid X-33", "bamptxsstatus X-33"]),
         ({"dataclassification": "internal"}, []),
@@ -86,6 +140,14 @@ EXT = base64.b64encode(bytes(32)).decode()
         ({"dataclassification": "secret", "dataregulation": "GDPR"}, []),
         ({"dssematerial": envelope()}, []),
         ({"dssematerial": envelope({"ext": EXT, "signedextattrs": ["a", "b"]})}, []),
+        ({"dssematerial": envelope({"ext": EXT, "signedextattrs": ["a", "b"]}), "a": ""}, ["a X-60"]),
+        ({"dssematerial": envelope({"ext": EXT, "signedextattrs": ["a"]}), "a": "v", "b": ""}, []),
+        ({"dssematerial": envelope(), "authtype": "user"}, ["authtype X-62"]),
+        ({"dssematerial": envelope({"ext": EXT, "signedextattrs": ["authtype"]}), "authtype": "user"}, []),
+        (
+            {"dssematerial": envelope(), "dataclassification": "internal", "partitionkey": "p"},
+            ["dataclassification X-62"],
+        ),
         *[
             ({"dssematerial": bad}, ["dssematerial X-43"])
             for bad in (
@@ -110,6 +172,33 @@ EXT = base64.b64encode(bytes(32)).decode()
 def test_what_is_told(attributes: dict[str, Any], told: list[str]) -> None:
     """Each recommendation that is not followed, with the attribute and the clause."""
     assert [f"{problem.attribute} {problem.clause}" for problem in advise(event(**attributes))] == told
+
+
+@pytest.mark.parametrize("claims", [TOKEN, f'"{TOKEN}"'], ids=["alone", "in JSON"])
+def test_what_could_be_a_token_is_not_repeated(claims: str) -> None:
+    """Advice may be logged."""
+    (problem,) = advise(event(authtype="user", authclaims=claims))
+    assert "eyJ" not in str(problem)
+
+
+@pytest.mark.parametrize("text", ["eyJ" * 100_000, "-eyJ" * 100_000, ".eyJaaaaaaaa" * 50_000])
+def test_no_text_takes_its_time(text: str) -> None:
+    """Strangers write claims, too."""
+    started = time.process_time()
+    advise(event(authtype="user", authclaims=text))
+    assert time.process_time() - started < 2
+
+
+def test_opc_ua_goes_in_binary_mode() -> None:
+    """An event that came in structured mode is told to; in binary mode it is not."""
+    made = event(**OPC_UA)
+    told = {
+        mode: [
+            str(p.attribute) for p in advise(from_record(to_record(made, mode=mode))) if p.clause == "X-64"
+        ]
+        for mode in MODES
+    }
+    assert told == {"binary": [], "structured": ["None"]}
 
 
 @given(make.hostile_records())

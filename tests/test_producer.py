@@ -178,6 +178,8 @@ def test_headers_of_the_user_go_along_and_may_not_be_the_events() -> None:
         for name in ("ce_id", "content-type", "Content-Type", "CE_foo"):
             with pytest.raises(EncodeError, match="belongs to the event"):
                 producer.send(order(), headers=[(name, b"x")])
+        with pytest.raises(EncodeError, match=r"header '.udcff' has a name that UTF-8 cannot hold"):
+            producer.send(order(), headers=[("\udcff", b"x")])
         with pytest.raises(TypeError, match="a header's name is a text, not a bytes"):
             producer.send(order(), headers=[(b"trace", b"x")])
     (record,) = records(fake)
@@ -198,6 +200,20 @@ def test_a_record_is_passed_on_as_it_was() -> None:
         producer.send(from_record(record), like=record)
     (sent,) = records(fake)
     assert (sent.key, sent.value, sent.headers) == (record.key, record.value, record.headers)
+
+
+def test_a_name_that_is_no_text_is_not_passed_on() -> None:
+    """Our own protocol reads and writes such bytes; librdkafka's client would end the process."""
+    record = to_record(order())
+    odd = Record(value=record.value, headers=[*record.headers, ("\udcff", b"x")])
+    fake = FakeProducer()
+    with EventProducer(fake, topic="t") as producer:
+        with pytest.raises(EncodeError, match=r"header '.udcff' has a name that UTF-8 cannot hold"):
+            producer.send(from_record(odd), like=odd)
+        producer.send(
+            from_record(odd), like=Record(value=odd.value, headers=[*odd.headers[:-1], ("é", b"x")])
+        )
+    assert len(fake.log) == 1
 
 
 def test_timestamp_and_partition_are_the_clients() -> None:

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from cloudevents_kafka import AttributeType, Event, Record, dsse, from_record, register_extension, to_record
 from cloudevents_kafka.attributes import CORE
-from cloudevents_kafka.conformance.kinds import WAYS
 from cloudevents_kafka.conformance.library import Library
 from cloudevents_kafka.conformance.notation import as_record
+from cloudevents_kafka.conformance.ways import WAYS
 from cloudevents_kafka.errors import SigningError, VerificationError
 from cloudevents_kafka.event import with_content_type
 from cloudevents_kafka.registry import temporarily

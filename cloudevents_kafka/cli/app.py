@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
-import sys
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
@@ -12,6 +10,8 @@ import click
 
 from cloudevents_kafka.cli.failures import BROKEN_PIPE, BadData, BrokerTrouble, Failure
 from cloudevents_kafka.cli.interrupts import Interrupted
+from cloudevents_kafka.cli.parameters import hold_texts
+from cloudevents_kafka.cli.streams import let_go_of_stdout, standard_streams
 from cloudevents_kafka.errors import CloudEventsKafkaError
 
 # Command: the module whose `command` it is, and the line about it in the list.
@@ -50,12 +50,18 @@ class Commands(click.Group):
             if error.name != module:
                 raise
             return None
+        hold_texts(found)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # the same
         """List the commands without loading any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in self.table.items()])
+
+    def main(self, *args: Any, **more: Any) -> Any:
+        """Run the command line from start to end, where stdout and its like are (see `streams`)."""
+        with standard_streams():
+            return super().main(*args, **more)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; whatever ends it gets its exit code (see `failures`)."""
@@ -66,7 +72,7 @@ class Commands(click.Group):
         except Interrupted as error:
             ctx.exit(error.exit_code)
         except BrokenPipeError:
-            _let_go_of_stdout()
+            let_go_of_stdout()
             ctx.exit(BROKEN_PIPE)
         except CloudEventsKafkaError as error:
             raise _failure(error) from error
@@ -80,16 +86,6 @@ def _failure(error: CloudEventsKafkaError) -> Failure:
         ("cloudevents_kafka.jvm", "cloudevents_kafka.testing")
     )
     return BrokerTrouble(str(error)) if trouble else BadData(str(error))
-
-
-def _let_go_of_stdout() -> None:
-    """Point stdout at nothing: Python writes what is left in its buffers when it ends."""
-    try:
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nothing, sys.stdout.fileno())
-        os.close(nothing)
-    except (OSError, ValueError):
-        pass  # it is no file: nobody will write it
 
 
 _HELP: Final = """CloudEvents on Apache Kafka: send, read and explain them.

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import click
 
 from cloudevents_kafka.cli.failures import BAD_DATA, BadData, BadUsage
+from cloudevents_kafka.cli.findings import details, overview
+from cloudevents_kafka.cli.text import Painter
+from cloudevents_kafka.cli.words import count
 from cloudevents_kafka.conformance import flat, report
 from cloudevents_kafka.conformance.judging import Unmet
 from cloudevents_kafka.conformance.library import DataMissing, Library
-from cloudevents_kafka.conformance.shown import Shown, show_all
+from cloudevents_kafka.conformance.shown import CannotTest, show_all
 
 _HELP: Final = """Show what CloudEvents asks, and that it is met.
 
@@ -31,7 +33,7 @@ cloudevents-kafka conformance --no-tests --report report.md
 
 
 @click.command(help=_HELP, short_help="Show what CloudEvents asks, and that it is met.")
-@click.option("--clause", "clauses", multiple=True, metavar="ID", help="Just these, in detail. Repeatable.")
+@click.option("--clause", "clauses", multiple=True, metavar="ID", help="Just these, by case. Repeatable.")
 @click.option("--report", "target", type=click.Path(dir_okay=False), help="Write the report, in Markdown.")
 @click.option("--records", type=click.Path(dir_okay=False), help="Write all records, as hex, in one file.")
 @click.option("--tests/--no-tests", default=True, help="Run the named tests too (they need the repository).")
@@ -45,24 +47,27 @@ def command(
     try:
         _check_folders(target, records)
         _check_ids(library, clauses)
-        if tests and library.checkout and find_spec("pytest") is None:
-            raise BadUsage("the tests need pytest, which is not installed; --no-tests leaves them out")
-        found = show_all(library, with_tests=tests, progress=lambda text: click.echo(text, err=True))
+        found = show_all(library, () if target else clauses, with_tests=tests, progress=_progress)
         chosen = [shown for shown in found if not clauses or shown.clause.id in clauses]
-        for line in _details(chosen) if clauses else _summary(found):
-            click.echo(line)
+        painter = Painter(sys.stdout, colours=sys.stdout.isatty())
+        painter.paint(details(chosen) if clauses else overview(found))
+        painter.flush()
         if target:
             Path(target).write_text(report.markdown(found, library.documents), "utf-8")
         if records:
             Path(records).write_text(flat.document(library), "utf-8")
     except BrokenPipeError:  # the reader of the table has gone, which is for the caller to tell
         raise
-    except (DataMissing, OSError) as error:
+    except (CannotTest, DataMissing, OSError) as error:
         raise BadUsage(str(error)) from None
     except Unmet as error:
         raise BadData(f"no records were written, as a case does not hold: {error}") from None
     if any(shown.failures for shown in chosen):
         sys.exit(BAD_DATA)
+
+
+def _progress(number: int, thing: str) -> None:
+    click.echo(f"running {count(number, thing)}", err=True)
 
 
 def _check_folders(*files: str | None) -> None:
@@ -79,28 +84,3 @@ def _check_ids(library: Library, clauses: Sequence[str]) -> None:
     unknown = ", ".join(name for name in clauses if name not in known)
     if unknown:
         raise BadUsage(f"no clause {unknown}; there are {', '.join(sorted(known))}")
-
-
-def _summary(found: Sequence[Shown]) -> Iterator[str]:
-    table = [report.HEADINGS, *report.rows(found)]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for first, *rest in table:
-        cells = [first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])]
-        yield "  ".join(cells).rstrip()
-    for shown, why in report.not_shown(found):
-        yield f"\nnot shown: {shown.clause.id} ({shown.clause.level}) {shown.clause.about}\n  {why}"
-
-
-def _details(found: Sequence[Shown]) -> Iterator[str]:
-    for shown in found:
-        clause = shown.clause
-        yield f"{clause.id}  {clause.level}  {clause.source}\n  {clause.about}"
-        files = ", ".join(clause.vectors) or "no file"
-        yield f"  cases: {shown.accepted} accepted, {shown.refused} refused, in {files}"
-        for test in clause.tests:
-            yield f"  {'not run' if test in shown.not_run else 'test'}: {test}"
-        for name, text in (("one side", clause.one_sided), ("open", clause.open), ("note", clause.note)):
-            if text:
-                yield f"  {name}: {text}"
-        for failure in shown.failures:
-            yield f"  FAILED {failure.name}: {failure.seen}"

@@ -16,6 +16,7 @@ from cloudevents_kafka.cli.interrupts import Interrupts
 from cloudevents_kafka.cli.offsets import Position, PositionType
 from cloudevents_kafka.cli.options import kafka_options, pairs, take_settings
 from cloudevents_kafka.cli.output import FORMS, Output, make_output, reader_has_gone
+from cloudevents_kafka.cli.parameters import Header
 from cloudevents_kafka.cli.progress import Progress
 from cloudevents_kafka.cli.settings import Settings
 from cloudevents_kafka.cli.words import count
@@ -41,7 +42,7 @@ class Choices(msgspec.Struct, kw_only=True):
     sources: tuple[str, ...]
     subjects: tuple[str, ...]
     where: tuple[tuple[str, str], ...]
-    headers: tuple[tuple[str, str | None], ...]
+    headers: tuple[tuple[str, bytes | None], ...]
     lenient: bool
     strict: bool
     output: str | None
@@ -96,7 +97,7 @@ cloudevents-kafka consume -b localhost:9092 -t orders --from -1 --follow
 @click.option(
     "--where",
     multiple=True,
-    callback=pairs(),
+    callback=pairs,
     metavar="NAME=VALUE",
     help="Only events with this attribute. Repeatable: all must hold.",
 )
@@ -104,7 +105,7 @@ cloudevents-kafka consume -b localhost:9092 -t orders --from -1 --follow
     "--header",
     "headers",
     multiple=True,
-    callback=pairs(valueless=True),
+    type=Header(valueless=True),
     metavar="NAME[=VALUE]",
     help="Only records with this header. Repeatable: all must hold.",
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,11 +12,11 @@ import click
 import msgspec
 
 from cloudevents_kafka.cli.explain import Explanation, explain, lines, members
-from cloudevents_kafka.cli.failures import BAD_DATA, BadUsage
-from cloudevents_kafka.cli.inputs import read_texts
+from cloudevents_kafka.cli.failures import BAD_DATA, BadData, BadUsage
+from cloudevents_kafka.cli.inputs import read_texts, reading
 from cloudevents_kafka.cli.interrupts import Interrupts
 from cloudevents_kafka.cli.lines import BadLine, as_bytes, encoded, read_record
-from cloudevents_kafka.cli.options import pairs
+from cloudevents_kafka.cli.parameters import BYTES, FILE, Header
 from cloudevents_kafka.cli.text import Painter
 from cloudevents_kafka.record import Record
 
@@ -25,7 +26,8 @@ Takes a line of consume, or {"key", "headers", "value"} with text, {"base64": â€
 {"hex": â€¦} in it, from FILES or stdin; or one record from options. Tells which mode it
 was taken for and why, its attributes and their types, every rule that it breaks with
 its clause, what it does otherwise than recommended, and what lenient reading makes of
-it. Exit code 0 for an event, else 1.
+it. A line that is no record is told with its number, and left out. Exit code 0 where
+all are events, else 1.
 
 \b
 cloudevents-kafka consume -b localhost:9092 -t orders --from 1741 -n 1 | cloudevents-kafka decode
@@ -36,27 +38,29 @@ cloudevents-kafka decode --header ce_id=1 --header content-type=text/plain --val
 class Given(msgspec.Struct, kw_only=True):
     """One record, as options give it."""
 
-    headers: tuple[tuple[str, str | None], ...]
-    key: str | None
-    value: str | None
+    headers: tuple[tuple[str, bytes | None], ...]
+    key: bytes | None
+    value: bytes | None
     value_hex: str | None
     value_file: str | None
 
 
 @click.command(help=_HELP, short_help="Say what a record is, and why.")
-@click.argument("files", nargs=-1, metavar="[FILES]...")
+@click.argument("files", nargs=-1, type=FILE, metavar="[FILES]...")
 @click.option(
     "--header",
     "headers",
     multiple=True,
-    callback=pairs(valueless=True),
+    type=Header(valueless=True),
     metavar="NAME[=VALUE]",
     help="One record: a header; null without =VALUE. Repeatable.",
 )
-@click.option("-k", "--key", metavar="TEXT", help="One record: its key.")
-@click.option("--value", metavar="TEXT", help="One record: its value, as text.")
+@click.option("-k", "--key", type=BYTES, metavar="TEXT", help="One record: its key.")
+@click.option("--value", type=BYTES, metavar="TEXT", help="One record: its value, as text.")
 @click.option("--value-hex", metavar="HEX", help="One record: its value, in hexadecimal digits.")
-@click.option("--value-file", metavar="FILE", help="One record: its value, from a file, byte for byte.")
+@click.option(
+    "--value-file", type=FILE, metavar="FILE", help="One record: its value, from a file, byte for byte."
+)
 @click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="text, or a JSON line."
 )
@@ -68,16 +72,21 @@ def command(ctx: click.Context, /, output: str, files: tuple[str, ...], **option
     if from_options and files:
         raise click.UsageError("give FILES, or the options of one record")
     tell = _tell_json if output == "json" else _tell_text
-    told = 0
-    all_events = True
-    for record in [_record(given)] if from_options else _records(files):
-        explanation = explain(record)
-        tell(explanation)
-        told += 1
-        all_events = all_events and explanation.is_event
-    if not told:
+    found = [_record(given)] if from_options else _records(files)
+    events = Counter(_take(item, tell) for item in found)
+    if not events:
         raise BadUsage("no record: give a line of JSON on stdin or in a file, or --header and --value")
-    ctx.exit(0 if all_events else BAD_DATA)
+    ctx.exit(BAD_DATA if events[False] else 0)
+
+
+def _take(item: Record | BadData, tell: Callable[[Explanation], None]) -> bool:
+    """Explain a record, or tell a line that is none; return whether it is an event."""
+    if isinstance(item, BadData):
+        item.show()
+        return False
+    explanation = explain(item)
+    tell(explanation)
+    return explanation.is_event
 
 
 def _tell_json(explanation: Explanation) -> None:
@@ -90,36 +99,28 @@ def _tell_text(explanation: Explanation) -> None:
     painter.flush()
 
 
-def _records(files: tuple[str, ...]) -> Iterator[Record]:
+def _records(files: tuple[str, ...]) -> Iterator[Record | BadData]:
     with Interrupts() as interrupts:
         for text in read_texts(files, interrupts):
             try:
                 yield read_record(text.text)
             except BadLine as error:
-                raise BadUsage(f"{text.where}: {error}") from None
+                yield BadData(f"{text.where}: {error}")
 
 
 def _record(given: Given) -> Record:
-    headers = [(name, _as_given(value)) for name, value in given.headers]
-    return Record(key=_as_given(given.key), headers=headers, value=_value(given))
+    return Record(key=given.key, headers=list(given.headers), value=_value(given))
 
 
 def _value(given: Given) -> bytes | None:
     if sum(value is not None for value in (given.value, given.value_hex, given.value_file)) > 1:
         raise click.UsageError("--value, --value-hex and --value-file exclude each other")
     if given.value_file is not None:
-        try:
+        with reading(f"--value-file {given.value_file}"):
             return Path(given.value_file).read_bytes()
-        except OSError as error:
-            raise BadUsage(f"--value-file: cannot read {given.value_file}: {error.strerror}") from None
     if given.value_hex is not None:
         try:
             return as_bytes({"hex": given.value_hex}, "--value-hex")
         except BadLine as error:
             raise click.UsageError(str(error)) from None
-    return _as_given(given.value)
-
-
-def _as_given(text: str | None) -> bytes | None:
-    """Give the bytes of an argument, UTF-8 or not."""
-    return None if text is None else text.encode("utf-8", "surrogateescape")
+    return given.value

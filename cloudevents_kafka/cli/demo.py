@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cloudevents_kafka.cli.extras import need
 from cloudevents_kafka.cli.failures import BAD_DATA, BrokerTrouble
 from cloudevents_kafka.cli.interrupts import Interrupts
 
@@ -51,6 +52,7 @@ def command(count: int, seed: int, events: Path | None, out: Path | None) -> Non
     """Run the demo."""
     from cloudevents_kafka.demo.report import report
 
+    need("spark", "demo")
     if out is not None and out.exists() and any(out.iterdir()):
         raise click.BadParameter(f"{out} is not empty", param_hint="--out")
     folder = out or Path(tempfile.mkdtemp(prefix="cloudevents-kafka-demo-"))

@@ -5,7 +5,8 @@ code    meaning
 ======  ======================================================================
 0       all was read, all was delivered
 1       bad data: a record or a line that is not what it must be
-2       bad usage: of the command line, the settings, or a topic that is not there
+2       bad usage: of the command line, the settings, a topic that is not there, or a
+        stdout that cannot be written
 3       the broker cannot be reached, refuses, or did not take what was sent
 130     Ctrl-C (143: SIGTERM)
 141     whoever read the output has gone, as ``head`` does

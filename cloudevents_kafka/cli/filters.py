@@ -21,7 +21,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
 
     globs: Mapping[str, Sequence[str]] = {}
     where: Sequence[tuple[str, str]] = ()
-    headers: Sequence[tuple[str, str | None]] = ()
+    headers: Sequence[tuple[str, bytes | None]] = ()
 
     @property
     def on_events(self) -> bool:
@@ -46,14 +46,5 @@ def _matches(text: str | None, globs: Sequence[str]) -> bool:
     return text is not None and any(fnmatchcase(text, glob) for glob in globs)
 
 
-def _has_header(record: Record, wanted: str, text: str | None) -> bool:
-    value = None if text is None else text.encode("utf-8", "surrogateescape")
-    return any(name == wanted and (text is None or held == value) for name, held in record.headers)
-
-
-def parse_pair(text: str, *, valueless: bool = False) -> tuple[str, str | None]:
-    """Parse ``name=value``, or with ``valueless`` also ``name``; raises `ValueError`."""
-    name, equals, value = text.partition("=")
-    if not name or not (equals or valueless):
-        raise ValueError(f"{text!r} must be name=value{' or name' if valueless else ''}")
-    return name, value if equals else None
+def _has_header(record: Record, wanted: str, value: bytes | None) -> bool:
+    return any(name == wanted and (value is None or held == value) for name, held in record.headers)

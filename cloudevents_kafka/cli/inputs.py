@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -15,6 +15,7 @@ import msgspec
 from cloudevents_kafka.attributes import CORE
 from cloudevents_kafka.cli.failures import BadUsage
 from cloudevents_kafka.cli.interrupts import Interrupts
+from cloudevents_kafka.cli.visible import visible
 from cloudevents_kafka.data import encode_text
 from cloudevents_kafka.errors import DataError, InvalidEvent
 from cloudevents_kafka.event import Event
@@ -41,7 +42,7 @@ def read_texts(
             stream, name = _open(path, stack, awaited)
             number = 0
             while True:
-                with interrupts.waiting():
+                with interrupts.waiting(), reading(name):
                     text = stream.readline()
                 if not text:
                     break
@@ -55,10 +56,25 @@ def _open(path: str, stack: ExitStack, awaited: str) -> tuple[BinaryIO, str]:
         if sys.stdin.isatty():
             print(f"reading {awaited} from the terminal; Ctrl-D ends them", file=sys.stderr)
         return sys.stdin.buffer, "stdin"
+    with reading(path):
+        return stack.enter_context(Path(path).open("rb")), visible(path)
+
+
+def read_stdin(awaited: str) -> bytes:
+    """Read all of stdin."""
+    if sys.stdin.isatty():
+        print(f"reading {awaited} from the terminal; Ctrl-D ends it", file=sys.stderr)
+    with reading("stdin"):
+        return sys.stdin.buffer.read()
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Raise `BadUsage` where the system does not let a file be read."""
     try:
-        return stack.enter_context(Path(path).open("rb")), path
+        yield
     except OSError as error:
-        raise BadUsage(f"cannot read {path}: {error.strerror}") from None
+        raise BadUsage(f"cannot read {name}: {error.strerror}") from None
 
 
 class Given(msgspec.Struct, kw_only=True):
@@ -128,8 +144,6 @@ def _because(content_type: str | None) -> str:
 
 def _read_file(path: str, content_type: str | None) -> Any:
     """Read a file as data: bytes as they are, or a JSON text where nothing else is said."""
-    try:
-        raw = sys.stdin.buffer.read() if path == _STDIN else Path(path).read_bytes()
-    except OSError as error:
-        raise BadUsage(f"--data-file: cannot read {path}: {error.strerror}") from None
+    with reading(f"--data-file {path}"):
+        raw = read_stdin("the data") if path == _STDIN else Path(path).read_bytes()
     return msgspec.Raw(raw) if content_type is None and is_json(raw) else raw

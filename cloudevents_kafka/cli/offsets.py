@@ -51,7 +51,7 @@ def parse_position(text: str) -> Position:
     )
 
 
-class PositionType(click.ParamType[Position]):
+class PositionType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no generic one
     """click's view of a `Position`."""
 
     name = "position"

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
-from cloudevents_kafka.cli.filters import parse_pair
+from cloudevents_kafka.cli.parameters import FILE, Seconds, parse_pair
 from cloudevents_kafka.cli.settings import Settings, gather
 
 _Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
-_KAFKA = (
+timeout_option: Final = click.option(
+    "--timeout",
+    type=Seconds(),
+    default=15.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a broker may be silent.",
+)
+config_option: Final = click.option(
+    "--config", type=FILE, metavar="FILE", help="Settings as lines of NAME=VALUE (or CE_KAFKA_CONFIG)."
+)
+_KAFKA: Final = (
     click.option("-b", "--brokers", metavar="HOST:PORT,…", help="Brokers to begin with (bootstrap.servers)."),
     click.option(
         "-X",
@@ -21,16 +32,9 @@ _KAFKA = (
         multiple=True,
         help="Any librdkafka setting; NAME@=FILE reads the value from a file. Repeatable.",
     ),
-    click.option("--config", metavar="FILE", help="Settings as lines of NAME=VALUE (or CE_KAFKA_CONFIG)."),
+    config_option,
     click.option("--show-config", is_flag=True, help="Print the settings in force, secrets masked."),
-    click.option(
-        "--timeout",
-        type=click.FloatRange(min=0, min_open=True),
-        default=15.0,
-        show_default=True,
-        metavar="SECONDS",
-        help="How long a broker may be silent.",
-    ),
+    timeout_option,
 )
 
 
@@ -41,16 +45,12 @@ def kafka_options(command: _Decorated) -> _Decorated:
     return command
 
 
-def pairs(*, valueless: bool = False) -> Callable[..., tuple[Any, ...]]:
-    """Make a callback that parses options of ``name=value``; with ``valueless`` also ``name``."""
-
-    def parse(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[Any, ...]:
-        try:
-            return tuple(parse_pair(text, valueless=valueless) for text in texts)
-        except ValueError as error:
-            raise click.BadParameter(str(error), ctx, param) from None
-
-    return parse
+def pairs(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[Any, ...]:
+    """Parse options of ``name=value``."""
+    try:
+        return tuple(map(parse_pair, texts))
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
 
 
 def take_settings(options: dict[str, Any]) -> Settings:

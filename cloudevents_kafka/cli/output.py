@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import select
 import sys
 from typing import Final, Literal, Protocol
@@ -40,8 +39,6 @@ class TextOutput:
     """Aligned text, in colours on a terminal."""
 
     def __init__(self, *, colours: bool) -> None:
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without UTF-8
         self._painter = Painter(sys.stdout, colours=colours)
 
     def write(self, item: Decoded | Undecodable) -> None:

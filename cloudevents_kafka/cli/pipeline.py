@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from cloudevents_kafka.cli.extras import need
 from cloudevents_kafka.cli.failures import BadData, BadUsage, BrokerTrouble
 from cloudevents_kafka.cli.interrupts import Interrupts
+from cloudevents_kafka.cli.options import config_option
+from cloudevents_kafka.cli.parameters import FILE, Seconds
 from cloudevents_kafka.cli.settings import Settings, gather
 
 if TYPE_CHECKING:
@@ -44,7 +47,7 @@ as kafka.NAME=VALUE, and Spark's as spark.NAME=VALUE; NAME@=FILE reads from a fi
 @click.option("--once", is_flag=True, help="Read what is there, then end; else run until Ctrl-C.")
 @click.option(
     "--interval",
-    type=click.FloatRange(min=0),
+    type=Seconds(none=True),
     default=10.0,
     show_default=True,
     metavar="SECONDS",
@@ -74,15 +77,18 @@ as kafka.NAME=VALUE, and Spark's as spark.NAME=VALUE; NAME@=FILE reads from a fi
     help="Whose date the folders have: the event's time, or the record's timestamp.",
 )
 @click.option(
-    "--summary-json", metavar="FILE", help="Write the summary as JSON; - for stdout, instead of text."
+    "--summary-json",
+    type=FILE,
+    metavar="FILE",
+    help="Write the summary as JSON; - for stdout, instead of text.",
 )
 @click.option("--master", help="Spark master.  [default: local[*]]")
 @click.option("--ui", is_flag=True, help="Let Spark serve its web page while it runs.")
-@click.option("--spark-log", "log", metavar="FILE", help="Keep Spark's own warnings in a file.")
+@click.option("--spark-log", "log", type=FILE, metavar="FILE", help="Keep Spark's own warnings in a file.")
 @click.option(
     "-X", "settings", metavar="NAME=VALUE", multiple=True, help="Any setting, see above. Repeatable."
 )
-@click.option("--config", metavar="FILE", help="Settings as lines of NAME=VALUE (or CE_KAFKA_CONFIG).")
+@config_option
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing of each batch.")
 def command(
     brokers: str | None,
@@ -94,6 +100,7 @@ def command(
     **options: Any,
 ) -> None:
     """Run a pipeline."""
+    need("spark", "pipeline")
     gathered = gather(config, os.environ, settings, brokers)
     chosen = _options(gathered, options)
     with Interrupts() as interrupts:

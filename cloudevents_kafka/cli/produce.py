@@ -11,11 +11,13 @@ import msgspec
 
 from cloudevents_kafka import formats
 from cloudevents_kafka.cli.edited import Wanted, meant, record_of
+from cloudevents_kafka.cli.extras import need
 from cloudevents_kafka.cli.failures import BadData, BadUsage, BrokerTrouble
 from cloudevents_kafka.cli.inputs import Given, Text, make_event, read_texts
 from cloudevents_kafka.cli.interrupts import Interrupted, Interrupts
 from cloudevents_kafka.cli.lines import Line, read_line
 from cloudevents_kafka.cli.options import kafka_options, pairs, take_settings
+from cloudevents_kafka.cli.parameters import BYTES, FILE, Header
 from cloudevents_kafka.cli.progress import Progress
 from cloudevents_kafka.cli.settings import Settings
 from cloudevents_kafka.cli.visible import visible
@@ -54,9 +56,9 @@ class Choices(msgspec.Struct, kw_only=True):
     topic: str | None
     mode: ContentMode | None
     format: str | None
-    key: str | None
+    key: bytes | None
     key_from: str | None
-    headers: tuple[tuple[str, str | None], ...]
+    headers: tuple[tuple[str, bytes | None], ...]
     partition: int | None
     keep_partitions: bool
     keep_timestamps: bool
@@ -64,7 +66,7 @@ class Choices(msgspec.Struct, kw_only=True):
 
 
 @click.command(help=_HELP, short_help="Send events: JSON lines, or one from options.")
-@click.argument("files", nargs=-1, metavar="[FILES]...")
+@click.argument("files", nargs=-1, type=FILE, metavar="[FILES]...")
 @kafka_options
 @click.option("-t", "--topic", metavar="TOPIC", help="The topic; wins over that of a line.")
 @click.option(
@@ -73,13 +75,13 @@ class Choices(msgspec.Struct, kw_only=True):
 @click.option(
     "--format", type=click.Choice(formats.writable()), help="Event format of structured mode; json."
 )
-@click.option("-k", "--key", metavar="TEXT", help="The key of every record.")
+@click.option("-k", "--key", type=BYTES, metavar="TEXT", help="The key of every record.")
 @click.option("--key-from", metavar="NAME", help="Take the key from an attribute: partitionkey, subject, …")
 @click.option(
     "--header",
     "headers",
     multiple=True,
-    callback=pairs(),
+    type=Header(),
     metavar="NAME=VALUE",
     help="Add a header. Repeatable.",
 )
@@ -95,12 +97,14 @@ class Choices(msgspec.Struct, kw_only=True):
 @click.option("--dataschema", metavar="URI", help="One event: its dataschema.")
 @click.option("--content-type", metavar="TYPE", help="One event: what its data is.")
 @click.option("--data", metavar="TEXT", help="One event: its data; JSON if --content-type says nothing else.")
-@click.option("--data-file", metavar="FILE", help="One event: its data, from a file, byte for byte.")
+@click.option(
+    "--data-file", type=FILE, metavar="FILE", help="One event: its data, from a file, byte for byte."
+)
 @click.option(
     "--ext",
     "extensions",
     multiple=True,
-    callback=pairs(),
+    callback=pairs,
     metavar="NAME=VALUE",
     help="One event: an extension.",
 )
@@ -140,22 +144,19 @@ def _wanted(choices: Choices) -> Wanted:
         raise click.UsageError("--partition and --keep-partitions exclude each other")
     if choices.mode == "binary" and choices.format is not None:
         raise click.UsageError("binary mode has no event format: leave out --format, or --mode structured")
+    if choices.format == "protobuf":
+        need("protobuf", "--format protobuf")
     try:
-        headers = foreign((name, _as_given(value)) for name, value in choices.headers)
+        headers = foreign(choices.headers)
     except EncodeError as error:
         raise BadUsage(f"--header: {error}") from None
     return Wanted(
         mode=choices.mode,
         format=choices.format,
-        key=_as_given(choices.key),
+        key=choices.key,
         key_mapper=None if choices.key_from is None else attribute_key(choices.key_from),
         headers=headers,
     )
-
-
-def _as_given(text: str | None) -> bytes | None:
-    """Give the bytes of an argument, UTF-8 or not."""
-    return None if text is None else text.encode("utf-8", "surrogateescape")
 
 
 def _run(choices: Choices, wanted: Wanted, event: Event | None, settings: Settings, timeout: float) -> None:

@@ -23,6 +23,7 @@ from typing import Final
 import msgspec
 
 from cloudevents_kafka.cli.failures import BadUsage
+from cloudevents_kafka.cli.parameters import is_utf8
 
 PREFIX: Final = "CE_KAFKA_"
 CONFIG_VARIABLE: Final = "CE_KAFKA_CONFIG"
@@ -155,7 +156,7 @@ def _of_environment(environment: Mapping[str, str]) -> dict[str, str]:
         if name.endswith(".file") and name not in _NAMED_FILE:
             found[_checked(name.removesuffix(".file"), variable)] = _read(value, variable).rstrip("\r\n")
         else:
-            found[_checked(_WITH_UNDERSCORE.get(name, name), variable)] = value
+            found[_checked(_WITH_UNDERSCORE.get(name, name), variable)] = _checked_text(value, variable)
     return found
 
 
@@ -163,6 +164,12 @@ def _checked(name: str, where: str) -> str:
     if name.endswith("_cb") or name in ("logger", "on_delivery"):
         raise BadUsage(f"{where}: {name} is a function of Python's, which a command line cannot give")
     return name
+
+
+def _checked_text(value: str, where: str) -> str:
+    if not is_utf8(value):  # which no client takes; one of them ends the process
+        raise BadUsage(f"{where} is not UTF-8, as settings must be")
+    return value
 
 
 def _read(path: str, where: str) -> str:

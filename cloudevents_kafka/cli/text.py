@@ -7,6 +7,7 @@ installed and the terminal has them. Every text passes `visible` before it gets 
 from __future__ import annotations
 
 import base64
+import io
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -123,6 +124,8 @@ class Painter:
     """Prints lines to a text stream: in colours by rich, where it is there and they are wanted."""
 
     def __init__(self, stream: Any, *, colours: bool) -> None:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # one without UTF-8
         self._stream = stream
         self._console = _console(stream) if colours else None
 

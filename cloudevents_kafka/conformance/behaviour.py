@@ -1,4 +1,4 @@
-"""Cases of what extensions ask for beyond their values: moments that come, and numbers that follow."""
+"""Cases of what is done with events that were read: moments, order, relations and size."""
 
 from __future__ import annotations
 
@@ -9,14 +9,30 @@ from typing import Final
 from cloudevents_kafka.conformance.judging import same
 from cloudevents_kafka.conformance.library import Case
 from cloudevents_kafka.conformance.notation import as_event
+from cloudevents_kafka.conformance.ways import WAYS
+from cloudevents_kafka.convert import from_record, to_record
+from cloudevents_kafka.dataref import check_in, check_out
+from cloudevents_kafka.duplicates import DuplicateWatch
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.expiry import is_expired, is_past_sunset
 from cloudevents_kafka.sequence import SequenceWatch
+from cloudevents_kafka.size import oversize
 from cloudevents_kafka.timestamps import to_datetime
 
 _IS_OVER: Final[dict[str, Callable[[Event, datetime], bool]]] = {
     "expirytime": is_expired,
     "deprecationsunset": is_past_sunset,
+}
+
+
+def _is_duplicate(one: Event, other: Event) -> bool:
+    watch = DuplicateWatch()
+    return not watch.see(one) and watch.see(other)
+
+
+_RELATED: Final[dict[str, Callable[[Event, Event], bool]]] = {
+    "duplicate": _is_duplicate,
+    "effect": lambda cause, event: event.get("causationid") == cause.id,
 }
 
 
@@ -29,7 +45,40 @@ def run_moment(case: Case) -> None:
 
 def run_sequence(case: Case) -> None:
     """Tell how each event follows those of its source before it."""
-    watch = SequenceWatch()
+    watch = SequenceWatch(attribute=case.get("attribute", "sequence"))
     steps = [watch.see(as_event(event)) for event in case["events"]]
     same([step.order for step in steps], case["orders"], "how the events follow each other")
     same(sum(step.missing for step in steps), case.get("missing", 0), "how many are missing")
+
+
+def run_relation(case: Case) -> None:
+    """Tell, of two events as they arrive by each way, whether the second is so related to the first."""
+    events = [as_event(event) for event in case["events"]]
+    for mode, form in WAYS:
+        first, second = (from_record(to_record(event, mode=mode, format=form)) for event in events)
+        holds = _RELATED[case["relation"]](first, second)
+        same(holds, case["holds"], f"after {form or mode}, whether {second} is {case['relation']} of {first}")
+
+
+def run_size(case: Case) -> None:
+    """Tell whether the largest encoding of an event is too large, and whether its data goes elsewhere."""
+    event = as_event(case["event"])
+    records = [to_record(event, mode=way["mode"], format=way.get("format")) for way in case["encodings"]]
+    too_large = any(oversize(record) is not None for record in records)
+    same(too_large, case["too_large"], "whether one of its encodings is too large")
+    if "referred" in case:
+        same(_is_referred_to(event), case["referred"], "whether its data is referred to")
+
+
+def _is_referred_to(event: Event) -> bool:
+    """Tell whether an event goes without its data, which is then found where it says."""
+    stored: list[bytes] = []
+
+    def store(data: bytes) -> str:
+        stored.append(data)
+        return "/stored"
+
+    sent = check_in(event, store)
+    back = check_out(sent, lambda _: stored.pop())
+    same(back.payload, event.payload, "the data in the end")
+    return "dataref" in sent and sent.payload is None

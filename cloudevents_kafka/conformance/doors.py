@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from cloudevents_kafka.attributes import AttributeType, canonical_text
+from cloudevents_kafka.attributes import CORE, INTEGER_RANGE, AttributeType, canonical_text
 from cloudevents_kafka.conformance.library import Case
 from cloudevents_kafka.conformance.notation import as_data, as_value
 from cloudevents_kafka.conformance.wires import avro, avro_compact, protobuf
@@ -20,6 +20,12 @@ from cloudevents_kafka.record import Headers, Record
 MINIMUM: Final = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
 Given = dict[str, Any] | Record
 """What goes in: attributes for the constructor, or a record."""
+_PLACES: Final = {
+    "avro": {AttributeType.BINARY},
+    "avro-compact": {AttributeType.BINARY, AttributeType.TIMESTAMP},
+    "protobuf": {AttributeType.BINARY, AttributeType.TIMESTAMP},
+}
+"""Types that a format has a place for, other than that of texts."""
 _JSON_S_OWN: Final = {AttributeType.BOOLEAN, AttributeType.INTEGER}
 
 
@@ -66,6 +72,29 @@ def _by_doors(case: Case, attributes: dict[str, Any], texts: dict[str, Any]) -> 
             made = make(given)
             if made is not None:
                 yield door, made
+
+
+def is_choice(case: Case, door: str) -> bool:
+    """Tell whether the specification leaves open what comes of that case at a door.
+
+    So it does where no writer writes such a thing: a text in a place for texts where the
+    attribute's type has a place of its own, an integer too large for the format. And where
+    one of four required headers is missing: that is a broken event, or no event at all.
+    """
+    if case.get("absent"):
+        return door.startswith("headers") and case["attribute"] in MINIMUM
+    if door not in _PLACES:
+        return False
+    given = (
+        case["event"]["attributes"] if case["kind"] == "construct" else {case["attribute"]: case.get("value")}
+    )
+    return any(_is_misplaced(name, value, _PLACES[door]) for name, value in given.items())
+
+
+def _is_misplaced(name: str, value: Any, places: set[AttributeType]) -> bool:
+    if isinstance(value, str):
+        return name not in CORE and type_of(name) in places
+    return isinstance(value, int) and value not in INTEGER_RANGE
 
 
 def text_of(code_units: list[str]) -> str:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from os.path import commonprefix
 from typing import Any, Final
 
+from cloudevents_kafka import registry
+from cloudevents_kafka.attributes import AttributeType, AttributeValue
 from cloudevents_kafka.conformance.library import Case
 from cloudevents_kafka.conformance.notation import as_bytes, as_data, as_headers, as_record, as_value
 from cloudevents_kafka.convert import Decoded, Undecodable, decode
@@ -16,12 +21,15 @@ from cloudevents_kafka.formats import protobuf_reader
 from cloudevents_kafka.record import Record
 from cloudevents_kafka.sniff import sniff
 
+_PART: Final = 120  # of a value, in signs
 VERDICTS: Final = {
     NotAnEvent: "not-an-event",
     BrokenEvent: "broken-event",
     UnsupportedFormat: "unsupported-format",
     UnsupportedBatch: "batch",
 }
+
+_BEFORE: Final = 120  # characters in front of what must not be told
 
 
 class Unmet(AssertionError):
@@ -36,20 +44,72 @@ def need(condition: object, what: str) -> None:
 
 def same(found: object, expected: object, what: str) -> None:
     """Raise `Unmet` where two values differ."""
-    need(found == expected, f"{what} must be {expected!r}, not {found!r}")
+    if found != expected:
+        raise Unmet(unlike(found, expected, what))
+
+
+def unlike(found: object, expected: object, what: str) -> str:
+    """Say that two values differ; of long ones, just what is around the first difference."""
+    texts = [repr(expected), repr(found)]
+    alike = len(commonprefix(texts))  # noqa: RUF071  # sign by sign is what is wanted
+    start = max(0, alike - _PART // 4) if max(map(len, texts)) > _PART else 0
+    return f"{what} must be {_part(texts[0], start)}, not {_part(texts[1], start)}"
+
+
+def _part(text: str, start: int) -> str:
+    end = start + _PART
+    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
 
 
 def judge_both(case: Case) -> None:
     """Judge a record read strictly and, where the case says so, leniently."""
-    judge(as_record(case["record"]), case["strict"], lenient=False)
-    if "lenient" in case:
-        judge(as_record(case["record"]), case["lenient"], lenient=True)
+    record = as_record(case["record"])
+    with _heeding(case.get("heeds", {})):
+        judge(record, case["strict"], lenient=False)
+        if "lenient" in case:
+            _judge_leniently(record, case["lenient"])
+        if "secret" in case:
+            _judge_silence(record, case["secret"])
+
+
+@contextmanager
+def _heeding(labels: Mapping[str, Iterable[str]]) -> Iterator[None]:
+    """Have values of attributes refused, in this block, that are none of those or a list with another one."""
+    with registry.temporarily():
+        for name, known in labels.items():
+            registry.register_extension(name, AttributeType.STRING, accepts=_all_of(known))
+        yield
+
+
+def _all_of(known: Iterable[str]) -> Callable[[AttributeValue], bool]:
+    labels = frozenset(known)
+    return lambda value: labels.issuperset(entry.strip() for entry in str(value).split(","))
+
+
+def _judge_silence(record: Record, secret: str) -> None:
+    """Look for a secret in all that a program may print of a record and of what became of it."""
+    for lenient in (False, True):
+        outcome = decode(record, lenient=lenient)
+        told = f"{record!r} {outcome!r} {outcome}"
+        if isinstance(outcome, Undecodable):
+            told += "".join(traceback.format_exception(outcome.error))
+        at = told.find(secret)
+        need(at < 0, f"{secret!r} must not be told, but is in …{told[max(at - _BEFORE, 0) : at]}")
+
+
+def _judge_leniently(record: Record, expected: Case) -> None:
+    try:
+        judge(record, expected, lenient=True)
+    except Unmet as error:
+        raise Unmet(f"read leniently, {error}") from None
 
 
 def judge(record: Record, expected: Case, *, lenient: bool) -> None:
     """Decode a record and hold the outcome against an expectation."""
     outcome = decode(record, lenient=lenient)
-    same(verdict_of(outcome), expected["verdict"], f"leniently, {outcome}" if lenient else f"{outcome}")
+    if (verdict := verdict_of(outcome)) != expected["verdict"]:
+        seen = outcome.error if isinstance(outcome, Undecodable) else outcome.event
+        raise Unmet(f"{unlike(verdict, expected['verdict'], 'the verdict')}: {seen}")
     need(outcome.record is record, "the record must go with the outcome")
     if isinstance(outcome, Undecodable):
         _judge_faults(outcome, expected.get("attributes_at_fault", []))
@@ -78,24 +138,25 @@ def _judge_faults(outcome: Undecodable, expected: list[str]) -> None:
     need(str(outcome.error), "an error must say something")
     if expected:
         problems = outcome.error.problems if isinstance(outcome.error, BrokenEvent) else ()
-        same(faults(problems), set(expected), f"what is at fault ({outcome.error})")
+        found = faults(problems)
+        need(found == set(expected), f"{unlike(found, set(expected), 'what is at fault')}: {outcome.error}")
 
 
 def judge_event(event: Event, expected: Case) -> None:
     """Hold an event's attributes, payload and value against an expectation."""
-    same(set(event.attributes), set(expected["attributes"]), "the attributes")
+    same(sorted(event.attributes), sorted(expected["attributes"]), "the attributes")
     for name, value in expected["attributes"].items():
         judge_attribute(event, name, value)
     same(event.payload, as_bytes(expected["data"]), "the data")
     if "value" in expected:
         value = as_data(expected["value"])
-        need(same_json(event.data, value), f"the data must decode to {value!r}, not {event.data!r}")
+        need(same_json(event.data, value), unlike(event.data, value, "the decoded data"))
 
 
 def judge_attribute(event: Event, name: str, expected: Any) -> None:
     """Hold an attribute against a canonical text, or a value of JSON's own."""
     found = event.text(name) if isinstance(expected, str) else event.get(name)
-    need(same_json(found, as_value(expected)), f"{name} must be {expected!r}, not {found!r}")
+    need(same_json(found, as_value(expected)), unlike(found, expected, name))
 
 
 def judge_record(record: Record, expected: Case) -> None:
@@ -108,20 +169,20 @@ def judge_record(record: Record, expected: Case) -> None:
 
 def judge_value(value: bytes | None, expected: Any) -> None:
     """Hold a written value against bytes, a JSON value, or a datum or message in any map order."""
-    if not isinstance(expected, dict) or "text" in expected:
+    if not isinstance(expected, dict) or {"text", "repeat"} & expected.keys():
         same(value, as_bytes(expected), "the value")
         return
     ((form, wanted),) = expected.items()
     if value is None:
-        raise Unmet(f"the value must be {expected}, not null")
+        raise Unmet(unlike(None, expected, "the value"))
     if form == "json":
         found = _json(value)
-        need(same_json(found, wanted), f"the value must be {wanted}, not {found}")
+        need(same_json(found, wanted), unlike(found, wanted, "the value"))
         return
     read, raw = {"avro": _datum, "protobuf": _fields}[form], bytes.fromhex(wanted)
     need(
         len(value) == len(raw) and same_json(read(value), read(raw)),
-        f"the value must be the {form} {wanted} in any order, not {value.hex()}",
+        unlike(value.hex(), wanted, f"the {form} value, in any order,"),
     )
 
 

@@ -126,11 +126,11 @@ class Library:
     def cases(self, name: str) -> list[Case]:
         """Return the cases of a file; those of the decode matrix get what all others have."""
         document = self.document(name)
-        found = [_filled(case, name, document) for case in document["cases"]]
+        found = [_filled(case, name) for case in document["cases"]]
         known = {clause.id for clause in self.clauses}
         for case in found:
-            if unknown := sorted(set(clauses_of(case)) - known):
-                raise DataMissing(f"{name}: case {case['id']}: no clause {', '.join(unknown)} in {_CLAUSES}")
+            if case["clause"] not in known:
+                raise DataMissing(f"{name}: case {case['id']}: no clause {case['clause']} in {_CLAUSES}")
         return found
 
     @cached_property
@@ -178,13 +178,7 @@ def _shapes(schema: Schema) -> dict[str, str]:
     return {kind["const"]: name for name, kind in kinds if "const" in kind}
 
 
-def _filled(case: Case, file: str, document: Case) -> Case:
+def _filled(case: Case, file: str) -> Case:
     if "id" in case:
         return case
-    about = {"id": f"{_MATRIX}/{case['name']}", "source": file, "kind": "decode"}
-    return {**case, **about, "clauses": document["clauses"]}
-
-
-def clauses_of(case: Case) -> list[str]:
-    """Return the ids of the clauses that a case is about."""
-    return list(case["clauses"]) if "clauses" in case else [case["clause"]]
+    return {**case, "id": f"{_MATRIX}/{case['name']}", "source": file, "kind": "decode"}

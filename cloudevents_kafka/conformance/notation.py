@@ -10,10 +10,18 @@ from cloudevents_kafka.record import Headers, Record
 
 
 def as_bytes(notation: Any) -> bytes | None:
-    """Read the notation of bytes: hex, a text for its UTF-8, or null."""
-    if notation is None:
-        return None
-    return notation["text"].encode() if isinstance(notation, dict) else bytes.fromhex(notation)
+    """Read the notation of bytes: hex, a text for its UTF-8, bytes that repeat, a list of these, or null."""
+    return None if notation is None else _bytes(notation)
+
+
+def _bytes(notation: Any) -> bytes:
+    if isinstance(notation, list):
+        return b"".join(map(_bytes, notation))
+    if isinstance(notation, str):
+        return bytes.fromhex(notation)
+    if "text" in notation:
+        return str(notation["text"]).encode()
+    return bytes.fromhex(notation["repeat"]) * int(notation["times"])
 
 
 def as_headers(notation: list[Any]) -> Headers:
@@ -40,6 +48,8 @@ def as_data(notation: Any) -> Any:
     """Read event data: a JSON value, a text, bytes, or null for none."""
     if notation is None:
         return None
+    if "repeat" in notation:
+        return as_bytes(notation)
     ((form, value),) = notation.items()
     return bytes.fromhex(value) if form == "hex" else value
 

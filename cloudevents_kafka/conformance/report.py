@@ -23,20 +23,11 @@ def rows(found: Sequence[Shown]) -> Iterator[tuple[str, ...]]:
 
 
 def _row(name: str, some: Sequence[Shown]) -> tuple[str, ...]:
-    of_level = ([shown.holds for shown in some if shown.column == column] for column in COLUMNS)
+    of_level = ([shown.word == "shown" for shown in some if shown.column == column] for column in COLUMNS)
     counts = (f"{sum(holds)} of {len(holds)}" if holds else "" for holds in of_level)
-    tests = {test for shown in some for test in shown.clause.tests if test not in shown.not_run}
-    sums = (sum(s.accepted for s in some), sum(s.refused for s in some), len(tests))
+    tests = {test.name for shown in some for test in shown.tests if test.word != "not run"}
+    sums = (sum(s.count("accepted") for s in some), sum(s.count("refused") for s in some), len(tests))
     return (name, *counts, *map(str, sums))
-
-
-def not_shown(found: Iterable[Shown]) -> Iterator[tuple[Shown, str]]:
-    """Give the clauses that are not shown, each with the reason."""
-    for shown in found:
-        if shown.failures:
-            yield shown, "; ".join(f"{failure.name}: {failure.seen}" for failure in shown.failures)
-        elif not shown.holds:
-            yield shown, shown.clause.open or "its tests were not run"
 
 
 def markdown(found: Sequence[Shown], documents: Iterable[Document]) -> str:
@@ -50,7 +41,8 @@ def markdown(found: Sequence[Shown], documents: Iterable[Document]) -> str:
         *_table(HEADINGS, list(rows(found))),
         "",
         "A case is of something *accepted*, to be taken, written or kept, or of something *refused*.",
-        "One case may show several clauses. *derived* is what follows from a requirement, or is advice.\n",
+        "A case is of one clause; a test may show several. *derived* is what follows from a requirement,",
+        "or is advice.\n",
         *_open_lines(found),
     ]
     for area, some in groupby(found, key=lambda shown: shown.clause.area):
@@ -63,12 +55,25 @@ def markdown(found: Sequence[Shown], documents: Iterable[Document]) -> str:
 
 
 def _open_lines(found: Iterable[Shown]) -> Iterator[str]:
-    missing = list(not_shown(found))
-    yield "Not shown:\n" if missing else "Nothing is left unshown.\n"
-    for shown, why in missing:
-        yield f"- {shown.clause.id} ({shown.clause.level}): {shown.clause.about} {_sentence(why)}"
-    if missing:
+    missing = sorted((shown for shown in found if shown.word != "shown"), key=_word)
+    if not missing:
+        yield "Nothing is left unshown.\n"
+    for word, some in groupby(missing, key=_word):
+        yield f"{_capital(word)}:\n"
+        for shown in some:
+            yield f"- {shown.clause.id} ({shown.clause.level}): {shown.clause.about} {_why(shown)}"
         yield ""
+
+
+def _word(shown: Shown) -> str:
+    return shown.word
+
+
+def _why(shown: Shown) -> str:
+    """Say why a clause is not shown: what failed, what was not run, or why nothing can show it."""
+    if shown.failures:
+        return _sentence("; ".join(f"`{failure.name}`: {failure.seen}" for failure in shown.failures))
+    return _sentence(shown.clause.open or "What shows it was not run")
 
 
 def _line(shown: Shown) -> tuple[str, ...]:
@@ -80,17 +85,20 @@ def _line(shown: Shown) -> tuple[str, ...]:
 def _by(shown: Shown) -> str:
     """Say what shows a clause: cases of both sides, why there is one side only, tests."""
     said = []
-    if shown.accepted + shown.refused:
-        said.append(f"{shown.accepted} accepted, {shown.refused} refused")
-    if shown.clause.one_sided:
-        said[-1:] = [f"{said[-1]} ({shown.clause.one_sided})"]
-    if shown.tests:
-        said.append(", ".join(f"`{test.partition('::')[2]}`" for test in shown.clause.tests))
-    return "; ".join(said) if shown.holds else "**not shown**"
+    if shown.cases:
+        counts = f"{shown.count('accepted')} accepted, {shown.count('refused')} refused"
+        said.append(f"{counts} ({shown.clause.one_sided})" if shown.clause.one_sided else counts)
+    if any(test.word == "passed" for test in shown.tests):
+        said.append(", ".join(f"`{test.name.partition('::')[2]}`" for test in shown.tests))
+    return "; ".join(said) if shown.word == "shown" else f"**{shown.word}**"
 
 
 def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+    return _capital(text) + ("" if text.endswith(".") else ".")
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _table(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> Iterator[str]:

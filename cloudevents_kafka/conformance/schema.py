@@ -17,7 +17,16 @@ _TYPES: Final[dict[str, Callable[[Any], bool]]] = {
 }
 _KNOWN: Final = {
     *("$schema", "title", "$defs", "$ref", "anyOf", "allOf", "type", "const", "enum", "pattern", "minLength"),
-    *("minItems", "prefixItems", "items", "required", "properties", "additionalProperties"),
+    *(
+        "minimum",
+        "maximum",
+        "minItems",
+        "prefixItems",
+        "items",
+        "required",
+        "properties",
+        "additionalProperties",
+    ),
 }
 
 
@@ -89,6 +98,10 @@ def _of_scalar(value: Any, schema: dict[str, Any], at: str) -> Iterator[str]:
         yield f"{at}: must be {schema['const']!r}"
     if "enum" in schema and value not in schema["enum"]:
         yield f"{at}: must be one of {schema['enum']}"
+    if _TYPES["number"](value) and value < schema.get("minimum", value):
+        yield f"{at}: too small"
+    if _TYPES["number"](value) and value > schema.get("maximum", value):
+        yield f"{at}: too large"
     if isinstance(value, str) and len(value) < schema.get("minLength", 0):
         yield f"{at}: too short"
     if isinstance(value, str) and "pattern" in schema and not re.search(schema["pattern"], value):

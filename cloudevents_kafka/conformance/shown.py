@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 from xml.etree import ElementTree as ET
 
 import msgspec
 
 from cloudevents_kafka.conformance.judging import Unmet
 from cloudevents_kafka.conformance.kinds import accepts, run
-from cloudevents_kafka.conformance.library import Case, Clause, Library, clauses_of
+from cloudevents_kafka.conformance.library import Case, Clause, Library
+from cloudevents_kafka.errors import CloudEventsKafkaError
 
 LEVELS: Final[Mapping[str, str]] = {
     "MUST": "MUST",
@@ -28,25 +30,38 @@ LEVELS: Final[Mapping[str, str]] = {
 }
 """The column of the report for each level that a clause can have."""
 
-Progress = Callable[[str], None]
+Word = Literal["accepted", "refused", "passed", "FAILED", "not run"]
+"""What came of a case (accepted: something good was; refused: something bad was) or of a test."""
+
+Progress = Callable[[int, str], None]
+"""Told how many of what are run next."""
+
+_LONGEST: Final = 400  # signs of what was seen
+_WHY: Final = re.compile(r"^(?:E {3,}|ERROR:? )(\S.*)", re.MULTILINE)
+"""Where pytest says why it cannot begin."""
+_LACKS: Final = re.compile("No module named |pip install ")
+"""What is said where a package is missing, by Python or here: that speaks against no clause."""
 
 
-class Failure(msgspec.Struct, frozen=True):
-    """A case or a test that does not hold, and what was seen."""
+class CannotTest(CloudEventsKafkaError):
+    """The named tests cannot be run here: pytest, or a package that they need, is missing."""
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What came of one case, or of a test, which has no ``about``; where it does not hold, what was seen."""
 
     name: str
-    seen: str
+    word: Word
+    about: str = ""
+    seen: str = ""
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """What came of a clause: how many cases of each side and tests hold, and what does not."""
+    """What came of a clause: of each of its cases, and of each of its tests."""
 
     clause: Clause
-    accepted: int = 0
-    refused: int = 0
-    tests: int = 0
-    failures: tuple[Failure, ...] = ()
-    not_run: tuple[str, ...] = ()
+    cases: tuple[Result, ...] = ()
+    tests: tuple[Result, ...] = ()
 
     @property
     def column(self) -> str:
@@ -54,85 +69,110 @@ class Shown(msgspec.Struct, frozen=True):
         return LEVELS[self.clause.level]
 
     @property
-    def holds(self) -> bool:
+    def results(self) -> tuple[Result, ...]:
+        """What came of cases and tests."""
+        return self.cases + self.tests
+
+    @property
+    def word(self) -> Literal["shown", "FAILED", "not run", "not shown"]:
         """Whether something shows the clause, and nothing speaks against it."""
-        return not self.failures and self.accepted + self.refused + self.tests > 0
+        words = {result.word for result in self.results}
+        if "FAILED" in words:
+            return "FAILED"
+        if words - {"not run"}:
+            return "shown"
+        return "not run" if words else "not shown"
+
+    @property
+    def failures(self) -> list[Result]:
+        """What speaks against the clause."""
+        return [result for result in self.results if result.word == "FAILED"]
+
+    def count(self, word: Word) -> int:
+        """Count the cases and tests of which this came."""
+        return sum(result.word == word for result in self.results)
 
 
 def show_all(
-    library: Library, *, with_tests: bool = True, progress: Progress = lambda _: None
+    library: Library,
+    only: Collection[str] = (),
+    *,
+    with_tests: bool = True,
+    progress: Progress = lambda _number, _thing: None,
 ) -> list[Shown]:
-    """Run all cases and, in a checkout, the named tests; one `Shown` for each clause, in order."""
-    progress(f"running {len(library.all_cases):,} cases")
-    cases = [(case, _failure(case)) for _, case in library.all_cases]
-    names = sorted({name for clause in library.clauses for name in clause.tests})
-    results: Mapping[str, Failure | None] = {}
-    if with_tests and library.checkout is not None:
-        progress(f"running {len(names)} tests")
-        results = run_tests(library.checkout, names)
-    return [_shown(clause, cases, results) for clause in library.clauses]
+    """Run what shall show each clause, or ``only`` those: its cases and, in a checkout, its tests.
+
+    One `Shown` for each clause, in order. Raises `DataMissing` and `CannotTest`.
+    """
+    clauses = [clause for clause in library.clauses if not only or clause.id in only]
+    ids = {clause.id for clause in clauses}
+    cases = [case for _, case in library.all_cases if case["clause"] in ids]
+    names = sorted({name for clause in clauses for name in clause.tests})
+    tests: Mapping[str, Result] = {}
+    if with_tests and names and library.checkout is not None:
+        progress(len(names), "test")
+        tests = run_tests(library.checkout, names)
+    progress(len(cases), "case")
+    results = [(case, _result(case)) for case in cases]
+    return [_shown(clause, results, tests) for clause in clauses]
 
 
-def _failure(case: Case) -> Failure | None:
+def _result(case: Case) -> Result:
     try:
         run(case)
     except Unmet as error:
-        return Failure(case["id"], str(error))
-    return None
+        word: Word = "not run" if _LACKS.search(str(error)) else "FAILED"
+        return Result(case["id"], word, case["about"], _brief(str(error)))
+    return Result(case["id"], "accepted" if accepts(case) else "refused", case["about"])
 
 
-def _shown(
-    clause: Clause, cases: Iterable[tuple[Case, Failure | None]], tests: Mapping[str, Failure | None]
-) -> Shown:
-    own = [(case, failure) for case, failure in cases if clause.id in clauses_of(case)]
-    good = [accepts(case) for case, failure in own if failure is None]
-    ran = {name: tests[name] for name in clause.tests if name in tests}
-    failures = [
-        failure for failure in [*(failure for _, failure in own), *ran.values()] if failure is not None
-    ]
+def _shown(clause: Clause, cases: Iterable[tuple[Case, Result]], tests: Mapping[str, Result]) -> Shown:
     return Shown(
         clause,
-        accepted=sum(good),
-        refused=len(good) - sum(good),
-        tests=sum(failure is None for failure in ran.values()),
-        failures=tuple(failures),
-        not_run=tuple(name for name in clause.tests if name not in tests),
+        tuple(result for case, result in cases if clause.id == case["clause"]),
+        tuple(tests.get(name, Result(name, "not run")) for name in clause.tests),
     )
 
 
-def run_tests(checkout: Path, names: list[str]) -> dict[str, Failure | None]:
-    """Run tests by name, ``path::function``; what failed for each, None for those that passed.
-
-    A name is not in the result where pytest did not get to it: its last words are then
-    the failure of all.
-    """
+def run_tests(checkout: Path, names: list[str]) -> dict[str, Result]:
+    """Run tests by name, ``path::function``; raises `CannotTest` where pytest cannot run all of them."""
     with tempfile.TemporaryDirectory() as folder:
         told = Path(folder) / "results.xml"
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            f"--junitxml={told}",
-            *names,
-        ]
+        options = ["-q", "-p", "no:cacheprovider", f"--junitxml={told}"]
+        command = [sys.executable, "-m", "pytest", *options, *names]
         done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
-        if not told.is_file():
-            last = (done.stdout + done.stderr).strip().splitlines()[-1:]
-            return {name: Failure(name, f"pytest did not run: {' '.join(last)}") for name in names}
-        return _results(told, names)
+        if done.returncode not in {0, 1} or not told.is_file():  # 1 is pytest's for tests that failed, too
+            raise _cannot_test(checkout, done.stdout + done.stderr)
+        results = _results(told)
+    for result in results.values():
+        if _LACKS.search(result.seen):
+            raise _cannot_test(checkout, result.seen)
+    return {name: results.get(name, Result(name, "FAILED", seen="pytest did not run it")) for name in names}
 
 
-def _results(told: Path, names: list[str]) -> dict[str, Failure | None]:
-    results: dict[str, Failure | None] = {}
+def _cannot_test(checkout: Path, output: str) -> CannotTest:
+    said = _WHY.search(output)
+    why = said[1] if said else output.strip().rpartition("\n")[2]
+    return CannotTest(
+        f"the tests cannot be run: {_brief(why)}\n"
+        f"What they need comes with: pip install -e '.[test]' (in {checkout}); --no-tests leaves them out."
+    )
+
+
+def _results(told: Path) -> dict[str, Result]:
+    results: dict[str, Result] = {}
     for element in ET.parse(told).iter("testcase"):  # noqa: S314  # written by the pytest just run
         path = str(element.get("classname")).replace(".", "/") + ".py"
         name = f"{path}::{str(element.get('name')).partition('[')[0]}"
         bad = next((child for child in element if child.tag in {"failure", "error", "skipped"}), None)
         if bad is not None:
-            results[name] = Failure(name, f"{bad.tag}: {bad.get('message')}")
+            results[name] = Result(name, "FAILED", seen=_brief(f"{bad.tag}: {bad.get('message')}"))
         else:
-            results.setdefault(name, None)
-    return {name: results.get(name, Failure(name, "pytest found no such test")) for name in names}
+            results.setdefault(name, Result(name, "passed"))
+    return results
+
+
+def _brief(text: str) -> str:
+    """Put a text on one line, and cut it where it is too long to be read."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} …"

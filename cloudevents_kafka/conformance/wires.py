@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from cloudevents_kafka.attributes import AttributeType
+from cloudevents_kafka.extensions import type_of
+
 _FIELDS: Final = {"id": 1, "source": 2, "specversion": 3, "type": 4}
+_TEXT_ARMS: Final = {AttributeType.URI: 5, AttributeType.URI_REFERENCE: 6}
 _IN_COMPACT: Final = ("id", "source", "type", "datacontenttype", "dataschema", "subject")
 
 
@@ -84,8 +88,9 @@ def _compact_branch(value: Any) -> bytes:
 def protobuf(attributes: dict[str, Any]) -> bytes | None:
     """Write a message without data; None where it cannot say what is told.
 
-    The fields of required attributes take texts alone. A time should be a number of seconds,
-    and is written as the text it is: a reader has to refuse it.
+    The fields of required attributes take texts alone. Texts stand in ``ce_uri`` and
+    ``ce_uri_ref`` where the attribute is known to be one, else in ``ce_string``. A time
+    should be a number of seconds, and is written as the text it is: a reader has to refuse it.
     """
     required = {name: value for name, value in attributes.items() if name in _FIELDS}
     if not _all_texts(required):
@@ -106,7 +111,7 @@ def _arm(name: str, value: Any) -> bytes:
         return b"\x10" + _varint(value % 2**64)
     if isinstance(value, bytes):
         return _field(4, value)
-    return _field(5 if name == "dataschema" else 3, _utf8(value))
+    return _field(_TEXT_ARMS.get(type_of(name), 3), _utf8(value))
 
 
 def _field(number: int, content: bytes) -> bytes:

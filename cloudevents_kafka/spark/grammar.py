@@ -43,11 +43,22 @@ def _one_of(characters: str) -> str:
     return f"[{''.join(map(re.escape, characters))}]"
 
 
+def _signs(more: str = "") -> str:
+    """Match what may stand anywhere in a URI, and more."""
+    return rf"(?:{_one_of(_OF_URI + more)}+|%[0-9A-Fa-f]{{2}})*+"
+
+
 _TOKEN: Final = _one_of("!#$%&'*+.^_`|~-" + string.digits + string.ascii_letters) + "+"  # of RFC 9110
-_URI: Final = _one_of("!#$&'()*+,-./:;=?@[]_~" + string.digits + string.ascii_letters)  # of RFC 3986
+_OF_URI: Final = "!$&'()*+,-.;=_~" + string.digits + string.ascii_letters  # RFC 3986, anywhere in it
+_SCHEME: Final = "[A-Za-z][A-Za-z0-9+.-]*:"
+# Without users and addresses in brackets, which are rare.
+_BEHIND_SCHEME: Final = (
+    rf"(?://{_signs()}(?::[0-9]*)?+(?:/{_signs(':@/')})?+|(?!//){_signs(':@/')})"
+    rf"(?:\?{_signs(':@/?')})?+(?:#{_signs(':@/?')})?+"
+)
 _NAME: Final = _one_of(string.digits + string.ascii_lowercase) + "+"
-_URI_REFERENCE: Final = rf"(?:{_URI}+|%[0-9A-Fa-f]{{2}})++"
-_ABSOLUTE: Final = rf"[A-Za-z][A-Za-z0-9+.-]*:(?:{_URI}+|%[0-9A-Fa-f]{{2}})*+"
+_URI_REFERENCE: Final = rf"(?=[!-~])(?:{_SCHEME}|(?!(?:{_one_of(_OF_URI + '@')}+|%)*+:)){_BEHIND_SCHEME}"
+_ABSOLUTE: Final = _SCHEME + _BEHIND_SCHEME
 _DATE: Final = r"(?:19|20|21)[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 _CLOCK: Final = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?+"
 

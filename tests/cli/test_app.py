@@ -118,6 +118,8 @@ ENDS = [
     (KeyboardInterrupt(), 130, ""),
     (Interrupted(15), 143, ""),
     (BrokenPipeError(), 141, ""),
+    (OSError(28, "why"), 2, "cloudevents-kafka: cannot write the output: why\n"),
+    (FileNotFoundError(2, "why", "a\x1b"), 2, "cloudevents-kafka: a\\x1b: why\n"),
 ]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import sys
 
 import pytest
 
@@ -18,16 +20,52 @@ def test_the_table_has_areas_and_levels(run):
     assert head.split()[:4] == ["area", "MUST", "SHOULD", "MAY"]
     areas = list(dict.fromkeys(clause.area for clause in Library().clauses))
     assert [line.split("  ")[0] for line in rest[: len(areas) + 1]] == [*areas, "all"]
+    assert max(map(len, rest[: len(areas) + 1])) <= 80
     assert "not shown: R-19 (SHOULD)" in done.stdout
     assert "running" in done.stderr
 
 
+def test_the_last_lines_tell_what_the_numbers_mean(run):
+    """A test counts in each area, and levels share columns: both is said; cases add up."""
+    done = run("conformance", "--no-tests")
+    cases, levels, clauses = done.stdout.splitlines()[-3:]
+    assert (
+        cases == f"{len(Library().all_cases):,} cases ran; a case is of one clause, a test may show several."
+    )
+    total = next(line for line in done.stdout.splitlines() if line.startswith("all "))
+    assert sum(map(int, total.split()[-3:-1])) == len(Library().all_cases)
+    assert levels == "RECOMMENDED counts as SHOULD, advice as derived."
+    assert re.fullmatch(r"(\d+) clauses: \d+ shown, \d+ not shown, \d+ not run, none FAILED\.", clauses)
+    number, *parts = map(int, re.findall(r"\d+", clauses))
+    assert number == sum(parts) == len(Library().clauses)
+
+
+def test_what_was_not_run_is_not_open(run):
+    """With --no-tests the clauses that have tests alone stand apart from those that nothing can show."""
+    text = run("conformance", "--no-tests").stdout
+    left = {clause.id for clause in Library().clauses if clause.tests and not clause.vectors}
+    assert set(re.findall(r"^not shown: (\S+)", text, re.MULTILINE)) == {
+        clause.id for clause in Library().clauses if clause.open
+    }
+    (told,) = re.findall(r"^not run: .*--no-tests\n  (.*)$", text, re.MULTILINE)
+    assert set(told.split(", ")) == left
+
+
 def test_a_clause_in_detail(run):
-    """One clause is shown with its text, the number of its cases, and its tests."""
+    """One clause is shown with its text, each of its cases and what came of it, and each of its tests."""
     done = run("conformance", "--clause", "K-07", "--no-tests")
     assert done.exit_code == 0
-    assert done.stdout.startswith("K-07  MUST  Kafka binding 3.2.2\n  In binary mode no data is ")
-    assert "not run: tests/clients/test_real_clients.py::test_a_tombstone" in done.stdout
+    assert done.stdout.startswith("K-07  derived  Kafka binding 3.2.2\n  In binary mode no data is ")
+    told = [re.split(" {2,}", line.strip(), maxsplit=2) for line in done.stdout.splitlines()]
+    cases = {case["id"]: case["about"] for _, case in Library().all_cases if case["clause"] == "K-07"}
+    assert {rest[0]: rest[1] for _, *rest in told if len(rest) == 2 and rest[0] in cases} == cases
+    assert ["accepted", "K-07/3", "Null is no data."] in told
+    assert ["refused", "K-07/5", "No data and data of no bytes are not the same."] in told
+    assert [
+        "not run",
+        "tests/clients/test_real_clients.py::test_a_tombstone_stays_null_on_a_compacted_topic",
+    ] in told
+    assert f"running {len(cases)} cases" in done.stderr
 
 
 def test_a_clause_that_is_none(run):
@@ -39,7 +77,7 @@ def test_a_clause_that_is_none(run):
 
 def test_a_clause_in_small_letters(run):
     """An id is found however its letters are spelled."""
-    assert run("conformance", "--clause", "k-07", "--no-tests").stdout.startswith("K-07  MUST")
+    assert run("conformance", "--clause", "k-07", "--no-tests").stdout.startswith("K-07  derived")
 
 
 def test_a_reader_that_has_gone(run, monkeypatch):
@@ -63,23 +101,78 @@ def test_a_file_that_cannot_be_written(run, tmp_path, option):
     assert "running" not in done.stderr
 
 
+SPOILT = {
+    "D-03/3": {"mode": "batch"},
+    "D-03/1": {"strict": {"verdict": "batch"}},
+    "D-02/3": {"mode": "structured"},
+}
+
+
 @pytest.fixture
 def spoilt(tmp_path):
-    """A folder of data in which one case expects what is not so."""
+    """A folder of data in which cases expect what is not so."""
     shutil.copytree(Library().folder, tmp_path / "data")
     file = tmp_path / "data" / "vectors" / "spec-rows" / "sdk.json"
-    text = file.read_text("utf-8").replace('"mode": "not-an-event"', '"mode": "batch"')
-    file.write_text(text, "utf-8")
+    document = json.loads(file.read_text("utf-8"))
+    document["cases"] = [case | SPOILT.get(case["id"], {}) for case in document["cases"]]
+    file.write_text(json.dumps(document), "utf-8")
     return str(tmp_path / "data")
 
 
-def test_what_speaks_against_a_clause_fails(run, spoilt, tmp_path):
-    """A case that does not hold is told with what was seen, in table and report; exit code 1."""
-    target = tmp_path / "report.md"
-    done = run("conformance", "--folder", spoilt, "--no-tests", "--report", str(target))
+def test_what_speaks_against_a_clause_fails(run, spoilt):
+    """Clauses that fail come last, each failing case with what was expected and seen; exit code 1."""
+    done = run("conformance", "--folder", spoilt, "--no-tests")
     assert done.exit_code == 1
-    assert "the mode must be 'batch', not 'not-an-event'" in done.stdout
-    assert "- D-03 (MUST): " in target.read_text("utf-8")
+    *before, second, third, last = done.stdout.rstrip().split("\n\n")
+    assert "FAILED" not in "".join(before)
+    title, case, seen = second.splitlines()
+    assert title.startswith("FAILED: D-02 (MUST) Structured mode is there")
+    assert case == "  FAILED    D-02/3  Batch has a verdict of its own."
+    assert seen.strip() == "the mode must be 'structured', not 'batch'"
+    assert third.startswith("FAILED: D-03 (MUST) ")
+    assert third.count("\n  FAILED    D-03/") == 2
+    assert last.endswith("2 FAILED (3 cases).")
+
+
+def test_a_failing_clause_in_detail(run, spoilt):
+    """What failed stands behind the cases that hold, and is counted at the end."""
+    done = run("conformance", "--folder", spoilt, "--no-tests", "--clause", "D-03")
+    assert done.exit_code == 1
+    *_, good, bad, verdict, other, mode, empty, total = done.stdout.splitlines()
+    assert good.startswith("  accepted  D-03/2  ")
+    assert (bad, other) == (
+        "  FAILED    D-03/1  JSON in upper case.",
+        "  FAILED    D-03/3  Without regard to case, but letter by letter: an s is missing.",
+    )
+    assert verdict.strip().startswith("the verdict must be 'batch', not 'event': Event(id='1', ")
+    assert mode.strip() == "the mode must be 'batch', not 'not-an-event'"
+    assert (empty, total) == ("", "1 clause: 1 FAILED (2 cases).")
+
+
+def test_the_report_tells_failures_first(run, spoilt, tmp_path):
+    """In the report, too, what failed stands apart from what was not run, and from what nothing can show."""
+    target = tmp_path / "report.md"
+    run("conformance", "--folder", spoilt, "--no-tests", "--report", str(target))
+    text = target.read_text("utf-8")
+    failed, rest = text.partition("\nFAILED:\n")[2].split("\nNot run:\n")
+    left, rest = rest.split("\nNot shown:\n")
+    assert "- D-03 (MUST): " in failed
+    assert "`D-03/3`: the mode must be 'batch', not 'not-an-event'." in failed
+    assert "- D-06 (SHOULD): " in left
+    assert "- N-07 (SHOULD): " in rest
+
+
+def test_a_terminal_obeys_nothing_of_a_folder(run, tmp_path):
+    """What clauses and cases of elsewhere say is spelled out."""
+    (tmp_path / "vectors").mkdir()
+    (tmp_path / "clauses.toml").write_text(CLAUSES.replace('about = "a"', 'about = "\\u001b[2J"'), "utf-8")
+    case = {**BASE, "about": "\x1b[2J", "kind": "sniff", "headers": [], "mode": "batch"}
+    (tmp_path / "vectors" / "x.json").write_text(json.dumps({"about": "x", "cases": [case]}), "utf-8")
+    for more in ([], ["--clause", "Z-01"]):
+        done = run("conformance", "--folder", str(tmp_path), *more)
+        assert done.exit_code == 1
+        assert done.stdout.count("\\x1b[2J") == 2
+        assert "\x1b" not in done.stdout
 
 
 BASE = {"id": "Z-01/1", "clause": "Z-01", "source": "s", "about": "a"}
@@ -182,12 +275,30 @@ def test_records_of_a_case_that_does_not_hold(run, spoilt, tmp_path):
     assert not target.exists()
 
 
-def test_without_pytest(run, monkeypatch):
-    """Where pytest is missing, that is said before anything is run, and what to do."""
-    monkeypatch.setattr("cloudevents_kafka.cli.conformance.find_spec", lambda _: None)
+def test_without_pytest(run, monkeypatch, tmp_path):
+    """Where pytest is missing, that is said before cases are run, and what to do; exit code 2."""
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n', "utf-8")
+    bare.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(bare))
     done = run("conformance")
-    assert done.exit_code == 2
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "the tests cannot be run: " in done.stderr
+    assert "No module named pytest" in done.stderr
+    assert "pip install -e '.[test]'" in done.stderr
     assert "--no-tests leaves them out" in done.stderr
+
+
+def test_without_packages_that_cases_need(run, monkeypatch):
+    """Cases that lack a package speak against no clause: they were not run, and what to install is told."""
+    monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
+    done = run("conformance", "--no-tests")
+    assert done.exit_code == 0
+    verify = [case for _, case in Library().all_cases if case["kind"] == "verify" and case["keys"]]
+    assert f"not run: {len(verify)} cases, for want of packages\n  pip install cryptography\n" in done.stdout
+    assert f"\n{len(Library().all_cases) - len(verify):,} cases ran; " in done.stdout
+    assert done.stdout.endswith("none FAILED.\n")
+    assert "  not run   X-48/7  " in run("conformance", "--no-tests", "--clause", "X-48").stdout
 
 
 def test_a_folder_without_clauses(run, tmp_path):

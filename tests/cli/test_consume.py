@@ -158,7 +158,7 @@ USAGE = [
     (["--where", "x"], "name=value"),
     (["-o", "yaml"], "yaml"),
     (["-X", "fetch.max.bytes=x"], "fetch.max.bytes"),
-    (["--timeout", "0"], "x>0"),
+    (["--timeout", "0"], "0<x<=2000000"),
 ]
 
 

@@ -146,9 +146,32 @@ BAD = [
     (["/not/there"], None, "/not/there"),
     (["-", "--value", "x"], None, "FILES, or"),
     ([], "", "no record"),
-    ([], "nonsense", "stdin:1: no JSON object"),
-    ([], '{"specversion":"1.0"}', 'no record: it has no "value"'),
 ]
+
+
+def test_bad_lines_are_told_and_left_out(run, tmp_path):
+    """Each line that is no record is told with its file and number; the others are explained; exit code 1."""
+    event = write_line(decode(to_record(EVENT)))
+    file = tmp_path / "lines"
+    file.write_bytes(b'nonsense\x1b\n\n{"specversion":"1.0"}\n' + event)
+    done = run("decode", "-", file, "-", "-o", "json", given=b'{"value":1}\n')
+    assert done.exit_code == 1
+    assert [json.loads(line)["verdict"] for line in done.stdout.splitlines()] == ["event"]
+    told = done.stderr.splitlines()
+    assert [line.split(": ")[:2] for line in told] == [
+        ["cloudevents-kafka", where] for where in ("stdin:1", f"{file}:1", f"{file}:3")
+    ]
+    assert "value must be text" in told[0]
+    assert "no JSON object" in told[1]
+    assert 'no record: it has no "value"' in told[2]
+    assert "\x1b" not in done.stderr
+
+
+def test_nothing_but_bad_lines(run):
+    """Bad lines alone are bad data, not bad usage."""
+    done = run("decode", given="nonsense\n")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith("cloudevents-kafka: stdin:1: no JSON object")
 
 
 @pytest.mark.parametrize(("arguments", "given", "reason"), BAD)

@@ -85,6 +85,26 @@ def test_a_pipe_gets_json_and_no_progress(filled):
     assert piped.count(b"\n") == 1
 
 
+def test_conformance_is_in_colours_on_a_terminal_only():
+    """What came of each case is marked on a terminal; a pipe gets the text alone."""
+    asked = ("conformance", "--no-tests", "--clause", "K-07")
+    shown, _, _ = on_terminal(*asked)
+    _, piped, _ = on_terminal(*asked, stdout=False)
+    assert COLOUR.search(shown)
+    assert b"\x1b" not in piped
+    assert COLOUR.sub(b"", shown).endswith(piped.replace(b"\n", b"\r\n"))
+
+
+def test_signs_that_stdout_does_not_have():
+    """What stdout's encoding cannot hold is spelled out, on a terminal and in a pipe."""
+    for stdout in (True, False):
+        told = on_terminal(
+            "decode", "--header", "ce_id=\N{EURO SIGN}", stdout=stdout, PYTHONIOENCODING="ascii"
+        )
+        assert b"\\u20ac" in told[0] + told[1]
+        assert b"Traceback" not in told[0]
+
+
 def test_waiting_is_told_on_a_terminal():
     """Who waits for a broker at a terminal is told so."""
     shown, _, code = on_terminal("consume", "-b", "127.0.0.1:1", "-t", "x", "--timeout", "1.5")

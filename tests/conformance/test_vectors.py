@@ -9,6 +9,8 @@ import pytest
 from cloudevents_kafka.conformance import kinds
 from cloudevents_kafka.conformance.doors import attempts
 from cloudevents_kafka.conformance.library import Library
+from cloudevents_kafka.conformance.notation import as_record
+from cloudevents_kafka.size import LIMIT, wire_size
 
 CASES = [case for _, case in Library().all_cases]
 ENTERING = {"attribute", "construct"}
@@ -31,6 +33,12 @@ def test_attribute(case: Any, given: Any) -> None:
 def test_case(case: Any) -> None:
     """What a case says of an event or a record holds."""
     kinds.run(case)
+
+
+def test_64_kib_are_64_kib() -> None:
+    """The records of S-01 have that many bytes on the wire: neither more nor less."""
+    sizes = {wire_size(as_record(case["record"])) for case in CASES if case["clause"] == "S-01"}
+    assert sizes == {LIMIT}
 
 
 def test_refused_texts_go_by_every_door() -> None:

@@ -27,6 +27,50 @@ BASE: dict[str, Any] = {
 }
 DATA = b'{"sensor": "sensor-17","value":1.50,"list":[1,{"a":null}],"text":"a \\"quoted\\" \\n word"}'
 
+URIS = (
+    *(
+        "#f",
+        "//a/p",
+        "p",
+        "?q",
+        "a:",
+        ":a",
+        "1:b",
+        "./1:b",
+        "a:b:c",
+        "a/b:c",
+        "?a:b",
+        "a#b#c",
+        "x:#a#b",
+        "a?b?c#d?e/f",
+    ),
+    *(
+        "http://u:p@h:80/p",
+        "u@p",
+        "//u@h",
+        "http://h:/p",
+        "http://h:80",
+        "http://h:p/",
+        "http://h:1:2/",
+        "//:80",
+        "////",
+    ),
+    *(
+        "http://[::1]:80/p",
+        "//[::1]#f",
+        "http://[::1",
+        "http://::1]",
+        "a:[",
+        "a:]",
+        "/p?[1]",
+        "/p#[",
+        "%41:b",
+        "a%41",
+        "a%4",
+    ),
+    *("a%", "%zz", "//h%41:1?q", "a+b.c-d:e", "a_b:c", "-a:b", "é:b", "/é"),
+)
+
 TEXTS = (
     *(
         "",
@@ -382,8 +426,16 @@ def edges() -> Iterator[Record]:
         yield binary({**BASE, name: None})
         yield binary({n: v for n, v in BASE.items() if n != name})
         yield structured({n: v for n, v in BASE.items() if n != name})
+    yield from _uris()
     yield from _data()
     yield from _headers()
+
+
+def _uris() -> Iterator[Record]:
+    for name in ("source", "dataschema"):
+        for text in URIS:
+            yield binary({**BASE, name: text})
+            yield structured({**BASE, name: text})
 
 
 def _data() -> Iterator[Record]:

@@ -13,6 +13,7 @@ import click
 from cloudevents_kafka.cli.failures import BAD_DATA, BadData, BadUsage
 from cloudevents_kafka.cli.inputs import Text, read_texts
 from cloudevents_kafka.cli.interrupts import Interrupts
+from cloudevents_kafka.cli.parameters import FILE
 from cloudevents_kafka.cli.protocol import showing
 from cloudevents_kafka.cli.text import Painter
 from cloudevents_kafka.cli.visible import visible_lines
@@ -49,7 +50,7 @@ class _Given(NamedTuple):
 
 
 @click.command(help=_HELP, short_help="Explain frames field by field.")
-@click.argument("file", default="-")
+@click.argument("file", type=FILE, default="-")
 @click.option("--hex", "digits", metavar="HEX", help="This frame, in hexadecimal digits.")
 @click.option("--response", is_flag=True, help="The frames are answers.")
 @click.option("--api", metavar="NAME", help="What they answer: an API's name or key.")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from cloudevents_kafka.cli.extras import need
 from cloudevents_kafka.cli.failures import BrokerTrouble
+from cloudevents_kafka.cli.inputs import read_stdin
 from cloudevents_kafka.cli.interrupts import Interrupts
 from cloudevents_kafka.cli.lines import encoded
-from cloudevents_kafka.cli.options import pairs
+from cloudevents_kafka.cli.parameters import BYTES, Header
 from cloudevents_kafka.cli.protocol.reach import (
     Way,
     check_partition,
@@ -33,19 +34,20 @@ record stands once the broker has it.
 \b
 cloudevents-kafka protocol produce localhost:9092 orders --key c-7 --header trace=1 hello
 """
+_STDIN: Final = b"-"
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 @click.command(help=_HELP, short_help="Send a record with the client in pure Python.")
 @live_options
 @click.argument("topic")
-@click.argument("value", default="-")
-@click.option("-k", "--key", metavar="TEXT", help="The record's key.")
+@click.argument("value", type=BYTES, default="-")
+@click.option("-k", "--key", type=BYTES, metavar="TEXT", help="The record's key.")
 @click.option(
     "--header",
     "headers",
     multiple=True,
-    callback=pairs(valueless=True),
+    type=Header(valueless=True),
     metavar="NAME[=VALUE]",
     help="Add a header; null without =VALUE. Repeatable.",
 )
@@ -53,12 +55,14 @@ CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 @click.option("--partition", type=click.IntRange(min=0), metavar="N", help="Send to this partition.")
 @click.option("--compression", type=click.Choice(CODECS), default="none", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print where it stands as a JSON line.")
-def command(topic: str, value: str, *, as_json: bool, **options: Any) -> None:
+def command(topic: str, value: bytes, *, as_json: bool, **options: Any) -> None:
     """Send it, and say where it stands."""
-    if options["null"] and value != "-":
+    if options["null"] and value != _STDIN:
         raise click.UsageError("--null and VALUE exclude each other")
     way = take_way(options)
     compression = options.pop("compression")
+    if compression not in {"none", "gzip"}:
+        need("protocol", f"--compression {compression}")
     with Interrupts() as interrupts, interrupts.waiting():
         record = _record(value, **options)
         with reaching(way) as client:
@@ -68,19 +72,18 @@ def command(topic: str, value: str, *, as_json: bool, **options: Any) -> None:
 
 
 def _record(
-    value: str,
+    value: bytes,
     *,
-    key: str | None,
-    headers: tuple[tuple[str, str | None], ...],
+    key: bytes | None,
+    headers: tuple[tuple[str, bytes | None], ...],
     partition: int | None,
     null: bool,
 ) -> dict[str, Any]:
     """Make what a producer takes."""
-    text = None if null else _bytes_of_stdin() if value == "-" else _as_given(value)
     return {
-        "value": text,
-        "key": _as_given(key),
-        "headers": [(name, _as_given(text)) for name, text in headers],
+        "value": None if null else read_stdin("the value") if value == _STDIN else value,
+        "key": key,
+        "headers": list(headers),
         "partition": -1 if partition is None else partition,
     }
 
@@ -102,14 +105,3 @@ def _delivered(client: Client, way: Way, topic: str, compression: str, record: d
     if (error := reports[0].error()) is not None:
         raise failure(error, way)
     return reports[0]
-
-
-def _bytes_of_stdin() -> bytes:
-    if sys.stdin.isatty():
-        print("reading the value from the terminal; Ctrl-D ends it", file=sys.stderr)
-    return sys.stdin.buffer.read()
-
-
-def _as_given(text: str | None) -> bytes | None:
-    """Give the bytes of an argument, UTF-8 or not."""
-    return None if text is None else text.encode("utf-8", "surrogateescape")

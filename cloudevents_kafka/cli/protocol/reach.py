@@ -14,6 +14,8 @@ import click
 import msgspec
 
 from cloudevents_kafka.cli.failures import BadData, BadUsage, BrokerTrouble, Failure
+from cloudevents_kafka.cli.options import timeout_option
+from cloudevents_kafka.cli.parameters import FILE
 
 if TYPE_CHECKING:
     from cloudevents_kafka.protocol import Client, Plain, ProtocolError, Scram
@@ -23,22 +25,19 @@ _UNKNOWN_TOPIC: Final = 3
 _Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
 _OPTIONS: Final = (
     click.option("--tls", is_flag=True, help="Connect by TLS."),
-    click.option("--cafile", metavar="FILE", help="Who may sign the broker's certificate, in PEM; with TLS."),
+    click.option(
+        "--cafile", type=FILE, metavar="FILE", help="Who may sign the broker's certificate, in PEM; with TLS."
+    ),
     click.option("--user", metavar="NAME", help=f"Log in; the password: {PASSWORD_VARIABLE}, or a prompt."),
     click.option(
         "--mechanism",
         type=click.Choice(["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"], case_sensitive=False),
         help="How to log in; SCRAM-SHA-256 if not said.",
     ),
-    click.option("--trace", metavar="FILE", help="Append all frames to a capture, for protocol decode."),
     click.option(
-        "--timeout",
-        type=click.FloatRange(min=0, min_open=True),
-        default=15.0,
-        show_default=True,
-        metavar="SECONDS",
-        help="How long a broker may be silent.",
+        "--trace", type=FILE, metavar="FILE", help="Append all frames to a capture, for protocol decode."
     ),
+    timeout_option,
 )
 
 
@@ -112,7 +111,7 @@ def failure(error: ProtocolError, way: Way) -> Failure:
     text = f"broker {way.broker}: {error}"
     if isinstance(cause, BrokerError) and cause.code == _UNKNOWN_TOPIC:
         return BadUsage(f"{text}; check TOPIC and its partition")
-    if isinstance(error, Unencodable):
+    if isinstance(error, Unencodable) or _lacks_package(error):
         return BadUsage(text)
     if isinstance(error, Malformed | Truncated):
         return BadData(f"{text}; see what it sent: --trace FILE, then protocol decode FILE")
@@ -121,6 +120,11 @@ def failure(error: ProtocolError, way: Way) -> Failure:
     if isinstance(error, Disconnected | DeadlineExceeded) and cause is error:
         return BrokerTrouble(f"{text}; check BROKER, that a broker listens there, --tls and --user")
     return BrokerTrouble(text)
+
+
+def _lacks_package(error: BaseException | None) -> bool:
+    """Tell whether an error came of a package that is not installed; then it says how to get it."""
+    return error is not None and (isinstance(error, ImportError) or _lacks_package(error.__cause__))
 
 
 def _opened(path: str) -> Any:

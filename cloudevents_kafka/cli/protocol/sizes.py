@@ -8,6 +8,7 @@ from typing import Final
 import click
 
 from cloudevents_kafka.cli.failures import BadUsage
+from cloudevents_kafka.cli.parameters import FILE
 
 _HELP: Final = """Print what variable-length integers would save (KIP-625).
 
@@ -18,7 +19,7 @@ encoders, beside the totals of the proposal.
 
 @click.command(help=_HELP, short_help="What variable-length integers would save (KIP-625).")
 @click.option("--histogram", is_flag=True, help="Print as well how many bytes which integers take.")
-@click.option("--picture", metavar="FILE.svg", help="Draw both, as SVG.")
+@click.option("--picture", type=FILE, metavar="FILE.svg", help="Draw both, as SVG.")
 def command(picture: str | None, *, histogram: bool) -> None:
     """Print the table, and what else is asked for."""
     from cloudevents_kafka.protocol import sizes

@@ -238,7 +238,7 @@ class Connection:
             raise DeadlineExceeded(f"{self.address}: no connection in time") from error
         except ssl.SSLCertVerificationError as error:
             raise AuthenticationFailed(f"{self.address}: {error}") from error
-        except OSError as error:
+        except (OSError, OverflowError, ValueError) as error:  # no such port; nothing that can name a host
             raise Disconnected(f"{self.address}: cannot connect: {error}") from error
 
 

@@ -7,15 +7,18 @@ from typing import Final
 
 from cloudevents_kafka.protocol.errors import DeadlineExceeded
 
+LONGEST: Final = 2_000_000.0
+"""The most seconds that end, 23 days: sockets and selectors count them in 31 bits of milliseconds."""
+
 
 class Deadline:
-    """A point in time that a call must not go beyond; None seconds, or fewer than 0, is never."""
+    """A point in time that a call must not go beyond; None, below 0 or above `LONGEST` is never."""
 
     def __init__(self, seconds: float | None) -> None:
         """Begin to count."""
-        endless = seconds is None or seconds < 0
-        self.seconds: Final = None if endless else seconds
-        self._end: Final = None if seconds is None or seconds < 0 else time.monotonic() + seconds
+        ends = seconds is not None and 0 <= seconds <= LONGEST  # which NaN is not
+        self.seconds: Final = seconds if ends else None
+        self._end: Final = None if self.seconds is None else time.monotonic() + self.seconds
 
     def left(self) -> float | None:
         """Return the seconds that are left, 0 when it is over; None if it never is."""

@@ -8,7 +8,10 @@ package cloudevents_kafka.spark;
  */
 final class Text {
     private static final boolean[] TOKEN = signs("!#$%&'*+-.^_`|~"); // RFC 9110
-    private static final boolean[] URI = signs("!#$&'()*+,-./:;=?@[]_~"); // RFC 3986, but for %
+    private static final boolean[] URI = signs("!$&'()*+,-.;=_~"); // RFC 3986, anywhere in it, but for %
+    private static final boolean[] SEGMENT = signs("!$&'()*+,-.;=_~@");
+    private static final boolean[] PATH = signs("!$&'()*+,-.;=_~:@/");
+    private static final boolean[] QUERY = signs("!$&'()*+,-.;=_~:@/?");
     private static final boolean[] SCHEME = signs("+-.");
     private static final int MALFORMED = -1;
 
@@ -95,24 +98,48 @@ final class Text {
         return '0' <= sign && sign <= '9';
     }
 
-    /** Tell whether it is a URI-reference in ASCII, and not empty. */
+    /** Tell whether it is a URI-reference in ASCII, and not empty; those with users or brackets are left out. */
     static boolean isUriReference(byte[] b, int from, int to) {
-        for (int at = from; at < to; at++) {
-            if (b[at] == '%' && to - at > 2 && isHex(b[at + 1]) && isHex(b[at + 2])) {
-                at += 2;
-            } else if (b[at] < 0 || !URI[b[at]]) {
-                return false;
-            }
-        }
-        return from < to;
+        int colon = endOf(SEGMENT, b, from, to);
+        if (colon < to && b[colon] == ':') return isUri(b, from, to);
+        return from < to && isBehindScheme(b, from, to);
     }
 
-    /** Tell whether it is a URI with a scheme, in ASCII. */
+    /** Tell whether it is a URI with a scheme, in ASCII; those with users or brackets are left out. */
     static boolean isUri(byte[] b, int from, int to) {
-        int colon = from;
-        while (colon < to && b[colon] >= 0 && SCHEME[b[colon]]) colon++;
+        int colon = endOf(SCHEME, b, from, to);
         boolean scheme = from < colon && colon < to && b[colon] == ':' && b[from] >= 'A';
-        return scheme && isUriReference(b, from, to);
+        return scheme && isBehindScheme(b, colon + 1, to);
+    }
+
+    private static boolean isBehindScheme(byte[] b, int from, int to) {
+        int at = from;
+        if (to - at > 1 && b[at] == '/' && b[at + 1] == '/') {
+            at = endOf(URI, b, at + 2, to);
+            if (at < to && b[at] == ':') {
+                do at++; while (at < to && isDigit(b[at]));
+            }
+            if (at < to && b[at] != '/' && b[at] != '?' && b[at] != '#') return false;
+        }
+        at = endOf(PATH, b, at, to);
+        if (at < to && b[at] == '?') at = endOf(QUERY, b, at, to);
+        if (at < to && b[at] == '#') at = endOf(QUERY, b, at + 1, to);
+        return at == to;
+    }
+
+    /** Return where the first byte stands that is none of the signs, and no % with two digits. */
+    private static int endOf(boolean[] signs, byte[] b, int from, int to) {
+        int at = from;
+        while (at < to) {
+            if (b[at] == '%' && signs != SCHEME && to - at > 2 && isHex(b[at + 1]) && isHex(b[at + 2])) {
+                at += 3;
+            } else if (b[at] >= 0 && signs[b[at]]) {
+                at++;
+            } else {
+                return at;
+            }
+        }
+        return to;
     }
 
     static boolean isHex(byte sign) {

@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import socket
+import ssl
 import threading
 import time
 
@@ -14,6 +15,7 @@ from wire import metadata
 
 from cloudevents_kafka.protocol.client.connection import Address, Connection
 from cloudevents_kafka.protocol.client.deadline import Deadline
+from cloudevents_kafka.protocol.client.security import Security
 from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest
 from cloudevents_kafka.testing.wire_broker import faults
@@ -106,6 +108,29 @@ def test_nobody_there(mute):
         Connection(address, soon())
     with pytest.raises(DeadlineExceeded, match="connecting to"):
         Connection(mute, Deadline(0))
+
+
+HOSTS = ["a..b", ".a", "a" * 64, "a" * 64 + ".b", "\udcff", "a\0b", "é" * 64]
+
+
+@pytest.mark.parametrize("host", HOSTS, ids=ascii)
+def test_no_host(host):
+    """Of a name that no host can have it is said that it cannot be connected to."""
+    with pytest.raises(Disconnected, match="cannot connect"):
+        Connection(Address(host, 1), soon())
+
+
+@pytest.mark.parametrize("port", [-1, 65536, 2**31 - 1, -(2**31)])
+def test_no_port(port):
+    """The same of a port that there is not, as a broker's metadata may name one."""
+    with pytest.raises(Disconnected, match="cannot connect"):
+        Connection(Address("127.0.0.1", port), soon())
+
+
+def test_no_host_for_tls(mute):
+    """The same of no name at all, which is this host's, but which no certificate can have."""
+    with pytest.raises(Disconnected, match="cannot connect"):
+        Connection(Address("", mute.port), soon(), security=Security(ssl.create_default_context()))
 
 
 def test_a_request_that_is_not_taken_closes(mute):

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import socket
 import time
 
 import pytest
 
-from cloudevents_kafka.protocol.client.deadline import Deadline
+from cloudevents_kafka.protocol.client.deadline import LONGEST, Deadline
 from cloudevents_kafka.protocol.errors import DeadlineExceeded
 
 
-@pytest.mark.parametrize("seconds", [None, -1, -0.5])
+@pytest.mark.parametrize("seconds", [None, -1, -0.5, math.inf, -math.inf, math.nan, 1e300, 2**31 / 1000])
 def test_no_seconds_are_endless(seconds):
-    """None and negative numbers never end."""
+    """None, negative numbers and more seconds than a socket can wait never end."""
     deadline = Deadline(seconds)
     assert (deadline.left(), deadline.over(), deadline.at_most(3)) == (None, False, 3)
     deadline.check("waiting")
@@ -27,6 +29,13 @@ def test_it_ends():
     assert (deadline.left(), deadline.over(), deadline.at_most(3)) == (0, True, 0)
     with pytest.raises(TimeoutError, match=r"waiting: not done within 0.02 s"):
         deadline.check("waiting")
+
+
+def test_a_socket_can_wait_for_the_longest():
+    """The most seconds that end are such as sockets and selectors take."""
+    with socket.socket() as waiting:
+        waiting.settimeout(Deadline(LONGEST).left())
+        assert 0 < waiting.gettimeout() <= LONGEST
 
 
 def test_a_pause_ends_with_the_deadline():

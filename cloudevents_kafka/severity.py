@@ -1,0 +1,61 @@
+"""Severities: a name for each, and sources that name one in two ways (extension severity)."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final
+
+from cloudevents_kafka.errors import Problem, shown
+from cloudevents_kafka.event import Event
+
+NAMES: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
+"""The names that the document recommends; each stands for four numbers, from 1 on."""
+
+_RULE: Final = "should go with {} at this source, as before: each text belongs to one number"
+
+
+def severity_name(event: Event) -> str | None:
+    """Return what to call an event's severity: its text, else the short name of its number.
+
+    The short names are OpenTelemetry's for 1 to 24: INFO is 9, INFO2 is 10. None where
+    there is neither.
+    """
+    number = _number(event)
+    if "severitytext" in event or number is None or not 1 <= number <= 4 * len(NAMES):
+        return event.text("severitytext")
+    name, step = divmod(number - 1, 4)
+    return f"{NAMES[name]}{step + 1}" if step else NAMES[name]
+
+
+class SeverityWatch:
+    """Watches the severities of each source: a text should belong to one number, and a number to one text.
+
+    What came first counts. It remembers as many sources as told, those seen last, and of
+    each the first ``pairs`` of text and number.
+    """
+
+    def __init__(self, sources: int = 10_000, pairs: int = 100) -> None:
+        self._known: OrderedDict[str, tuple[dict[str, int], dict[int, str]]] = OrderedDict()
+        self._sources, self._pairs = sources, pairs
+
+    def see(self, event: Event) -> Problem | None:
+        """Tell what an event says otherwise than its source did before (X-24), and remember it."""
+        text, number = event.text("severitytext"), _number(event)
+        if text is None or number is None:
+            return None
+        numbers, texts = self._known.setdefault(event.source, ({}, {}))
+        self._known.move_to_end(event.source)
+        if len(self._known) > self._sources:
+            self._known.popitem(last=False)
+        if texts.get(number, text) != text:
+            return Problem("severitytext", _RULE.format(shown(texts[number])), "X-24", shown(text))
+        if numbers.get(text, number) != number:
+            return Problem("severitynumber", _RULE.format(numbers[text]), "X-24", shown(number))
+        if len(numbers) < self._pairs:
+            numbers[text], texts[number] = number, text
+        return None
+
+
+def _number(event: Event) -> int | None:
+    number = event.get("severitynumber")
+    return number if isinstance(number, int) and not isinstance(number, bool) else None
