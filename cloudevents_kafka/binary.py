@@ -12,11 +12,11 @@ from cloudevents_kafka.attributes import AttributeValue, canonical_text, is_name
 from cloudevents_kafka.data import DataKind
 from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, shown
 from cloudevents_kafka.event import Event, held, trusted
-from cloudevents_kafka.extensions import on_registration, with_types
+from cloudevents_kafka.extensions import now
 from cloudevents_kafka.glance import are_plain
 from cloudevents_kafka.media_type import media_type
 from cloudevents_kafka.record import Headers, Record
-from cloudevents_kafka.rules import find_problems
+from cloudevents_kafka.rules import find_problems, judged
 from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX
 
 _IMPLIED: Final = b"application/json"
@@ -34,8 +34,6 @@ def _attribute_of(header: str) -> str | None:
     return name if is_name(name) and name != "datacontenttype" else ""
 
 
-_attribute_names: Final[dict[str, str | None]] = {}  # of header names met: see _learn
-on_registration(_attribute_names.clear)
 _header_names: Final[dict[str, str]] = {}  # of attributes met: see header_of
 
 
@@ -61,7 +59,7 @@ def collect(headers: Headers) -> dict[str, Any] | None:
     """Collect attributes from plain headers; None where one of them needs a closer look."""
     attributes: dict[str, Any] = {}
     foreign = 0
-    names = _attribute_names
+    names = now.known.headers
     try:
         for header, value in headers:
             name = names[header]
@@ -70,7 +68,7 @@ def collect(headers: Headers) -> dict[str, Any] | None:
             else:
                 attributes[name] = value.decode()  # type: ignore[union-attr]  # a null's AttributeError is the test
     except KeyError:
-        return collect(headers) if _learn(headers) else None
+        return collect(headers) if _learn(headers, names) else None
     except (AttributeError, UnicodeDecodeError):
         return None
     if len(attributes) + foreign != len(headers) or _SUSPICIOUS in attributes:
@@ -78,26 +76,26 @@ def collect(headers: Headers) -> dict[str, Any] | None:
     return attributes
 
 
-def _learn(headers: Headers) -> bool:
+def _learn(headers: Headers, names: dict[str, str | None]) -> bool:
     """Remember, within bounds, which attributes headers carry, None for foreign ones; false if too many.
 
     An attribute that is not plain text, by its name or by its type, is suspicious.
     """
     for header, _ in headers:
         if isinstance(header, str) and len(header) <= _REMEMBERED_LENGTH:
-            if len(_attribute_names) >= _REMEMBERED:
-                _attribute_names.clear()
+            if len(names) >= _REMEMBERED:
+                names.clear()
             name = _attribute_of(header)
-            _attribute_names[header] = name if name is None or are_plain((name,)) else _SUSPICIOUS
-    return all(header in _attribute_names for header, _ in headers)
+            names[header] = name if name is None or are_plain((name,)) else _SUSPICIOUS
+    return all(header in names for header, _ in headers)
 
 
 def decode(record: Record) -> Event:
     """Read a binary-mode record; raises `InvalidEvent`, naming every problem."""
-    attributes, problems = _read_headers(record.headers)
-    attributes = with_types(attributes)
+    texts, problems = _read_headers(record.headers)
+    attributes, broken = judged(texts)
     reported = {_attribute_of(str(problem.attribute)) or problem.attribute for problem in problems}
-    problems += [problem for problem in find_problems(attributes) if problem.attribute not in reported]
+    problems += [problem for problem in broken if problem.attribute not in reported]
     if problems:
         raise InvalidEvent(problems)
     return trusted(attributes, record.value)

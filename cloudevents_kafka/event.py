@@ -24,9 +24,9 @@ from cloudevents_kafka.attributes import (
 from cloudevents_kafka.codecs import decoded
 from cloudevents_kafka.data import DataKind, data_problem, from_payload, to_payload
 from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
-from cloudevents_kafka.extensions import type_of, with_types
+from cloudevents_kafka.extensions import type_of
 from cloudevents_kafka.glance import surely_good
-from cloudevents_kafka.rules import find_problems
+from cloudevents_kafka.rules import judged
 from cloudevents_kafka.timestamps import instant, is_timestamp, to_datetime
 
 _UNREAD: Final = object()
@@ -401,9 +401,9 @@ def _checked(given: Mapping[str, object]) -> tuple[dict[str, AttributeValue], li
         except ValueError as error:
             problems.append(Problem(name, str(error), "T-01"))
             del attributes[name]
-    attributes = with_types(attributes)
+    attributes, broken = judged(attributes)
     reported = {problem.attribute for problem in problems}
-    return attributes, problems + [p for p in find_problems(attributes) if p.attribute not in reported]
+    return attributes, problems + [p for p in broken if p.attribute not in reported]
 
 
 def _equal(name: str, one: AttributeValue, other: AttributeValue) -> bool:

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from cloudevents_kafka.attributes import CORE, AttributeType, AttributeValue, is_name, parse
 from cloudevents_kafka.documented import DOCUMENTED, Extension, Rule
 
-_extensions: Final[dict[str, Extension]] = {}
-_registered: Final[dict[str, Extension]] = {}
-# What a quick look cannot settle: all known extensions but the plain texts.
-_ruled: Final[set[str]] = set()
 _EVENT_TYPES: Final = {
     "source": AttributeType.URI_REFERENCE,
     "dataschema": AttributeType.URI,
@@ -23,12 +21,30 @@ _EVENT_TYPES: Final = {
 }
 
 
-_on_registration: Final[list[Callable[[], None]]] = []
+class Known(msgspec.Struct, frozen=True):
+    """What is known of extensions at a moment: a registration makes another.
+
+    Who judges an event does it all by one of these, as other threads may register meanwhile.
+    ``ruled`` names what a quick look cannot settle: all but the plain texts. What was
+    remembered of names stands here too, and goes when it may no longer hold.
+    """
+
+    extensions: Mapping[str, Extension]
+    registered: Mapping[str, Extension]
+    ruled: frozenset[str]
+    plain: set[str]
+    headers: dict[str, str | None]
 
 
-def on_registration(forget: Callable[[], None]) -> None:
-    """Have a function called whenever an extension becomes known: whoever remembers names must."""
-    _on_registration.append(forget)
+class Now:
+    """What is known of extensions now: taken once for a reading."""
+
+    __slots__ = ("known",)
+
+    known: Known
+
+
+now: Final = Now()
 
 
 def register_extension(
@@ -55,7 +71,7 @@ def register_extension(
         raise TypeError(f"for {name}, accepts must be a function of its value, and needs a list of names")
     text = rule or "is not accepted by its extension's rule"
     rules = () if accepts is None else (Rule(text, _accepted_by(accepts)),)
-    restore({**_registered, name: Extension(type, rules, tuple(needs))})
+    restore({**now.known.registered, name: Extension(type, rules, tuple(needs))})
 
 
 def _accepted_by(accepts: Callable[[AttributeValue], bool]) -> Callable[[AttributeValue, object], bool]:
@@ -70,52 +86,39 @@ def _accepted_by(accepts: Callable[[AttributeValue], bool]) -> Callable[[Attribu
 
 def registered() -> dict[str, Extension]:
     """Return the extensions that were registered."""
-    return dict(_registered)
+    return dict(now.known.registered)
 
 
 def restore(extensions: Mapping[str, Extension]) -> None:
     """Have these extensions registered, and no others but the documented ones."""
-    everything = {**DOCUMENTED, **extensions}
-    more = {name for name, extension in DOCUMENTED.items() if not extension.plain} | extensions.keys()
-    _ruled.update(more)  # before anything goes, as other threads are reading
-    for known_ones, wanted in ((_registered, extensions), (_extensions, everything)):
-        known_ones.update(wanted)
-        for name in known_ones.keys() - wanted.keys():
-            del known_ones[name]
-    _ruled.intersection_update(more)
-    for forget in _on_registration:
-        forget()
+    ruled = {name for name, extension in DOCUMENTED.items() if not extension.plain} | extensions.keys()
+    now.known = Known({**DOCUMENTED, **extensions}, dict(extensions), frozenset(ruled), set(), {})
 
 
-def type_of(name: str) -> AttributeType:
+def type_of(name: str, at: Known | None = None) -> AttributeType:
     """Return the type of an attribute: String where nothing else is known."""
     if name in CORE:
         return _EVENT_TYPES.get(name, AttributeType.STRING)
-    known = _extensions.get(name)
+    known = (at or now.known).extensions.get(name)
     return AttributeType.STRING if known is None else known.type
 
 
 def known(name: str) -> Extension | None:
     """Return what is known of an extension attribute."""
-    return _extensions.get(name)
+    return now.known.extensions.get(name)
 
 
 def known_names() -> frozenset[str]:
     """Return the names of all extensions that something is known of."""
-    return frozenset(_extensions)
+    return frozenset(now.known.extensions)
 
 
 def ruled() -> frozenset[str]:
     """Return the names of the extensions that are more than just texts, which may or may not be empty."""
-    return frozenset(_ruled)
+    return now.known.ruled
 
 
-def is_ruled(name: str) -> bool:
-    """Tell whether the name is one of `ruled`."""
-    return name in _ruled
-
-
-def typed(name: str, value: AttributeValue) -> AttributeValue:
+def typed(name: str, value: AttributeValue, at: Known | None = None) -> AttributeValue:
     """Turn the canonical text of a Boolean, Integer or Binary into its value.
 
     A text that does not fit stays as it is, for `find_problems` to report.
@@ -123,16 +126,17 @@ def typed(name: str, value: AttributeValue) -> AttributeValue:
     if not isinstance(value, str):
         return value
     try:
-        return parse(type_of(name), value)
+        return parse(type_of(name, at), value)
     except ValueError:
         return value
 
 
-def with_types(attributes: dict[str, AttributeValue]) -> dict[str, AttributeValue]:
+def with_types(attributes: dict[str, AttributeValue], at: Known | None = None) -> dict[str, AttributeValue]:
     """Give the attributes of known type their type; the dict itself, where none needs it."""
-    if _ruled.isdisjoint(attributes):
+    at = at or now.known
+    if at.ruled.isdisjoint(attributes):
         return attributes
-    return {name: typed(name, value) for name, value in attributes.items()}
+    return {name: typed(name, value, at) for name, value in attributes.items()}
 
 
 restore({})

@@ -12,14 +12,12 @@ from typing import Any, Final
 import msgspec
 
 from cloudevents_kafka.attributes import SPECVERSION, is_name, is_string, is_uri, is_uri_reference
-from cloudevents_kafka.extensions import is_ruled, on_registration
+from cloudevents_kafka.extensions import now
 from cloudevents_kafka.media_type import media_type
 from cloudevents_kafka.timestamps import is_timestamp
 
 _sources: Final[set[str]] = set()
 _schemas: Final[set[str]] = set()
-_plain_names: Final[set[str]] = set()
-on_registration(_plain_names.clear)
 _REMEMBERED: Final = 4096
 _REMEMBERED_LENGTH: Final = 256
 _ONLY_TEXTS: Final = frozenset((str,))
@@ -71,8 +69,9 @@ def _is_schema(text: str) -> bool:
 
 def are_plain(names: Iterable[str]) -> bool:
     """Tell whether the names may name attributes whose values are texts, by all that is known."""
-    return _plain_names.issuperset(names) or all(
-        is_name(name) and not is_ruled(name) and _remember(_plain_names, name) for name in names
+    known = now.known
+    return known.plain.issuperset(names) or all(
+        is_name(name) and name not in known.ruled and _remember(known.plain, name) for name in names
     )
 
 

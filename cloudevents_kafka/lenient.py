@@ -28,12 +28,12 @@ from cloudevents_kafka.binary import attribute_of
 from cloudevents_kafka.data import DataKind, holds_json
 from cloudevents_kafka.errors import InvalidEvent, Problem, shown
 from cloudevents_kafka.event import Event, held, trusted
-from cloudevents_kafka.extensions import type_of, typed, with_types
+from cloudevents_kafka.extensions import type_of
 from cloudevents_kafka.formats.json import read_data, spelled, split
 from cloudevents_kafka.formats.unruly import Unruly
 from cloudevents_kafka.media_type import CLOUDEVENTS, MediaType, media_type
 from cloudevents_kafka.record import Headers, Record
-from cloudevents_kafka.rules import find_problems
+from cloudevents_kafka.rules import judged
 from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX, refused, sniff
 
 _BOM: Final = b"\xef\xbb\xbf"
@@ -249,9 +249,9 @@ def _settle(
     texts: dict[str, Any], problems: list[Problem], tolerated: list[Problem]
 ) -> dict[str, AttributeValue]:
     """Mend what can be mended and keep what can be kept; raise the rest as `InvalidEvent`."""
-    attributes = with_types(texts)
+    attributes, broken = judged(texts)
     reported = {attribute_of(str(problem.attribute)) or problem.attribute for problem in problems}
-    for problem in find_problems(attributes):
+    for problem in broken:
         if problem.attribute in reported:
             continue
         if _let_pass(problem, attributes):
@@ -285,9 +285,8 @@ def _mended(name: str, text: str) -> AttributeValue | None:
         meant = f"{meant[:10]}T{meant[11:]}"
     elif type_of(name) is AttributeType.BOOLEAN:
         meant = meant.lower()
-    value = typed(name, meant)
-    good = all(problem.attribute != name for problem in find_problems({name: value}))
-    return value if good else None
+    alone, problems = judged({name: meant})
+    return None if any(problem.attribute == name for problem in problems) else alone[name]
 
 
 def _keep(problem: Problem, name: str, value: Any, attributes: dict[str, Any]) -> bool:

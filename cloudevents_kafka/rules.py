@@ -21,7 +21,7 @@ from cloudevents_kafka.attributes import (
 )
 from cloudevents_kafka.documented import Extension
 from cloudevents_kafka.errors import Problem, shown
-from cloudevents_kafka.extensions import known, type_of
+from cloudevents_kafka.extensions import Known, now, type_of, with_types
 from cloudevents_kafka.media_type import media_type
 from cloudevents_kafka.timestamps import is_timestamp
 
@@ -43,14 +43,24 @@ _TEXT_CHECKS: Final[dict[AttributeType, Callable[[str], bool]]] = {
 }
 
 
-def find_problems(attributes: Mapping[str, AttributeValue]) -> list[Problem]:
+def judged(
+    attributes: dict[str, AttributeValue],
+) -> tuple[dict[str, AttributeValue], list[Problem]]:
+    """Give attributes their types, and find every rule that they break, by what is known at one moment."""
+    at = now.known
+    attributes = with_types(attributes, at)
+    return attributes, find_problems(attributes, at)
+
+
+def find_problems(attributes: Mapping[str, AttributeValue], at: Known | None = None) -> list[Problem]:
     """Find every rule of the core specification and known extensions that is broken.
 
     Values are as `extensions.with_types` leaves them. An empty list means: a valid event.
     """
+    known = (at or now.known).extensions
     problems = [Problem(name, "is required", "R-01") for name in REQUIRED if name not in attributes]
     for name, value in attributes.items():
-        extension = known(name)
+        extension = known.get(name)
         problem = (
             _problem_of(name, value)
             if extension is None
@@ -58,14 +68,14 @@ def find_problems(attributes: Mapping[str, AttributeValue]) -> list[Problem]:
         )
         if problem is not None:
             problems.append(problem)
-    return problems + _lacking(attributes)
+    return problems + _lacking(attributes, known)
 
 
-def _lacking(attributes: Mapping[str, AttributeValue]) -> list[Problem]:
+def _lacking(attributes: Mapping[str, AttributeValue], known: Mapping[str, Extension]) -> list[Problem]:
     """Find what extensions ask for beside them and is not there, each once."""
     found: dict[str, Problem] = {}
     for name in attributes:
-        extension = known(name)
+        extension = known.get(name)
         if extension is None:
             continue
         for other in extension.needs:

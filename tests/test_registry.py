@@ -6,8 +6,21 @@ import sys
 import threading
 
 import pytest
+import strategies as make
 
-from cloudevents_kafka import AttributeType, Codec, codecs, extensions, formats
+from cloudevents_kafka import (
+    AttributeType,
+    Codec,
+    Decoded,
+    Record,
+    Undecodable,
+    codecs,
+    decode,
+    extensions,
+    formats,
+    from_record,
+    to_record,
+)
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.registry import (
     adopt,
@@ -21,7 +34,7 @@ from cloudevents_kafka.registry import (
 
 def state() -> tuple[object, ...]:
     return (
-        dict(extensions._extensions),
+        extensions.now.known.extensions,
         extensions.ruled(),
         formats.names(),
         vars(formats.find("json")),
@@ -73,7 +86,7 @@ def test_registering_takes_nothing_away_from_other_threads() -> None:
         while not stop.is_set():
             if formats.find("json") is None:
                 missed.append("json")
-            if not extensions.is_ruled("sampledrate") or extensions.known("sampledrate") is None:
+            if "sampledrate" not in extensions.ruled() or extensions.known("sampledrate") is None:
                 missed.append("sampledrate")
 
     reader = threading.Thread(target=look)
@@ -90,3 +103,76 @@ def test_registering_takes_nothing_away_from_other_threads() -> None:
         reader.join()
         sys.setswitchinterval(interval)
     assert missed == []
+
+
+COUNT = [*make.required_headers, ("ce_first", b"1"), ("ce_attempt", b"5")]
+
+
+def forms_of(headers: list[tuple[str, bytes | None]]) -> list[Record]:
+    """The same event in every form, as written where nothing was registered."""
+    event = from_record(Record(headers=headers))
+    return [
+        to_record(event),
+        *(to_record(event, mode="structured", format=name) for name in formats.writable()),
+    ]
+
+
+@pytest.mark.usefixtures("registry")
+@pytest.mark.parametrize("lenient", [False, True])
+@pytest.mark.parametrize("kind", [AttributeType.INTEGER, AttributeType.BINARY, AttributeType.TIMESTAMP])
+def test_one_reading_goes_by_one_registry(kind: AttributeType, *, lenient: bool) -> None:
+    """What is registered in the midst of a reading counts from the next one on."""
+    for record in forms_of(COUNT):
+        with temporarily():
+
+            def accepts(_: object) -> bool:
+                register_extension("attempt", kind)
+                return True
+
+            register_extension("first", AttributeType.STRING, accepts=accepts)
+            read = decode(record, lenient=lenient)
+            assert isinstance(read, Decoded)
+            assert read.tolerated == ()
+            assert read.event.text("attempt") == "5"
+            again = decode(record, lenient=lenient)
+            assert isinstance(again, Decoded if kind is AttributeType.INTEGER or lenient else Undecodable)
+
+
+@pytest.mark.usefixtures("registry")
+def test_what_was_remembered_meanwhile_is_not_kept() -> None:
+    """A thread that looked at a name before its registration, and remembers it after that, does no harm."""
+    before = extensions.now.known
+    register_extension("attempt", AttributeType.INTEGER)
+    before.plain.add("attempt")
+    before.headers["ce_attempt"] = "attempt"
+    assert from_record(Record(headers=COUNT))["attempt"] == 5
+
+
+@pytest.mark.usefixtures("registry")
+def test_registering_makes_no_good_record_bad() -> None:
+    """While other threads read: with the type or without it, the record is an event."""
+    record = Record(headers=COUNT)
+    stop = threading.Event()
+    bad: list[object] = []
+
+    def read() -> None:
+        while not stop.is_set():
+            result = decode(record)
+            if not isinstance(result, Decoded):
+                bad.append(result.error)
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    for reader in readers:
+        reader.start()
+    try:
+        for _ in range(500):
+            with temporarily():
+                register_extension("attempt", AttributeType.INTEGER)
+    finally:
+        stop.set()
+        for reader in readers:
+            reader.join()
+        sys.setswitchinterval(interval)
+    assert bad == []

@@ -22,11 +22,10 @@ from cloudevents_kafka.attributes import AttributeValue, is_string, parse_binary
 from cloudevents_kafka.data import DataKind, decode_text, encode_text, holds_json, in_charset, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, held, trusted
-from cloudevents_kafka.extensions import with_types
 from cloudevents_kafka.glance import are_plain, surely_valid
 from cloudevents_kafka.json_text import is_json, json_text
 from cloudevents_kafka.media_type import MediaType, media_type
-from cloudevents_kafka.rules import find_problems
+from cloudevents_kafka.rules import judged
 
 _split: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _parse: Final = msgspec.json.Decoder().decode
@@ -146,8 +145,7 @@ def _is_textual(media: MediaType) -> bool:
 
 def _decode_closely(value: bytes) -> Event:
     attributes, data, encoded = split(value)
-    attributes = with_types(attributes)
-    problems = _problems(attributes)
+    attributes, problems = _judged(attributes)
     try:
         payload, kind = read_data(data, encoded, attributes.get("datacontenttype"))
     except InvalidEvent as error:
@@ -247,15 +245,16 @@ def _malformed(value: bytes, error: Exception) -> Problem:
     return Problem(None, f"the value must be one JSON object: {error}", "J-01")
 
 
-def _problems(attributes: dict[str, Any]) -> list[Problem]:
-    """Every broken rule of the attributes, those of JSON's own types first."""
+def _judged(attributes: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """Attributes with their types, and every rule that they break, those of JSON's own types first."""
     problems = [
         Problem(name, "must be text, true, false or a whole number of 32 bits", "J-03", _json_type(value))
         for name, value in attributes.items()
         if not isinstance(value, AttributeValue)
     ]
     wrong = {problem.attribute for problem in problems}
-    return problems + [p for p in find_problems(attributes) if p.attribute not in wrong]
+    attributes, broken = judged(attributes)
+    return attributes, problems + [problem for problem in broken if problem.attribute not in wrong]
 
 
 def _json_type(value: object) -> str:

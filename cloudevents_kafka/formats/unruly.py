@@ -8,9 +8,8 @@ from typing import Any
 from cloudevents_kafka.data import DataKind
 from cloudevents_kafka.errors import InvalidEvent, Problem
 from cloudevents_kafka.event import Event, trusted
-from cloudevents_kafka.extensions import with_types
 from cloudevents_kafka.glance import surely_good
-from cloudevents_kafka.rules import find_problems
+from cloudevents_kafka.rules import judged
 
 
 class Unruly(InvalidEvent):
@@ -35,9 +34,9 @@ def settled(
     """
     if not problems and surely_good(attributes):
         return trusted(attributes, payload, kind, wire)
-    attributes = with_types(attributes)
+    attributes, broken = judged(attributes)
     named = {problem.attribute for problem in problems}
-    broken = [problem for problem in find_problems(attributes) if problem.attribute not in named]
+    broken = [problem for problem in broken if problem.attribute not in named]
     if problems:
         raise InvalidEvent([*problems, *broken])
     event = trusted(attributes, payload, kind, wire)
