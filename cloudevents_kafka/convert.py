@@ -182,7 +182,7 @@ def to_record(
             )
         written, value = binary.encode(event)
     elif mode == "structured":
-        written, value = structured.encode(event, format or "json")
+        written, value = structured.encode(event, "json" if format is None else format)
     else:
         raise no_mode(mode)
     if headers:
@@ -244,8 +244,10 @@ def _like(
     topic: str | None,
 ) -> Record:
     verdict = sniff(like.headers)
-    mode = mode or ("structured" if verdict.mode == "structured" else "binary")
-    format = format or (verdict.format if mode == "structured" else None)
+    if mode is None:
+        mode = "structured" if verdict.mode == "structured" else "binary"
+    if format is None and mode == "structured":
+        format = verdict.format
     written = to_record(event, mode=mode, format=format)
     _, wire = held(event)
     if wire is not None and written.value is wire[1] and wire[1] == like.value:

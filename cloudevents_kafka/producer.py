@@ -163,7 +163,7 @@ class EventProducer(Generic[ProducerT]):
             event = Event.of(event)
         if mode is None and like is None:
             mode = self._mode
-            format = format or (self._format if mode == "structured" else None)
+            format = self._format if format is None and mode == "structured" else format
         record = to_record(
             event,
             mode=mode,

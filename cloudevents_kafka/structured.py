@@ -19,7 +19,10 @@ def decode(value: bytes | None, media: MediaType) -> Event | None:
 
     Raises `InvalidEvent`, naming every problem.
     """
-    found = formats.find(media.format)
+    try:
+        found = formats.find(media.format)
+    except Exception as error:  # of what makes a format of the user's: one bad record must not stop a loop
+        raise InvalidEvent([_unread(_told(media.format, "make", error))]) from error
     if found is None:
         return None
     if value is None:
@@ -30,13 +33,18 @@ def decode(value: bytes | None, media: MediaType) -> Event | None:
         event = found.decode(value)
     except InvalidEvent:
         raise
-    except Exception as error:  # of a format of the user's: one bad record must not stop a loop
-        if media.format not in formats.registered():
-            raise
-        raise InvalidEvent([_unread(f"its decode raised {type(error).__name__}")]) from error
+    except Exception as error:  # the same
+        raise InvalidEvent([_unread(_told(media.format, "decode", error))]) from error
     if not isinstance(event, Event):
         raise InvalidEvent([_unread(f"its decode gave a {type(event).__name__}, not an Event")])
     return event
+
+
+def _told(name: str | None, doing: str, error: Exception) -> str:
+    """Tell what a format of the user's raised; raises it again where the format is the library's own."""
+    if name not in formats.registered():
+        raise error
+    return f"its {doing} raised {type(error).__name__}"
 
 
 def _unread(why: str) -> Problem:
@@ -54,12 +62,25 @@ def check_charset(media: MediaType) -> None:
 def encode(event: Event, name: str) -> tuple[Headers, bytes]:
     """Write an event as one header and a value, in the format of that name.
 
-    Raises `EncodeError` for an unknown format, and where the format cannot hold the event.
+    Raises `EncodeError` for an unknown format, where the format cannot hold the event, and for
+    whatever one of the user's raises.
     """
-    found = formats.find(name)
+    try:
+        found = formats.find(name)
+    except Exception as error:
+        raise _unwritten(name, _told(name, "make", error)) from error
     if found is None:
         raise EncodeError(f"no event format {name!r}; known: {', '.join(formats.writable())}")
-    value = found.encode(event)
+    try:
+        value = found.encode(event)
+    except EncodeError:
+        raise
+    except Exception as error:
+        raise _unwritten(name, _told(name, "encode", error)) from error
     if not isinstance(value, bytes):
-        raise EncodeError(f"the event format {name!r} gave a {type(value).__name__}, not bytes")
+        raise _unwritten(name, f"its encode gave a {type(value).__name__}, not bytes")
     return [(CONTENT_TYPE, formats.content_type_of(name))], value
+
+
+def _unwritten(name: str, why: str) -> EncodeError:
+    return EncodeError(f"the event cannot be written in the format {name!r}: {why}")

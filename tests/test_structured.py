@@ -11,12 +11,14 @@ from cloudevents_kafka import (
     BrokenEvent,
     EncodeError,
     Event,
+    EventProducer,
     Record,
     UnsupportedBatch,
     UnsupportedFormat,
     from_record,
     to_record,
 )
+from cloudevents_kafka.testing import FakeProducer
 
 EVENT = Event(id="1", source="/", type="t")
 VALUE = b'{"specversion":"1.0","id":"1","source":"/","type":"t"}'
@@ -34,6 +36,22 @@ def test_the_record() -> None:
     assert to_record(EVENT, mode="structured", format="avro").headers == [
         ("content-type", b"application/cloudevents+avro")
     ]
+
+
+def test_no_name_is_no_name_of_a_format() -> None:
+    """An empty one is not taken for none, wherever it is given; nor is an empty mode."""
+    producer = EventProducer(FakeProducer(), topic="t", mode="structured")
+    like = of(b"application/cloudevents+json")
+    for write in (
+        lambda: to_record(EVENT, mode="structured", format=""),
+        lambda: to_record(EVENT, format="", like=like),
+        lambda: producer.send(EVENT, format=""),
+        lambda: EventProducer(FakeProducer(), topic="t", mode="structured", format="").send(EVENT),
+    ):
+        with pytest.raises(EncodeError, match="no event format ''; known: json"):
+            write()
+    with pytest.raises(EncodeError, match="no content mode ''"):
+        to_record(EVENT, mode="", like=like)  # type: ignore[arg-type]  # which is the point
 
 
 @pytest.mark.parametrize(
@@ -85,8 +103,5 @@ def test_what_cannot_be_read(record: Record, error: type[Exception], said: str) 
 @pytest.mark.parametrize("name", ["xyz", "", "JSON", "batch+json"])
 def test_unknown_formats_are_not_written(name: str) -> None:
     """The error names those that are known."""
-    if name:
-        with pytest.raises(EncodeError, match="known: json, avro"):
-            to_record(EVENT, mode="structured", format=name)
-    else:
-        assert to_record(EVENT, mode="structured", format=name).value == VALUE
+    with pytest.raises(EncodeError, match="known: json, avro"):
+        to_record(EVENT, mode="structured", format=name)

@@ -10,18 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from cloudevents_kafka.event import Event
 
 
+@runtime_checkable
 class Format(Protocol):
     """An event format, pure and total.
 
     ``name`` is the media type's suffix. ``encode`` raises `EncodeError` for an event
     that the format cannot hold; ``decode`` raises `InvalidEvent` for bytes that are no
-    event, and nothing else for any bytes. What else a registered one raises
-    is taken for that too, with its cause.
+    event, and nothing else for any bytes. What else a registered one raises, or what
+    makes it, is taken for that too, with its cause.
     """
 
     @property
@@ -100,10 +101,14 @@ def writable() -> tuple[str, ...]:
 
 
 def find(name: str | None) -> Format | None:
-    """Return the format of that name, or None where it is not known here."""
+    """Return the format of that name, or None where it is not known here; raises what its maker raises."""
     found = _formats.get(name)  # type: ignore[arg-type]  # None is simply not there
     if found is None and name in _makers:
-        found = _formats[name] = _makers[name]()
+        made: object = _makers[name]()
+        if not isinstance(made, Format):
+            lacking = "which has not all of name, encode and decode"
+            raise TypeError(f"the maker of event format {name!r} gave a {type(made).__name__}, {lacking}")
+        found = _formats[name] = made
     return found
 
 

@@ -92,7 +92,7 @@ def _format_of(mode: str, format: str | None) -> str | None:
     if mode == "binary" and format is None:
         return None
     if mode == "structured" and (format is None or format in formats.writable()):
-        return format or "json"
+        return "json" if format is None else format
     raise ValueError(
         f"mode={mode!r}, format={format!r}: mode is 'binary', or 'structured' with a format of "
         f"{', '.join(formats.writable())}"

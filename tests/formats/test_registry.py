@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from cloudevents_kafka import (
@@ -111,7 +113,7 @@ def test_what_a_users_format_raises_is_a_broken_event(value: bytes, said: str, *
 def test_what_a_users_format_gives_is_looked_at() -> None:
     """An event is one, and a value is bytes."""
     register_format("rude", Rude)
-    with pytest.raises(EncodeError, match="format 'rude' gave a str, not bytes"):
+    with pytest.raises(EncodeError, match="format 'rude': its encode gave a str, not bytes"):
         to_record(EVENT, mode="structured", format="rude")
     register_format("none", type("None", (Rude,), {"decode": lambda *_: None}))
     with pytest.raises(BrokenEvent, match="gave a NoneType, not an Event"):
@@ -122,3 +124,62 @@ def test_what_cannot_make_a_format_is_refused() -> None:
     """At once, and not when the first record comes."""
     with pytest.raises(TypeError, match="a JsonFormat cannot be called"):
         register_format("mine", JsonFormat())  # type: ignore[arg-type]  # which is the point
+
+
+def lacks() -> JsonFormat:
+    raise ImportError("no such package")
+
+
+def lookup() -> JsonFormat:
+    return {}["x"]  # type: ignore[no-any-return]  # it never does
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+@pytest.mark.parametrize(
+    ("make", "said", "cause"),
+    [
+        (lacks, "its make raised ImportError", "no such package"),
+        (lookup, "its make raised KeyError", "'x'"),
+        (
+            lambda: None,
+            "its make raised TypeError",
+            "maker of event format 'mine' gave a NoneType, which",
+        ),
+        (lambda: 5, "its make raised TypeError", "gave a int, which has not all of name, encode and decode"),
+    ],
+)
+def test_what_cannot_make_its_format_stops_no_loop(
+    make: Any, said: str, cause: str, *, lenient: bool
+) -> None:
+    """Its records are broken events, and none can be written; each time anew, with the cause."""
+    register_format("mine", make)
+    record = Record(headers=[("content-type", b"application/cloudevents+mine")], value=b"")
+    for _ in range(2):
+        result = decode(record, lenient=lenient)
+        assert isinstance(result, Undecodable)
+        assert isinstance(result.error, BrokenEvent)
+        assert said in str(result.error)
+        assert cause in str(result.error.__cause__)
+        with pytest.raises(EncodeError, match=f"format 'mine': {said}") as caught:
+            to_record(EVENT, mode="structured", format="mine")
+        assert cause in str(caught.value.__cause__)
+
+
+class Full(JsonFormat):
+    def encode(self, event: Event) -> bytes:
+        raise self.error
+
+    error: Exception = KeyError("x")
+
+
+def test_what_a_users_format_raises_in_writing_is_an_encode_error() -> None:
+    """One of its own is given on as it is."""
+    register_format("full", Full)
+    with pytest.raises(EncodeError, match="in the format 'full': its encode raised KeyError") as caught:
+        to_record(EVENT, mode="structured", format="full")
+    assert isinstance(caught.value.__cause__, KeyError)
+    mine = EncodeError("no room")
+    register_format("full", type("Fuller", (Full,), {"error": mine}))
+    with pytest.raises(EncodeError) as caught:
+        to_record(EVENT, mode="structured", format="full")
+    assert caught.value is mine
