@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from cloudevents_kafka.convert import Decoded, Undecodable
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.timestamps import from_datetime, instant, is_timestamp
+from cloudevents_kafka.timestamps import instant, is_timestamp
 
 Clock = Callable[[], datetime]
 
@@ -45,13 +45,11 @@ def is_past_sunset(event: Event, now: datetime | None = None) -> bool:
 def _is_over(text: str | None, now: datetime | None, *, at_it: bool) -> bool:
     if text is None or not is_timestamp(text):
         return False
-    moment, told = instant(text), instant(from_datetime(_now() if now is None else _in_utc(now)))
+    clock = _now() if now is None else now
+    if clock.utcoffset() is None:
+        raise ValueError("now needs an offset (tzinfo), as every expiry has one: datetime.now(UTC)")
+    moment, told = instant(text), (clock, "")
     return moment < told or (at_it and moment == told)
-
-
-def _in_utc(now: datetime) -> datetime:
-    """Go by the moment: a Timestamp's offset has no seconds, a datetime's may have."""
-    return now if now.tzinfo is None else now.astimezone(UTC)
 
 
 def unexpired(items: Iterable[Decoded | Undecodable], clock: Clock = _now) -> Iterator[Decoded | Undecodable]:

@@ -39,6 +39,35 @@ def test_an_event_expires_at_its_moment(text: str | None, *, expired: bool) -> N
     assert expires_at(made) == made.get("expirytime")
 
 
+@pytest.mark.parametrize(
+    ("now", "first", "last"),
+    [
+        (datetime.min.replace(tzinfo=timezone(timedelta(hours=5))), False, False),
+        (datetime.min.replace(tzinfo=UTC), True, False),
+        (datetime.max.replace(tzinfo=UTC), True, False),
+        (datetime.max.replace(tzinfo=timezone(-timedelta(hours=5))), True, True),
+        (datetime.max.replace(tzinfo=timezone(-timedelta(hours=5, seconds=1))), True, True),
+    ],
+)
+def test_any_moment_is_a_now(now: datetime, *, first: bool, last: bool) -> None:
+    """Also one that in UTC is before the first year or after the last."""
+    assert is_expired(event("0001-01-01T00:00:00Z"), now) is first
+    assert is_expired(event("9999-12-31T23:59:59.9999999Z"), now) is last
+    assert (
+        is_past_sunset(
+            Event(
+                id="1",
+                source="/",
+                type="t",
+                deprecated=True,
+                deprecationsunset="9999-12-31T23:59:59.9999999Z",
+            ),
+            now,
+        )
+        is last
+    )
+
+
 def test_the_clock_counts_where_no_moment_is_given() -> None:
     """Now is now."""
     now = datetime.now(UTC)
