@@ -59,8 +59,14 @@ def register_codec(
     """
     if not isinstance(codec, Codec):
         raise TypeError(f"a codec is a Codec(decode, encode), not a {_kind(codec)}")
-    if not isinstance(media_type, str):
-        raise TypeError(f"a media type is a text, not a {_kind(media_type)}")
+    for function in (codec.decode, codec.encode):
+        if not (function is None or callable(function)):
+            raise TypeError(f"decode and encode of a Codec are functions, and a {_kind(function)} is none")
+    optional = {"type": type, "dataschema": dataschema}
+    texts = {"media type": media_type, **{what: text for what, text in optional.items() if text is not None}}
+    for what, text in texts.items():
+        if not isinstance(text, str):
+            raise TypeError(f"a {what} is a text, not a {_kind(text)}")
     essence = f"any/any{media_type}" if media_type.startswith("+") else media_type
     media = parsed(essence)
     if (

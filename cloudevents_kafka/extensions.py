@@ -6,13 +6,14 @@ of a user. An extension that nobody knows is a String when it is read from a hea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 import msgspec
 
 from cloudevents_kafka.attributes import CORE, AttributeType, AttributeValue, is_name, parse
 from cloudevents_kafka.documented import DOCUMENTED, Extension, Rule
+from cloudevents_kafka.errors import shown
 
 _EVENT_TYPES: Final = {
     "source": AttributeType.URI_REFERENCE,
@@ -53,7 +54,7 @@ def register_extension(
     *,
     rule: str = "",
     accepts: Callable[[AttributeValue], bool] | None = None,
-    needs: Sequence[str] = (),
+    needs: Collection[str] = (),
 ) -> None:
     """Make the type of an extension attribute known, in this process.
 
@@ -61,14 +62,23 @@ def register_extension(
     that is not of it, or that ``accepts`` turns down, by false or by an error, makes the
     event invalid; ``rule`` says what ``accepts`` asks for. So does the lack of an
     attribute that it ``needs`` beside it. To register a name again replaces what was
-    known. `ValueError` for a bad name, `TypeError` for a ``type`` that is none, and so on.
+    known. `ValueError` for a bad name, also among those needed, `TypeError` for a ``type``
+    that is none, and so on.
     """
-    if not is_name(name) or name in CORE:
+    if not isinstance(name, str) or not is_name(name) or name in CORE:
         raise ValueError(f"{name!r} cannot name an extension: lower-case a-z and 0-9, and no core attribute")
     if not isinstance(type, AttributeType):
         raise TypeError(f"the type of {name} must be an AttributeType, such as AttributeType.STRING")
-    if not (accepts is None or callable(accepts)) or isinstance(needs, str):
-        raise TypeError(f"for {name}, accepts must be a function of its value, and needs a list of names")
+    if not (accepts is None or callable(accepts)) or not isinstance(rule, str):
+        raise TypeError(f"for {name}, accepts must be a function of its value, and rule a text")
+    if (
+        isinstance(needs, str)
+        or not isinstance(needs, Collection)
+        or not all(isinstance(other, str) for other in needs)
+    ):
+        raise TypeError(f"for {name}, needs must be a list of names, not {shown(needs)}")
+    if bad := [other for other in needs if not is_name(other)]:
+        raise ValueError(f"{name} cannot need {shown(bad[0])}: no attribute has that name, only a-z and 0-9")
     text = rule or "is not accepted by its extension's rule"
     rules = () if accepts is None else (Rule(text, _accepted_by(accepts)),)
     restore({**now.known.registered, name: Extension(type, rules, tuple(needs))})

@@ -244,8 +244,33 @@ def test_no_codec_changes_what_is_read_of_others() -> None:
 
 
 @pytest.mark.usefixtures("registry")
-@pytest.mark.parametrize("codec", [None, bytes.decode, (bytes.decode, str.encode)])
+@pytest.mark.parametrize(
+    "codec",
+    [
+        None,
+        bytes.decode,
+        (bytes.decode, str.encode),
+        Codec(5),  # type: ignore[arg-type]  # the mistake
+        Codec(None, "x"),  # type: ignore[arg-type]  # the mistake
+    ],
+)
 def test_what_is_no_codec_is_refused(codec: Any) -> None:
     """At once, and not when the first data comes."""
     with pytest.raises(TypeError, match="Codec"):
         register_codec("application/x", codec)
+
+
+@pytest.mark.usefixtures("registry")
+@pytest.mark.parametrize(
+    ("media_type", "about", "said"),
+    [
+        (None, {}, "a media type is a text, not a NoneType"),
+        ("a/b", {"type": 5}, "a type is a text, not a int"),
+        ("a/b", {"type": b"t"}, "a type is a text, not a bytes"),
+        ("a/b", {"dataschema": ["urn:s"]}, "a dataschema is a text, not a list"),
+    ],
+)
+def test_what_no_event_can_have_is_refused(media_type: Any, about: dict[str, Any], said: str) -> None:
+    """A codec that would never be found, or only stop one that looks."""
+    with pytest.raises(TypeError, match=said):
+        register_codec(media_type, Codec(), **about)
