@@ -16,13 +16,23 @@ _pack: Final = msgspec.msgpack.Encoder().encode
 _seems_odd: Final = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]").search
 _decode_json: Final = msgspec.json.Decoder().decode
 _LEAVES: Final = (str, int, bytes, msgspec.Raw, type(None))
+_ALONE: Final = frozenset((str, int, float, bool, type(None)))
 _check_json: Final = msgspec.json.Decoder(msgspec.Raw).decode
 
 
 def json_text(value: Any) -> bytes:
-    """Write a value as JSON in UTF-8; refuses what JSON cannot hold, such as NaN."""
+    """Write a value as JSON in UTF-8; refuses what JSON cannot hold, such as NaN.
+
+    A `msgspec.Raw` in it is taken for JSON: the whole must be that, or it is refused.
+    """
     try:
         text = _encode_json(value)
+        if type(value) not in _ALONE:
+            # A Raw was copied as it is; to look for one takes longer than to look at the text.
+            _check_json(text)
+            _ = text.isascii() or text.decode()
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"data cannot be written as JSON: a msgspec.Raw in it is none: {error}") from None
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise DataError(f"data cannot be written as JSON: {error}") from None
     # The encoder writes NaN and infinities as null.
@@ -42,7 +52,7 @@ def parse_json(text: bytes) -> Any:
 def is_json(text: bytes) -> bool:
     """Tell whether the bytes are one JSON text in UTF-8, without building its value."""
     try:
-        text.decode()
+        _ = text.isascii() or text.decode()
         _check_json(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return False

@@ -81,6 +81,13 @@ class Point:
         (object(), None),
         ({"a": object()}, None),
         (10**5000, None),
+        (msgspec.Raw(b"{bad"), None),
+        (msgspec.Raw(b""), None),
+        (msgspec.Raw(b"NaN"), None),
+        (msgspec.Raw(b'1,"id":"2"'), "application/json"),
+        ({"a": msgspec.Raw(b'1},"id":"2","x":{"a":1')}, None),
+        ([msgspec.Raw(b'"\xff"')], None),
+        ({"a": [{"b": msgspec.Raw(b'"')}]}, None),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -88,6 +95,18 @@ def test_what_cannot_be_written_is_refused(data: Any, content_type: str | None) 
     """No value is written as Python shows it, and none as null that is not."""
     with pytest.raises(DataError):
         to_payload(data, content_type)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (msgspec.Raw(b'{"a":1.50}'), b'{"a":1.50}'),
+        ({"a": msgspec.Raw(b"1e2"), "b": [msgspec.Raw(b'"\xc3\xa9"')]}, b'{"a":1e2,"b":["\xc3\xa9"]}'),
+    ],
+)
+def test_json_that_is_written_already_stays_as_it_is(value: Any, text: bytes) -> None:
+    """What a Raw has in it is copied, where the whole is JSON."""
+    assert json_text(value) == text
 
 
 @pytest.mark.parametrize(
