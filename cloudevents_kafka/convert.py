@@ -106,26 +106,37 @@ def _read_closely(record: Record) -> Event:
     verdict = sniff(record.headers)
     if verdict.mode == "not-an-event":
         raise refused(verdict, record)
+    media = media_type(str(verdict.media_type))
     try:
         if verdict.mode == "binary":
             return binary.decode(record)
         if verdict.mode != "batch":
-            _check_content_type(record.headers)
+            _check_content_type(record, media)
     except InvalidEvent as error:
         raise BrokenEvent(error.problems, record) from None
-    return _read_structured(record, media_type(str(verdict.media_type)))
+    return _read_structured(record, media)
 
 
-def _check_content_type(headers: Headers) -> None:
-    values = [value for name, value in headers if name == CONTENT_TYPE and value is not None]
+def _check_content_type(record: Record, media: MediaType) -> None:
+    """Raise `InvalidEvent` for what is no one text, with what is wrong in the value, if that can be told."""
+    values = [value for name, value in record.headers if name == CONTENT_TYPE and value is not None]
     if len(values) > 1:
-        raise InvalidEvent([Problem(CONTENT_TYPE, "header occurs more than once", "N-05")])
+        problem = Problem(CONTENT_TYPE, "header occurs more than once", "N-05")
+        raise InvalidEvent([problem, *(_faults(record, media) if len(set(values)) == 1 else ())])
     try:
         values[0].decode()
     except UnicodeDecodeError:
         raise InvalidEvent(
             [Problem(CONTENT_TYPE, "header value must be UTF-8", "K-06", shown(values[0]))]
         ) from None
+
+
+def _faults(record: Record, media: MediaType) -> tuple[Problem, ...]:
+    try:
+        structured.decode(record.value, media)
+    except InvalidEvent as error:
+        return error.problems
+    return ()
 
 
 def _read_leniently(record: Record) -> tuple[Event, tuple[Problem, ...]]:

@@ -174,12 +174,11 @@ def _means_json(record: Record, content_type: str | None, tolerated: list[Proble
 def _is_whole(value: bytes | None) -> bool:
     """Tell whether a value is a JSON object with all required attributes of the specversion known here."""
     try:
-        members, _, _ = split((value or b"").removeprefix(_BOM))
+        members, _, _, repeats = split((value or b"").removeprefix(_BOM))
     except InvalidEvent:
         return False
-    return (
-        all(isinstance(members.get(name), str) for name in REQUIRED) and members["specversion"] == SPECVERSION
-    )
+    whole = not repeats and all(isinstance(members.get(name), str) for name in REQUIRED)
+    return whole and members["specversion"] == SPECVERSION
 
 
 def _by_format(value: bytes | None, media: MediaType, tolerated: list[Problem]) -> Event | None:
@@ -197,10 +196,9 @@ def _json(value: bytes | None, tolerated: list[Problem], content_type: str | Non
     if value.startswith(_BOM):
         tolerated.append(Problem(None, "the value starts with a byte order mark", "J-01"))
         value = value[len(_BOM) :]
-    members, data, encoded = split(value)
+    members, data, encoded, problems = split(value)
     if content_type is not None and not (media_type(content_type).cloudevents or holds_json(content_type)):
         members.setdefault("datacontenttype", content_type)  # no JSON is of that type, so the data is
-    problems: list[Problem] = []
     texts = _named({name: text for name, text in spelled(value).items() if name in members}, [])
     attributes = _settle(_flatten(_named(members, tolerated), texts, tolerated), problems, tolerated)
     payload, kind = _data(data, encoded, attributes.get("datacontenttype"), tolerated)
