@@ -6,7 +6,7 @@ it gives `Decoded` or `Undecodable`, so that one bad record does not stop a loop
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -32,8 +32,6 @@ from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX, refused, sniff
 ContentMode = Literal["binary", "structured"]
 
 _COPY = "ce_datacontenttype"  # some write it beside content-type
-
-_OF_HEADERS: Final = frozenset(("K-04", "K-05", "N-05"))  # clauses of which header is which attribute's
 
 
 class Decoded(msgspec.Struct, frozen=True, gc=False):
@@ -140,19 +138,13 @@ def _faults(record: Record, media: MediaType) -> tuple[Problem, ...]:
 
 
 def _read_leniently(record: Record) -> tuple[Event, tuple[Problem, ...]]:
+    strictly = decode(record)
+    if isinstance(strictly, Decoded):
+        return lenient_reading.beside(strictly.event, record)
     try:
-        event, tolerated = lenient_reading.read(record)
-    except (InvalidEvent, DecodeError) as error:
-        strictly = decode(record)
-        if isinstance(strictly, Decoded):
-            return strictly.event, ()
-        if isinstance(error, DecodeError):
-            raise
+        return lenient_reading.read(record)
+    except InvalidEvent as error:
         raise BrokenEvent(error.problems, record) from error.__cause__
-    if _OF_HEADERS.issuperset(problem.clause for problem in tolerated):
-        return event, tolerated
-    strictly = decode(record)  # a foreign header that was taken for a misnamed one makes no good record worse
-    return (strictly.event, ()) if isinstance(strictly, Decoded) else (event, tolerated)
 
 
 # --- writing -------------------------------------------------------------------
