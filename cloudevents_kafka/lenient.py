@@ -52,7 +52,8 @@ def read(record: Record) -> tuple[Event, tuple[Problem, ...]]:
     headers = straighten(record.headers, tolerated, unclear)
     verdict = sniff(headers.items())
     if verdict.mode == "binary":
-        return trusted(_settle(_texts(headers, unclear), unclear, tolerated), record.value), tuple(tolerated)
+        attributes = _settle(_texts(headers, unclear), unclear, tolerated)
+        return _made(attributes, record.value, DataKind.BYTES, unclear), tuple(tolerated)
     tolerated, unclear = of_content_type(tolerated), of_content_type(unclear)
     if verdict.mode == "batch" or (verdict.mode == "not-an-event" and not _is_whole(record.value)):
         raise refused(verdict, record)
@@ -176,7 +177,8 @@ def _by_format(value: bytes | None, media: MediaType, tolerated: list[Problem]) 
         attributes, _ = held(error.event)
         problems: list[Problem] = []
         named = _named(attributes, tolerated, problems)
-        return trusted(_settle(named, problems, tolerated), error.event.payload, error.event.kind)
+        attributes = _settle(named, problems, tolerated)
+        return _made(attributes, error.event.payload, error.event.kind, problems)
 
 
 def _json(value: bytes | None, tolerated: list[Problem], content_type: str | None) -> Event:
@@ -191,8 +193,12 @@ def _json(value: bytes | None, tolerated: list[Problem], content_type: str | Non
     texts = _named({name: text for name, text in spelled(value).items() if name in members}, [], [])
     named = _named(members, tolerated, problems)
     attributes = _settle(_flatten(named, texts, tolerated), problems, tolerated)
-    payload, kind = _data(data, encoded, attributes.get("datacontenttype"), tolerated)
-    return trusted(attributes, payload, kind)
+    content = attributes.get("datacontenttype")
+    try:
+        payload, kind = _data(data, encoded, content, tolerated)
+    except InvalidEvent as error:
+        raise InvalidEvent([*problems, *error.problems]) from None
+    return _made(attributes, payload, kind, problems)
 
 
 def _named(members: dict[str, Any], tolerated: list[Problem], problems: list[Problem]) -> dict[str, Any]:
@@ -243,20 +249,27 @@ def _data(
 def _settle(
     texts: dict[str, Any], problems: list[Problem], tolerated: list[Problem]
 ) -> dict[str, AttributeValue]:
-    """Mend what can be mended and keep what can be kept; raise the rest as `InvalidEvent`."""
+    """Mend what can be mended and keep what can be kept; the rest are problems."""
     attributes = with_types(texts)
-    reported = {attribute_of(str(problem.attribute)) or problem.attribute for problem in problems}
+    lost = {attribute_of(str(problem.attribute)) or problem.attribute for problem in problems}
+    lost -= attributes.keys()
     for problem in find_problems(attributes):
-        if problem.attribute in reported:
+        if problem.attribute in lost:
             continue
         count = len(attributes)
         if _let_pass(problem, attributes):
             tolerated.append(problem if len(attributes) == count else _left_out(problem))
         else:
             problems.append(problem)
+    return attributes
+
+
+def _made(
+    attributes: dict[str, AttributeValue], payload: bytes | None, kind: DataKind, problems: list[Problem]
+) -> Event:
     if problems:
         raise InvalidEvent(problems)
-    return attributes
+    return trusted(attributes, payload, kind)
 
 
 def _let_pass(problem: Problem, attributes: dict[str, Any]) -> bool:

@@ -289,6 +289,24 @@ def test_in_structured_mode_no_other_header_adds_anything(form: str) -> None:
     assert [p.attribute for p in result.tolerated] == ["Content-Type"]
 
 
+def test_what_is_refused_leniently_is_told_all_at_once() -> None:
+    """Attributes and data alike, and nothing of what is let pass."""
+    value = (
+        HEAD.replace(b'"/"', b'""')
+        + b',"myExt":1,"id":"2","time":"","time":"noon","data":1,"data_base64":"!!"}'
+    )
+    with pytest.raises(BrokenEvent) as caught:
+        from_record(Record(headers=[JSON], value=value), lenient=True)
+    assert [problem.clause for problem in caught.value.problems] == [
+        "N-05",
+        "N-05",
+        "R-04",
+        "T-12",
+        "J-12",
+        "J-14",
+    ]
+
+
 @pytest.mark.parametrize(
     "header",
     [
