@@ -6,6 +6,7 @@ Header values are the canonical texts in UTF-8, unquoted and without percent-enc
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Final
 
 from cloudevents_kafka.attributes import AttributeValue, canonical_text, is_name
@@ -16,10 +17,11 @@ from cloudevents_kafka.extensions import now
 from cloudevents_kafka.glance import are_plain
 from cloudevents_kafka.media_type import media_type
 from cloudevents_kafka.record import Headers, Record
-from cloudevents_kafka.rules import find_problems, judged
+from cloudevents_kafka.rules import judged
 from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX
 
 _IMPLIED: Final = b"application/json"
+_COPY: Final = "ce_datacontenttype"
 _SUSPICIOUS: Final = "?"  # stands for every header that needs a closer look; no attribute has this name
 _REMEMBERED: Final = 4096
 _REMEMBERED_LENGTH: Final = 256
@@ -50,6 +52,11 @@ def header_of(attribute: str) -> str:
 def attribute_of(header: str) -> str | None:
     """Return the attribute that a header carries; None for a foreign one, ``""`` for a bad name."""
     return _attribute_of(header)
+
+
+def name_in(header: str) -> str:
+    """Return what a header of the event's names, be it a good name or none."""
+    return _attribute_of(header) or header[len(PREFIX) :]
 
 
 # --- reading -----------------------------------------------------------------
@@ -94,51 +101,46 @@ def decode(record: Record) -> Event:
     """Read a binary-mode record; raises `InvalidEvent`, naming every problem."""
     texts, problems = _read_headers(record.headers)
     attributes, broken = judged(texts)
-    reported = {_attribute_of(str(problem.attribute)) or problem.attribute for problem in problems}
-    problems += [problem for problem in broken if problem.attribute not in reported]
+    lost = {_attribute_of(str(problem.attribute)) or problem.attribute for problem in problems}
+    lost -= attributes.keys()
+    problems += [problem for problem in broken if problem.attribute not in lost]
     if problems:
         raise InvalidEvent(problems)
     return trusted(attributes, record.value)
 
 
 def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Problem]]:
+    """Give the texts of attributes, also of badly named ones, and what is wrong with how they came."""
     attributes: dict[str, AttributeValue] = {}
     problems: list[Problem] = []
-    content_types: list[str] = []
-    repeated: set[str] = set()
+    copies: list[str] = []
+    counts: Counter[str] = Counter()
     for header, value in headers:
-        name = _attribute_of(header)
-        if name is None or value is None:
+        if value is None or _attribute_of(header) is None:
             continue
+        counts[header] += 1
         try:
             text = value.decode()
         except UnicodeDecodeError:
             problems.append(Problem(header, "header value must be UTF-8", "K-06", shown(value)))
             continue
-        if header == "ce_datacontenttype":
-            content_types.append(text)
-        elif name == "":
-            problems += find_problems({**_VALID, header[len(PREFIX) :]: text})
-        elif name in attributes:
-            repeated.add(name)
+        if header == _COPY:
+            copies.append(text)
         else:
-            attributes[name] = text
+            attributes.setdefault(name_in(header), text)
     problems += [
-        Problem(name, f"header {header_of(name)} occurs more than once", "N-05") for name in sorted(repeated)
+        Problem(name_in(header), f"header {header} occurs more than once", "N-05")
+        for header, count in counts.items()
+        if count > 1
     ]
-    problems += _content_type_problems(content_types, attributes.get("datacontenttype"))
-    return attributes, problems
+    return attributes, problems + _copy_problems(copies, attributes.get("datacontenttype"))
 
 
-_VALID: Final[dict[str, AttributeValue]] = {"specversion": "1.0", "id": "1", "source": "/", "type": "t"}
-
-
-def _content_type_problems(texts: list[str], content_type: AttributeValue | None) -> list[Problem]:
+def _copy_problems(texts: list[str], content_type: AttributeValue | None) -> list[Problem]:
     """Judge ce_datacontenttype, which some write beside content-type: a copy does no harm."""
-    if all(text == content_type for text in texts) and len(texts) < 2:
-        return []
     rule = "is carried by the content-type header, not by ce_datacontenttype"
-    return [Problem("datacontenttype", rule, "K-04", shown(texts[0]))]
+    others = [text for text in texts if text != content_type]
+    return [Problem("datacontenttype", rule, "K-04", shown(text)) for text in others[:1]]
 
 
 # --- writing -------------------------------------------------------------------

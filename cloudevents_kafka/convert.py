@@ -6,7 +6,7 @@ it gives `Decoded` or `Undecodable`, so that one bad record does not stop a loop
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -32,8 +32,6 @@ from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX, refused, sniff
 ContentMode = Literal["binary", "structured"]
 
 _COPY = "ce_datacontenttype"  # some write it beside content-type
-
-_OF_HEADERS: Final = frozenset(("K-04", "K-05", "N-05"))  # clauses of which header is which attribute's
 
 
 class Decoded(msgspec.Struct, frozen=True, gc=False):
@@ -106,20 +104,23 @@ def _read_closely(record: Record) -> Event:
     verdict = sniff(record.headers)
     if verdict.mode == "not-an-event":
         raise refused(verdict, record)
+    media = media_type(str(verdict.media_type))
     try:
         if verdict.mode == "binary":
             return binary.decode(record)
         if verdict.mode != "batch":
-            _check_content_type(record.headers)
+            _check_content_type(record, media)
     except InvalidEvent as error:
         raise BrokenEvent(error.problems, record) from None
-    return _read_structured(record, media_type(str(verdict.media_type)))
+    return _read_structured(record, media)
 
 
-def _check_content_type(headers: Headers) -> None:
-    values = [value for name, value in headers if name == CONTENT_TYPE and value is not None]
+def _check_content_type(record: Record, media: MediaType) -> None:
+    """Raise `InvalidEvent` for what is no one text, with what is wrong in the value, if that can be told."""
+    values = [value for name, value in record.headers if name == CONTENT_TYPE and value is not None]
     if len(values) > 1:
-        raise InvalidEvent([Problem(CONTENT_TYPE, "header occurs more than once", "N-05")])
+        problem = Problem(CONTENT_TYPE, "header occurs more than once", "N-05")
+        raise InvalidEvent([problem, *(_faults(record, media) if len(set(values)) == 1 else ())])
     try:
         values[0].decode()
     except UnicodeDecodeError:
@@ -128,20 +129,22 @@ def _check_content_type(headers: Headers) -> None:
         ) from None
 
 
-def _read_leniently(record: Record) -> tuple[Event, tuple[Problem, ...]]:
+def _faults(record: Record, media: MediaType) -> tuple[Problem, ...]:
     try:
-        event, tolerated = lenient_reading.read(record)
-    except (InvalidEvent, DecodeError) as error:
-        strictly = decode(record)
-        if isinstance(strictly, Decoded):
-            return strictly.event, ()
-        if isinstance(error, DecodeError):
-            raise
+        structured.decode(record.value, media)
+    except InvalidEvent as error:
+        return error.problems
+    return ()
+
+
+def _read_leniently(record: Record) -> tuple[Event, tuple[Problem, ...]]:
+    strictly = decode(record)
+    if isinstance(strictly, Decoded):
+        return lenient_reading.beside(strictly.event, record)
+    try:
+        return lenient_reading.read(record)
+    except InvalidEvent as error:
         raise BrokenEvent(error.problems, record) from error.__cause__
-    if _OF_HEADERS.issuperset(problem.clause for problem in tolerated):
-        return event, tolerated
-    strictly = decode(record)  # a foreign header that was taken for a misnamed one makes no good record worse
-    return (strictly.event, ()) if isinstance(strictly, Decoded) else (event, tolerated)
 
 
 # --- writing -------------------------------------------------------------------

@@ -7,7 +7,7 @@ cannot be meant in one way only is refused here too.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -24,162 +24,150 @@ from cloudevents_kafka.attributes import (
     is_name,
     is_string,
 )
-from cloudevents_kafka.binary import attribute_of
+from cloudevents_kafka.binary import attribute_of, name_in
 from cloudevents_kafka.data import DataKind, holds_json
 from cloudevents_kafka.errors import InvalidEvent, Problem, shown
 from cloudevents_kafka.event import Event, held, trusted
-from cloudevents_kafka.extensions import type_of
+from cloudevents_kafka.extensions import known, type_of, with_types
 from cloudevents_kafka.formats.json import read_data, spelled, split
 from cloudevents_kafka.formats.unruly import Unruly
 from cloudevents_kafka.media_type import CLOUDEVENTS, MediaType, media_type
-from cloudevents_kafka.record import Headers, Record
+from cloudevents_kafka.misnamed import of_content_type, straighten
+from cloudevents_kafka.record import Record
 from cloudevents_kafka.rules import judged
-from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX, refused, sniff
+from cloudevents_kafka.sniff import CONTENT_TYPE, refused, sniff
 
 _BOM: Final = b"\xef\xbb\xbf"
-_COPY: Final = "ce_datacontenttype"
-_COPY_COUNTS: Final = f"came in {_COPY}"
-_OTHER_PREFIXES: Final = re.compile("ce-|cloudevents[:_]")  # of the bindings for HTTP and AMQP
 _OF_EXTENSIONS: Final = ("E-", "X-")  # clauses of rules that extensions have beyond their types
 _KEPT: Final = ("T-10", "T-11", "R-07")  # rules of core attributes whose breach leaves a text to keep
 
 
 def read(record: Record) -> tuple[Event, tuple[Problem, ...]]:
-    """Read a record, and tell what had to be let pass; raises what `from_record` raises.
+    """Read a record that breaks rules, and tell what had to be let pass; raises what `from_record` raises.
 
     Raises `InvalidEvent` in place of `BrokenEvent`: the caller adds the record.
     """
     tolerated: list[Problem] = []
-    headers = _straighten(record.headers, tolerated)
-    verdict = sniff(headers)
+    unclear: list[Problem] = []
+    headers = straighten(record.headers, tolerated, unclear)
+    verdict = sniff(headers.items())
     if verdict.mode == "binary":
-        return _binary(headers, record.value, tolerated), tuple(tolerated)
-    tolerated = _of_content_type(tolerated)  # in structured mode no other header counts
-    if verdict.mode == "batch":
+        attributes = _settle(_texts(headers, unclear), unclear, tolerated)
+        return _made(attributes, record.value, DataKind.BYTES, unclear), tuple(tolerated)
+    tolerated, unclear = of_content_type(tolerated), of_content_type(unclear)
+    if verdict.mode == "batch" or (verdict.mode == "not-an-event" and not _is_whole(record.value)):
         raise refused(verdict, record)
-    if verdict.mode != "not-an-event":
-        _check_content_type(headers)
+    _check_content_type(headers.get(CONTENT_TYPE, b""), unclear)
     if verdict.mode == "structured" and verdict.format != "json":
         event = _by_format(record.value, media_type(str(verdict.media_type)), tolerated)
         if event is not None:
             return event, tuple(tolerated)
-    if verdict.mode == "structured" or _means_json(record, verdict.media_type, tolerated):
+    if verdict.mode == "structured" or _means_json(verdict.media_type, tolerated):
         return _json(record.value, tolerated, verdict.media_type), tuple(tolerated)
     raise refused(verdict, record)
 
 
-def _check_content_type(headers: Headers) -> None:
-    """Refuse a content-type that is not UTF-8, or whose event format would be in another charset."""
-    content_type = dict(headers)[CONTENT_TYPE] or b""
-    try:
-        media = media_type(content_type.decode())
-        if media.essence == CLOUDEVENTS or media.format in formats.names():
-            structured.check_charset(media)
-    except UnicodeDecodeError:
-        rule = "header value must be UTF-8"
-        raise InvalidEvent([Problem(CONTENT_TYPE, rule, "K-06", shown(content_type))]) from None
+def beside(event: Event, record: Record) -> tuple[Event, tuple[Problem, ...]]:
+    """Add to a good event what headers say under names that are nearly right, and tell what they are.
+
+    It stays the event that it is, in its mode and with its values and its data; what does
+    not go with them is left out.
+    """
+    tolerated: list[Problem] = []
+    unclear: list[Problem] = []
+    headers = straighten(record.headers, tolerated, unclear)
+    if unclear:
+        names = {problem.attribute for problem in unclear}
+        tolerated = [_left_out(problem) for problem in unclear]
+        headers = straighten([pair for pair in record.headers if pair[0] not in names], tolerated, [])
+    if not tolerated:
+        return event, ()
+    if sniff(record.headers).mode == "structured":
+        return event, tuple(of_content_type(tolerated))
+    attributes, _ = held(event)
+    unread: list[Problem] = []
+    texts = _texts({name: text for name, text in headers.items() if name_in(name) not in attributes}, unread)
+    tolerated += map(_left_out, unread)
+    if more := _fitting(attributes, texts, tolerated):
+        event = trusted(with_types({**attributes, **more}), event.payload, event.kind)
+    return event, tuple(tolerated)
+
+
+def _fitting(
+    attributes: dict[str, AttributeValue], more: dict[str, Any], tolerated: list[Problem]
+) -> dict[str, Any]:
+    """Choose those of more attributes with which an event still keeps all rules."""
+    _, found = judged({**attributes, **more})
+    broken = {problem.attribute: problem for problem in found}
+    if not (more and broken):
+        return more
+    faults = {name: broken[each] for name in more for each in (name, *_needs(name)) if each in broken}
+    faults = faults or dict.fromkeys(more, next(iter(broken.values())))
+    for name, problem in faults.items():
+        rule = problem.rule if problem.attribute == name else f"{problem.attribute} {problem.rule}"
+        tolerated.append(_left_out(Problem(name, rule, problem.clause, problem.seen)))
+    return _fitting(attributes, {name: more[name] for name in more if name not in faults}, tolerated)
+
+
+def _needs(name: str) -> Sequence[str]:
+    extension = known(name)
+    return () if extension is None else extension.needs
+
+
+def _left_out(problem: Problem) -> Problem:
+    return msgspec.structs.replace(problem, rule=f"{problem.rule}: left out")
+
+
+def _check_content_type(content_type: bytes, unclear: list[Problem]) -> None:
+    """Refuse a content-type that is unclear or no UTF-8, or whose event format is in another charset."""
+    texts = _texts({CONTENT_TYPE: content_type}, unclear)
+    if unclear:
+        raise InvalidEvent(unclear)
+    media = media_type(texts["datacontenttype"])
+    if media.essence == CLOUDEVENTS or media.format in formats.names():
+        structured.check_charset(media)
 
 
 # --- headers -------------------------------------------------------------------
 
 
-def _straighten(headers: Headers, tolerated: list[Problem]) -> Headers:
-    """Give headers the names that the binding wants, one of each; foreign ones go."""
-    kept: dict[str, bytes | None] = {}
-    exact = {name for name, value in headers if value is not None}
-    for name, value in headers:
-        meant = _meant(name)
-        if meant is None or value is None:
-            continue
-        if meant != name and meant in exact:
-            tolerated.append(Problem(name, f"was passed over: {meant} is there, and counts", "K-05"))
-            continue
-        if meant != name:
-            again = ", in place of the one before" if meant in kept else ""
-            tolerated.append(Problem(name, f"was read as {meant}{again}", "K-05"))
-        elif meant in kept:
-            rule = f"header {name} occurs more than once: the last counts"
-            tolerated.append(Problem(attribute_of(name) or name, rule, "N-05"))
-        kept[meant] = value
-    _settle_content_type(kept, tolerated)
-    return list(kept.items())
-
-
-def _of_content_type(problems: list[Problem]) -> list[Problem]:
-    """Keep what is about the content-type header or stood in for it, under that header's name."""
-    return [
-        problem
-        if str(problem.attribute).lower() == CONTENT_TYPE
-        else msgspec.structs.replace(problem, attribute=CONTENT_TYPE)
-        for problem in problems
-        if str(problem.attribute).lower() == CONTENT_TYPE
-        or (
-            problem.attribute == "datacontenttype"
-            and (problem.clause == "N-05" or problem.rule == _COPY_COUNTS)
-        )
-    ]
-
-
-def _meant(name: str) -> str | None:
-    folded = str(name).lower()
-    if other := _OTHER_PREFIXES.match(folded):
-        folded = PREFIX + folded[other.end() :]
-    return folded if folded == CONTENT_TYPE or (folded.startswith(PREFIX) and folded != PREFIX) else None
-
-
-def _settle_content_type(kept: dict[str, bytes | None], tolerated: list[Problem]) -> None:
-    copy = kept.pop(_COPY, None)
-    if copy is None or copy == kept.get(CONTENT_TYPE):
-        return
-    rule = f"{_COPY_COUNTS}; the content-type header counts" if CONTENT_TYPE in kept else _COPY_COUNTS
-    tolerated.append(Problem("datacontenttype", rule, "K-04", shown(copy)))
-    kept.setdefault(CONTENT_TYPE, copy)
-
-
-def _binary(headers: Headers, value: bytes | None, tolerated: list[Problem]) -> Event:
+def _texts(headers: dict[str, bytes], problems: list[Problem]) -> dict[str, Any]:
+    """Give the texts of headers by the attributes that they name; what is no text is a problem."""
     texts: dict[str, Any] = {}
-    problems: list[Problem] = []
-    for header, content in headers:
-        name = "datacontenttype" if header == CONTENT_TYPE else header[len(PREFIX) :]
+    for header, content in headers.items():
         try:
-            texts[name] = (content or b"").decode()
+            texts[name_in(header)] = content.decode()
         except UnicodeDecodeError:
             problems.append(Problem(header, "header value must be UTF-8", "K-06", shown(content)))
-    attributes = _settle(texts, problems, tolerated)
-    return trusted(attributes, value)
+    return texts
 
 
 # --- structured values -----------------------------------------------------------
 
 
-def _means_json(record: Record, content_type: str | None, tolerated: list[Problem]) -> bool:
-    """Tell whether a record whose content-type names no format is a JSON event all the same."""
-    rule, clause = "header is missing: the value reads as a JSON event", "K-09"
-    if content_type is not None:
-        media = media_type(content_type)
-        if media.essence == CLOUDEVENTS:
-            rule, clause = "names no event format: read as JSON", "K-10"
-        elif media.cloudevents:
-            return False
-        else:
-            rule, clause = "names the data's type: the value reads as a JSON event", "K-15"
-    if clause != "K-10" and not _is_whole(record.value):
+def _means_json(content_type: str | None, tolerated: list[Problem]) -> bool:
+    """Tell whether a record whose content-type names no format here is read as JSON all the same."""
+    media = media_type(content_type or "")
+    if media.cloudevents and media.essence != CLOUDEVENTS:
         return False
-    tolerated.append(
-        Problem(CONTENT_TYPE, rule, clause, None if content_type is None else shown(content_type))
-    )
+    rule, clause = "names no event format: the value reads as a JSON event", "K-15"
+    if content_type is None:
+        rule, clause = "header is missing: the value reads as a JSON event", "K-09"
+    elif media.essence == CLOUDEVENTS:
+        rule, clause = "names no event format: read as JSON", "K-10"
+    seen = None if content_type is None else shown(content_type)
+    tolerated.append(Problem(CONTENT_TYPE, rule, clause, seen))
     return True
 
 
 def _is_whole(value: bytes | None) -> bool:
     """Tell whether a value is a JSON object with all required attributes of the specversion known here."""
     try:
-        members, _, _ = split((value or b"").removeprefix(_BOM))
+        members, _, _, repeats = split((value or b"").removeprefix(_BOM))
     except InvalidEvent:
         return False
-    return (
-        all(isinstance(members.get(name), str) for name in REQUIRED) and members["specversion"] == SPECVERSION
-    )
+    whole = not repeats and all(isinstance(members.get(name), str) for name in REQUIRED)
+    return whole and members["specversion"] == SPECVERSION
 
 
 def _by_format(value: bytes | None, media: MediaType, tolerated: list[Problem]) -> Event | None:
@@ -188,7 +176,10 @@ def _by_format(value: bytes | None, media: MediaType, tolerated: list[Problem]) 
         return structured.decode(value, media)
     except Unruly as error:
         attributes, _ = held(error.event)
-        return trusted(_settle(attributes, [], tolerated), error.event.payload, error.event.kind)
+        problems: list[Problem] = []
+        named = _named(attributes, tolerated, problems)
+        attributes = _settle(named, problems, tolerated)
+        return _made(attributes, error.event.payload, error.event.kind, problems)
 
 
 def _json(value: bytes | None, tolerated: list[Problem], content_type: str | None) -> Event:
@@ -197,27 +188,38 @@ def _json(value: bytes | None, tolerated: list[Problem], content_type: str | Non
     if value.startswith(_BOM):
         tolerated.append(Problem(None, "the value starts with a byte order mark", "J-01"))
         value = value[len(_BOM) :]
-    members, data, encoded = split(value)
-    if content_type is not None and not (media_type(content_type).cloudevents or holds_json(content_type)):
+    members, data, encoded, problems = split(value)
+    if content_type and not (media_type(content_type).cloudevents or holds_json(content_type)):
         members.setdefault("datacontenttype", content_type)  # no JSON is of that type, so the data is
-    problems: list[Problem] = []
-    texts = _named({name: text for name, text in spelled(value).items() if name in members}, [])
-    attributes = _settle(_flatten(_named(members, tolerated), texts, tolerated), problems, tolerated)
-    payload, kind = _data(data, encoded, attributes.get("datacontenttype"), tolerated)
-    return trusted(attributes, payload, kind, None if tolerated else ("json", value))
+    texts = _named({name: text for name, text in spelled(value).items() if name in members}, [], [])
+    named = _named(members, tolerated, problems)
+    attributes = _settle(_flatten(named, texts, tolerated), problems, tolerated)
+    content = attributes.get("datacontenttype")
+    try:
+        payload, kind = _data(data, encoded, content, tolerated)
+    except InvalidEvent as error:
+        raise InvalidEvent([*problems, *error.problems]) from None
+    return _made(attributes, payload, kind, problems)
 
 
-def _named(members: dict[str, Any], tolerated: list[Problem]) -> dict[str, Any]:
+def _named(members: dict[str, Any], tolerated: list[Problem], problems: list[Problem]) -> dict[str, Any]:
     """Read names in lower case, where that makes them good and no other member has that name."""
     named: dict[str, Any] = {}
     for name, value in members.items():
         meant = name.lower()
-        if is_name(name) or not (name.isascii() and is_name(meant)) or meant in members or meant in named:
+        if is_name(name) or not (name.isascii() and is_name(meant)) or meant in members:
             named[name] = value
+        elif meant in named and not _is_same(named[meant], value):
+            problems.append(Problem(name, f"stands for {meant}, as another does, and they differ", "N-01"))
         else:
             tolerated.append(Problem(name, f"was read as {meant}", "N-01"))
             named[meant] = value
     return named
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Tell that two scalars are the same: what is nested may be too deep to compare."""
+    return type(one) is type(other) and not isinstance(one, dict | list) and bool(one == other)
 
 
 def _flatten(members: dict[str, Any], texts: dict[str, bytes], tolerated: list[Problem]) -> dict[str, Any]:
@@ -248,19 +250,27 @@ def _data(
 def _settle(
     texts: dict[str, Any], problems: list[Problem], tolerated: list[Problem]
 ) -> dict[str, AttributeValue]:
-    """Mend what can be mended and keep what can be kept; raise the rest as `InvalidEvent`."""
+    """Mend what can be mended and keep what can be kept; the rest are problems."""
     attributes, broken = judged(texts)
-    reported = {attribute_of(str(problem.attribute)) or problem.attribute for problem in problems}
+    lost = {attribute_of(str(problem.attribute)) or problem.attribute for problem in problems}
+    lost -= attributes.keys()
     for problem in broken:
-        if problem.attribute in reported:
+        if problem.attribute in lost:
             continue
+        count = len(attributes)
         if _let_pass(problem, attributes):
-            tolerated.append(problem)
+            tolerated.append(problem if len(attributes) == count else _left_out(problem))
         else:
             problems.append(problem)
+    return attributes
+
+
+def _made(
+    attributes: dict[str, AttributeValue], payload: bytes | None, kind: DataKind, problems: list[Problem]
+) -> Event:
     if problems:
         raise InvalidEvent(problems)
-    return attributes
+    return trusted(attributes, payload, kind)
 
 
 def _let_pass(problem: Problem, attributes: dict[str, Any]) -> bool:

@@ -87,7 +87,13 @@ def test_a_content_type_of_event_formats_is_refused() -> None:
         ([("ce_subject", b"")], ["R-12"]),
         ([("ce_x", b"\x00")], ["T-06"]),
         ([("ce_sampledrate", b"0")], ["X-05"]),
-        ([("ce_time", b"noon"), ("ce_x", b"\x00"), ("ce_data", b"")], ["N-04", "T-12", "T-06"]),
+        ([("ce_time", b"noon"), ("ce_x", b"\x00"), ("ce_data", b"")], ["T-12", "T-06", "N-04"]),
+        ([("content-type", b"xyz"), ("ce_datacontenttype", b"a/b")], ["K-04", "R-07"]),
+        ([("ce_datacontenttype", b"a/b"), ("ce_datacontenttype", b"a/b")], ["N-05", "K-04"]),
+        ([("ce_time", b"noon"), ("ce_time", b"later")], ["N-05", "T-12"]),
+        ([("ce_time", b"\xff"), ("ce_time", b"later")], ["K-06", "N-05", "T-12"]),
+        ([("ce_my_ext", b"x"), ("ce_my_ext", b"y")], ["N-05", "N-01"]),
+        ([("ce_data", b"x"), ("ce_data", b"\xff")], ["K-06", "N-05", "N-04"]),
     ],
 )
 def test_broken_headers_are_told_all_at_once(added: Any, clauses: list[str]) -> None:

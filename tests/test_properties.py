@@ -396,6 +396,74 @@ def test_writing_what_was_read_raises_only_encode_errors(record: Record, way: st
             to_record(result.event, mode="structured", format=way)
 
 
+OTHER = b'{"specversion":"1.0","id":"OTHER","source":"/o","type":"o","data":1}'
+_EVENTS = [
+    Event(id="1", source="/", type="t"),
+    Event(id="1", source="/", type="t", subject="s", partitionkey="p", datacontenttype="a/b", data=b"\xff"),
+    Event(id="1", source="/", type="t", data={"a": 1}),
+]
+_RECORDS = [
+    *(
+        to_record(event, mode="structured", format=form)
+        for event in _EVENTS
+        for form in ("json", "avro", "protobuf")
+    ),
+    *(
+        Record(headers=to_record(event).headers, value=value)
+        for event in _EVENTS
+        for value in (OTHER, b"x", None)
+    ),
+]
+_KINDS = [name.encode() for name in (*make.FORMATS, "application/cloudevents", "text/plain", "a/b")]
+_BESIDE = st.one_of(
+    st.tuples(
+        st.sampled_from(["Content-Type", "CONTENT-TYPE", "ce-datacontenttype", "CE_DATACONTENTTYPE"]),
+        st.sampled_from([None, b"", b"\xff", *_KINDS]),
+    ),
+    st.tuples(
+        st.sampled_from(
+            ["ce-subject", "CE_ID", "cloudEvents:time", "ce-sampledrate", "ce-tracestate", "ce-my_ext"]
+        ),
+        st.sampled_from([None, b"", b"\xff", b"1", b"2018-04-05T17:31:00Z"]),
+    ),
+    st.tuples(
+        st.sampled_from(["ce_id", "ce_subject", "ce_myExt", "content-type"]),
+        st.sampled_from([None, None, b"1"]),
+    ),
+    st.tuples(st.sampled_from(["foo", "traceparent", "", "ce_", "é"]), st.sampled_from([None, b"", b"\xff"])),
+)
+
+
+@st.composite
+def nearly_good_records(draw: st.DrawFn) -> Record:
+    """Good records of all forms, and headers that might be taken for the event's beside their own."""
+    record = draw(st.sampled_from(_RECORDS))
+    headers = draw(st.permutations([*record.headers, *draw(st.lists(_BESIDE, max_size=4))]))
+    return Record(headers=headers, value=record.value)
+
+
+@make.examples(400)
+@given(nearly_good_records())
+def test_what_is_an_event_strictly_is_the_same_event_leniently(record: Record) -> None:
+    """Headers that look like the event's may add attributes to a binary event; nothing else differs."""
+    strict, lenient = decode(record), decode(record, lenient=True)
+    assume(isinstance(strict, Decoded))
+    assert isinstance(strict, Decoded)
+    assert isinstance(lenient, Decoded), lenient
+    one, other = strict.event, lenient.event
+    assert (one.payload, one.kind) == (other.payload, other.kind)
+    assert {name: other.attributes.get(name) for name in one} == dict(one.attributes)
+    more = other.attributes.keys() - one.attributes.keys()
+    assert more <= ({_named_by(name) for name, _ in record.headers} if held(one)[1] is None else set())
+    assert find_problems(held(other)[0]) == []
+
+
+def _named_by(header: str) -> str:
+    """Say which attribute a misnamed header might mean."""
+    folded = header.lower()
+    return "datacontenttype" if folded == "content-type" else re.sub("^(ce[-_]|cloudevents[:_])", "", folded)
+
+
 @make.examples(100)
 @given(make.hostile_records())
 def test_lenient_reading_takes_all_that_strict_reading_takes(record: Record) -> None:

@@ -100,6 +100,28 @@ def test_what_cannot_be_read(record: Record, error: type[Exception], said: str) 
         from_record(record)
 
 
+@pytest.mark.parametrize(
+    ("others", "clauses"),
+    [
+        ([b"application/cloudevents+json"], ["N-05", "R-02"]),
+        ([b"application/cloudevents+json; charset=utf-8"], ["N-05"]),
+        ([b"application/cloudevents+avro"], ["N-05"]),
+    ],
+)
+def test_a_content_type_that_comes_twice_hides_nothing_where_both_agree(
+    others: list[bytes], clauses: list[str]
+) -> None:
+    """What the value breaks is told too, where there is one format to read it by."""
+    record = of(
+        b"application/cloudevents+json",
+        VALUE.replace(b'"1"', b'""'),
+        more=[("content-type", other) for other in others],
+    )
+    with pytest.raises(BrokenEvent) as caught:
+        from_record(record)
+    assert [p.clause for p in caught.value.problems] == clauses
+
+
 @pytest.mark.parametrize("name", ["xyz", "", "JSON", "batch+json"])
 def test_unknown_formats_are_not_written(name: str) -> None:
     """The error names those that are known."""

@@ -58,7 +58,8 @@ def _cases(library: Library) -> Iterator[dict[str, Any]]:
                     record, named=_names_faults(case) and choice == case.get("choice", False)
                 ),
             }
-            yield {**told, "choice": True} if choice else told
+            flags = {"choice": choice, "documented": case.get("documented", False)}
+            yield told | {flag: True for flag, is_so in flags.items() if is_so}
 
 
 def _records(case: Case) -> Iterator[tuple[str, Record, bool]]:

@@ -144,12 +144,14 @@ def _is_textual(media: MediaType) -> bool:
 
 
 def _decode_closely(value: bytes) -> Event:
-    attributes, data, encoded = split(value)
-    attributes, problems = _judged(attributes)
+    attributes, data, encoded, problems = split(value)
+    lost = {problem.attribute for problem in problems} - attributes.keys()
+    attributes, found = _judged(attributes)
     try:
         payload, kind = read_data(data, encoded, attributes.get("datacontenttype"))
     except InvalidEvent as error:
-        problems += error.problems
+        found += error.problems
+    problems += [problem for problem in found if problem.attribute not in lost]
     if problems:
         raise InvalidEvent(problems)
     return trusted(attributes, payload, kind, (_NAME, value))
@@ -163,11 +165,12 @@ def _is_utf8(value: bytes) -> bool:
     return True
 
 
-def split(value: bytes) -> tuple[dict[str, Any], bytes | None, bytes | None]:
-    """Split an envelope into attributes, the text of ``data``, and that of ``data_base64``.
+def split(value: bytes) -> tuple[dict[str, Any], bytes | None, bytes | None, list[Problem]]:
+    """Split an envelope into attributes, the texts of ``data`` and ``data_base64``, and what occurs twice.
 
     Members that are null are absent; ``data`` alone keeps its null. Attribute values
     are as JSON has them: text, int, bool, and whatever else the rules will refuse.
+    Of members of one name the last is given, and there is a problem.
     Raises `InvalidEvent` for what is no such envelope.
     """
     try:
@@ -179,9 +182,9 @@ def split(value: bytes) -> tuple[dict[str, Any], bytes | None, bytes | None]:
         values: list[Any] = _values(texts, members)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidEvent([_malformed(value, error)]) from None
-    _look_for_repeats(value, texts + data + encoded, count)
+    repeats = _find_repeats(value, texts + data + encoded, count)
     attributes = {name: value for name, value in zip(members, values, strict=True) if value is not None}
-    return attributes, data or None, None if encoded in (b"", _NULL) else encoded
+    return attributes, data or None, None if encoded in (b"", _NULL) else encoded, repeats
 
 
 def _values(texts: bytes, members: dict[str, Any]) -> list[Any]:
@@ -205,17 +208,16 @@ def spelled(value: bytes) -> dict[str, bytes]:
     return {name: bytes(text) for name, text in _split(value).items()}
 
 
-def _look_for_repeats(value: bytes, kept: bytes, count: int) -> None:
-    """Refuse a document that has a member twice (N-05); the parser keeps just the last.
+def _find_repeats(value: bytes, kept: bytes, count: int) -> list[Problem]:
+    """Find the members that a document has twice (N-05); the parser keeps just the last.
 
     The members account for every quotation mark of the document, unless one was lost
     or a name has escapes: then a slower parser is asked.
     """
-    if value.count(b'"') != kept.count(b'"') + 2 * count:
-        _refuse_repeats(value)
+    return [] if value.count(b'"') == kept.count(b'"') + 2 * count else _repeats(value)
 
 
-def _refuse_repeats(value: bytes) -> None:
+def _repeats(value: bytes) -> list[Problem]:
     outermost: list[tuple[str, Any]] = []
 
     def keep(pairs: list[tuple[str, Any]]) -> None:
@@ -225,9 +227,8 @@ def _refuse_repeats(value: bytes) -> None:
         json.loads(value, object_pairs_hook=keep, parse_int=str, parse_float=str)
     except RecursionError as error:  # this parser gives up a level or two before the other
         raise InvalidEvent([_malformed(value, error)]) from None
-    repeated = [name for name, count in Counter(name for name, _ in outermost).items() if count > 1]
-    if repeated:
-        raise InvalidEvent([Problem(name, "occurs more than once", "N-05") for name in repeated])
+    counts = Counter(name for name, _ in outermost)
+    return [Problem(name, "occurs more than once", "N-05") for name, count in counts.items() if count > 1]
 
 
 def _malformed(value: bytes, error: Exception) -> Problem:
@@ -268,9 +269,15 @@ def read_data(
 ) -> tuple[bytes | None, DataKind]:
     """Turn the texts of ``data`` and ``data_base64`` into a payload; raises `InvalidEvent`."""
     if encoded is not None:
-        if data is not None and data != _NULL:
-            raise InvalidEvent([Problem("data", "data and data_base64 exclude each other", "J-12")])
-        return _read_base64(encoded), DataKind.BYTES
+        both = data is not None and data != _NULL
+        problems = [Problem("data", "data and data_base64 exclude each other", "J-12")] if both else []
+        payload = _read_base64(encoded)
+        if payload is None:
+            rule = "must be a string of base64, RFC 4648, with padding"
+            problems.append(Problem("data_base64", rule, "J-14"))
+        if problems:
+            raise InvalidEvent(problems)
+        return payload, DataKind.BYTES
     if data is None:
         return None, DataKind.BYTES
     if not isinstance(content_type, str):
@@ -285,10 +292,8 @@ def read_data(
     raise InvalidEvent([Problem("data", f"must be a string where datacontenttype is {content_type}", "J-16")])
 
 
-def _read_base64(encoded: bytes) -> bytes:
+def _read_base64(encoded: bytes) -> bytes | None:
     try:
-        if encoded.startswith(_QUOTE):
-            return parse_binary(_parse(encoded))
+        return parse_binary(_parse(encoded)) if encoded.startswith(_QUOTE) else None
     except ValueError:
-        pass
-    raise InvalidEvent([Problem("data_base64", "must be a string of base64, RFC 4648, with padding", "J-14")])
+        return None

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 
+from cloudevents_kafka import extensions, registry
 from cloudevents_kafka.conformance import kinds
 from cloudevents_kafka.conformance.doors import attempts
+from cloudevents_kafka.conformance.judging import Unmet
 from cloudevents_kafka.conformance.library import Library
 from cloudevents_kafka.conformance.notation import as_record
 from cloudevents_kafka.size import LIMIT, wire_size
 
-CASES = [case for _, case in Library().all_cases]
+LIBRARY = Library()
+CASES = [case for _, case in LIBRARY.all_cases]
 ENTERING = {"attribute", "construct"}
 WHOLE = [case for case in CASES if case["kind"] not in ENTERING]
 DOORS = [
@@ -51,3 +55,33 @@ def test_refused_texts_go_by_every_door() -> None:
             if missed and (case["kind"] == "construct" or isinstance(case.get("value"), str)):
                 few[case["id"]] = missed
     assert few == {}
+
+
+def _holds_without_extensions(case: Any, declared: Iterable[str]) -> bool:
+    with registry.temporarily():
+        extensions.restore({name: known for name in declared if (known := extensions.known(name))})
+        try:
+            kinds.run(case)
+        except Unmet:
+            return False
+    return True
+
+
+@pytest.fixture
+def no_extensions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No extension is known but those that a test registers."""
+    with monkeypatch.context() as patch:
+        patch.setattr(extensions, "DOCUMENTED", {})
+        yield
+    extensions.restore(extensions.registered())
+
+
+@pytest.mark.usefixtures("no_extensions")
+def test_cases_that_need_documented_extensions_say_so() -> None:
+    """Who has none of them leaves out clauses X-…, and cases of other clauses that are marked."""
+    for name in LIBRARY.files:
+        declared = LIBRARY.document(name).get("declared", {})
+        others = [case for case in LIBRARY.cases(name) if not case["clause"].startswith("X-")]
+        marked = {case["id"] for case in others if case.get("documented")}
+        assert marked == {case["id"] for case in others if not _holds_without_extensions(case, declared)}
+    assert not any(case.get("documented") for case in CASES if case["clause"].startswith("X-"))

@@ -240,6 +240,27 @@ def test_what_no_parser_takes_is_told_by_its_place(members: bytes, said: list[st
         assert re.match(f".*{words}", str(problem))
 
 
+@pytest.mark.parametrize(
+    ("value", "clauses"),
+    [
+        (
+            b'{"id":"1","id":"2","source":"","type":"t","specversion":"1.0","myExt":1}',
+            ["N-05", "R-04", "N-01"],
+        ),
+        (HEAD + b',"time":"noon","time":"later"}', ["N-05", "T-12"]),
+        (HEAD + b',"id":null}', ["N-05"]),
+        (HEAD + b',"x":1,"x":[]}', ["N-05", "J-03"]),
+        (HEAD + b',"x":1,"x":2,"data":1,"data_base64":"TQ=="}', ["N-05", "J-12"]),
+        (HEAD + b',"data":1,"data_base64":"!!"}', ["J-12", "J-14"]),
+    ],
+)
+def test_no_problem_hides_another(value: bytes, clauses: list[str]) -> None:
+    """What is broken beside a member that occurs twice, or beside two kinds of data, is told with it."""
+    with pytest.raises(InvalidEvent) as caught:
+        JSON.decode(value)
+    assert [p.clause for p in caught.value.problems] == clauses
+
+
 def test_all_problems_are_told_together() -> None:
     """Attributes and data alike."""
     with pytest.raises(InvalidEvent) as caught:
