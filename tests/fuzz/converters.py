@@ -38,6 +38,7 @@ from cloudevents_kafka.attributes import (
     parse,
 )
 from cloudevents_kafka.cli import edited, lines
+from cloudevents_kafka.conformance import notation
 from cloudevents_kafka.data import DataKind, from_payload, to_payload
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.media_type import known_charset, media_type
@@ -233,21 +234,14 @@ def _vectors() -> Iterator[Any]:
         yield json.loads(path.read_text("utf-8"))
 
 
-def _records(notation: Any) -> Iterator[Record]:
+def _records(found: Any) -> Iterator[Record]:
     """Find the records in vector files, wherever they stand."""
-    if isinstance(notation, dict) and {"key", "value", "headers"} <= notation.keys():
+    if isinstance(found, dict) and {"key", "value", "headers"} <= found.keys():
         with suppress(KeyError, ValueError):  # what is written has other notations
-            headers = [(header, _bytes(value)) for header, value in notation["headers"]]
-            yield Record(value=_bytes(notation["value"]), headers=headers)
-    elif isinstance(notation, dict | list | Iterator):
-        for inner in notation.values() if isinstance(notation, dict) else notation:
+            yield notation.as_record(found)
+    elif isinstance(found, dict | list | Iterator):
+        for inner in found.values() if isinstance(found, dict) else found:
             yield from _records(inner)
-
-
-def _bytes(notation: Any) -> bytes | None:
-    if notation is None:
-        return None
-    return bytes.fromhex(notation) if isinstance(notation, str) else notation["text"].encode()
 
 
 def _events(came: list[Record]) -> Iterator[Event]:

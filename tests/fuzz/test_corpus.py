@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fuzz import targets
+from fuzz import converters, targets
 
 
 @pytest.mark.parametrize("name", targets.TARGETS)
@@ -12,4 +12,13 @@ def test_kept_inputs(name):
     inputs = list(targets.corpus(name))
     assert inputs
     for data in inputs:
+        targets.run(targets.TARGETS[name], data)
+
+
+@pytest.mark.parametrize("name", converters.TARGETS)
+def test_first_inputs(name):
+    """The vectors, in all their notations, are something to begin with, and run through, too."""
+    first = list(converters.seeds(name))
+    assert first
+    for data in first:
         targets.run(targets.TARGETS[name], data)
