@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from cloudevents_kafka.conformance.notation import as_record
 from cloudevents_kafka.record import Headers, Record
 
 _VECTORS = Path(__file__).parents[2] / "spec-conformance" / "vectors"
@@ -381,18 +382,7 @@ def vectors() -> Iterator[Record]:
     for path in sorted(_VECTORS.glob("**/*.json")):
         for case in json.loads(path.read_text("utf-8")).get("cases", ()):
             if "record" in case and case.get("kind") != "encode":  # there it is what is to come out
-                yield _of_vector(case["record"])
-
-
-def _of_vector(record: dict[str, Any]) -> Record:
-    headers = [(name, _notation(value)) for name, value in record["headers"]]
-    return Record(key=_notation(record.get("key")), value=_notation(record["value"]), headers=headers)
-
-
-def _notation(value: Any) -> bytes | None:
-    return (
-        value["text"].encode() if isinstance(value, dict) else None if value is None else bytes.fromhex(value)
-    )
+                yield as_record(case["record"])
 
 
 def edges() -> Iterator[Record]:

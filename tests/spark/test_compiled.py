@@ -112,6 +112,7 @@ def test_the_catalog_says_what_it_has(spark: SparkSession) -> None:
 
     assert compiled.reader(rows_of(spark, RECORDS)) is not None
     listed = spark.sql("SHOW USER FUNCTIONS IN cloudevents_kafka").collect()
-    assert sorted(row[0] for row in listed) == ["cloudevents_kafka.either", "cloudevents_kafka.read"]
+    ours = {row[0] for row in listed if "." in row[0]}  # the session's own functions are listed, too
+    assert ours == {"cloudevents_kafka.either", "cloudevents_kafka.read"}
     with pytest.raises(AnalysisException, match="reed"):
         spark.sql("SELECT cloudevents_kafka.reed(1)")
