@@ -45,7 +45,7 @@ def command(
     library = Library(Path(folder) if folder else None)
     clauses = tuple(name.upper() for name in clauses)
     try:
-        _check_folders(target, records)
+        _check_files(target, records)
         _check_ids(library, clauses)
         found = show_all(library, () if target else clauses, with_tests=tests, progress=_progress)
         chosen = [shown for shown in found if not clauses or shown.clause.id in clauses]
@@ -53,12 +53,10 @@ def command(
         painter.paint(details(chosen) if clauses else overview(found))
         painter.flush()
         if target:
-            Path(target).write_text(report.markdown(found, library.documents), "utf-8")
+            _write(target, report.markdown(found, library.documents))
         if records:
-            Path(records).write_text(flat.document(library), "utf-8")
-    except BrokenPipeError:  # the reader of the table has gone, which is for the caller to tell
-        raise
-    except (CannotTest, DataMissing, OSError) as error:
+            _write(records, flat.document(library))
+    except (CannotTest, DataMissing) as error:
         raise BadUsage(str(error)) from None
     except Unmet as error:
         raise BadData(f"no records were written, as a case does not hold: {error}") from None
@@ -70,17 +68,26 @@ def _progress(number: int, thing: str) -> None:
     click.echo(f"running {count(number, thing)}", err=True)
 
 
-def _check_folders(*files: str | None) -> None:
+def _check_files(target: str | None, records: str | None) -> None:
     """Tell that a file cannot be written before all is run for it."""
+    files = [file for file in (target, records) if file is not None]
     for file in files:
-        if file is not None and not (parent := Path(file).absolute().parent).is_dir():
+        if not (parent := Path(file).absolute().parent).is_dir():
             raise BadUsage(f"{file} cannot be written: there is no folder {parent}")
-        if file is not None and Path(file).is_dir():
-            raise BadUsage(f"{file} cannot be written: it is a folder")
+        if Path(file).is_dir():
+            raise BadUsage(f"{file or repr(file)} cannot be written: it is a folder")
+    if len({Path(file).resolve() for file in files}) < len(files):
+        raise BadUsage(f"--report and --records name the same file: {records}")
+
+
+def _write(file: str, text: str) -> None:
+    try:
+        Path(file).write_text(text, "utf-8")
+    except OSError as error:
+        raise BadUsage(f"{file} cannot be written: {error.strerror or error}") from None
 
 
 def _check_ids(library: Library, clauses: Sequence[str]) -> None:
     known = {clause.id for clause in library.clauses}
-    unknown = ", ".join(name for name in clauses if name not in known)
-    if unknown:
-        raise BadUsage(f"no clause {unknown}; there are {', '.join(sorted(known))}")
+    if unknown := [name or repr(name) for name in clauses if name not in known]:
+        raise BadUsage(f"no clause {', '.join(unknown)}; there are {', '.join(sorted(known))}")

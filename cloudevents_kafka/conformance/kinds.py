@@ -45,6 +45,8 @@ def run(case: Case) -> None:
         KINDS[case["kind"]](case)
     except CloudEventsKafkaError as error:
         raise Unmet(f"must go well, not end in {type(error).__name__}: {error}") from error
+    except (LookupError, ValueError) as error:  # the schema does not say all that a case has to have
+        raise Unmet(f"must make sense: {type(error).__name__}: {error}") from error
 
 
 def accepts(case: Case) -> bool:

@@ -306,3 +306,53 @@ def test_a_folder_without_clauses(run, tmp_path):
     done = run("conformance", "--folder", str(tmp_path))
     assert done.exit_code == 2
     assert "clauses.toml" in done.stderr
+
+
+def test_an_empty_id_is_no_clause(run):
+    """An unset variable of a script does not pass for a clause that holds."""
+    done = run("conformance", "--clause", "", "--no-tests")
+    assert done.exit_code == 2
+    assert "no clause ''; there are A-01" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--report", "/dev/full"], "/dev/full cannot be written: No space left on device"),
+        (["--records", "/dev/full"], "/dev/full cannot be written: No space left on device"),
+        (["--report", ""], "'' cannot be written: it is a folder"),
+        (["--report", "same", "--records", "./same"], "--report and --records name the same file: ./same"),
+    ],
+)
+def test_a_file_that_cannot_be_written_to(run, tmp_path, monkeypatch, arguments, said):
+    """Which it is, and why, is told; two of one name would leave just the second."""
+    monkeypatch.chdir(tmp_path)
+    done = run("conformance", "--no-tests", "--clause", "K-07", *arguments)
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "kind", "change"),
+    [
+        ("behaviour.json", "moment", lambda case: case | {"now": "event"}),
+        (
+            "verifiability.json",
+            "verify",
+            lambda case: {name: case[name] for name in case if name != "attributes"},
+        ),
+    ],
+)
+def test_a_case_that_cannot_be_run_speaks_against_its_clause(run, tmp_path, file, kind, change):
+    """A folder of elsewhere may follow the schema and make no sense all the same: no traceback."""
+    shutil.copytree(Library().folder, tmp_path / "data")
+    path = tmp_path / "data" / "vectors" / "spec-rows" / file
+    document = json.loads(path.read_text("utf-8"))
+    number = next(
+        n for n, case in enumerate(document["cases"]) if case["kind"] == kind and case.get("attributes") != {}
+    )
+    document["cases"][number] = change(document["cases"][number])
+    path.write_text(json.dumps(document), "utf-8")
+    done = run("conformance", "--no-tests", "--folder", str(tmp_path / "data"))
+    assert (done.exit_code, "Traceback" in done.stderr) == (1, False)
+    assert f"FAILED    {document['cases'][number]['id']}  " in done.stdout
