@@ -13,8 +13,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Any, Final, Generic, Protocol, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
+from cloudevents_kafka.client_shapes import Consumer, check_consumer
 from cloudevents_kafka.convert import Decoded, Undecodable, decode
 from cloudevents_kafka.errors import ConsumeError
 from cloudevents_kafka.event import Event
@@ -23,19 +24,6 @@ from cloudevents_kafka.record import Record
 
 _PARTITION_EOF: Final = -191  # librdkafka's code for "read to the end", news and no error
 _TURN: Final = 0.5  # seconds the client may wait for a record before stop() is looked at
-
-
-class Consumer(Protocol):
-    """What `EventConsumer` needs of a client: the shape of ``confluent_kafka.Consumer``."""
-
-    def poll(self, timeout: float = ...) -> Any:
-        """Give a message, or None after ``timeout`` seconds."""
-
-    def consume(self, num_messages: int = ..., timeout: float = ...) -> list[Any]:
-        """Give up to ``num_messages`` that came within ``timeout`` seconds."""
-
-    def close(self) -> Any:
-        """Leave the group and close."""
 
 
 DataReader = Callable[[Event, Record], Any]
@@ -62,6 +50,7 @@ class EventConsumer(Generic[ConsumerT]):
         reverse_key_mapper: ReverseKeyMapper | None = None,
         data_reader: DataReader | None = None,
     ) -> None:
+        check_consumer(consumer)
         self.consumer = consumer
         self._strict = strict
         self._lenient = lenient

@@ -34,7 +34,7 @@ ContentMode = Literal["binary", "structured"]
 _COPY = "ce_datacontenttype"  # some write it beside content-type
 
 
-class Decoded(msgspec.Struct, frozen=True, gc=False):
+class Decoded(msgspec.Struct, frozen=True):
     """A record that is an event; ``tolerated`` says what lenient reading let pass."""
 
     event: Event
@@ -52,13 +52,16 @@ class Undecodable(msgspec.Struct, frozen=True):
 # --- reading -------------------------------------------------------------------
 
 
-def from_record(record: Record, *, lenient: bool = False) -> Event:
+def from_record(record: Record | Any, *, lenient: bool = False) -> Event:
     """Read the event that a record carries, in either mode and any known format.
 
-    Raises `NotAnEvent`, `BrokenEvent`, `UnsupportedFormat` or `UnsupportedBatch`, and
-    nothing else for any bytes; each carries the record. ``lenient`` takes what known
-    producers send beside the rules; `decode` tells what that was.
+    The record may be a client's: see `Record.of`. Raises `NotAnEvent`, `BrokenEvent`,
+    `UnsupportedFormat` or `UnsupportedBatch`, and nothing else for any bytes; each
+    carries the record. ``lenient`` takes what known producers send beside the rules;
+    `decode` says what that was.
     """
+    if type(record) is not Record:
+        record = Record.of(record)
     if lenient:
         return _read_leniently(record)[0]
     attributes = binary.collect(record.headers)
@@ -76,8 +79,15 @@ def from_record(record: Record, *, lenient: bool = False) -> Event:
     return _read_closely(record)
 
 
-def decode(record: Record, *, lenient: bool = False) -> Decoded | Undecodable:
-    """Read a record as `from_record` does, and give the error instead of raising it."""
+def decode(record: Record | Any, *, lenient: bool = False) -> Decoded | Undecodable:
+    """Return what `from_record` reads of a record, or the error that it raises.
+
+    The record may be a client's, such as a confluent-kafka ``Message``; what comes back
+    has it as a `Record`. Raises `TypeError` or `ValueError` for what is not a record, as
+    `Record.of` does.
+    """
+    if type(record) is not Record:
+        record = Record.of(record)
     try:
         if lenient:
             event, tolerated = _read_leniently(record)

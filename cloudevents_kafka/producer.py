@@ -8,15 +8,15 @@ callback of the user's, `flush` and `close` raise.
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
-from typing import Any, Final, Generic, Protocol, Self, TypeVar, get_args
+from typing import Any, Final, Generic, Self, TypeVar, get_args
 
 import msgspec
 
+from cloudevents_kafka.client_shapes import Producer, check_producer
 from cloudevents_kafka.convert import ContentMode, check_names, no_mode, to_record
 from cloudevents_kafka.errors import DeliveryError, EncodeError
 from cloudevents_kafka.event import Event
@@ -24,34 +24,22 @@ from cloudevents_kafka.keys import KeyMapper
 from cloudevents_kafka.record import HeaderInput, Record
 
 _TURN: Final = 0.2  # seconds between looks at signals, so that Ctrl-C is never late
-
-
-class Producer(Protocol):
-    """What `EventProducer` needs of a client: the shape of ``confluent_kafka.Producer``."""
-
-    @property
-    def produce(self) -> Callable[..., Any]:
-        """Queue a message: topic, value, key, headers, on_delivery; BufferError where the queue is full."""
-
-    def poll(self, timeout: float = ...) -> int:
-        """Serve delivery reports, waiting for at most ``timeout`` seconds."""
-
-    def flush(self, timeout: float = ...) -> int:
-        """Wait for what is queued; gives how many are left after ``timeout`` seconds."""
+# librdkafka's codes for what abort_transaction() or purge() took back: its user knows of it.
+_PURGED: Final = frozenset({-151, -152})
 
 
 ProducerT = TypeVar("ProducerT", bound=Producer)
 
 
-class Delivery(msgspec.Struct, gc=False, eq=False):
+class Delivery(msgspec.Struct, eq=False):
     """One event on its way, and what became of it.
 
     ``event`` is what was sent; ``partition`` and ``offset`` are known once it is
     ``done``; ``error`` is None unless it failed.
 
-    Many are on their way at once, so they are light, and hidden from the garbage
-    collector, which would walk them all again and again. They are the very callback
-    that the client is given.
+    It is the callback that the client is given. Once that was called, nothing in it
+    refers to what was called, nor does any error, so that an event that was delivered,
+    or has failed, is freed as soon as its user forgets it.
     """
 
     event: Event
@@ -61,35 +49,47 @@ class Delivery(msgspec.Struct, gc=False, eq=False):
     done: bool = False
     partition: int | None = None
     offset: int | None = None
-    error: DeliveryError | None = None
+    _client_error: Any = None
+
+    @property
+    def error(self) -> DeliveryError | None:
+        """What went wrong, as a new `DeliveryError`; None if nothing did, or is not known yet."""
+        return None if self._client_error is None else self._failure()
+
+    def _failure(self) -> DeliveryError:
+        what = f"event {self.event.id!r} of {self.event.source!r} to {self.topic}"
+        return DeliveryError(f"{what}: {self._client_error}", [self])
 
     def result(self, timeout: float | None = None) -> Delivery:
         """Wait until the broker has answered, at most ``timeout`` seconds; raises `DeliveryError`."""
         self._producer._wait(self, timeout)
-        if self.error is not None:
+        if self._client_error is not None:
             self._producer._forget(self)
-            raise self.error
+            raise self._failure()  # in no variable here: with its traceback that would be a cycle
         return self
 
     def __call__(self, error: Any, message: Any) -> None:
         """Take the client's delivery report, from within its poll, flush or produce."""
         self.done = True
-        if error is not None:
-            what = f"event {self.event.id!r} of {self.event.source!r} to {self.topic}"
-            self.error = DeliveryError(f"{what}: {error}", [self])
-        elif message is not None:
+        self._client_error = error
+        if error is None and message is not None:
             self.partition = message.partition()
             self.offset = message.offset()
-        if self._notify is not None:
-            self._notify(self)
-        elif error is not None:
+        notify, self._notify = self._notify, None
+        if notify is not None:
+            notify(self)
+        elif error is not None and error.code() not in _PURGED:
             self._producer._failed[self] = None
 
     def __repr__(self) -> str:
         if not self.done:
             state = "on its way"
         else:
-            state = "failed" if self.error else f"{self.topic}[{self.partition}]@{self.offset}"
+            state = (
+                "failed"
+                if self._client_error is not None
+                else f"{self.topic}[{self.partition}]@{self.offset}"
+            )
         return f"Delivery({self.event.id!r} of {self.event.source!r}: {state})"
 
 
@@ -102,7 +102,12 @@ class EventProducer(Generic[ProducerT]):
 
     ``mode``, ``format`` and ``key_mapper`` hold for every event unless a call says
     otherwise: see `to_record`. Transactions are begun and ended on the wrapped
-    producer. `TypeError` for an asyncio client: it cannot carry headers.
+    producer; what an abort takes back has an ``error``, and is no failure for `flush`.
+
+    Failed events without an ``on_delivery`` are kept until `flush` or ``result`` raises
+    them: a service that never asks for either passes ``on_delivery``.
+
+    Raises `TypeError` for what is not such a client: settings, a class, an asyncio client.
     """
 
     def __init__(
@@ -114,10 +119,7 @@ class EventProducer(Generic[ProducerT]):
         format: str | None = None,
         key_mapper: KeyMapper | None = None,
     ) -> None:
-        if inspect.iscoroutinefunction(getattr(producer, "produce", None)):
-            raise TypeError(
-                f"{type(producer).__name__} is an asyncio client, which takes no headers; use Producer"
-            )
+        check_producer(producer)
         if mode not in get_args(ContentMode):
             raise no_mode(mode)
         if format is not None and mode == "binary":

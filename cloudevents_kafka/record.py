@@ -58,7 +58,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
         Takes a confluent-kafka ``Message`` (methods), an aiokafka, kafka-python or
         `protocol` record (attributes), a Spark ``Row``, a mapping, or a `Record`.
-        Raises `TypeError` for anything else.
+        Raises `TypeError` for anything else, also for the None of a poll that brought nothing,
+        and `ValueError` for a client's message that is an error instead of a record.
         """
         if isinstance(source, cls):
             return source
@@ -70,7 +71,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             return _of_message(source)
         if hasattr(source, "value") and hasattr(source, "headers"):
             return _of_fields(lambda name: getattr(source, name, None))
-        raise TypeError(f"no Kafka record: {type(source).__name__} has neither value() nor value and headers")
+        raise TypeError(
+            f"a Kafka record must have value() or value and headers, got {type(source).__name__}"
+            + ("; skip a poll that brought nothing" if source is None else "")
+        )
 
 
 def as_headers(headers: HeaderInput) -> Headers:
@@ -82,6 +86,9 @@ def as_headers(headers: HeaderInput) -> Headers:
 
 
 def _of_message(message: Any) -> Record:
+    error = message.error() if callable(getattr(message, "error", None)) else None
+    if error is not None:
+        raise ValueError(f"a message must be a record, got an error: {error}; check message.error() first")
     kind, timestamp = message.timestamp()
     return Record(
         key=as_bytes(message.key()),

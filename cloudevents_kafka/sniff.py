@@ -8,8 +8,8 @@ headers are there, and else it is no CloudEvent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final, Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -38,8 +38,13 @@ class Verdict(msgspec.Struct, frozen=True):
     format: str | None = None
 
 
-def sniff(headers: Iterable[tuple[str, bytes | None]]) -> Verdict:
-    """Tell what a record with these headers is; total, for any names and bytes."""
+def sniff(headers: Iterable[tuple[str, bytes | None]] | Mapping[str, bytes | None] | Record | Any) -> Verdict:
+    """Return what a record with these headers is; total, for any names and bytes.
+
+    A record, or a client's (see `Record.of`), stands for its headers.
+    """
+    if not isinstance(headers, list):
+        headers = _headers_of(headers)
     content_type: str | None = None
     present: set[str] = set()
     for name, value in headers:
@@ -53,6 +58,12 @@ def sniff(headers: Iterable[tuple[str, bytes | None]]) -> Verdict:
     if media is not None and media.cloudevents:
         return _of_prefix(media, content_type)
     return _of_headers(present, content_type)
+
+
+def _headers_of(source: Any) -> Iterable[tuple[str, bytes | None]]:
+    if hasattr(source, "headers"):
+        return Record.of(source).headers
+    return source.items() if isinstance(source, Mapping) else source
 
 
 def refused(verdict: Verdict, record: Record) -> DecodeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -260,3 +261,54 @@ def test_close_closes_the_client() -> None:
     EventConsumer(consumer).close()
     with pytest.raises(RuntimeError):
         consumer.poll(0)
+
+
+class AsyncLike:
+    """The shape of an asyncio client: confluent-kafka's and aiokafka's."""
+
+    async def getone(self) -> Any: ...
+
+
+class KafkaPythonLike:
+    """The shape of kafka-python's consumer."""
+
+    def poll(self, timeout_ms: int = 0) -> dict[Any, Any]:
+        return {}
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("client", "said"),
+    [
+        ({"group.id": "g"}, r"got dict; make a client of the settings: .*Consumer\(settings\)"),
+        (FakeConsumer, "got the class FakeConsumer; make one of it first"),
+        (AsyncLike(), "got AsyncLike, an asyncio client; use Consumer of confluent_kafka"),
+        (KafkaPythonLike(), "got KafkaPythonLike, which has no consume"),
+        (FakeProducer(), "got FakeProducer, which has no consume"),
+        (None, "got NoneType, which has no poll and no consume and no close"),
+    ],
+)
+def test_what_is_no_client_is_refused_at_once(client: Any, said: str) -> None:
+    """The error comes from the constructor and names what to use, not from the first poll."""
+    with pytest.raises(TypeError, match=f"consumer must be .*{said}"):
+        EventConsumer(client)
+
+
+def test_an_item_that_its_data_refers_to_is_collected() -> None:
+    """A value of the user's that keeps the item it came with does not keep it for good."""
+
+    class Order:
+        item: Any = None
+
+    def live() -> int:
+        gc.collect()
+        return sum(type(thing) is Order for thing in gc.get_objects())
+
+    with EventConsumer(topic_of(order(1)), data_reader=lambda event, record: Order()) as events:
+        for item in events.items(idle_timeout=0.05):
+            assert isinstance(item, Decoded)
+            item.event.data.item = item
+    assert live() == 1
+    del item
+    assert live() == 0

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import strategies as make
+from confluent_kafka import KafkaError, Message
 
 from cloudevents_kafka import (
     Decoded,
@@ -17,8 +18,10 @@ from cloudevents_kafka import (
     Undecodable,
     decode,
     from_record,
+    sniff,
     to_record,
 )
+from cloudevents_kafka.testing.fake_message import FakeMessage
 
 CE = make.required_headers
 JSON = ("content-type", b"application/cloudevents+json")
@@ -35,6 +38,89 @@ def test_decode_gives_what_from_record_raises() -> None:
     assert result.record is result.error.record is bad
     with pytest.raises(NotAnEvent, match=r"^t\[0\]@9: not a CloudEvent: .*K-11"):
         from_record(bad)
+
+
+class AiokafkaRecord:
+    """The shape of aiokafka's ConsumerRecord."""
+
+    topic, partition, offset, timestamp, timestamp_type, key = "t", 1, 2, 3, 0, None
+    checksum, serialized_key_size, serialized_value_size = None, -1, len(VALUE)
+
+    def __init__(self, value: bytes | None, headers: tuple[tuple[str, bytes], ...]) -> None:
+        self.value = value
+        self.headers = headers
+
+
+def kafka_python_record(value: bytes | None, headers: list[tuple[str, bytes]]) -> Any:
+    from kafka.consumer.fetcher import ConsumerRecord
+
+    return ConsumerRecord("t", 1, None, 2, 3, 0, None, value, headers, None, -1, -1, -1)
+
+
+CLIENT_RECORDS = {
+    "confluent-kafka": lambda value, headers: Message(
+        topic="t", value=value, headers=headers, partition=1, offset=2
+    ),
+    "aiokafka": lambda value, headers: AiokafkaRecord(value, tuple(headers)),
+    "kafka-python": kafka_python_record,
+    "mapping": lambda value, headers: {
+        "topic": "t",
+        "partition": 1,
+        "offset": 2,
+        "value": value,
+        "headers": headers,
+    },
+}
+
+
+@pytest.mark.parametrize("client", CLIENT_RECORDS)
+@pytest.mark.parametrize("lenient", [False, True])
+def test_a_clients_message_is_taken_as_a_record(client: str, *, lenient: bool) -> None:
+    """Decode and from_record read what confluent-kafka, aiokafka and kafka-python hand out."""
+    make_record = CLIENT_RECORDS[client]
+    for value, headers in ((b"data", CE), (VALUE, [JSON])):
+        message = make_record(value, headers)
+        item = decode(message, lenient=lenient)
+        assert isinstance(item, Decoded)
+        assert (
+            item.event
+            == from_record(message, lenient=lenient)
+            == from_record(Record(value=value, headers=headers))
+        )
+        assert item.record.where == "t[1]@2"
+    bad = decode(make_record(b"x", [("trace", b"1")]), lenient=lenient)
+    assert isinstance(bad, Undecodable)
+    assert bad.record == bad.error.record
+    assert bad.record.where == "t[1]@2"
+
+
+@pytest.mark.parametrize("client", [name for name in CLIENT_RECORDS if name != "mapping"])
+def test_a_clients_message_is_sniffed(client: str) -> None:
+    """Sniff takes a record of any client for its headers."""
+    assert sniff(CLIENT_RECORDS[client](VALUE, [JSON])) == sniff([JSON])
+    assert sniff(CLIENT_RECORDS[client](VALUE, CE)).mode == "binary"
+
+
+def test_headers_are_sniffed_in_any_shape() -> None:
+    """A list, a tuple, an iterator, a mapping or a record with no headers at all."""
+    for headers in (CE, tuple(CE), iter(CE), dict(CE), Record(headers=CE)):
+        assert sniff(headers).mode == "binary"
+    assert sniff(Message(topic="t", value=b"x")).mode == "not-an-event"
+
+
+@pytest.mark.parametrize("read", [decode, from_record])
+@pytest.mark.parametrize(
+    ("thing", "error", "said"),
+    [
+        (None, TypeError, "skip a poll that brought nothing"),
+        (b"value", TypeError, "got bytes"),
+        (FakeMessage(error=KafkaError(KafkaError._PARTITION_EOF)), ValueError, "check message.error"),
+    ],
+)
+def test_what_is_no_record_is_refused_with_advice(read: Any, thing: Any, error: Any, said: str) -> None:
+    """The error names what was handed in, and what to do."""
+    with pytest.raises(error, match=said):
+        read(thing)
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError
 
 from cloudevents_kafka import DeliveryError, EncodeError, Event, EventProducer, Record, from_record, to_record
 from cloudevents_kafka.keys import partition_key
-from cloudevents_kafka.testing import FakeProducer
+from cloudevents_kafka.testing import FakeConsumer, FakeProducer
 
 
 def order(number: int = 1, **more: Any) -> Event:
@@ -298,3 +305,171 @@ def test_transactions_are_the_clients() -> None:
         fake.abort_transaction()
     assert [from_record(r).id for r in records(fake)] == ["1"]
     assert lost.done
+
+
+class Forgetful:
+    """A client that keeps nothing of what it was given once it has reported it."""
+
+    def __init__(self, error: KafkaError | None = None) -> None:
+        self.error = error
+        self.reports: deque[Callable[..., None]] = deque()
+
+    def produce(self, topic: str, *, on_delivery: Callable[..., None], **message: Any) -> None:
+        self.reports.append(on_delivery)
+
+    def poll(self, timeout: float = -1) -> int:
+        while self.reports:
+            self.reports.popleft()(self.error, None)
+        return 0
+
+    def flush(self, timeout: float = -1) -> int:
+        return self.poll()
+
+
+TIMED_OUT = KafkaError(KafkaError._MSG_TIMED_OUT)
+
+
+@contextmanager
+def flat_memory(most_blocks: int = 5_000) -> Iterator[None]:
+    """Fail where the block leaves more behind than a few blocks of memory, without the garbage collector."""
+    gc.collect()
+    gc.disable()
+    before = sys.getallocatedblocks()
+    try:
+        yield
+        assert sys.getallocatedblocks() - before < most_blocks
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("error", [None, TIMED_OUT], ids=["delivered", "failed"])
+def test_a_hundred_thousand_futures_that_are_set_leave_nothing_behind(error: KafkaError | None) -> None:
+    """A future that is the callback of its own result does not keep itself, nor its event, alive."""
+    producer = EventProducer(Forgetful(error), topic="t")
+    with flat_memory():
+        for number in range(100_000):
+            future: Future[Any] = Future()
+            producer.send(order(number), on_delivery=future.set_result)
+            assert (future.result().error is None) is (error is None)
+
+
+def test_a_hundred_thousand_failures_that_were_waited_for_leave_nothing_behind() -> None:
+    """An outage does not fill the memory of a service that waits for each of its deliveries."""
+    producer = EventProducer(Forgetful(TIMED_OUT), topic="t")
+    with flat_memory():
+        for number in range(100_000):
+            try:
+                producer.send(order(number)).result()
+            except DeliveryError as error:
+                assert error.failed[0].event.id == str(number)  # noqa: PT017  # pytest.raises keeps frames
+
+
+def test_failures_that_flush_has_raised_leave_nothing_behind() -> None:
+    """Each flush raises what failed since the one before, and the producer keeps none of it."""
+    producer = EventProducer(Forgetful(TIMED_OUT), topic="t")
+    with flat_memory():
+        for number in range(100_000):
+            producer.send(order(number))
+            if number % 1_000 == 999:
+                with suppress(DeliveryError):
+                    producer.flush()
+
+
+def test_a_cycle_through_a_delivery_is_collected() -> None:
+    """Where a client never reports, a callback that holds its own delivery goes with it."""
+
+    class Silent(Forgetful):
+        def poll(self, timeout: float = -1) -> int:
+            return 0
+
+    def live() -> int:
+        gc.collect()
+        return sum(type(thing) is Event for thing in gc.get_objects())
+
+    before = live()
+    for number in range(100):
+        held: list[Any] = []
+        held.append(EventProducer(Silent(), topic="t").send(order(number), on_delivery=held.append))
+    del held
+    assert live() == before
+
+
+def test_a_failure_names_its_event_each_time_it_is_asked_for() -> None:
+    """The error of a delivery has the delivery, and the client's own words."""
+    fake = FakeProducer()
+    fake.fail_next("_MSG_TIMED_OUT")
+    told: list[Any] = []
+    delivery = EventProducer(fake, topic="orders").send(order(7), on_delivery=told.append)
+    assert told == [delivery]
+    assert delivery.error is not None
+    assert delivery.error.failed == (delivery,)
+    assert "event '7' of '/shop' to orders" in str(delivery.error)
+    assert "_MSG_TIMED_OUT" in str(delivery.error)
+
+
+def test_a_callback_that_raises_is_called_once() -> None:
+    """What a callback raises comes out of the client's poll, as with any callback, and is over."""
+
+    def fail(delivery: Any) -> None:
+        raise ZeroDivisionError
+
+    fake = FakeProducer()
+    producer = EventProducer(fake, topic="t")
+    with pytest.raises(ZeroDivisionError):
+        producer.send(order(), on_delivery=fail)
+    producer.close()
+
+
+@pytest.mark.parametrize("purge", ["abort", "purge"])
+def test_what_a_user_gave_up_is_not_a_failure_at_close(purge: str) -> None:
+    """Events that an abort or purge() took from the queue report an error, and close does not raise it."""
+    fake = FakeProducer(transactional=True)
+    fake.init_transactions()
+    fake.begin_transaction()
+    fake.hold = True
+    with EventProducer(fake, topic="t") as producer:
+        delivery = producer.send(order())
+        if purge == "abort":
+            fake.abort_transaction()
+        else:
+            fake.purge()
+    assert delivery.done
+    assert delivery.error is not None
+    assert "_PURGE_QUEUE" in str(delivery.error)
+    with pytest.raises(DeliveryError, match="_PURGE_QUEUE"):
+        delivery.result()
+
+
+class AiokafkaLike:
+    """The shape of aiokafka's producer."""
+
+    async def send(self, topic: str, value: bytes) -> None: ...
+
+    async def send_and_wait(self, topic: str, value: bytes) -> None: ...
+
+
+class KafkaPythonLike:
+    """The shape of kafka-python's producer."""
+
+    def send(self, topic: str, value: bytes) -> None: ...
+
+    def flush(self, timeout: float | None = None) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("client", "said"),
+    [
+        ({"bootstrap.servers": "b"}, r"got dict; make a client of the settings: .*Producer\(settings\)"),
+        (FakeProducer, "got the class FakeProducer; make one of it first"),
+        (AiokafkaLike(), "got AiokafkaLike, an asyncio client"),
+        (KafkaPythonLike(), "got KafkaPythonLike, which has no produce"),
+        (FakeConsumer(), "got FakeConsumer, which has no produce"),
+        (EventProducer(FakeProducer()), "got EventProducer, which has no produce"),
+        ("localhost:9092", "got str, which has no produce"),
+        (None, "got NoneType, which has no produce"),
+    ],
+)
+def test_what_is_no_client_is_refused_at_once(client: Any, said: str) -> None:
+    """The error comes from the constructor and names what to use, not from the first send."""
+    with pytest.raises(TypeError, match=f"producer must be .*{said}"):
+        EventProducer(client)

@@ -130,7 +130,7 @@ def test_a_naive_time_is_local() -> None:
 @pytest.mark.parametrize("thing", [None, 5, b"", "x", object(), [("a", b"")], SimpleNamespace(value=b"")])
 def test_what_has_no_such_shape_is_refused(thing: object) -> None:
     """A thing that is no record is a TypeError that says so."""
-    with pytest.raises(TypeError, match="no Kafka record"):
+    with pytest.raises(TypeError, match="a Kafka record must have"):
         Record.of(thing)
 
 
@@ -201,3 +201,17 @@ def test_records_are_read_only_values() -> None:
     with pytest.raises(AttributeError):
         FULL.value = b""  # type: ignore[misc]  # that is the test
     assert pickle.loads(pickle.dumps(FULL)) == FULL
+
+
+def test_a_message_that_is_an_error_is_refused() -> None:
+    """The news and errors that a client's poll brings have no record in them."""
+    message = Message(FULL)
+    message.error = lambda: "_PARTITION_EOF"  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match=r"got an error: _PARTITION_EOF; check message\.error"):
+        Record.of(message)
+
+
+def test_the_none_of_a_poll_is_refused_with_advice() -> None:
+    """Where a poll brought nothing there is nothing to convert."""
+    with pytest.raises(TypeError, match="got NoneType; skip a poll that brought nothing"):
+        Record.of(None)

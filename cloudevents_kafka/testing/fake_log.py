@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from cloudevents_kafka.testing.fake_message import FakeMessage
@@ -37,16 +38,19 @@ class FakeLog:
     def __init__(self, messages: Iterable[FakeMessage] = (), *, partitions: int = 1) -> None:
         self.partitions = partitions
         self._entries: dict[Place, list[Entry]] = {}
+        self._lock = Lock()
         for message in messages:
             self.append(message)
 
     def append(self, message: FakeMessage, fate: Fate = Fate.COMMITTED) -> Entry:
         """Store a message at the next offset of its partition."""
         place = (message.topic() or "", message.partition() or 0)
-        entries = self._entries.setdefault(place, [])
-        message._offset = len(entries)  # noqa: SLF001 (the broker sets it)
-        entries.append(Entry(message, fate))
-        return entries[-1]
+        entry = Entry(message, fate)
+        with self._lock:  # several producers may write to one log
+            entries = self._entries.setdefault(place, [])
+            message._offset = len(entries)  # noqa: SLF001 (the broker sets it)
+            entries.append(entry)
+        return entry
 
     def places(self) -> list[Place]:
         """List topic and partition of all that was written to, sorted."""

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from zlib import crc32
@@ -34,7 +35,8 @@ class FakeProducer:
     Deliveries happen and are reported in `poll` and `flush`, in order. Trouble on
     demand: `queue_limit` makes `produce` raise BufferError, `fail_next` fails
     deliveries, `hold` keeps the broker from answering. ``transactional=True``
-    gives it the transactions of a producer with a transactional id.
+    gives it the transactions of a producer with a transactional id. Threads may share
+    one, as they may share the real client.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class FakeProducer:
         self._state: str = "Init" if transactional else "plain"
         self._written: list[Entry] = []
         self._closed = False
+        self._lock = Lock()  # never kept while a report is made, which may call the producer
 
     def fail_next(self, *codes: str) -> None:
         """Fail the next deliveries, one for each error name, such as ``_MSG_TIMED_OUT``."""
@@ -76,16 +79,19 @@ class FakeProducer:
             raise TypeError(f"argument 1 must be str, not {type(topic).__name__}")
         message = FakeMessage(topic, value, key, headers, timestamp=timestamp or time.time_ns() // 1_000_000)
         message._partition = self._choose(message.key(), partition)  # noqa: SLF001 (the client sets it)
-        if len(self._pending) >= self.queue_limit:
-            raise BufferError("Local: Queue full")
-        self._pending.append(_Pending(message, on_delivery or callback))
+        with self._lock:
+            if len(self._pending) >= self.queue_limit:
+                raise BufferError("Local: Queue full")
+            self._pending.append(_Pending(message, on_delivery or callback))
 
     def poll(self, timeout: float = -1) -> int:
-        """Deliver and report what is queued; give how many reports were made."""
+        """Deliver and report what is queued; return how many reports were made."""
         self._check_open()
         reports = 0
-        while self._pending and (self._pending[0].error is not None or not self.hold):
-            reports += self._settle(self._pending.popleft())
+        while (pending := self._deliver()) is not None:
+            if pending.report is not None:
+                pending.report(pending.error, _reported(pending.message, pending.error))
+                reports += 1
         return reports
 
     def flush(self, timeout: float = -1) -> int:
@@ -96,9 +102,10 @@ class FakeProducer:
     def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
         """Give up all that is queued; `poll` reports each as ``_PURGE_QUEUE``."""
         self._check_open()
-        for pending in self._pending:
-            if in_queue and pending.error is None:
-                pending.error = kafka_error("_PURGE_QUEUE")
+        with self._lock:
+            for pending in self._pending:
+                if in_queue and pending.error is None:
+                    pending.error = kafka_error("_PURGE_QUEUE")
 
     def init_transactions(self, timeout: float = -1) -> None:
         """Get ready for transactions."""
@@ -150,18 +157,18 @@ class FakeProducer:
             return partition
         return crc32(key) % self.log.partitions if key else 0
 
-    def _settle(self, pending: _Pending) -> int:
-        """Store or fail one message, then report it; 1 if somebody wanted the report."""
-        if pending.error is None and self._failures:
-            pending.error = kafka_error(self._failures.popleft())
-        message = pending.message
-        if pending.error is None:
-            fate = Fate.OPEN if self._state == "InTransaction" else Fate.COMMITTED
-            self._written.append(self.log.append(message, fate))
-        if pending.report is None:
-            return 0
-        pending.report(pending.error, _reported(message, pending.error))
-        return 1
+    def _deliver(self) -> _Pending | None:
+        """Store or fail the next message; None if there is none, or the broker does not answer."""
+        with self._lock:
+            if not self._pending or (self.hold and self._pending[0].error is None):
+                return None
+            pending = self._pending.popleft()
+            if pending.error is None and self._failures:
+                pending.error = kafka_error(self._failures.popleft())
+            if pending.error is None:
+                fate = Fate.OPEN if self._state == "InTransaction" else Fate.COMMITTED
+                self._written.append(self.log.append(pending.message, fate))
+        return pending
 
     def _move(self, before: str, after: str) -> None:
         self._require(before)

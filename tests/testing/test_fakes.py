@@ -5,7 +5,9 @@ The real one is confluent-kafka on librdkafka's mock cluster, in this process.
 
 from __future__ import annotations
 
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -407,3 +409,27 @@ def test_log_spreads_keys():
     assert all(len(partitions) == 1 for partitions in places.values())
     assert len(producer.log.places()) == 3
     assert len(producer.log) == 30
+
+
+def test_threads_share_a_producer():
+    """Each message is delivered and reported once, at an offset of its own, whichever thread polls."""
+    reported = []
+
+    def work(number):
+        for n in range(500):
+            producer.produce(
+                "t", value=f"{number}-{n}", on_delivery=lambda _, message: reported.append(message)
+            )
+            producer.poll(0)
+
+    switching = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        producer = FakeProducer()
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(work, range(8)))
+        producer.flush()
+    finally:
+        sys.setswitchinterval(switching)
+    assert sorted(message.offset() for message in reported) == list(range(4000))
+    assert len({message.value() for message in producer.log}) == 4000
