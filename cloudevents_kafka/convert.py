@@ -20,6 +20,7 @@ from cloudevents_kafka.errors import (
     InvalidEvent,
     Problem,
     shown,
+    without_data,
 )
 from cloudevents_kafka.event import Event, held, trusted
 from cloudevents_kafka.extensions import type_of
@@ -214,7 +215,9 @@ def _key(event: Event, key: bytes | str | None, key_mapper: KeyMapper | None) ->
     try:
         return as_bytes(key)
     except UnicodeEncodeError as error:
-        raise EncodeError(f"the key is no text that UTF-8 can hold: {error}") from None
+        raise EncodeError(
+            f"the key must be a text that UTF-8 has, got one where {without_data(error)}"
+        ) from None
 
 
 def check_names(headers: Headers) -> None:
@@ -234,7 +237,9 @@ def foreign(headers: HeaderInput) -> Headers:
     try:
         added = as_headers(headers)
     except UnicodeEncodeError as error:
-        raise EncodeError(f"a header is no text that UTF-8 can hold: {error}") from None
+        raise EncodeError(
+            f"a header must be a text that UTF-8 has, got one where {without_data(error)}"
+        ) from None
     check_names(added)
     for name, _ in added:
         folded = name.lower()

@@ -7,13 +7,14 @@ the event is written in another format, and bytes are never guessed at.
 
 from __future__ import annotations
 
+import codecs
 import sys
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final
 
 from cloudevents_kafka.codecs import decoded, encoded, find
-from cloudevents_kafka.errors import DataError, Problem
+from cloudevents_kafka.errors import DataError, Problem, without_data
 from cloudevents_kafka.json_text import json_text, parse_json
 from cloudevents_kafka.media_type import known_charset, media_type
 
@@ -32,12 +33,21 @@ class DataKind(Enum):
 
 
 _NOTHING: Final[Mapping[str, Any]] = {}
+_BYTE_ORDER_MARKS: Final = {
+    "utf_16": (codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE),
+    "utf_32": (codecs.BOM_UTF32_BE, codecs.BOM_UTF32_LE),
+}
 _PLAIN: Final = (dict, str, list, int, float)
 
 
 def holds_json(content_type: str | None) -> bool:
     """Tell whether data that is a value is JSON: by its type, or because none is set (J-09)."""
     return content_type is None or media_type(content_type).is_json
+
+
+def is_utf8_json(content_type: str | None) -> bool:
+    """Return whether data that is a value is JSON in UTF-8."""
+    return holds_json(content_type) and (content_type is None or media_type(content_type).utf8)
 
 
 def to_payload(
@@ -132,15 +142,21 @@ def encode_text(text: str, content_type: str | None) -> bytes:
     try:
         return text.encode("utf-8" if content_type is None else known_charset(media_type(content_type)))
     except (LookupError, ValueError) as error:
-        raise DataError(f"data cannot be written as {content_type}: {error}") from None
+        raise DataError(f"data cannot be written as {content_type}: {without_data(error)}") from None
 
 
 def decode_text(payload: bytes, content_type: str | None) -> str:
-    """Read text in the content type's charset, UTF-8 by default; raises `DataError`."""
+    """Read text in the content type's charset, UTF-8 by default; raises `DataError`.
+
+    UTF-16 and UTF-32 without a byte order mark are big-endian (RFC 2781 4.3, Unicode 3.10 D101).
+    """
     try:
-        return payload.decode("utf-8" if content_type is None else known_charset(media_type(content_type)))
+        charset = "utf-8" if content_type is None else known_charset(media_type(content_type))
+        if not payload.startswith(_BYTE_ORDER_MARKS.get(charset, b"")):
+            charset += "_be"  # Python's codec would take this machine's order
+        return payload.decode(charset)
     except (LookupError, ValueError) as error:
-        raise DataError(f"data is not {content_type}: {error}") from None
+        raise DataError(f"data is not {content_type}: {without_data(error)}") from None
 
 
 def data_problem(error: DataError, clause: str = "J-10") -> Problem:

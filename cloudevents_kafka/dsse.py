@@ -76,7 +76,9 @@ def read(content: bytes) -> Envelope:
         wire = _read(content.decode())  # of bytes msgspec would not look at the texts of unknown fields
         signatures = tuple(Signature(one.keyid, _from_base64(one.sig)) for one in wire.signatures)
         return Envelope(wire.payload_type, _from_base64(wire.payload), signatures)
-    except (ValueError, RecursionError) as error:  # msgspec's errors, UTF-8 and base64: all are ValueErrors
+    except UnicodeDecodeError as error:  # whose text has a byte of what was sent
+        raise Malformed(f"byte {error.start} is not UTF-8") from None
+    except (ValueError, RecursionError) as error:  # msgspec's errors and base64's: all are ValueErrors
         raise Malformed(str(error)) from None
 
 

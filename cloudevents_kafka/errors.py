@@ -67,6 +67,15 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
+def without_data(error: Exception) -> str:
+    """Return what an error of a codec says, without the character or byte that it names: these are data."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start} does not fit ({error.reason})"
+    if isinstance(error, UnicodeEncodeError):
+        return f"character {error.start} does not fit ({error.reason})"
+    return str(error)
+
+
 def _named(name: str) -> str:
     """Return a name as it is, or shown, where it is too long or a log would obey it."""
     return name if len(name) <= _LONGEST and name.isprintable() else shown(name, _LONGEST)

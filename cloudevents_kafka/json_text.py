@@ -1,4 +1,8 @@
-"""JSON in UTF-8, as strict as RFC 8259: without NaN and infinities, in both directions."""
+"""JSON in UTF-8, as strict as RFC 8259: without NaN and infinities, in both directions.
+
+JSON that has no value in Python (half of a surrogate pair, nesting beyond the parser's
+stack) is JSON: it is written as it stands, and only reading its value is an error.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka.errors import DataError
+from cloudevents_kafka.errors import DataError, without_data
+from cloudevents_kafka.json_grammar import half_pair, is_json_text
 
 _encode_json: Final = msgspec.json.Encoder().encode
 _pack: Final = msgspec.msgpack.Encoder().encode
@@ -27,14 +32,11 @@ def json_text(value: Any) -> bytes:
     """
     try:
         text = _encode_json(value)
-        if type(value) not in _ALONE:
-            # A Raw was copied as it is; to look for one takes longer than to look at the text.
-            _check_json(text)
-            _ = text.isascii() or text.decode()
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"data cannot be written as JSON: a msgspec.Raw in it is none: {error}") from None
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise DataError(f"data cannot be written as JSON: {error}") from None
+        raise DataError(f"data cannot be written as JSON: {without_data(error)}") from None
+    # A Raw was copied as it is; to look for one takes longer than to look at the text.
+    if type(value) not in _ALONE and not is_json(text):
+        raise DataError("data cannot be written as JSON: a msgspec.Raw in it must be JSON in UTF-8")
     # The encoder writes NaN and infinities as null.
     if text.find(b"null") >= 0 and _may_have_odd_number(value) and _has_odd_number(value):
         raise DataError("data cannot be written as JSON: it has a NaN or infinite number")
@@ -42,19 +44,47 @@ def json_text(value: Any) -> bytes:
 
 
 def parse_json(text: bytes) -> Any:
-    """Read JSON in UTF-8, strictly; raises `DataError`."""
+    """Return the value of JSON in UTF-8; raises `DataError`, also for JSON that has no value in Python."""
     try:
         return _decode_json(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(f"data is not JSON: {error}") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"data is not JSON: {without_data(error)}") from None
+    except (msgspec.MsgspecError, RecursionError) as error:
+        why = why_unread(text, error)
+    if is_json(text):
+        raise DataError(f"data is JSON that has no value here: {why}; its payload is complete")
+    raise DataError(f"data is not JSON: {why}")
 
 
-def is_json(text: bytes) -> bool:
-    """Tell whether the bytes are one JSON text in UTF-8, without building its value."""
+def why_unread(text: bytes, error: Exception) -> str:
+    """Return why the parser refuses a JSON text, where its own error is about something else."""
+    if is_json(text):
+        if (half := half_pair(text)) is not None:
+            return f"the escape before byte {half} is half a surrogate pair"
+        if isinstance(error, RecursionError):
+            return "it is nested too deep for the parser"
+    return str(error)
+
+
+def has_value(text: bytes) -> bool:
+    """Return whether the bytes are JSON in UTF-8 that parsers make a value of."""
     try:
         _ = text.isascii() or text.decode()
         _check_json(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+def is_json(text: bytes) -> bool:
+    """Return whether the bytes are one JSON text in UTF-8, by its grammar."""
+    return has_value(text) or (_is_utf8(text) and is_json_text(text))
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
         return False
     return True
 

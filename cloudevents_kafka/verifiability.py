@@ -18,7 +18,7 @@ import msgspec
 from cloudevents_kafka import dsse
 from cloudevents_kafka.attributes import AttributeValue, is_name, is_string
 from cloudevents_kafka.dsse import Check, Sign
-from cloudevents_kafka.errors import SigningError, VerificationError, shown
+from cloudevents_kafka.errors import SigningError, VerificationError, shown, without_data
 from cloudevents_kafka.event import Event, with_content_type, with_only
 from cloudevents_kafka.verification_material import (
     PAYLOAD_TYPE,
@@ -85,7 +85,9 @@ def sign(event: Event, key: Sign, *, keyid: str, extensions: Sequence[str] = ())
         check_names(names)
         material = material_of(event, names)
     except ValueError as error:
-        raise SigningError(f"the event cannot be signed: {error} (X-44, extension verifiability)") from None
+        raise SigningError(
+            f"the event cannot be signed: {without_data(error)} (X-44, extension verifiability)"
+        ) from None
     return event.replace(**{SEAL: dsse.seal(PAYLOAD_TYPE, msgspec.json.encode(material), keyid, key)})
 
 
@@ -119,7 +121,7 @@ def verify(
         material = read_material(envelope.payload)
         scope = _compared(event, material, behaviour)
     except ValueError as error:
-        raise VerificationError(str(error), event) from None
+        raise VerificationError(without_data(error), event) from None
     return _result(event, material, scope, keyid, behaviour)
 
 

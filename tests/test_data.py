@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from typing import Any
 
 import msgspec
@@ -215,3 +216,62 @@ def test_json_comes_back(value: Any) -> None:
     """A JSON value is the same after it was a payload."""
     payload, kind = to_payload(value, "application/json")
     assert from_payload(payload, kind, "application/json") == value
+
+
+@pytest.mark.parametrize("charset", ["utf-16", "UTF16", "utf_32", "Utf-32"])
+@pytest.mark.parametrize("text", ["A text", "é😀", "\ufeffmarked", ""])
+def test_text_without_a_byte_order_mark_is_big_endian(charset: str, text: str) -> None:
+    """RFC 2781 4.3 for UTF-16, Unicode 3.10 for UTF-32; with a mark, the mark decides."""
+    wide = charset.lower().replace("_", "-").replace("utf16", "utf-16")
+    content_type = f"text/plain; charset={charset}"
+    if not text.startswith("\ufeff"):
+        assert from_payload(text.encode(f"{wide}-be"), B, content_type) == text
+    for order in ("be", "le"):
+        assert from_payload(f"\ufeff{text}".encode(f"{wide}-{order}"), B, content_type) == text
+    assert from_payload(*to_payload(text, content_type), content_type) == text
+
+
+def test_json_without_a_byte_order_mark_is_big_endian_too() -> None:
+    """JSON data of such a charset is read in the same order, and written anew as JSON's value."""
+    payload = '{"a":"é"}'.encode("utf-16-be")
+    assert from_payload(payload, B, "application/json; charset=utf-16") == {"a": "é"}
+
+
+SECRETS = "\xe9\u20ac\U0001f600\ud800"
+
+
+@pytest.mark.parametrize(
+    "charset",
+    [
+        "us-ascii",
+        "utf-8",
+        "latin-1",
+        "cp1252",
+        "utf-16",
+        "utf-7",
+        "shift_jis",
+        "iso-2022-jp",
+        "gb18030",
+        "big5",
+        "koi8-r",
+    ],
+)
+@pytest.mark.parametrize("kind", ["text/plain", "application/json"])
+def test_no_error_of_a_codec_shows_data(charset: str, kind: str) -> None:
+    """Neither a byte nor a character of the data is in the message; where it stands, is."""
+    said: list[str] = []
+    content_type = f"{kind}; charset={charset}"
+    for payload in (b"\xe9\x81", b"\xff", b"\x81\x00", b"+2AA-", b"\x1b$B\xff", b'"\xc3\x28"'):
+        try:
+            from_payload(payload, B, content_type)
+        except DataError as error:
+            said.append(str(error))
+    for data in (*SECRETS, {"a": SECRETS}, {SECRETS: 1}):
+        try:
+            to_payload(data, content_type)
+        except DataError as error:
+            said.append(str(error))
+    assert said
+    for message in said:
+        assert message.isascii()
+        assert re.search(r"0x[0-9a-f]|\\[xuU]", message) is None, message

@@ -193,7 +193,8 @@ def read_by_other_means(value: bytes) -> Read | None:
     except ValueError:
         return None
     counts = Counter(name for name, _, _ in members)
-    if any(count > 1 for count in counts.values()) or any(has_surrogate([n, v]) for n, v, _ in members):
+    attributes_only = [(name, value) for name, value, _ in members if name != "data"]
+    if any(count > 1 for count in counts.values()) or has_surrogate([list(pair) for pair in attributes_only]):
         return None
     data = {name: (v, text) for name, v, text in members if name in {"data", "data_base64"}}
     attributes = {name: v for name, v, _ in members if name not in data and v is not None}

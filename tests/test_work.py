@@ -127,6 +127,10 @@ INPUTS: Final[dict[str, Callable[[int], Record]]] = {
     "quoted quotes": members(lambda n: b',"subject":"' + b'\\"data\\":' * n + b'"'),
     "halves of characters": members(lambda n: b',"subject":"' + b"\\ud800" * n + b'"'),
     "deep data": members(lambda n: b',"data":' + make.deep(b"[", n, b"]")),
+    "deep objects as data": members(lambda n: b',"data":' + make.deep(b'{"a":[', n, b"]}")),
+    "data of halves of characters": members(lambda n: b',"data":"' + b"\\ud800" * n + b'"'),
+    "wide data with half of a character": members(lambda n: b',"data":["\\ud800"' + b',[{"a":1}]' * n + b"]"),
+    "data with half of a character, open": members(lambda n: b',"data":["\\ud800"' + b",[" * n),
     "a deep extension": members(lambda n: b',"x":' + make.deep(b"[", n, b"]")),
     "a wide extension": members(lambda n: b',"x":[' + b"1," * n + b"1]"),
     "utf-16": members(

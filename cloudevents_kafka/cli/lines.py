@@ -19,7 +19,8 @@ order, with repeats. ``timestamp`` is in milliseconds since the epoch, null if t
 
 What the record means stands beside it: ``mode`` is ``binary`` or ``structured``, then
 with ``format``; ``event`` is the event in the JSON event format, with ``data`` in its
-exact text (line ends between tokens become spaces). With --lenient, ``tolerated`` lists
+exact text (line ends between tokens become spaces); JSON that parsers refuse, with half a
+surrogate pair or nested too deep, stands as ``data_base64``. With --lenient, ``tolerated`` lists
 what was let pass. A record that is no event has ``error`` instead::
 
     "error": {"verdict": "not-an-event", "reason": "…", "clauses": ["K-11"]}
@@ -44,15 +45,19 @@ import msgspec
 
 from cloudevents_kafka.cli.visible import visible_json
 from cloudevents_kafka.convert import Decoded, Undecodable
+from cloudevents_kafka.data import is_utf8_json
 from cloudevents_kafka.errors import (
     BrokenEvent,
     CloudEventsKafkaError,
     DecodeError,
     NotAnEvent,
     UnsupportedBatch,
+    without_data,
 )
-from cloudevents_kafka.event import Event
+from cloudevents_kafka.event import Event, with_content_type
 from cloudevents_kafka.formats.json import JsonFormat
+from cloudevents_kafka.json_grammar import set_aside
+from cloudevents_kafka.json_text import has_value
 from cloudevents_kafka.record import Headers, Record
 from cloudevents_kafka.sniff import sniff
 
@@ -61,6 +66,7 @@ _encode: Final = msgspec.json.Encoder().encode
 _split: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _parse: Final = msgspec.json.Decoder().decode
 _WHITE: Final = bytes.maketrans(b"\n\r\t", b"   ")  # raw, they stand between tokens only
+_REFUSED: Final = (msgspec.MsgspecError, RecursionError)
 _BYTES_RULE: Final = 'must be text, null, {"base64": text} or {"hex": text}'
 
 
@@ -105,8 +111,15 @@ def _meaning(item: Decoded) -> dict[str, Any]:
 
 
 def event_members(event: Event) -> msgspec.Raw:
-    """Write an event in the JSON event format, on one line."""
-    return msgspec.Raw(_event_format.encode(event).translate(_WHITE))
+    """Write an event in the JSON event format, on one line.
+
+    JSON data that parsers refuse goes as base64: tools would stop at it, or change it.
+    """
+    payload, content_type = event.payload, event.datacontenttype
+    if payload is None or not is_utf8_json(content_type) or has_value(payload):
+        return msgspec.Raw(_event_format.encode(event).translate(_WHITE))
+    bare = _event_format.encode(with_content_type(event).replace(data=None))
+    return msgspec.Raw(b'%b,"data_base64":"%b"}' % (bare[:-1], base64.b64encode(payload)))
 
 
 def error_members(error: DecodeError) -> dict[str, Any]:
@@ -178,7 +191,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_line(text: bytes) -> Line:
     """Read a line; raises `BadLine`."""
-    members = _members(text)
+    members = _members(text.strip())
     if "specversion" in members:
         return Line(record=Record(), told=text.strip())
     if not members.keys() & {"event", "value", "headers", "key"}:
@@ -198,7 +211,7 @@ def read_line(text: bytes) -> Line:
 
 def read_record(text: bytes) -> Record:
     """Read the exact record of a line, and nothing else; raises `BadLine`."""
-    members = _members(text)
+    members = _members(text.strip())
     if not members.keys() & {"value", "headers", "key"}:
         raise BadLine('no record: it has no "value", "headers" or "key"')
     members.pop("event", None)
@@ -206,18 +219,27 @@ def read_record(text: bytes) -> Record:
 
 
 def _members(text: bytes) -> dict[str, Any]:
+    """Return the texts of a line's members, of an event's too whose data no parser takes."""
     try:
         text.decode()
-        found: dict[str, Any] = _split(text.strip())
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except UnicodeDecodeError as error:
+        raise BadLine(f"no JSON object: {without_data(error)}") from None
+    try:
+        found: dict[str, Any] = _split(text)
+    except _REFUSED:
+        readable, kept = set_aside(text, "event", "data") or (text, {})
+    else:
+        return found
+    try:
+        return {**_split(readable), **kept}
+    except _REFUSED as error:
         raise BadLine(f"no JSON object: {error}") from None
-    return found
 
 
 def _values(members: dict[str, Any]) -> dict[str, Any]:
     try:
         return {name: _parse(value) for name, value in members.items()}
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except _REFUSED as error:
         raise BadLine(f"no JSON object: {error}") from None
 
 

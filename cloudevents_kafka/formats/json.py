@@ -12,7 +12,6 @@ from __future__ import annotations
 import base64
 import json
 import math
-import re
 from collections import Counter
 from typing import Any, Final
 
@@ -23,7 +22,8 @@ from cloudevents_kafka.data import DataKind, decode_text, encode_text, holds_jso
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, held, trusted
 from cloudevents_kafka.glance import are_plain, surely_valid
-from cloudevents_kafka.json_text import is_json, json_text
+from cloudevents_kafka.json_grammar import half_pair, set_aside
+from cloudevents_kafka.json_text import is_json, json_text, why_unread
 from cloudevents_kafka.media_type import MediaType, media_type
 from cloudevents_kafka.rules import judged
 
@@ -32,7 +32,8 @@ _parse: Final = msgspec.json.Decoder().decode
 _parse_texts: Final[Any] = msgspec.json.Decoder(dict[str, str]).decode
 _check_json: Final = msgspec.json.Decoder(msgspec.Raw).decode
 _write: Final = msgspec.json.Encoder().encode
-_NOT_PLAIN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_REFUSED: Final = (msgspec.MsgspecError, RecursionError)
+_NOT_PLAIN: Final = (*_REFUSED, UnicodeDecodeError)
 _NAME: Final = "json"
 _DATA: Final = b',"data":'
 _DEL: Final = 0x7F
@@ -41,10 +42,6 @@ _BRACE: Final = ord("}")
 _SPACE: Final = ord(" ")  # the greatest of the four signs that JSON counts as white space
 _QUOTE: Final = b'"'
 _NULL: Final = b"null"
-# For the error alone, as the parser takes it for the end of the text: \\uD800 without its other half.
-_HALF_A_PAIR: Final = re.compile(
-    rb"(?<!\\)(?:\\\\)*\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
-)
 
 
 class JsonFormat:
@@ -171,17 +168,29 @@ def split(value: bytes) -> tuple[dict[str, Any], bytes | None, bytes | None, lis
     Members that are null are absent; ``data`` alone keeps its null. Attribute values
     are as JSON has them: text, int, bool, and whatever else the rules will refuse.
     Of members of one name the last is given, and there is a problem.
-    Raises `InvalidEvent` for what is no such envelope.
+    Raises `InvalidEvent` for what is no such envelope. Of JSON that the parser refuses
+    in ``data``, such as half a surrogate pair, the text is returned all the same.
     """
     try:
         value.decode()
-        members: dict[str, Any] = _split(value)
-        count = len(members)
-        data, encoded = bytes(members.pop("data", b"")), bytes(members.pop("data_base64", b""))
-        texts = b"[" + b",".join(members.values()) + b"]"
-        values: list[Any] = _values(texts, members)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        return _split_members(value)
+    except UnicodeDecodeError as error:
         raise InvalidEvent([_malformed(value, error)]) from None
+    except _REFUSED:
+        readable, kept = set_aside(value, "data") or (value, {})
+    try:
+        attributes, data, encoded, repeats = _split_members(readable)
+    except _REFUSED as error:
+        raise InvalidEvent([_malformed(readable, error)]) from None
+    return attributes, kept.get("data", data), encoded, repeats
+
+
+def _split_members(value: bytes) -> tuple[dict[str, Any], bytes | None, bytes | None, list[Problem]]:
+    members: dict[str, Any] = _split(value)
+    count = len(members)
+    data, encoded = bytes(members.pop("data", b"")), bytes(members.pop("data_base64", b""))
+    texts = b"[" + b",".join(members.values()) + b"]"
+    values: list[Any] = _values(texts, members)
     repeats = _find_repeats(value, texts + data + encoded, count)
     attributes = {name: value for name, value in zip(members, values, strict=True) if value is not None}
     return attributes, data or None, None if encoded in (b"", _NULL) else encoded, repeats
@@ -204,8 +213,13 @@ def _value(text: bytes) -> Any:
 
 
 def spelled(value: bytes) -> dict[str, bytes]:
-    """Return the exact texts of all members of what `split` took, by name."""
-    return {name: bytes(text) for name, text in _split(value).items()}
+    """Return the exact texts of the attributes of what `split` took, by name."""
+    try:
+        members = _split(value)
+    except _REFUSED:
+        readable, _ = set_aside(value, "data") or (value, {})
+        members = _split(readable)
+    return {name: bytes(text) for name, text in members.items() if name != "data"}
 
 
 def _find_repeats(value: bytes, kept: bytes, count: int) -> list[Problem]:
@@ -223,10 +237,7 @@ def _repeats(value: bytes) -> list[Problem]:
     def keep(pairs: list[tuple[str, Any]]) -> None:
         outermost[:] = pairs  # inner objects come first, so the last call is the outermost
 
-    try:
-        json.loads(value, object_pairs_hook=keep, parse_int=str, parse_float=str)
-    except RecursionError as error:  # this parser gives up a level or two before the other
-        raise InvalidEvent([_malformed(value, error)]) from None
+    json.loads(value, object_pairs_hook=keep, parse_int=str, parse_float=str)
     counts = Counter(name for name, _ in outermost)
     return [Problem(name, "occurs more than once", "N-05") for name, count in counts.items() if count > 1]
 
@@ -238,10 +249,8 @@ def _malformed(value: bytes, error: Exception) -> Problem:
         return Problem(None, "the value must be JSON in UTF-8 without a byte order mark", "J-01")
     if isinstance(error, UnicodeDecodeError):
         return Problem(None, f"the value must be JSON in UTF-8; byte {error.start} is not", "J-01")
-    if half := _HALF_A_PAIR.search(value):
-        rule = (
-            f"the value must be one JSON object: the escape before byte {half.end()} is half a surrogate pair"
-        )
+    if set_aside(value) is not None and (half := half_pair(value)) is not None:
+        rule = f"the value must be one JSON object: the escape before byte {half} is half a surrogate pair"
         return Problem(None, rule, "J-01")
     return Problem(None, f"the value must be one JSON object: {error}", "J-01")
 
@@ -287,8 +296,11 @@ def read_data(
             return in_charset(data, content_type), DataKind.JSON
         if data.startswith(_QUOTE):  # nothing else is a string, and might be nested too deep to read
             return encode_text(_parse(data), content_type), DataKind.TEXT
-    except (DataError, msgspec.MsgspecError) as error:
+    except DataError as error:
         raise InvalidEvent([Problem("data", str(error), "J-16")]) from None
+    except msgspec.MsgspecError as error:
+        rule = f"must be text in the charset of {content_type}, but {why_unread(data, error)}"
+        raise InvalidEvent([Problem("data", rule, "J-16")]) from None
     raise InvalidEvent([Problem("data", f"must be a string where datacontenttype is {content_type}", "J-16")])
 
 

@@ -169,7 +169,10 @@ def _string_of(payload: bytes) -> str | None:
     """Return what a JSON string says, if that reads as the same JSON again; None for other JSON."""
     if not payload.startswith(b'"'):
         return None
-    text: str = parse_json(payload)
+    try:
+        text: str = parse_json(payload)
+    except DataError:  # half a surrogate pair, which stays in its escape
+        return None
     return text if json_text(text) == payload else None
 
 

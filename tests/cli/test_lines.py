@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 
@@ -268,3 +269,41 @@ def test_lenient_lines_say_what_was_let_pass():
     line = json.loads(write_line(decode(record, lenient=True)))
     assert line["event"]["id"] == "1"
     assert any("ce-id" in told for told in line["tolerated"])
+
+
+@pytest.mark.parametrize(
+    "data", [b'{"t":"cut \\ud83d"}', make.deep(b"[", 5000, b"]")], ids=["half a pair", "deep"]
+)
+@pytest.mark.parametrize("content_type", ["application/json", None])
+@pytest.mark.parametrize("mode", ["binary", "structured"])
+def test_data_that_tools_would_stop_at_goes_as_base64(data, content_type, mode):
+    """A line is JSON that every parser reads, and gives back the record to the byte, through jq as well."""
+    event = Event(id="1", source="/s", type="t", datacontenttype=content_type, data=msgspec.Raw(data))
+    record = to_record(event, mode=mode)
+    line = write_line(decode(record))
+    assert base64.b64decode(json.loads(line)["event"]["data_base64"]) == data
+    assert exact(sent_back(line)) == exact(record)
+    if content_type or mode == "binary":
+        assert exact(sent_back(jq(line))) == exact(record)
+
+
+@pytest.mark.parametrize(
+    "data", [b'{"t":"cut \\ud83d"}', make.deep(b"[", 5000, b"]")], ids=["half a pair", "deep"]
+)
+def test_lines_of_others_may_have_such_data(data):
+    """An event that a JavaScript program wrote is read from its line, plain or as the member of a record."""
+    event = b'{"specversion":"1.0","id":"1","source":"/s","type":"t","data":' + data + b"}"
+    for line in (event, b'{"key":"k","event":' + event + b"}"):
+        read = read_line(line).event()
+        assert read is not None
+        assert read.payload == data
+
+
+@pytest.mark.parametrize(
+    "line", [b'{"id":"\\ud83d","data":"\\ud83d","specversion":"1.0"}', b'\xff{"value":null}']
+)
+def test_bad_lines_show_no_byte_of_theirs(line):
+    """What makes a line bad is named without what stands there."""
+    with pytest.raises(BadLine, match="no JSON object") as caught:
+        read_line(line)
+    assert "0xff" not in str(caught.value)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import msgspec
 import pytest
+import strategies as make
 
-from cloudevents_kafka import Event, InvalidEvent
+from cloudevents_kafka import DataError, Event, InvalidEvent, Record, from_record, to_record
 from cloudevents_kafka.data import DataKind
 from cloudevents_kafka.formats.json import JsonFormat
 
@@ -221,7 +223,11 @@ def test_refused(value: bytes, clause: str) -> None:
         (b',"x":' + b"9" * 5000, ["x: must be text.* got a number beyond all bounds"]),
         (b',"x":{"a":1e999}', ["x: must be text.* got an object"]),
         (b',"x":"\\ud800","y":"z"', ["the escape before byte 65 is half a surrogate pair"]),
-        (b',"data":"\\\\\\uD9ab\\u0020"', ["the escape before byte 70 is half a surrogate pair"]),
+        (b',"x":"\\\\\\uDEad\\u0020"', ["the escape before byte 67 is half a surrogate pair"]),
+        (
+            b',"datacontenttype":"text/plain","data":"\\ud9AB"',
+            ["the escape before byte 7 is half a surrogate"],
+        ),
         (b',"x":"\\\\ud800"', []),
         (b',"x":"\\ud83d\\ude00"', []),
     ],
@@ -274,3 +280,75 @@ def test_all_problems_are_told_together() -> None:
         "R-02",
         "R-05",
     ]
+
+
+ODD_JSON = {
+    "half a pair": (b'{"t":"cut \\ud83d"}', r"escape before byte 16 .*half a surrogate pair"),
+    "the other half": (b'["\\uDE00", 1.50 ]', r"escape before byte 8 .*half a surrogate pair"),
+    "deep arrays": (make.deep(b"[", 100_000, b"]"), "nested too deep for the parser"),
+    "deep objects": (make.deep(b'{"a":', 50_000, b"}"), "nested too deep for the parser"),
+}
+
+
+@pytest.mark.parametrize("place", ["last", "first", "in the middle"])
+@pytest.mark.parametrize("lenient", [False, True])
+@pytest.mark.parametrize(("data", "said"), ODD_JSON.values(), ids=ODD_JSON)
+def test_json_data_that_no_parser_takes_is_data_all_the_same(
+    data: bytes, said: str, place: str, *, lenient: bool
+) -> None:
+    """The event is read, its payload is exact, and only its value is an error that says why."""
+    members = {
+        "last": HEAD + b',"subject":"s","data":' + data + b"}",
+        "first": b'{"data" : ' + data + b"," + HEAD[1:] + b',"subject":"s"}',
+        "in the middle": HEAD + b',"data":' + data + b',"subject":"s"}',
+    }
+    headers = [("content-type", b"application/cloudevents+json")]
+    event = from_record(Record(value=members[place], headers=headers), lenient=lenient)
+    assert (event.payload, event.kind, event.subject) == (data, DataKind.JSON, "s")
+    with pytest.raises(DataError, match=said):
+        _ = event.data
+
+
+@pytest.mark.parametrize(("data", "said"), ODD_JSON.values(), ids=ODD_JSON)
+def test_json_data_that_no_parser_takes_stays_data_from_mode_to_mode(data: bytes, said: str) -> None:
+    """It is written as the JSON that it is, not as base64, and never as anything else."""
+    event = JSON.decode(HEAD + b',"data":' + data + b"}").replace(subject="another")
+    binary = to_record(event)
+    assert binary.value == data
+    for again in (event, from_record(binary)):
+        written = JSON.encode(again)
+        assert written.endswith(b',"data":' + data + b"}")
+        assert JSON.decode(written).payload == data
+    with pytest.raises(DataError, match=said):
+        _ = from_record(binary).data
+
+
+def test_a_raw_value_that_no_parser_takes_is_written() -> None:
+    """A user who has such JSON can send it, as msgspec.Raw."""
+    for data, _ in ODD_JSON.values():
+        assert Event(id="1", source="/", type="t", data=msgspec.Raw(data)).payload == data
+
+
+@pytest.mark.parametrize(
+    ("members", "clause"),
+    [
+        (b',"x":"\\ud83d","data":"\\ud83d"', "J-01"),
+        (b',"\\ud83d":"x","data":"\\ud83d"', "J-01"),
+        (b',"x":' + make.deep(b"[", 100_000, b"]") + b',"data":"\\ud83d"', "J-01"),
+        (b',"data":1,"data":"\\ud83d"', "N-05"),
+        (b',"data":"\\ud83d","data":1', "N-05"),
+        (b',"data":"\\ud83d","data_base64":"TQ=="', "J-12"),
+        (b',"data":"\\ud83d","time":"noon"', "T-12"),
+        (b',"datacontenttype":"text/plain","data":"\\ud83d"', "J-16"),
+        (b',"data":"\\ud83d\\q"', "J-01"),
+        (b',"data":["\\ud83d",]', "J-01"),
+    ],
+    ids=lambda value: repr(value)[:60],
+)
+@pytest.mark.parametrize("lenient", [False, True])
+def test_attributes_stay_strict_beside_odd_data(members: bytes, clause: str, *, lenient: bool) -> None:
+    """Odd data excuses nothing: not an attribute, not a repeat, not what is no JSON."""
+    headers = [("content-type", b"application/cloudevents+json")]
+    with pytest.raises(InvalidEvent) as caught:
+        from_record(Record(value=HEAD + members + b"}", headers=headers), lenient=lenient)
+    assert [p.clause for p in caught.value.problems] == [clause]

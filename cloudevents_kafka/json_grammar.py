@@ -1,0 +1,130 @@
+"""The grammar of RFC 8259, for texts that no parser turns into values.
+
+A parser refuses what it cannot represent: half a surrogate pair in an escape (RFC 8259
+8.2), and nesting beyond its stack (RFC 8259 9). Both are JSON all the same, and data
+travels as its text. These functions look at the grammar alone, without recursion, in
+time linear in the text, which must be UTF-8.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+_WS: Final = rb"[ \t\n\r]*+"
+_STRING: Final = rb'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"'
+_NUMBER: Final = rb"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+"
+_SCALAR: Final = rb"(?:%b|%b|true|false|null)" % (_STRING, _NUMBER)
+_NAME: Final = rb"%b%b:%b" % (_STRING, _WS, _WS)
+
+_strings: Final = re.compile(_STRING)
+# All brackets that open before the next value: arrays that have items, objects up to their first name.
+_open: Final = re.compile(rb"%b(?:(?:\[(?!%b\])|\{%b%b)%b)*+" % (_WS, _WS, _WS, _NAME, _WS))
+_leaf: Final = re.compile(rb"%b(?:%b|\[%b\]|\{%b\})" % (_WS, _SCALAR, _WS, _WS))
+_more_items: Final = re.compile(rb"(?:%b,%b%b(?![ \t\n\r]*+:))*+" % (_WS, _WS, _SCALAR))
+_more_members: Final = re.compile(rb"(?:%b,%b%b%b)*+" % (_WS, _WS, _NAME, _SCALAR))
+_next_item: Final = re.compile(rb"%b," % _WS)
+_next_member: Final = re.compile(rb"%b,%b%b" % (_WS, _WS, _NAME))
+_close: Final = re.compile(rb"%b[\]}]" % _WS)
+_closes: Final = re.compile(rb"(?:%b[\]}])++" % _WS)
+_begin: Final = re.compile(rb"%b\{" % _WS)
+_first_name: Final = re.compile(rb"%b(%b)%b:%b" % (_WS, _STRING, _WS, _WS))
+_next_name: Final = re.compile(rb"%b,%b(%b)%b:%b" % (_WS, _WS, _STRING, _WS, _WS))
+_end: Final = re.compile(rb"%b\}%b" % (_WS, _WS))
+_CLOSERS: Final = bytes.maketrans(b"[{", b"]}")
+_BESIDE: Final = b" \t\n\r:"
+_IN_OBJECT: Final = ord("}")
+# All up to the first escape that is half a surrogate pair.
+_whole: Final = re.compile(
+    rb"(?:[^\\]++|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\(?!u[dD][89a-fA-F]).)*+",
+    re.DOTALL,
+)
+_ESCAPE_LENGTH: Final = 6
+
+
+def is_json_text(text: bytes) -> bool:
+    """Return whether the text is one JSON value, by its grammar alone."""
+    end = _value_end(text, 0)
+    return end is not None and not text[end:].strip(b" \t\n\r")
+
+
+def half_pair(text: bytes) -> int | None:
+    """Return the index behind the first escape of a JSON text that is half a surrogate pair, or None."""
+    match = _whole.match(text)
+    at = len(text) if match is None else match.end()
+    return at + _ESCAPE_LENGTH if at < len(text) else None
+
+
+def set_aside(text: bytes, *names: str) -> tuple[bytes, dict[str, bytes]] | None:
+    """Return an object's text with some of its members set to 0, and the texts that they had.
+
+    The text keeps its length. Of members of one name, the last one's text is returned.
+    None stands for a text that is not an object by its grammar.
+    """
+    blank, kept = bytearray(text), {}
+    found = _members(text)
+    if found is None:
+        return None
+    for name, start, end in found:
+        if name in names:
+            kept[name] = text[start:end]
+            blank[start:end] = b"0".ljust(end - start)
+    return bytes(blank), kept
+
+
+def _members(text: bytes) -> list[tuple[str, int, int]] | None:
+    """Return name, start and end of each member's value of an object; None where it is not one."""
+    members: list[tuple[str, int, int]] = []
+    begin = _begin.match(text)
+    at = 0 if begin is None else begin.end()
+    while begin is not None and (name := (_next_name if members else _first_name).match(text, at)):
+        end = _value_end(text, name.end())
+        if end is None:
+            return None
+        members.append((_named(name[1]), name.end(), end))
+        at = end
+    return members if begin is not None and _end.fullmatch(text, at) else None
+
+
+def _named(text: bytes) -> str:
+    try:
+        name: str = msgspec.json.decode(text)
+    except msgspec.DecodeError:  # half a surrogate pair: the name of nothing that is looked for
+        return ""
+    return name
+
+
+def _value_end(text: bytes, at: int) -> int | None:
+    """Return where the value at ``at`` ends; None where the grammar does not have it."""
+    closers = bytearray()  # of what is open, the innermost last
+    while True:
+        opened = _open.match(text, at)
+        leaf = None if opened is None else _leaf.match(text, opened.end())
+        if opened is None or leaf is None:
+            return None
+        closers += _strings.sub(b"", opened[0]).translate(_CLOSERS, _BESIDE)
+        after = _after_value(text, leaf.end(), closers)
+        if after is None or not closers:
+            return after
+        at = after
+
+
+def _after_value(text: bytes, at: int, closers: bytearray) -> int | None:
+    """Return where the next value begins, or the outermost one ended; takes off what was closed."""
+    while closers:
+        inside = closers[-1] == _IN_OBJECT
+        more = (_more_members if inside else _more_items).match(text, at)
+        at = at if more is None else more.end()
+        following = (_next_member if inside else _next_item).match(text, at)
+        if following is not None:
+            return following.end()
+        closed = _closes.match(text, at)
+        run = b"" if closed is None else closed[0].translate(None, _BESIDE)[: len(closers)]
+        if not run or closers[: -len(run) - 1 : -1] != run:
+            return None
+        del closers[-len(run) :]
+        at = max(match.end() for match in islice(_close.finditer(text, at), len(run)))
+    return at
