@@ -54,7 +54,7 @@ _OF_USER: Final = _SIGN % "@/"
 _URI_REFERENCE: Final = re.compile(
     r"(?:[A-Za-z][A-Za-z0-9+.-]*+:|(?![^/?#]*:))"  # a scheme, or no colon in the first segment
     rf"(?://(?:(?:{_OF_USER})*+@)?"
-    rf"(?:\[(?:v[0-9A-Fa-f]+\.[A-Za-z0-9._~!$&'()*+,;=:-]+|(?P<address>[0-9A-Fa-f:.]+))\]|(?:{_OF_HOST})*+)"
+    rf"(?:\[(?:[vV][0-9A-Fa-f]+\.[A-Za-z0-9._~!$&'()*+,;=:-]+|(?P<address>[0-9A-Fa-f:.]+))\]|(?:{_OF_HOST})*+)"
     r"(?::[0-9]*+)?(?=[/?#]|\Z)|(?!//))"
     rf"(?:{_OF_PATH})*+(?:\?(?:{_OF_QUERY})*+)?(?:#(?:{_OF_QUERY})*+)?"
 )

@@ -17,8 +17,11 @@ import msgspec
 
 CLOUDEVENTS: Final = "application/cloudevents"
 
-_WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_PARAMETER: Final = re.compile(rf'[ \t]*;[ \t]*({_WORD})=({_WORD}|"(?:[^"\\\x00-\x1f\x7f]++|\\[ -~])*+")')
+# A token of RFC 2045 5.1: what is neither a space, a control character nor one of ()<>@,;:\"/[]?=.
+_WORD: Final = r"[!#$%&'*+.^_`{|}~0-9A-Za-z-]++"
+_VALUE: Final = rf'(?:{_WORD}|"(?:[^"\\\x00-\x1f\x7f]++|\\[ -~])*+")'
+_PARAMETERS: Final = re.compile(rf"(?:[ \t]*+;[ \t]*+{_WORD}={_VALUE})*+[ \t]*+")
+_PARAMETER: Final = re.compile(rf"[ \t]*+;[ \t]*+({_WORD})=({_VALUE})")
 _ESSENCE: Final = re.compile(rf"({_WORD})/({_WORD})")
 _FORMAT: Final = re.compile(r"application/cloudevents\+([a-z0-9.-]+)")
 _UTF8: Final = ("utf-8", "utf8", "us-ascii")
@@ -81,13 +84,13 @@ def known_charset(media: MediaType) -> str:
 def _parse(text: str) -> MediaType:
     essence = text.partition(";")[0].strip(" \t").lower()
     match = _ESSENCE.match(text)
-    parameters = {} if match is None else _parameters(text, match.end())
     subtype = essence.partition("/")[2]
     found = _FORMAT.fullmatch(essence)
-    charset = (parameters or {}).get("charset")
+    valid = match is not None and _PARAMETERS.fullmatch(text, match.end()) is not None
+    charset = _charset(text, match.end()) if match is not None and valid else None
     return MediaType(
         essence=essence,
-        valid=parameters is not None and match is not None,
+        valid=valid,
         charset=charset,
         utf8=charset is None or charset.lower() in _UTF8,
         is_json=bool(match) and (subtype == "json" or subtype.endswith("+json")),
@@ -98,14 +101,16 @@ def _parse(text: str) -> MediaType:
     )
 
 
-def _parameters(text: str, at: int) -> dict[str, str] | None:
-    """Parameters by lower-case name, or None where the rest is none."""
-    found: dict[str, str] = {}
+def _charset(text: str, at: int) -> str | None:
+    """Return the value of the first parameter ``charset``, without its quotes; None if there is none."""
+    if "charset" not in text.lower():
+        return None
     while match := _PARAMETER.match(text, at):
-        value = match[2]
-        found.setdefault(match[1].lower(), re.sub(r"\\(.)", r"\1", value[1:-1]) if value[0] == '"' else value)
+        name, value = match.groups()
+        if name.lower() == "charset":
+            return re.sub(r"\\(.)", r"\1", value[1:-1]) if value[0] == '"' else value
         at = match.end()
-    return found if text[at:].strip(" \t") == "" else None
+    return None
 
 
 class _MediaTypes(dict[str, MediaType]):

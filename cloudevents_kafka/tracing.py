@@ -32,6 +32,8 @@ STATE: Final = "tracestate"
 _PARENT: Final = re.compile(
     r"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-[!-~]*)?", re.ASCII
 )
+_SAMPLED: Final = 1
+_RANDOM: Final = 2
 
 
 def is_traceparent(text: str) -> bool:
@@ -53,13 +55,16 @@ class Trace(msgspec.Struct, frozen=True):
         """Refuse what is no traceparent or tracestate, with a `ValueError`."""
         if not is_traceparent(self.traceparent):
             raise ValueError("a traceparent is version-trace-parent-flags in lower-case hexadecimal digits")
-        if self.tracestate is not None and not _is_state(self.tracestate):
+        if self.tracestate is None:
+            return
+        if not _is_state(self.tracestate):
             raise ValueError("a tracestate is one or more printable characters of ASCII")
+        msgspec.structs.force_setattr(self, "tracestate", _without_tabs(self.tracestate))
 
     @classmethod
     def begin(cls, *, sampled: bool = True) -> Trace:
-        """Begin a trace, with random ids."""
-        return cls(f"00-{_random(16)}-{_random(8)}-{'01' if sampled else '00'}")
+        """Return the first place of a new trace, whose ids are random, as its flags say."""
+        return cls(f"00-{_random(16)}-{_random(8)}-{_RANDOM | sampled:02x}")
 
     @classmethod
     def of(cls, carrier: Mapping[str, str]) -> Trace | None:
@@ -78,12 +83,22 @@ class Trace(msgspec.Struct, frozen=True):
 
     @property
     def sampled(self) -> bool:
-        """Whether whoever set it may have recorded it."""
-        return bool(int(self.traceparent[53:55], 16) & 1)
+        """Whether the caller may have recorded it."""
+        return bool(self._flags & _SAMPLED)
+
+    @property
+    def random(self) -> bool:
+        """Whether the trace id's last seven bytes are random (Trace Context level 2, 3.2.2.5.2)."""
+        return bool(self._flags & _RANDOM)
+
+    @property
+    def _flags(self) -> int:
+        return int(self.traceparent[53:55], 16)
 
     def child(self) -> Trace:
-        """Make the next place of the trace, in the version of today."""
-        return Trace(f"00-{self.trace_id}-{_random(8)}-{'01' if self.sampled else '00'}", self.tracestate)
+        """Return the next place of the trace, in version 00, with the flags that are defined there."""
+        flags = self._flags & (_SAMPLED | _RANDOM)
+        return Trace(f"00-{self.trace_id}-{_random(8)}-{flags:02x}", self.tracestate)
 
     def carrier(self) -> dict[str, str]:
         """Lay it out by name, as propagators take it."""
@@ -145,7 +160,16 @@ def _read(parent: str | None, state: str | None) -> Trace | None:
 
 
 def _is_state(text: str) -> bool:
-    return text != "" and text.isascii() and text.isprintable()
+    members = _without_tabs(text)
+    return members != "" and members.isascii() and members.isprintable()
+
+
+def _without_tabs(state: str) -> str:
+    """Return a tracestate without the tabs around its members, which say nothing (Trace Context 3.3.1.1).
+
+    An attribute cannot have them. Spaces stay as they came.
+    """
+    return ",".join(member.strip(" \t") for member in state.split(",")) if "\t" in state else state
 
 
 def _random(size: int) -> str:

@@ -59,6 +59,12 @@ def test_other_types(text: str) -> None:
         ('text/plain; a="\\"\\\\"', True),
         ('text/plain; a="é"', True),
         ("a/b;c=d ", True),
+        ("text/html;charset={gbk}", True),
+        ("a/b;{x}=a}b", True),
+        *(
+            (f"a/b;c=d{sign}e", sign in "!#$%&'*+-.^_`{|}~0")
+            for sign in "!#$%&'*+-.^_`{|}~0()<>@,:/[]?= \x7fé"
+        ),
         ("", False),
         ("xyz", False),
         ("/", False),

@@ -214,3 +214,40 @@ def test_opentelemetry_reads_what_we_write_and_the_other_way() -> None:
 def test_a_carrier_is_read_whatever_is_in_it(carrier: dict[str, str], told: Trace | None) -> None:
     """Outside of any span a propagator lays out nothing, and with baggage more than a trace."""
     assert Trace.of(carrier) == told
+
+
+@pytest.mark.parametrize(
+    ("flags", "kept"), [("00", "00"), ("01", "01"), ("02", "02"), ("03", "03"), ("ff", "03"), ("fc", "00")]
+)
+@pytest.mark.parametrize("version", ["00", "cc"])
+def test_a_child_keeps_the_flags_that_are_defined(version: str, flags: str, kept: str) -> None:
+    """Level 2 of Trace Context: the random flag is propagated with the id that it speaks of; others are 0."""
+    trace = Trace(f"{version}-{TRACE}-{SPAN}-{flags}")
+    child = trace.child()
+    assert child.traceparent[53:] == kept
+    assert (child.sampled, child.random) == (trace.sampled, trace.random)
+
+
+def test_what_begins_says_that_its_id_is_random() -> None:
+    """All of the id's bytes are, so the last seven too."""
+    assert [Trace.begin(sampled=sampled).traceparent[53:] for sampled in (False, True)] == ["02", "03"]
+    assert Trace.begin().random
+
+
+@pytest.mark.parametrize(
+    ("state", "read"),
+    [
+        ("a=1,\tb=2", "a=1,b=2"),
+        ("\ta=1 \t,\t b=2\t", "a=1,b=2"),
+        ("a=1, b=2", "a=1, b=2"),
+        ("a=1\t2", None),
+        ("a=1\n", None),
+        ("\t", None),
+    ],
+)
+def test_tabs_around_members_of_a_tracestate_say_nothing(state: str, read: str | None) -> None:
+    """They are ignored, as spaces are (3.3.1.1); within a member they are an error."""
+    headers = [("traceparent", GOOD.encode()), ("tracestate", state.encode())]
+    assert hop_of(Record(headers=headers)) == Trace(GOOD, read)
+    event, _ = started(EVENT, Trace.of({"traceparent": GOOD, "tracestate": state}))
+    assert event.get("tracestate") == read

@@ -102,6 +102,8 @@ INPUTS: Final[dict[str, Callable[[int], Record]]] = {
     "a long number": headers(lambda n: [("ce_sampledrate", b"9" * n * 10)]),
     "long base64": headers(lambda n: [("ce_dssematerial", b"TWFu" * n * 3)]),
     "parameters": content_type(lambda n: b"a/b" + b";a=b" * n * 3),
+    "quoted parameters": content_type(lambda n: b"a/b" + b';c="d"' * n * 2),
+    "parameters of charsets": content_type(lambda n: b"a/b" + b';charset="\\u\\t\\f"' * n),
     "parameters with a bad end": content_type(lambda n: b"a/b" + b"; a=b" * n * 3 + b";"),
     "an open quotation": content_type(lambda n: b'a/b;a="' + b"\\a" * n * 5),
     "quotations and an open one": content_type(lambda n: b"a/b" + b';a="\\a"' * n + b';a="'),
