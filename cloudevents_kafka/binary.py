@@ -17,7 +17,7 @@ from cloudevents_kafka.extensions import now
 from cloudevents_kafka.glance import are_plain
 from cloudevents_kafka.media_type import media_type
 from cloudevents_kafka.record import Headers, Record
-from cloudevents_kafka.rules import judged
+from cloudevents_kafka.rules import judged, without_lost
 from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX
 
 _IMPLIED: Final = b"application/json"
@@ -101,9 +101,8 @@ def decode(record: Record) -> Event:
     """Read a binary-mode record; raises `InvalidEvent`, naming every problem."""
     texts, problems = _read_headers(record.headers)
     attributes, broken = judged(texts)
-    lost = {_attribute_of(str(problem.attribute)) or problem.attribute for problem in problems}
-    lost -= attributes.keys()
-    problems += [problem for problem in broken if problem.attribute not in lost]
+    named = [_attribute_of(str(problem.attribute)) or problem.attribute for problem in problems]
+    problems += without_lost(broken, named, attributes)
     if problems:
         raise InvalidEvent(problems)
     return trusted(attributes, record.value)

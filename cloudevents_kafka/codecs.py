@@ -27,6 +27,7 @@ from cloudevents_kafka.avro_bounds import Bounds
 from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.json_text import json_text
 from cloudevents_kafka.media_type import media_type as parsed
+from cloudevents_kafka.registration import registering
 
 
 class Codec(msgspec.Struct, frozen=True):
@@ -79,7 +80,8 @@ def register_codec(
         raise ValueError(
             f"{media_type!r} is no media type, such as 'application/avro', and no suffix, '+avro'"
         )
-    _codecs[media_type.lower(), type, dataschema] = codec
+    with registering:
+        _codecs[media_type.lower(), type, dataschema] = codec
 
 
 def find(content_type: str | None, about: Mapping[str, Any]) -> Codec | None:
@@ -99,14 +101,16 @@ def find(content_type: str | None, about: Mapping[str, Any]) -> Codec | None:
 
 def registered() -> dict[Key, Codec]:
     """Return the codecs that were registered, by what for."""
-    return dict(_codecs)
+    with registering:
+        return dict(_codecs)
 
 
 def restore(codecs: Mapping[Key, Codec]) -> None:
     """Have these codecs registered, and no others."""
-    _codecs.update(codecs)
-    for key in _codecs.keys() - codecs.keys():
-        del _codecs[key]
+    with registering:
+        _codecs.update(codecs)
+        for key in _codecs.keys() - codecs.keys():
+            del _codecs[key]
 
 
 def decoded(decode: Callable[[Any], Any], given: Any, content_type: str | None) -> Any:

@@ -26,7 +26,7 @@ from cloudevents_kafka.data import DataKind, data_problem, from_payload, to_payl
 from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
 from cloudevents_kafka.extensions import type_of
 from cloudevents_kafka.glance import surely_good
-from cloudevents_kafka.rules import judged
+from cloudevents_kafka.rules import judged, without_lost
 from cloudevents_kafka.timestamps import instant, is_timestamp, to_datetime
 
 _UNREAD: Final = object()
@@ -402,8 +402,7 @@ def _checked(given: Mapping[str, object]) -> tuple[dict[str, AttributeValue], li
             problems.append(Problem(name, str(error), "T-01"))
             del attributes[name]
     attributes, broken = judged(attributes)
-    reported = {problem.attribute for problem in problems}
-    return attributes, problems + [p for p in broken if p.attribute not in reported]
+    return attributes, problems + without_lost(broken, [p.attribute for p in problems], attributes)
 
 
 def _equal(name: str, one: AttributeValue, other: AttributeValue) -> bool:

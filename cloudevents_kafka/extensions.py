@@ -14,6 +14,7 @@ import msgspec
 from cloudevents_kafka.attributes import CORE, AttributeType, AttributeValue, is_name, parse
 from cloudevents_kafka.documented import DOCUMENTED, Extension, Rule
 from cloudevents_kafka.errors import shown
+from cloudevents_kafka.registration import registering
 
 _EVENT_TYPES: Final = {
     "source": AttributeType.URI_REFERENCE,
@@ -81,7 +82,8 @@ def register_extension(
         raise ValueError(f"{name} cannot need {shown(bad[0])}: no attribute has that name, only a-z and 0-9")
     text = rule or "is not accepted by its extension's rule"
     rules = () if accepts is None else (Rule(text, _accepted_by(accepts)),)
-    restore({**now.known.registered, name: Extension(type, rules, tuple(needs))})
+    with registering:
+        restore({**now.known.registered, name: Extension(type, rules, tuple(needs))})
 
 
 def _accepted_by(accepts: Callable[[AttributeValue], bool]) -> Callable[[AttributeValue, object], bool]:
@@ -102,7 +104,8 @@ def registered() -> dict[str, Extension]:
 def restore(extensions: Mapping[str, Extension]) -> None:
     """Have these extensions registered, and no others but the documented ones."""
     ruled = {name for name, extension in DOCUMENTED.items() if not extension.plain} | extensions.keys()
-    now.known = Known({**DOCUMENTED, **extensions}, dict(extensions), frozenset(ruled), set(), {})
+    with registering:
+        now.known = Known({**DOCUMENTED, **extensions}, dict(extensions), frozenset(ruled), set(), {})
 
 
 def type_of(name: str, at: Known | None = None) -> AttributeType:

@@ -7,6 +7,7 @@ mapper neither changes the event nor adds to it; what it maps from is sent as we
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from cloudevents_kafka.attributes import is_name
 from cloudevents_kafka.event import Event
@@ -24,26 +25,29 @@ def partition_key(event: Event) -> str | None:
     return event.text("partitionkey")
 
 
+# Mappers are partials of functions of this module, so that they can be pickled for other processes.
+
+
 def attribute_key(name: str) -> KeyMapper:
-    """Make a mapper of any attribute's canonical text: ``attribute_key("subject")``."""
+    """Return a mapper of any attribute's canonical text: ``attribute_key("subject")``."""
+    return partial(_attribute_text, name)
 
-    def from_attribute(event: Event) -> str | None:
-        return event.text(name)
 
-    return from_attribute
+def _attribute_text(name: str, event: Event) -> str | None:
+    return event.text(name)
 
 
 def first_of(*mappers: KeyMapper) -> KeyMapper:
-    """Make a mapper that asks several in turn, and takes the first key that is not None."""
+    """Return a mapper that asks several in turn, and takes the first key that is not None."""
+    return partial(_first_key, mappers)
 
-    def first(event: Event) -> str | bytes | None:
-        return next((key for mapper in mappers if (key := mapper(event)) is not None), None)
 
-    return first
+def _first_key(mappers: tuple[KeyMapper, ...], event: Event) -> str | bytes | None:
+    return next((key for mapper in mappers if (key := mapper(event)) is not None), None)
 
 
 def key_to_attribute(name: str) -> ReverseKeyMapper:
-    """Make a reverse mapper that puts the key's text into an attribute, where it has none.
+    """Return a reverse mapper that puts the key's text into an attribute that the event does not have.
 
     What the event says of itself stays. A key that is null, empty or not UTF-8 adds
     nothing: the specification defines no such mapping, so it must not break the event.
@@ -52,12 +56,13 @@ def key_to_attribute(name: str) -> ReverseKeyMapper:
     if not is_name(name):
         raise ValueError(f"{name!r} cannot name an attribute: lower-case a-z and 0-9, and not data")
 
-    def to_attribute(event: Event, record: Record) -> Event:
-        if not record.key or name in event:
-            return event
-        try:
-            return event.replace(**{name: record.key.decode()})
-        except ValueError:  # no UTF-8, or a text that this attribute cannot have
-            return event
+    return partial(_with_key, name)
 
-    return to_attribute
+
+def _with_key(name: str, event: Event, record: Record) -> Event:
+    if not record.key or name in event:
+        return event
+    try:
+        return event.replace(**{name: record.key.decode()})
+    except ValueError:  # no UTF-8, or a text that this attribute cannot have
+        return event

@@ -34,7 +34,7 @@ from cloudevents_kafka.formats.unruly import Unruly
 from cloudevents_kafka.media_type import CLOUDEVENTS, MediaType, media_type
 from cloudevents_kafka.misnamed import of_content_type, straighten
 from cloudevents_kafka.record import Record
-from cloudevents_kafka.rules import judged
+from cloudevents_kafka.rules import judged, without_lost
 from cloudevents_kafka.sniff import CONTENT_TYPE, refused, sniff
 
 _BOM: Final = b"\xef\xbb\xbf"
@@ -252,11 +252,8 @@ def _settle(
 ) -> dict[str, AttributeValue]:
     """Mend what can be mended and keep what can be kept; the rest are problems."""
     attributes, broken = judged(texts)
-    lost = {attribute_of(str(problem.attribute)) or problem.attribute for problem in problems}
-    lost -= attributes.keys()
-    for problem in broken:
-        if problem.attribute in lost:
-            continue
+    named = [attribute_of(str(problem.attribute)) or problem.attribute for problem in problems]
+    for problem in without_lost(broken, named, attributes):
         count = len(attributes)
         if _let_pass(problem, attributes):
             tolerated.append(problem if len(attributes) == count else _left_out(problem))

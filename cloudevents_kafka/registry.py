@@ -20,6 +20,7 @@ from cloudevents_kafka import codecs, extensions, formats
 from cloudevents_kafka.codecs import register_codec
 from cloudevents_kafka.extensions import register_extension
 from cloudevents_kafka.formats import register_format
+from cloudevents_kafka.registration import registering
 
 __all__ = ["adopt", "register_codec", "register_extension", "register_format", "registered", "temporarily"]
 
@@ -37,19 +38,22 @@ def registered() -> Registered:
 
 def adopt(theirs: Registered) -> None:
     """Register what another process has `registered`; quick where that was done."""
-    for room, more in zip((extensions, formats), theirs, strict=True):
-        mine = room.registered()
-        if any(mine.get(name) is not value for name, value in more.items()):
-            room.restore({**mine, **more})
+    with registering:
+        for room, more in zip((extensions, formats), theirs, strict=True):
+            mine = room.registered()
+            if any(mine.get(name) is not value for name, value in more.items()):
+                room.restore({**mine, **more})
 
 
 @contextmanager
 def temporarily() -> Iterator[None]:
     """Forget at the end of the block what was registered in it."""
-    before = extensions.registered(), formats.registered(), codecs.registered()
+    with registering:
+        before = extensions.registered(), formats.registered(), codecs.registered()
     try:
         yield
     finally:
-        extensions.restore(before[0])
-        formats.restore(before[1])
-        codecs.restore(before[2])
+        with registering:
+            extensions.restore(before[0])
+            formats.restore(before[1])
+            codecs.restore(before[2])

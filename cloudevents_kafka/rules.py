@@ -5,7 +5,7 @@ This is the one place that decides; `glance` only saves it work.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Final
 
 from cloudevents_kafka.attributes import (
@@ -50,6 +50,18 @@ def judged(
     at = now.known
     attributes = with_types(attributes, at)
     return attributes, find_problems(attributes, at)
+
+
+def without_lost(
+    broken: Iterable[Problem], named: Iterable[str | None], attributes: Container[str]
+) -> list[Problem]:
+    """Return the rules that attributes break, but for those whose values did not arrive.
+
+    ``named`` are the attributes that problems of the form are about: one of them that is
+    not among ``attributes`` was lost by that problem, and is not missing besides.
+    """
+    lost = {name for name in named if name is not None and name not in attributes}
+    return [problem for problem in broken if problem.attribute not in lost]
 
 
 def find_problems(attributes: Mapping[str, AttributeValue], at: Known | None = None) -> list[Problem]:

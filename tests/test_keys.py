@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from typing import Any
 
 import pytest
@@ -130,3 +131,18 @@ def test_a_hop_may_change_or_drop_the_partitionkey(mode: Any) -> None:
     assert to_record(changed, like=record).key == b"p"
     moved = to_record(changed, like=record, key_mapper=partition_key)
     assert (moved.key, from_record(moved)["partitionkey"]) == (b"q", "q")
+
+
+@pytest.mark.parametrize(
+    "mapper", [partition_key, attribute_key("subject"), first_of(attribute_key("none"), partition_key)]
+)
+def test_mappers_go_to_other_processes(mapper: Any) -> None:
+    """Spark's workers and process pools get them by pickle."""
+    again = pickle.loads(pickle.dumps(mapper))
+    assert again(EVENT) == mapper(EVENT)
+
+
+def test_reverse_mappers_go_to_other_processes() -> None:
+    """The same for what makes an attribute of a key."""
+    mapper = pickle.loads(pickle.dumps(key_to_attribute("customer")))
+    assert mapper(EVENT, Record(key=b"c-4"))["customer"] == "c-4"

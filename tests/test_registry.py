@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import strategies as make
@@ -176,3 +178,48 @@ def test_registering_makes_no_good_record_bad() -> None:
             reader.join()
         sys.setswitchinterval(interval)
     assert bad == []
+
+
+def test_threads_that_register_at_once_lose_nothing() -> None:
+    """Each registration is there afterwards, however the threads took turns."""
+
+    def register(thread: int) -> None:
+        ready.wait()
+        for number in range(50):
+            name = f"x{thread}y{number}"
+            register_extension(name, AttributeType.INTEGER)
+            register_format(name, JsonFormat)
+            register_codec(f"application/{name}", Codec())
+
+    interval = sys.getswitchinterval()
+    with temporarily():
+        ready = threading.Barrier(8)
+        threads = [threading.Thread(target=register, args=(number,)) for number in range(8)]
+        sys.setswitchinterval(1e-6)
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        finally:
+            sys.setswitchinterval(interval)
+        names = {f"x{thread}y{number}" for thread in range(8) for number in range(50)}
+        assert names <= extensions.now.known.registered.keys()
+        assert names <= set(formats.names())
+        assert len(codecs.registered()) >= 400
+
+
+def test_threads_share_the_format_that_is_made() -> None:
+    """A format is made once, also where several threads ask for it first."""
+    made: list[JsonFormat] = []
+
+    def make_slowly() -> JsonFormat:
+        time.sleep(0.05)
+        made.append(JsonFormat())
+        return made[-1]
+
+    with temporarily(), ThreadPoolExecutor(4) as pool:
+        register_format("slow", make_slowly)
+        found = list(pool.map(formats.find, ["slow"] * 4))
+    assert found == made * 4
+    assert len(made) == 1

@@ -127,3 +127,54 @@ def test_unknown_formats_are_not_written(name: str) -> None:
     """The error names those that are known."""
     with pytest.raises(EncodeError, match="known: json, avro"):
         to_record(EVENT, mode="structured", format=name)
+
+
+def sized(text: str) -> bytes:
+    """Write a short text behind its length, as Avro has it."""
+    return bytes([len(text) << 1]) + text.encode()
+
+
+def avro(*attributes: tuple[str, str]) -> Record:
+    entries = b"".join(sized(name) + b"\x06" + sized(text) for name, text in attributes)
+    return of(b"application/cloudevents+avro", bytes([len(attributes) << 1]) + entries + b"\x00\x02")
+
+
+def protobuf(*attributes: tuple[str, str]) -> Record:
+    """As a producer writes it, the attributes of one name in entries of the map of their own."""
+
+    def field(number: int, content: bytes) -> bytes:
+        return bytes([number << 3 | 2, len(content)]) + content
+
+    numbers = {"id": 1, "source": 2, "specversion": 3, "type": 4}
+    arms = {"dataschema": 5, "sampledrate": 3}
+    fields = [
+        field(numbers[name], text.encode())
+        if name in numbers
+        else field(5, field(1, name.encode()) + field(2, field(arms[name], text.encode())))
+        for name, text in attributes
+    ]
+    return of(b"application/cloudevents+protobuf", b"".join(fields))
+
+
+def json_format(*attributes: tuple[str, str]) -> Record:
+    members = ",".join(f'"{name}":"{text}"' for name, text in attributes)
+    return of(b"application/cloudevents+json", f"{{{members}}}".encode())
+
+
+def binary(*attributes: tuple[str, str]) -> Record:
+    return Record(headers=[(f"ce_{name}", text.encode()) for name, text in attributes])
+
+
+@pytest.mark.parametrize("write", [binary, json_format, avro, protobuf])
+@pytest.mark.parametrize(
+    ("name", "text", "clauses"),
+    [("dataschema", "no schema", {"N-05", "T-10"}), ("sampledrate", "0", {"N-05", "X-05"})],
+)
+def test_what_is_doubled_and_malformed_breaks_both_rules_in_every_form(
+    write: Any, name: str, text: str, clauses: set[str]
+) -> None:
+    """A repeat does not hide what is wrong with the value, whatever form the event came in."""
+    with pytest.raises(BrokenEvent) as caught:
+        from_record(write(*make.GOOD.items(), (name, text), (name, text)))
+    assert {problem.clause for problem in caught.value.problems} == clauses
+    assert {problem.attribute for problem in caught.value.problems} == {name}

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Final, Protocol, runtime_checkable
 
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.registration import registering
 
 
 @runtime_checkable
@@ -103,13 +104,21 @@ def writable() -> tuple[str, ...]:
 def find(name: str | None) -> Format | None:
     """Return the format of that name, or None where it is not known here; raises what its maker raises."""
     found = _formats.get(name)  # type: ignore[arg-type]  # None is simply not there
-    if found is None and name in _makers:
-        made: object = _makers[name]()
-        if not isinstance(made, Format):
-            lacking = "which has not all of name, encode and decode"
-            raise TypeError(f"the maker of event format {name!r} gave a {type(made).__name__}, {lacking}")
-        found = _formats[name] = made
-    return found
+    return _made(name) if found is None and name is not None else found
+
+
+def _made(name: str) -> Format | None:
+    """Make a format that was not used yet; None where it is not known."""
+    with registering:
+        if name not in _formats and name in _makers:
+            made: object = _makers[name]()
+            if not isinstance(made, Format):
+                raise TypeError(
+                    f"the maker of event format {name!r} must return what has name, encode and decode, "
+                    f"got a {type(made).__name__}"
+                )
+            _formats[name] = made
+        return _formats.get(name)
 
 
 def register_format(name: str, make: Callable[[], Format]) -> None:
@@ -133,21 +142,23 @@ def register_format(name: str, make: Callable[[], Format]) -> None:
         raise ValueError(
             f"{name!r} cannot be the suffix of a media type: lower-case letters, digits, '-' and '.'"
         )
-    restore({**_registered, name: make})
+    with registering:
+        restore({**_registered, name: make})
 
 
 def registered() -> dict[str, Callable[[], Format]]:
     """Return what makes the formats that were registered."""
-    return dict(_registered)
+    with registering:
+        return dict(_registered)
 
 
 def restore(makers: Mapping[str, Callable[[], Format]]) -> None:
     """Have these formats registered, and no others but the library's own."""
-    everything = {**_OWN, **makers}
-    for known, wanted in ((_registered, makers), (_makers, everything)):
-        changed = {name for name in known if known[name] is not wanted.get(name)}
-        known.update(wanted)  # before anything goes, as other threads are reading
-        for name in changed:
-            _formats.pop(name, None)
-            if name not in wanted:
-                del known[name]
+    with registering:
+        for known, wanted in ((_registered, makers), (_makers, {**_OWN, **makers})):
+            changed = {name for name in known if known[name] is not wanted.get(name)}
+            known.update(wanted)  # before anything goes, as other threads are reading
+            for name in changed:
+                _formats.pop(name, None)
+                if name not in wanted:
+                    del known[name]

@@ -194,9 +194,10 @@ def _read(value: bytes) -> tuple[dict[str, Any], bytes | None, list[Problem]]:
     problems: dict[str, Problem] = {}
     for name, extension in extensions:
         problem = _extension_problem(name, extension, attributes)
-        if problem is not None:
+        if problem is None:
+            attributes[name] = extension
+        else:
             problems[name] = problem
-        attributes.setdefault(name, extension)
     attributes = {name: str(value) if type(value) is _Time else value for name, value in attributes.items()}
     return attributes, payload, list(problems.values())
 

@@ -25,7 +25,7 @@ from cloudevents_kafka.glance import are_plain, surely_valid
 from cloudevents_kafka.json_grammar import half_pair, set_aside
 from cloudevents_kafka.json_text import is_json, json_text, why_unread
 from cloudevents_kafka.media_type import MediaType, media_type
-from cloudevents_kafka.rules import judged
+from cloudevents_kafka.rules import judged, without_lost
 
 _split: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _parse: Final = msgspec.json.Decoder().decode
@@ -142,13 +142,13 @@ def _is_textual(media: MediaType) -> bool:
 
 def _decode_closely(value: bytes) -> Event:
     attributes, data, encoded, problems = split(value)
-    lost = {problem.attribute for problem in problems} - attributes.keys()
+    named = [problem.attribute for problem in problems]
     attributes, found = _judged(attributes)
     try:
         payload, kind = read_data(data, encoded, attributes.get("datacontenttype"))
     except InvalidEvent as error:
         found += error.problems
-    problems += [problem for problem in found if problem.attribute not in lost]
+    problems += without_lost(found, named, attributes)
     if problems:
         raise InvalidEvent(problems)
     return trusted(attributes, payload, kind, (_NAME, value))

@@ -9,7 +9,7 @@ from cloudevents_kafka.data import DataKind
 from cloudevents_kafka.errors import InvalidEvent, Problem
 from cloudevents_kafka.event import Event, trusted
 from cloudevents_kafka.glance import surely_good
-from cloudevents_kafka.rules import judged
+from cloudevents_kafka.rules import judged, without_lost
 
 
 class Unruly(InvalidEvent):
@@ -35,8 +35,7 @@ def settled(
     if not problems and surely_good(attributes):
         return trusted(attributes, payload, kind, wire)
     attributes, broken = judged(attributes)
-    named = {problem.attribute for problem in problems}
-    broken = [problem for problem in broken if problem.attribute not in named]
+    broken = without_lost(broken, (problem.attribute for problem in problems), attributes)
     if problems:
         raise InvalidEvent([*problems, *broken])
     event = trusted(attributes, payload, kind, wire)

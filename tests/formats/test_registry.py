@@ -143,9 +143,9 @@ def lookup() -> JsonFormat:
         (
             lambda: None,
             "its make raised TypeError",
-            "maker of event format 'mine' gave a NoneType, which",
+            "maker of event format 'mine' must return what has name, encode and decode, got a NoneType",
         ),
-        (lambda: 5, "its make raised TypeError", "gave a int, which has not all of name, encode and decode"),
+        (lambda: 5, "its make raised TypeError", "must return what has name, encode and decode, got a int"),
     ],
 )
 def test_what_cannot_make_its_format_stops_no_loop(
