@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 import subprocess
 import sys
+import typing
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any, Literal
+from uuid import UUID
 
+import msgspec
 import pytest
 
 import cloudevents_kafka
+from cloudevents_kafka import Record
 
 HEAVY = (
     "confluent_kafka",
@@ -93,3 +102,39 @@ def test_every_name_is_explained(name: str) -> None:
     text = getattr(cloudevents_kafka, name).__doc__
     assert text
     assert len(text.strip().splitlines()[0]) <= 110
+
+
+def structs() -> list[type[msgspec.Struct]]:
+    """All structures of the package, those of every message of the protocol among them."""
+    for module in pkgutil.walk_packages(cloudevents_kafka.__path__, "cloudevents_kafka."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    waiting, found = [msgspec.Struct], []
+    while waiting:
+        subclasses = waiting.pop().__subclasses__()
+        waiting += subclasses
+        found += [one for one in subclasses if one.__module__.startswith("cloudevents_kafka.")]
+    return found
+
+
+def leaves(hint: Any) -> Iterator[Any]:
+    inner = typing.get_args(hint)
+    if hint is not Any and inner and typing.get_origin(hint) is not Literal:
+        for one in inner:
+            yield from leaves(one)
+    else:
+        yield hint
+
+
+def test_what_is_hidden_from_the_garbage_collector_can_be_in_no_cycle() -> None:
+    """A structure with gc=False refers to bytes, texts, numbers, and structures of these, to nothing else."""
+    hidden = {one for one in structs() if not one.__struct_config__.gc}
+    assert Record in hidden
+    simple = {bytes, str, int, float, bool, type(None), UUID, ..., *hidden}
+    for one in hidden:
+        hints = {
+            name: hint for name, hint in typing.get_type_hints(one).items() if name in one.__struct_fields__
+        }
+        for name, hint in hints.items():
+            for leaf in leaves(hint):
+                assert leaf in simple or issubclass(leaf, Enum), f"{one.__qualname__}.{name}: {leaf}"

@@ -12,7 +12,7 @@ from cloudevents_kafka.protocol.records import Headers, Record
 _NO_TIMESTAMP: Final = (0, -1)
 
 
-class Message(msgspec.Struct, frozen=True, gc=False):
+class Message(msgspec.Struct, frozen=True):
     """A record and where it stands; offset -1 where nobody told."""
 
     record: Record
