@@ -15,6 +15,7 @@ code    meaning
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import click
@@ -23,6 +24,7 @@ BAD_DATA: Final = 1
 BAD_USAGE: Final = 2
 BROKER_TROUBLE: Final = 3
 BROKEN_PIPE: Final = 141
+_EXTRA: Final = re.compile(r"(unexpected extra arguments?) \(.*\)", re.DOTALL)
 
 
 class Failure(click.ClickException):
@@ -31,14 +33,34 @@ class Failure(click.ClickException):
     exit_code = BAD_DATA
 
     def show(self, file: object = None) -> None:  # noqa: ARG002  # click's signature
-        """Print the message on stderr, with whatever a terminal would obey spelled out."""
+        """Print the message on stderr, with whatever a terminal would obey spelled out.
+
+        A setting that was given in the wrong place, such as ``sasl.password=…`` for a file, is masked.
+        """
         from cloudevents_kafka.cli.visible import visible_lines
 
-        click.echo(f"cloudevents-kafka: {visible_lines(self.message)}", err=True)
+        click.echo(f"cloudevents-kafka: {visible_lines(self._masked())}", err=True)
+
+    def _masked(self) -> str:
+        from cloudevents_kafka.harmless import mask_assignments
+
+        return mask_assignments(self.message)
 
 
 class BadData(Failure):
     """A record or a line is not what it must be."""
+
+
+def without_words(error: click.UsageError) -> click.UsageError:
+    """Return click's error of a command line without the words that it repeats: one may be a secret.
+
+    ``-X sasl.password hunter2`` makes the last word one that no command expects.
+    """
+    from cloudevents_kafka.harmless import mask_assignments
+
+    message = mask_assignments(_EXTRA.sub(r"\1 (not shown: it may be a secret)", error.message))
+    vars(error)["message"] = message  # click prints it, with the usage and what else it knows
+    return error
 
 
 class BadUsage(Failure):
@@ -46,8 +68,20 @@ class BadUsage(Failure):
 
     exit_code = BAD_USAGE
 
+    def _masked(self) -> str:
+        return _without_logins(super()._masked())
+
 
 class BrokerTrouble(Failure):
     """The broker cannot be reached, or refuses."""
 
     exit_code = BROKER_TROUBLE
+
+    def _masked(self) -> str:
+        return _without_logins(super()._masked())
+
+
+def _without_logins(message: str) -> str:
+    from cloudevents_kafka.masking import mask_urls
+
+    return mask_urls(message)
