@@ -2,7 +2,8 @@
 
 `find_java` looks for a Java that both can run on, `install_java` gets one
 where there is none, and `resolve` turns Maven coordinates into jar files in the
-user's cache. ``python -m cloudevents_kafka.jvm`` makes sure of a Java.
+user's cache, each compared with a checksum. ``python -m cloudevents_kafka.jvm`` makes
+sure of a Java.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from cloudevents_kafka.testing.prepared import coordinates
 
 KAFKA = ("3.9.1", "4.3.1")
 # Those of which Maven Central has the connector whole.
-PYSPARK = ("4.0.0",)
+PYSPARK = ("4.0.0", "4.2.0")
 SETS = [
     *((coordinates(version), ()) for version in KAFKA),
     *(((f"org.apache.kafka:kafka-clients:{version}",), ()) for version in KAFKA),

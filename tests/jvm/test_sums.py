@@ -24,6 +24,7 @@ def test_what_the_package_knows():
         *coordinates("3.9.1"),
         *(text for release in RELEASES.values() for text in release.coordinates),
         "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0",
+        "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
     ]
     assert set(wanted) <= known.keys()
     assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in known.values())
