@@ -73,9 +73,9 @@ def redacted(text: str, settings: Mapping[str, str]) -> str:
 
 
 def mask_assignments(text: str) -> str:
-    """Return a text with the rest of each line masked that follows ``name=``, for a name of a secret."""
+    """Return a text with the rest of each line masked that follows ``a.name=``, for a name of a secret."""
     return re.sub(
-        r"(?<![\w.])([\w.-]+)(@?\s*=\s*)(\S.*)",
+        r"(?<![\w.])([\w-]+\.[\w.-]+)(@?\s*=\s*)(\S.*)",
         lambda found: f"{found[1]}{found[2]}{MASK}" if speaks_of_secret(found[1]) else found[0],
         text,
     )

@@ -22,31 +22,32 @@ def mask_urls(text: str) -> str:
 
     ``user:password@host`` needs no scheme to be masked; ``user@host`` stays where there is none.
     """
-    return _WORD.sub(lambda word: _mask_word(word[0]), text)
+    return _WORD.sub(lambda word: mask_url(word[0]), text)
+
+
+def mask_logins(text: str) -> str:
+    """Return a text with the credentials of its URLs masked, and their queries as they are."""
+    return _WORD.sub(lambda word: mask_url(word[0]) if "@" in word[0] else word[0], text)
 
 
 def mask_url(url: str) -> str:
     """Return one URL, which may have blanks and quotes in its password, masked."""
-    return _mask_word(url)
+    scheme = _SCHEME.search(url)
+    if scheme is None:
+        return f"{MASK}@{url.rpartition('@')[2]}" if _LOGIN.match(url) else url
+    before, rest = url[: scheme.end()], url[scheme.end() :]
+    login, at, host = rest.rpartition("@")
+    if not at:
+        return before + _without_query(rest)
+    # What looks like a scheme may be part of a password, in an address that has none.
+    before = "" if ":" in url[: scheme.start()] else before
+    # Behind a question mark, what follows the @ may be part of a query.
+    return before + (MASK if re.search(r"[?#]", login) else f"{MASK}@{_without_query(host)}")
 
 
 def has_credentials(url: str) -> bool:
     """Return whether a URL, or an address without a scheme, names a user or a password."""
     return "@" in url
-
-
-def _mask_word(word: str) -> str:
-    scheme = _SCHEME.search(word)
-    if scheme is None:
-        return f"{MASK}@{word.rpartition('@')[2]}" if _LOGIN.match(word) else word
-    before, rest = word[: scheme.end()], word[scheme.end() :]
-    login, at, host = rest.rpartition("@")
-    if not at:
-        return before + _without_query(rest)
-    # What looks like a scheme may be part of a password, in an address that has none.
-    before = "" if ":" in word[: scheme.start()] else before
-    # Behind a question mark, what follows the @ may be part of a query.
-    return before + (MASK if re.search(r"[?#]", login) else f"{MASK}@{_without_query(host)}")
 
 
 def _without_query(rest: str) -> str:

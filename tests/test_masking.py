@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka.masking import MASK, has_credentials, mask_url, mask_urls
+from cloudevents_kafka.masking import MASK, has_credentials, mask_logins, mask_url, mask_urls
 
 CASES = [
     ("http://me:hunter2@h/x", f"http://{MASK}@h/x"),
@@ -54,3 +54,11 @@ def test_any_password(password, form):
 def test_credentials_are_seen(url, has):
     """A URL with a user has credentials, with and without a password."""
     assert has_credentials(url) is has
+
+
+def test_logins_alone():
+    """Where queries are data, such as in the source of an event, only logins are masked."""
+    assert (
+        mask_logins("http://h/?a=b and http://me:hunter2@h/?a")
+        == f"http://h/?a=b and http://{MASK}@h/?{MASK}"
+    )

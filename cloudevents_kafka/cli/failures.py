@@ -33,18 +33,27 @@ class Failure(click.ClickException):
     exit_code = BAD_DATA
 
     def show(self, file: object = None) -> None:  # noqa: ARG002  # click's signature
-        """Print the message on stderr, with whatever a terminal would obey spelled out.
-
-        A setting that was given in the wrong place, such as ``sasl.password=…`` for a file, is masked.
-        """
+        """Print the message on stderr, with whatever a terminal would obey spelled out."""
         from cloudevents_kafka.cli.visible import visible_lines
 
-        click.echo(f"cloudevents-kafka: {visible_lines(self._masked())}", err=True)
+        click.echo(f"cloudevents-kafka: {visible_lines(self.shown)}", err=True)
 
-    def _masked(self) -> str:
+    @property
+    def shown(self) -> str:
+        """The message as it may be shown."""
+        return self.message
+
+
+class _Masked(Failure):
+    """Masks credentials of URLs, and settings in a wrong place, such as ``sasl.password=…`` for a file."""
+
+    @property
+    def shown(self) -> str:
+        """The message as it may be shown."""
         from cloudevents_kafka.harmless import mask_assignments
+        from cloudevents_kafka.masking import mask_logins
 
-        return mask_assignments(self.message)
+        return mask_logins(mask_assignments(self.message))
 
 
 class BadData(Failure):
@@ -63,25 +72,13 @@ def without_words(error: click.UsageError) -> click.UsageError:
     return error
 
 
-class BadUsage(Failure):
+class BadUsage(_Masked):
     """What was asked for makes no sense, or is not there."""
 
     exit_code = BAD_USAGE
 
-    def _masked(self) -> str:
-        return _without_logins(super()._masked())
 
-
-class BrokerTrouble(Failure):
+class BrokerTrouble(_Masked):
     """The broker cannot be reached, or refuses."""
 
     exit_code = BROKER_TROUBLE
-
-    def _masked(self) -> str:
-        return _without_logins(super()._masked())
-
-
-def _without_logins(message: str) -> str:
-    from cloudevents_kafka.masking import mask_urls
-
-    return mask_urls(message)

@@ -9,7 +9,7 @@ from typing import Final, Literal
 import msgspec
 
 from cloudevents_kafka.harmless import redacted, speaks_of_secret
-from cloudevents_kafka.masking import mask_urls
+from cloudevents_kafka.masking import mask_logins, mask_urls
 from cloudevents_kafka.spark.landing import CHECKPOINT
 
 # What Spark must know when its Java starts; all else can follow.
@@ -88,6 +88,11 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
             )
         if taken := sorted(_OURS & self.kafka.keys()):
             raise ValueError(f"the pipeline sets {', '.join(taken)} itself, from settings of its own")
+        if shown := [name for name, value in self.conf.items() if _shows_login(name, value)]:
+            raise ValueError(
+                f"{', '.join(shown)}: a URL has a user and a password, which Java's command line would show to "
+                "anyone on this machine; give them in a file of Ivy's settings (spark.jars.ivySettings)"
+            )
 
     @property
     def checkpoint_url(self) -> str:
@@ -126,6 +131,10 @@ def on_command_line(name: str) -> bool:
     Only what Spark must know when Java starts; of all else nobody knows that it is harmless.
     """
     return name.startswith(_AT_LAUNCH) and not speaks_of_secret(name)
+
+
+def _shows_login(name: str, value: str) -> bool:
+    return name.startswith("spark.jars") and mask_logins(value) != value
 
 
 def _is_object(text: str) -> bool:

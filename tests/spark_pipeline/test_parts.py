@@ -73,6 +73,14 @@ def test_only_what_must_be_is_on_a_command_line(name: str, *, may: bool) -> None
     assert on_command_line(name) == may
 
 
+def test_no_login_on_a_command_line() -> None:
+    """A repository with a password, which Spark must know at its start, is refused, and not repeated."""
+    with pytest.raises(ValueError, match=r"spark\.jars\.repositories: a URL has a user") as caught:
+        PipelineOptions(**GOOD, conf={"spark.jars.repositories": "https://h/x,https://me:hunter2@h/y"})
+    assert "hunter2" not in str(caught.value)
+    PipelineOptions(**GOOD, conf={"spark.jars.repositories": "https://h/x"})
+
+
 def test_no_secrets_in_words_about_options() -> None:
     """Neither the options nor an error that Spark gives of them show a secret."""
     options = PipelineOptions(
