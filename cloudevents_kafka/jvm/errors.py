@@ -38,6 +38,9 @@ class FetchFailed(Exception):
         self.reason = mask_urls(reason)
         self.hint = hint
 
+    def __str__(self) -> str:
+        return f"{self.reason}. {self.hint}"
+
 
 class PlainHttp(UserWarning):
     """Jars come by http, without TLS: whoever is on the way can change them."""

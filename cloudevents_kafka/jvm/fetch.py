@@ -144,7 +144,13 @@ def _explain_line(line: str) -> FetchFailed | None:
         code = int(status[1])
         return None if code in _AS_EXPECTED else of_status(code, where)
     trouble = next((trouble for sign, trouble in _JAVA if re.search(sign, line)), None)
-    return None if trouble is None else of_trouble(trouble, where, mask_urls(line)[:160])
+    return None if trouble is None else of_trouble(trouble, where, _said(line))
+
+
+def _said(line: str) -> str:
+    """Return Java's exception, or else the line without what is said elsewhere."""
+    java = re.search(r"\(((?:java|javax|sun)\.[\w.]+(?:: [^()]*)?)", line)
+    return mask_urls(java[1] if java else re.sub(r"^\W*(?:WARN|ERROR)\W*|\s*\burl=\S+", "", line))[:160]
 
 
 def proxy_flags(proxies: Mapping[str, str] | None = None) -> list[str]:

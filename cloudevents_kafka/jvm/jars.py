@@ -36,7 +36,7 @@ def resolve(coordinates: Sequence[str], *, exclude: Sequence[str] = ()) -> list[
         raise ValueError("no Maven coordinate: give one at least, as group:artifact:version")
     request = Request(wanted, tuple(sorted(map(check_exclusion, exclude))))
     folder = cache_folder() / "jars" / folder_name(request)
-    return _cached(folder) or _fetched(request, folder)
+    return _cached(request, folder) or _fetched(request, folder)
 
 
 def folder_name(request: Request) -> str:
@@ -46,10 +46,10 @@ def folder_name(request: Request) -> str:
     return f"{first.artifact}-{first.version}-{digest[:8]}"
 
 
-def _cached(folder: Path) -> list[Path]:
-    """Give the jars of a whole folder; nothing if it is absent or damaged."""
+def _cached(request: Request, folder: Path) -> list[Path]:
+    """Return the jars of a whole folder; nothing if it is absent or damaged."""
     found = manifest.read(folder)
-    if found is None or manifest.damage(folder, found) is not None:
+    if found is None or _damage(request, folder, found) is not None:
         return []
     return [folder / jar.name for jar in found.jars]
 
@@ -61,16 +61,22 @@ def _fetched(request: Request, folder: Path) -> list[Path]:
         locked(folder, waiting=lambda: progress.say(f"jars: another process fetches {folder.name}")),
     ):
         # While this process waited, another one may have done the work.
-        if not _cached(folder):
-            _tell_damage(folder, progress)
+        if not _cached(request, folder):
+            _tell_damage(request, folder, progress)
             _fetch(request, folder, progress)
-        return _cached(folder)
+        return _cached(request, folder)
 
 
-def _tell_damage(folder: Path, progress: Progress) -> None:
+def _tell_damage(request: Request, folder: Path, progress: Progress) -> None:
     found = manifest.read(folder)
     if found is not None:
-        progress.say(f"jars: {folder.name}: {manifest.damage(folder, found)}; fetching all again")
+        progress.say(f"jars: {folder.name}: {_damage(request, folder, found)}; fetching all again")
+
+
+def _damage(request: Request, folder: Path, found: manifest.Manifest) -> str | None:
+    if (found.coordinates, found.exclude) != (request.coordinates, request.exclude):
+        return "the manifest is that of other coordinates"
+    return manifest.damage(folder, found)
 
 
 def _fetch(request: Request, folder: Path, progress: Progress) -> None:

@@ -90,8 +90,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"the pipeline sets {', '.join(taken)} itself, from settings of its own")
         if shown := [name for name, value in self.conf.items() if _shows_login(name, value)]:
             raise ValueError(
-                f"{', '.join(shown)}: a URL has a user and a password, which Java's command line would show to "
-                "anyone on this machine; give them in a file of Ivy's settings (spark.jars.ivySettings)"
+                f"{', '.join(shown)}: a URL has a user and a password, which Java's command line would show "
+                "to anyone on this machine; give them in a file of Ivy's settings (spark.jars.ivySettings)"
             )
 
     @property

@@ -220,6 +220,10 @@ TAMPERED = {
         lambda held: [jar.pop(name) for jar in held["jars"] for name in ("checked", "coordinate")],
         "needed-2.0.jar was never compared with a checksum",
     ),
+    "of other coordinates": (
+        lambda held: held.update(coordinates=["a:b:1"]),
+        "the manifest is that of other coordinates",
+    ),
     "of another jar": (
         lambda held: held["jars"][0].update(sha256="0" * 64),
         "needed-2.0.jar is not the file that was fetched",
@@ -382,7 +386,7 @@ OUTPUTS = {
     "ivy: not trusted": (
         ivy._MISSING,
         ["Server access error at url https://x/ (javax.net.ssl.SSLHandshakeException: PKIX path)"],
-        "TLS failed",
+        r"TLS failed.* \(https://x/: javax.net.ssl.SSLHandshakeException: PKIX path\)$",
     ),
     "ivy: proxy": (
         ivy._MISSING,
