@@ -115,9 +115,11 @@ def _is_plain(value: str) -> bool:
 
 def _hosts(value: str) -> str:
     """Return addresses, without what stands before the last ``@``: a password may have commas."""
-    _, at, rest = value.rpartition("@")
-    parts = [part if not part.strip() or _HOST.fullmatch(part) else MASK for part in rest.split(",")]
-    return (f"{MASK}@" if at else "") + ",".join(parts)
+    login, at, rest = value.rpartition("@")
+    plain = all(not part.strip() or _HOST.fullmatch(part) for part in rest.split(","))
+    if not plain or re.search(r"[?#]", login):
+        return MASK  # what is no address may go on behind the comma or the @
+    return f"{MASK}@{rest}" if at else rest
 
 
 def _pieces(name: str, value: str) -> Iterator[tuple[str, str]]:
@@ -139,4 +141,5 @@ def _forms(value: str) -> Iterator[str]:
     if at:  # librdkafka names the parts of an address
         yield from (login, login.partition(":")[2], *re.split(r"[,@/]", login.partition(":")[2]))
     query = re.split(r"[?#]", value, maxsplit=1)[1:]
-    yield from (part for text in query for pair in text.split("&") for part in (text, pair.partition("=")[2]))
+    pairs = [pair for text in query for pair in (text, *text.split("&"))]
+    yield from (part for pair in pairs for part in (pair, pair.partition("=")[2]))
