@@ -20,6 +20,7 @@ help:
 	@echo "make demo         the library at work on a local Kafka"
 	@echo "make bench        measure against the alternatives"
 	@echo "make lint         ruff, mypy and import contracts only"
+	@echo "make INSTALL_JDK=0 …  the same, without downloading a Java where none is found"
 	@echo "make clean        remove the virtual environment and what tools left (not the jar cache)"
 
 test: lint ready legacy
@@ -49,8 +50,11 @@ bench: ready
 	@$(PY) benchmarks $(BENCH_FLAGS)
 
 # Java, Kafka's jars, a prepared broker, Spark's connector: half a second when all is there.
+# Where neither a Java is found nor apt can install one, it is downloaded, unchecked; to have none of
+# that: make INSTALL_JDK=0.
+INSTALL_JDK := 1
 ready: $(VENV)/.installed
-	@$(PY) -m cloudevents_kafka.testing >/dev/null
+	@CLOUDEVENTS_KAFKA_INSTALL_JDK=$(INSTALL_JDK) $(PY) -m cloudevents_kafka.testing >/dev/null
 	@$(PY) -m cloudevents_kafka.spark.connector >/dev/null
 
 # The brokers of old, which only tests need.

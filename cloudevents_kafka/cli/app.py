@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 import click
 
-from cloudevents_kafka.cli.failures import BROKEN_PIPE, BadData, BrokerTrouble, Failure
+from cloudevents_kafka.cli.failures import BROKEN_PIPE, BadData, BrokerTrouble, Failure, without_words
 from cloudevents_kafka.cli.interrupts import Interrupted
 from cloudevents_kafka.cli.parameters import hold_texts
 from cloudevents_kafka.cli.streams import let_go_of_stdout, standard_streams
@@ -76,6 +76,8 @@ class Commands(click.Group):
             ctx.exit(BROKEN_PIPE)
         except CloudEventsKafkaError as error:
             raise _failure(error) from error
+        except click.UsageError as error:
+            raise without_words(error) from None
 
 
 def _failure(error: CloudEventsKafkaError) -> Failure:
@@ -94,7 +96,8 @@ Data goes to stdout, all else to stderr. Exit codes: 0 all read or delivered,
 1 bad data, 2 bad usage, 3 broker trouble, 130 Ctrl-C.
 
 Settings: any of librdkafka's, from --config FILE, then the environment
-(CE_KAFKA_BOOTSTRAP_SERVERS, CE_KAFKA_SASL_PASSWORD_FILE …), then -X.
+(CE_KAFKA_BOOTSTRAP_SERVERS, CE_KAFKA_SASL_PASSWORD_FILE …), then -X. Shown, by
+--show-config or in an error, are only values known to be harmless; others are masked.
 
 \b
 Completion, in .bashrc (zsh_source, fish_source for the others):

@@ -33,7 +33,11 @@ _KAFKA: Final = (
         help="Any librdkafka setting; NAME@=FILE reads the value from a file. Repeatable.",
     ),
     config_option,
-    click.option("--show-config", is_flag=True, help="Print the settings in force, secrets masked."),
+    click.option(
+        "--show-config",
+        is_flag=True,
+        help="Print the settings in force; masked are all values but those known to be harmless.",
+    ),
     timeout_option,
 )
 

@@ -34,6 +34,7 @@ it, and it goes on where it was.
 -X takes settings for reaching the brokers as in the other commands
 (security.protocol, sasl.username, ssl.ca.location …), any other of the Java client's
 as kafka.NAME=VALUE, and Spark's as spark.NAME=VALUE; NAME@=FILE reads from a file.
+No error shows their values, but for those known to be harmless.
 """
 
 
@@ -124,7 +125,7 @@ def _options(settings: Settings, options: dict[str, Any]) -> PipelineOptions:
     try:
         kafka = {**kafka_options(rest), **source}
         return PipelineOptions(bootstrap_servers=settings.brokers, kafka=kafka, conf=spark, **options)
-    except (ValueError, OSError) as error:
+    except ValueError as error:
         raise BadUsage(settings.redact(str(error))) from None
 
 
@@ -155,7 +156,7 @@ def _run(options: PipelineOptions, settings: Settings, interrupts: Interrupts, *
     except Miscounted as error:
         raise BadData(str(error)) from error
     except (PipelineFailed, SparkFailed) as error:
-        raise BrokerTrouble(settings.redact(str(error))) from error
+        raise BrokerTrouble(options.redact(settings.redact(str(error)))) from error
 
 
 def _show(summary: Summary, summary_json: str | None) -> None:

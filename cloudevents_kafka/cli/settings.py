@@ -10,12 +10,15 @@ Any setting of librdkafka is taken, under its own name, from
 
 What comes later wins. A secret need not stand in any of them: ``name@=path``, in a file
 or with -X, and ``CE_KAFKA_SASL_PASSWORD_FILE=path`` take the value from a file, without
-its last line end. Secrets are never printed: `Settings.redact` takes them out of any text.
+its last line end.
+
+Shown are only values known to be harmless (`cloudevents_kafka.harmless`); `Settings.redact` takes
+all others out of any text. What may be a secret is in no message: neither a line without ``=``
+nor the name of a file with a secret, which may be the secret itself.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
@@ -24,21 +27,17 @@ import msgspec
 
 from cloudevents_kafka.cli.failures import BadUsage
 from cloudevents_kafka.cli.parameters import is_utf8
+from cloudevents_kafka.harmless import redacted, shown, shown_name
+from cloudevents_kafka.masking import has_credentials
 
 PREFIX: Final = "CE_KAFKA_"
 CONFIG_VARIABLE: Final = "CE_KAFKA_CONFIG"
-MASK: Final = "********"
-_SECRET: Final = re.compile(
-    r"password|passphrase|secret|token|credential|jaas|user\.info|\.pem$|private\.key|oauthbearer\.config"
-)
-_URL_SECRET: Final = re.compile(r"(?<=://)[^/@\s]*:[^/@\s]*(?=@)")
 # Settings of librdkafka whose own name ends so; elsewhere _FILE means "read it from there".
 _NAMED_FILE: Final = (
     "sasl.oauthbearer.assertion.file",
     "sasl.oauthbearer.assertion.private.key.file",
     "sasl.oauthbearer.assertion.jwt.template.file",
 )
-_NO_SECRETS: Final = (".location", ".url", ".ms", ".file")  # where a secret is, not what it is
 _WITH_UNDERSCORE: Final = {"log.level": "log_level"}
 
 
@@ -47,6 +46,10 @@ class Origin(msgspec.Struct, frozen=True):
 
     name: str
     settings: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        """Return the name only, as a traceback may show it."""
+        return f"Origin({self.name!r})"
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -72,6 +75,11 @@ class Settings(msgspec.Struct, frozen=True):
                 "no broker: give -b host:port, set CE_KAFKA_BOOTSTRAP_SERVERS, "
                 "or put bootstrap.servers into a file for --config"
             )
+        if has_credentials(found):
+            raise BadUsage(
+                "an address of a broker is host:port, without a user or a password (what stands before @): "
+                "give these as sasl.username and sasl.password"
+            )
         return found
 
     def with_defaults(self, name: str, settings: Mapping[str, str]) -> Settings:
@@ -83,34 +91,29 @@ class Settings(msgspec.Struct, frozen=True):
         return Settings((*self.origins, Origin(name, settings)))
 
     def shown(self) -> str:
-        """Show what counts, grouped by origin, secrets masked; readable by --config again."""
+        """Return what counts, grouped by origin; what is not known to be harmless is masked."""
         effective_in: dict[str, int] = {}
         for number, origin in enumerate(self.origins):
             effective_in |= dict.fromkeys(origin.settings, number)
         parts: list[str] = []
         for number, origin in enumerate(self.origins):
             held = sorted(origin.settings.items())
-            lines = [f"{name}={masked(name, value)}" for name, value in held if effective_in[name] == number]
+            lines = [
+                f"{shown_name(name)}={shown(name, value)}"
+                for name, value in held
+                if effective_in[name] == number
+            ]
             if lines:
                 parts.append("\n".join([f"# {origin.name}", *lines]))
         return "\n".join(parts) + "\n" if parts else ""
 
     def redact(self, text: str) -> str:
-        """Take every secret out of a text, such as an error of the client's."""
-        for name, value in self.effective.items():
-            if is_secret(name) and len(value) > 1:
-                text = text.replace(value, MASK)
-        return _URL_SECRET.sub(MASK, text)
+        """Return a text, such as an error of the client's, with all masked that may be a secret."""
+        return redacted(text, self.effective)
 
-
-def is_secret(name: str) -> bool:
-    """Tell whether a setting's value may never be shown."""
-    return _SECRET.search(name.lower()) is not None and not name.endswith(_NO_SECRETS)
-
-
-def masked(name: str, value: str) -> str:
-    """Show a setting's value, masked if it is a secret or a URL that holds one."""
-    return MASK if is_secret(name) else _URL_SECRET.sub(MASK, value)
+    def __repr__(self) -> str:
+        """Return the origins only, as a traceback may show it."""
+        return f"Settings({', '.join(origin.name for origin in self.origins)})"
 
 
 def gather(
@@ -122,7 +125,7 @@ def gather(
     if path:
         origins.append(Origin(path, _of_file(path)))
     origins.append(Origin("environment", _of_environment(environment)))
-    given = _of_pairs(options, "-X")
+    given = _of_pairs((option, "-X") for option in options)
     if brokers is not None:
         given["bootstrap.servers"] = brokers
     origins.append(Origin("command line", given))
@@ -130,20 +133,23 @@ def gather(
 
 
 def _of_file(path: str) -> dict[str, str]:
-    lines = (line.strip() for line in _read(path, "--config").splitlines())
-    return _of_pairs((line for line in lines if line and not line.startswith(("#", "!"))), path)
+    numbered = enumerate(_read_config(path).split("\n"), 1)
+    lines = [(number, line.strip()) for number, line in numbered]
+    held = [(number, line) for number, line in lines if line and not line.startswith(("#", "!"))]
+    return _of_pairs((line, f"{path}, line {number}") for number, line in held)
 
 
-def _of_pairs(pairs: Iterable[str], where: str) -> dict[str, str]:
+def _of_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for pair in pairs:
+    for pair, where in pairs:
         name, equals, value = (part.strip() for part in pair.partition("="))
         from_file = name.endswith("@")
         name = name.removesuffix("@").strip()
         if not equals or not name:
             # Not the text itself: it may be a secret whose name was forgotten.
             raise BadUsage(f"{where}: a setting is name=value, or name@=path to read the value from a file")
-        found[_checked(name, where)] = _read(value, name).rstrip("\r\n") if from_file else value
+        _check_name(name, where)
+        found[name] = _read_value(value, f"{where}: {shown_name(name)}") if from_file else value
     return found
 
 
@@ -153,17 +159,16 @@ def _of_environment(environment: Mapping[str, str]) -> dict[str, str]:
         if not variable.startswith(PREFIX) or variable == CONFIG_VARIABLE or not value:
             continue
         name = variable[len(PREFIX) :].lower().replace("_", ".")
-        if name.endswith(".file") and name not in _NAMED_FILE:
-            found[_checked(name.removesuffix(".file"), variable)] = _read(value, variable).rstrip("\r\n")
-        else:
-            found[_checked(_WITH_UNDERSCORE.get(name, name), variable)] = _checked_text(value, variable)
+        from_file = name.endswith(".file") and name not in _NAMED_FILE
+        name = name.removesuffix(".file") if from_file else _WITH_UNDERSCORE.get(name, name)
+        _check_name(name, variable)
+        found[name] = _read_value(value, variable) if from_file else _checked_text(value, variable)
     return found
 
 
-def _checked(name: str, where: str) -> str:
+def _check_name(name: str, where: str) -> None:
     if name.endswith("_cb") or name in ("logger", "on_delivery"):
-        raise BadUsage(f"{where}: {name} is a function of Python's, which a command line cannot give")
-    return name
+        raise BadUsage(f"{where}: {shown_name(name)} is a function in Python; a command line cannot set it")
 
 
 def _checked_text(value: str, where: str) -> str:
@@ -172,9 +177,34 @@ def _checked_text(value: str, where: str) -> str:
     return value
 
 
-def _read(path: str, where: str) -> str:
+def _read_value(path: str, where: str) -> str:
+    try:
+        return _read(path).rstrip("\r\n")
+    except _Unreadable as error:
+        # Not the name itself: it may be the secret, given where its file's name should be.
+        raise BadUsage(
+            f"{where}: cannot read the file that it names: {error}; "
+            "the name is not shown, as it may be the value itself, which goes without @ and _FILE"
+        ) from None
+
+
+def _read_config(path: str) -> str:
+    try:
+        return _read(path)
+    except _Unreadable as error:
+        raise BadUsage(f"--config: cannot read {path}: {error}") from None
+
+
+class _Unreadable(Exception):
+    """A file cannot be read; the text says why, without its name."""
+
+
+def _read(path: str) -> str:
     try:
         return Path(path).expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise BadUsage(f"{where}: cannot read {path}: {reason}") from None
+    except OSError as error:
+        raise _Unreadable(error.strerror) from None
+    except UnicodeDecodeError:
+        raise _Unreadable("it is not UTF-8") from None
+    except (ValueError, RuntimeError):  # a zero byte; a user behind ~ that is unknown
+        raise _Unreadable("no file has such a name") from None

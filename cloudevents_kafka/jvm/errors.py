@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.masking import mask_urls
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,14 +30,30 @@ class NoJava(JvmError):
         return f"no suitable Java: {self.wanted}. Looked at:\n{seen}\n{self.hint}"
 
 
+class FetchFailed(Exception):
+    """A download failed for ``reason``, without credentials of URLs; ``hint`` says what to do."""
+
+    def __init__(self, reason: str, hint: str) -> None:
+        super().__init__(mask_urls(reason), hint)
+        self.reason = mask_urls(reason)
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.reason}. {self.hint}"
+
+
+class PlainHttp(UserWarning):
+    """Jars come by http, without TLS: whoever is on the way can change them."""
+
+
 class NoJars(JvmError):
-    """Jars of ``coordinates`` could not be fetched into ``folder``, for ``reason``."""
+    """Jars of ``coordinates`` could not be fetched into ``folder``, for ``reason``, without credentials."""
 
     def __init__(self, coordinates: Sequence[str], folder: Path, reason: str, hint: str) -> None:
-        super().__init__(tuple(coordinates), folder, reason, hint)
+        super().__init__(tuple(coordinates), folder, mask_urls(reason), hint)
         self.coordinates = tuple(coordinates)
         self.folder = folder
-        self.reason = reason
+        self.reason = mask_urls(reason)
         self.hint = hint
 
     def __str__(self) -> str:

@@ -1,4 +1,8 @@
-"""Get a Java where there is none: the system's package as root, else a download into the home folder."""
+"""Get a Java where there is none: the system's package as root, else, where asked for, a download.
+
+What apt installs is signed. What install-jdk downloads into the home folder is not checked, so
+it is done only where it is asked for, by an option or by ``CLOUDEVENTS_KAFKA_INSTALL_JDK=1``.
+"""
 
 from __future__ import annotations
 
@@ -9,28 +13,41 @@ import subprocess
 from pathlib import Path
 
 from cloudevents_kafka.jvm.errors import NoJava
-from cloudevents_kafka.jvm.java import HINT, SUPPORTED, WANTED, Java, find_java
+from cloudevents_kafka.jvm.java import HINT, INSTALL_VARIABLE, SUPPORTED, UNCHECKED, WANTED, Java, find_java
 from cloudevents_kafka.jvm.progress import Progress
 
+INSTALL_OPTION = "--install-jdk"
 
-def install_java() -> Java:
-    """Find a suitable Java, or install one: apt as root on Debian and Ubuntu, else install-jdk.
 
-    This changes the machine, so nothing in this library calls it unasked.
-    Raises `NoJava` with what was tried.
+def install_java(*, download: bool | None = None) -> Java:
+    """Return a suitable Java; where there is none, install it by apt, as root on Debian and Ubuntu.
+
+    With `download`, or ``CLOUDEVENTS_KAFKA_INSTALL_JDK=1`` where that is None, what apt cannot do
+    install-jdk does, whose archive is not checked. This changes the machine, so nothing in this
+    library calls it unasked. Raises `NoJava` with what was tried, and what to do.
     """
     try:
         return find_java()
     except NoJava as error:
         looked = error.looked
     tried: list[str] = []
-    for way in (_by_apt, _by_install_jdk):
+    for way in (_by_apt, _by_install_jdk if _is_asked_for(download) else _not_by_install_jdk):
         tried.append(way())
         try:
             return find_java()
         except NoJava as error:
             looked = error.looked
     raise NoJava(WANTED, [*looked, *tried], HINT)
+
+
+def _is_asked_for(download: bool | None) -> bool:  # noqa: FBT001  # as the user gave it
+    if download is None:
+        return os.environ.get(INSTALL_VARIABLE, "") not in {"", "0"}
+    return download
+
+
+def _not_by_install_jdk() -> str:
+    return f"install-jdk: not tried (needs --install-jdk or {INSTALL_VARIABLE}=1, as {UNCHECKED})"
 
 
 def _by_apt() -> str:
@@ -57,7 +74,7 @@ def _by_install_jdk() -> str:
     except ImportError:
         return "install-jdk: not installed (pip install 'cloudevents-kafka[testing]')"
     with Progress() as progress:
-        progress.say(f"Java: downloading version {SUPPORTED[0]} into {Path.home() / '.jdk'}")
+        progress.say(f"Java: downloading version {SUPPORTED[0]} into {Path.home() / '.jdk'}; {UNCHECKED}")
         try:
             return f"install-jdk: installed {jdk.install(str(SUPPORTED[0]))}"
         except (OSError, ValueError, jdk.JdkError) as error:

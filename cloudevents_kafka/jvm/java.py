@@ -20,9 +20,13 @@ from cloudevents_kafka.jvm.errors import NoJava
 SUPPORTED = (17, 21)
 NEEDED_MODULE = "jdk.incubator.vector"
 WANTED = f"needed is Java {' or '.join(map(str, SUPPORTED))} with the module {NEEDED_MODULE}"
+INSTALL_VARIABLE = "CLOUDEVENTS_KAFKA_INSTALL_JDK"
+UNCHECKED = "its archive is compared with no checksum, and unpacked as it is"
 HINT = (
-    "Install one (Debian, Ubuntu: apt install openjdk-17-jre-headless; macOS: brew install openjdk@17; "
-    "any: python -m cloudevents_kafka.jvm), or set JAVA_HOME to one that you have."
+    "Install one with the system's packages (Debian, Ubuntu: apt install openjdk-17-jre-headless or "
+    "openjdk-21-jre-headless; Fedora: dnf install java-21-openjdk-headless; macOS: brew install openjdk@17), "
+    "or set JAVA_HOME to one that you have. Without such packages: python -m cloudevents_kafka.jvm "
+    f"--install-jdk (or {INSTALL_VARIABLE}=1) downloads one into ~/.jdk; {UNCHECKED}."
 )
 
 # Where systems, SDKMAN, IDEs, Homebrew and install-jdk put Java homes.

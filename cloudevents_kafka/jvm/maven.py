@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
+from functools import partial
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from cloudevents_kafka.jvm.fetch import Request, explain, mirror, proxy_flags, run
+from cloudevents_kafka.jvm.answers import WRONG_HINT
+from cloudevents_kafka.jvm.coordinates import Coordinate
+from cloudevents_kafka.jvm.errors import FetchFailed
+from cloudevents_kafka.jvm.fetch import Delivery, Request, explain, mirror, proxy_flags, run
 from cloudevents_kafka.jvm.progress import Progress
 
 _MISSING = re.compile(r"Could not find artifact (\S+)")
-_COPYING = re.compile(r"Copying (\S+\.jar) to")
+# group:artifact:type[:classifier]:version:scope:path, and perhaps the name of a Java module.
+_LISTED = re.compile(
+    r"^ +([^\s:]+):([^\s:]+):([^\s:]+):(?:([^\s:]+):)?([^\s:]+):(?:compile|runtime):(\S.*?)(?: -- .*)?$",
+    re.MULTILINE,
+)
 _LOADING = re.compile(r"Download(?:ing|ed) from \S+ \S+/(\S+)")
 
 
@@ -27,22 +34,41 @@ class Maven:
     def __init__(self, program: str) -> None:
         self._program = program
 
-    def __call__(self, request: Request, folder: Path, progress: Progress) -> None:
-        """Download into `folder`."""
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}-maven") as work:
-            pom = Path(work) / "pom.xml"
-            pom.write_text(project_xml(request, mirror()), encoding="utf-8")
-            argv = [
-                self._program, "--batch-mode", "--strict-checksums", *proxy_flags(), "-f", str(pom),
-                "dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}",
-            ]  # fmt: skip
-            code, lines = run(argv, lambda line: _tell(line, progress))
+    def __call__(self, request: Request, work: Path, progress: Progress) -> list[Delivery]:
+        """Download into the user's own Maven repository, where checksums stand beside the files."""
+        pom, found = work / "pom.xml", work / "found.txt"
+        pom.write_text(project_xml(request, mirror()), encoding="utf-8")
+        argv = [
+            self._program, "--batch-mode", "--strict-checksums", *proxy_flags(), "-f", str(pom),
+            "dependency:list", "-DincludeScope=runtime", "-DoutputAbsoluteArtifactFilename=true",
+            f"-DoutputFile={found}",
+        ]  # fmt: skip
+        code, lines = run(argv, lambda line: _tell(line, progress))
         if code != 0:
             raise explain([line for line in lines if "ERROR" in line] or lines, _MISSING)
+        return [delivery(*match.groups()) for match in _LISTED.finditer(found.read_text(encoding="utf-8"))]
+
+
+def delivery(  # noqa: PLR0917  # the columns of a line
+    group: str, artifact: str, extension: str, classifier: str | None, version: str, path: str
+) -> Delivery:
+    """Make a delivery of what Maven says in a line; its checksums stand beside the file."""
+    try:
+        coordinate = Coordinate(group, artifact, version, classifier or "", extension)
+    except ValueError as error:
+        raise FetchFailed(f"what is needed is {error}", WRONG_HINT) from None
+    return Delivery(coordinate, Path(path), partial(_published, Path(path)))
+
+
+def _published(path: Path, algorithm: str) -> str | None:
+    try:
+        return path.with_name(f"{path.name}.{algorithm}").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
 
 
 def _tell(line: str, progress: Progress) -> None:
-    if match := _COPYING.search(line) or _LOADING.search(line):
+    if match := _LOADING.search(line):
         progress.step(f"jars: {match[1]}")
 
 

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Final, Literal
 
 import msgspec
 
+from cloudevents_kafka.harmless import redacted, speaks_of_secret
+from cloudevents_kafka.masking import mask_logins, mask_urls
 from cloudevents_kafka.spark.landing import CHECKPOINT
 
-_SECRET: Final = re.compile(
-    r"password|secret|token|jaas|credential|private|keystore\.key|access\.key", re.IGNORECASE
+# What Spark must know when its Java starts; all else can follow.
+_AT_LAUNCH: Final = (
+    "spark.master",
+    "spark.app.name",
+    "spark.archives",
+    "spark.driver.",
+    "spark.files",
+    "spark.jars",
+    "spark.local.dir",
+    "spark.log.",
+    "spark.submit.",
 )
 # Spark sets these itself or refuses them; without headers there are no events.
 _OURS: Final = frozenset(
@@ -78,11 +88,27 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
             )
         if taken := sorted(_OURS & self.kafka.keys()):
             raise ValueError(f"the pipeline sets {', '.join(taken)} itself, from settings of its own")
+        if shown := [name for name, value in self.conf.items() if _shows_login(name, value)]:
+            raise ValueError(
+                f"{', '.join(shown)}: a URL has a user and a password, which Java's command line would show "
+                "to anyone on this machine; give them in a file of Ivy's settings (spark.jars.ivySettings)"
+            )
 
     @property
     def checkpoint_url(self) -> str:
         """Where Spark keeps its checkpoint."""
         return self.checkpoint or f"{self.out.rstrip('/')}/{CHECKPOINT}"
+
+    def redact(self, text: str) -> str:
+        """Return a text, such as an error of Spark's, without the values of ``kafka`` and ``conf``.
+
+        Those known to be harmless stay.
+        """
+        return redacted(text, {**self.kafka, **self.conf})
+
+    def __repr__(self) -> str:
+        """Return the topics and the folder only, as a traceback may show it."""
+        return f"PipelineOptions(topics={self.topics!r}, out={mask_urls(self.out)!r}, …)"
 
     def source(self) -> dict[str, str]:
         """Give the options of Spark's Kafka source."""
@@ -99,9 +125,16 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
         return options
 
 
-def is_secret(name: str) -> bool:
-    """Tell whether an option's value may never be shown."""
-    return _SECRET.search(name) is not None and not name.endswith(".location")
+def on_command_line(name: str) -> bool:
+    """Return whether a setting of Spark's may stand on Java's command line, which anyone here can read.
+
+    Only what Spark must know when Java starts; of all else nobody knows that it is harmless.
+    """
+    return name.startswith(_AT_LAUNCH) and not speaks_of_secret(name)
+
+
+def _shows_login(name: str, value: str) -> bool:
+    return name.startswith("spark.jars") and mask_logins(value) != value
 
 
 def _is_object(text: str) -> bool:

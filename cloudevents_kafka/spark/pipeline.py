@@ -189,7 +189,8 @@ class Pipeline:
     def _raise(self, error: Exception) -> None:
         if isinstance(self._error, CloudEventsKafkaError):
             raise self._error
-        raise PipelineFailed(explained(str(self._error or error))) from (self._error or error)
+        said = self._options.redact(str(self._error or error))
+        raise PipelineFailed(explained(said)) from (self._error or error)
 
     def _tell(self, *, last: bool) -> None:
         """Report on the batches that have landed, as soon as Spark has told about them too."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
+
+from cloudevents_kafka.harmless import shown, shown_name
 
 _LOGIN: Final = "org.apache.kafka.common.security.{}LoginModule"
 _MODULES: Final = {
@@ -21,14 +23,11 @@ _SAME: Final = {
     "ssl.endpoint.identification.algorithm": "ssl.endpoint.identification.algorithm",
     "ssl.key.password": "ssl.key.password",
 }
-# librdkafka's name: what the Java client wants, as the name of a file or as its text.
-_FILES: Final[dict[str, tuple[str, Callable[[str], str]]]] = {
-    "ssl.ca.location": ("ssl.truststore.location", str),
-    "ssl.certificate.location": (
-        "ssl.keystore.certificate.chain",
-        lambda path: Path(path).read_text("utf-8"),
-    ),
-    "ssl.key.location": ("ssl.keystore.key", lambda path: Path(path).read_text("utf-8")),
+# librdkafka's name: the Java client's, and whether it wants the text of the file rather than its name.
+_FILES: Final = {
+    "ssl.ca.location": ("ssl.truststore.location", False),
+    "ssl.certificate.location": ("ssl.keystore.certificate.chain", True),
+    "ssl.key.location": ("ssl.keystore.key", True),
 }
 _ELSEWHERE: Final = frozenset({"bootstrap.servers", "metadata.broker.list", "sasl.username", "sasl.password"})
 
@@ -36,23 +35,35 @@ _ELSEWHERE: Final = frozenset({"bootstrap.servers", "metadata.broker.list", "sas
 def kafka_options(settings: Mapping[str, str]) -> dict[str, str]:
     """Give the ``kafka.…`` options of Spark's source for librdkafka's settings.
 
-    Raises ValueError for a setting that has no counterpart, OSError for files that cannot
-    be read.
+    Raises ValueError for a setting that has no counterpart, and for a file that cannot be read.
     """
     options: dict[str, str] = {}
     for name, value in settings.items():
         if name in _SAME:
             options[f"kafka.{_SAME[name]}"] = value.upper() if name == "security.protocol" else value
         elif name in _FILES:
-            java, convert = _FILES[name]
-            options[f"kafka.{java}"] = convert(value)
+            java, as_text = _FILES[name]
+            options[f"kafka.{java}"] = _read(name, value) if as_text else value
             options[f"kafka.{'.'.join(java.split('.')[:2])}.type"] = "PEM"
         elif name not in _ELSEWHERE:
             raise ValueError(
-                f"{name} is a setting of librdkafka, which Spark does not use: "
+                f"{shown_name(name)} is a setting of librdkafka, which Spark does not use: "
                 f"give the Java client's own as kafka.NAME=VALUE"
             )
     return {**options, **_login(settings)}
+
+
+def _read(name: str, path: str) -> str:
+    """Return the text of a file; an error does not repeat its name, which may be the key itself."""
+    try:
+        return Path(path).expanduser().read_text("utf-8")
+    except OSError as error:
+        reason = error.strerror
+    except UnicodeDecodeError:
+        reason = "it is not PEM, which is text"
+    except (ValueError, RuntimeError):
+        reason = "no file has such a name"
+    raise ValueError(f"{name}: cannot read the file that it names: {reason}")
 
 
 def _login(settings: Mapping[str, str]) -> dict[str, str]:
@@ -62,7 +73,8 @@ def _login(settings: Mapping[str, str]) -> dict[str, str]:
     mechanism = settings.get("sasl.mechanism") or settings.get("sasl.mechanisms") or "PLAIN"
     if mechanism not in _MODULES:
         raise ValueError(
-            f"sasl.mechanism is {mechanism}; for others than PLAIN and SCRAM give kafka.sasl.jaas.config"
+            f"sasl.mechanism is {shown('sasl.mechanism', mechanism)}; "
+            "for others than PLAIN and SCRAM give kafka.sasl.jaas.config"
         )
     login = f'{_MODULES[mechanism]} required username="{_quoted(name)}" password="{_quoted(password)}";'
     return {"kafka.sasl.jaas.config": login, "kafka.sasl.mechanism": mechanism}

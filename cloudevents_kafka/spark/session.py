@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm import find_java
 from cloudevents_kafka.spark.connector import connector_jars
-from cloudevents_kafka.spark.options import is_secret
+from cloudevents_kafka.spark.options import on_command_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -144,8 +144,9 @@ def _launch(chosen: Mapping[str, str], log: Path) -> Any:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # Else Spark looks for another address of this host, and warns when it is loopback.
     os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
-    # Command lines can be read by anyone on the machine: secrets follow when Java runs.
-    conf = SparkConf(loadDefaults=False).setAll([item for item in chosen.items() if not is_secret(item[0])])
+    # Command lines can be read by anyone on the machine: what may be a secret follows when Java runs.
+    early = {name: value for name, value in chosen.items() if on_command_line(name)}
+    conf = SparkConf(loadDefaults=False).setAll(list(early.items()))
     with log.open("ab") as output, ThreadPoolExecutor(1) as pool:
         launch = pool.submit(launch_gateway, conf, {"stdout": output, "stderr": output})
         try:

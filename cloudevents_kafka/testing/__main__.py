@@ -1,6 +1,7 @@
 """Make sure that a local broker can start at once: Java, Kafka's jars, prepared data.
 
-With ``--legacy`` the old ones as well.
+With ``--legacy`` the old ones as well. With ``--install-jdk``, or ``CLOUDEVENTS_KAFKA_INSTALL_JDK=1``
+in the environment, a Java is downloaded where none is found, and apt cannot install one.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
-from cloudevents_kafka.jvm import install_java
+from cloudevents_kafka.jvm.install import INSTALL_OPTION, install_java
 from cloudevents_kafka.testing.legacy import fetch
 from cloudevents_kafka.testing.prepared import prepare
 
@@ -16,7 +17,7 @@ from cloudevents_kafka.testing.prepared import prepare
 def main() -> int:
     """Print where the prepared broker lies; 1 if it cannot be had."""
     try:
-        install_java()
+        install_java(download=True if INSTALL_OPTION in sys.argv[1:] else None)
         prepared = prepare()
         if "--legacy" in sys.argv[1:]:
             fetch()

@@ -73,7 +73,7 @@ def prepare(version: str = KAFKA_VERSION) -> Prepared:
     Raises `NoJava`, `NoJars`, or `BrokerFailed`.
     """
     java = find_java()
-    jars = tuple(resolve((f"org.apache.kafka:kafka_2.13:{version}", "org.slf4j:slf4j-simple:1.7.36")))
+    jars = tuple(resolve(coordinates(version)))
     facts = "\0".join((str(java.home), java.version, *JVM_OPTIONS, *map(str, jars)))
     digest = hashlib.sha256(facts.encode()).hexdigest()[:8]
     entry = cache_folder() / "broker" / f"kafka-{version}-java-{java.version}-{digest}"
@@ -81,6 +81,11 @@ def prepare(version: str = KAFKA_VERSION) -> Prepared:
     if not entry.is_dir():
         _make(prepared)
     return prepared
+
+
+def coordinates(version: str) -> tuple[str, ...]:
+    """Return the Maven coordinates of a Kafka that logs to its stderr."""
+    return (f"org.apache.kafka:kafka_2.13:{version}", "org.slf4j:slf4j-simple:1.7.36")
 
 
 def java_command(java: Java, jars: Sequence[Path], options: Sequence[str], *main: str) -> list[str]:

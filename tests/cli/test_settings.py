@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cloudevents_kafka.cli.failures import BadUsage
-from cloudevents_kafka.cli.settings import MASK, Settings, gather, is_secret
+from cloudevents_kafka.cli.settings import Settings, gather
+from cloudevents_kafka.masking import MASK
 
 
 def gathered(
@@ -50,46 +51,17 @@ def test_secrets_from_files(tmp_path):
     assert gathered(config=str(config)).effective == {"ssl.key.password": "p w=1 "}
 
 
-SECRETS = [
-    "sasl.password",
-    "ssl.key.password",
-    "ssl.key.pem",
-    "ssl.keystore.password",
-    "sasl.jaas.config",
-    "sasl.oauthbearer.client.secret",
-    "sasl.oauthbearer.config",
-    "sasl.oauthbearer.assertion.private.key.passphrase",
-    "basic.auth.user.info",
-    "SASL.PASSWORD",
-]
-OPEN = [
-    "bootstrap.servers",
-    "sasl.username",
-    "ssl.key.location",
-    "sasl.oauthbearer.token.endpoint.url",
-    "sasl.mechanisms",
-    "client.id",
-    "ssl.ca.location",
-    "sasl.oauthbearer.assertion.private.key.file",
-]
-
-
-@pytest.mark.parametrize(("name", "secret"), [*((n, True) for n in SECRETS), *((n, False) for n in OPEN)])
-def test_which_settings_are_secret(name, secret):
-    """Passwords, keys and tokens are secret; where they are kept is not."""
-    assert is_secret(name) is secret
-
-
 def test_what_is_shown_has_no_secret():
-    """Settings are shown by origin, secrets masked, so that --config can read them again."""
+    """Settings are shown by origin; what is not known to be harmless is masked, name and value."""
     settings = gathered(
-        "sasl.password=hunter22", "x.url=http://me:hunter22@h/", env={"CE_KAFKA_CLIENT_ID": "me"}
+        "sasl.password=hunter22", "aHVudGVyMjI=", env={"CE_KAFKA_CLIENT_ID": "me"}
     ).with_defaults("defaults", {"client.id": "no", "linger.ms": "5"})
     assert settings.shown() == (
         "# defaults\nlinger.ms=5\n# environment\nclient.id=me\n"
-        f"# command line\nsasl.password={MASK}\nx.url=http://{MASK}@h/\n"
+        f"# command line\n{MASK}={MASK}\nsasl.password={MASK}\n"
     )
     assert settings.redact("hunter22 at http://a:b@c") == f"{MASK} at http://{MASK}@c"
+    assert "hunter22" not in repr(settings)
 
 
 def test_rules_win():
@@ -100,8 +72,13 @@ def test_rules_win():
 BAD = [
     ("hunter22", "name=value"),
     ("=hunter22", "name=value"),
-    ("error_cb=hunter22", "function of Python"),
-    ("sasl.password@=/not/there", "sasl.password: cannot read /not/there"),
+    ("error_cb=hunter22", "function in Python"),
+    ("hunter22_cb=x", "function in Python"),
+    ("sasl.password@=hunter22", "-X: sasl.password: cannot read the file that it names: No such file"),
+    ("client.id@=~hunter22", "no file has such a name"),
+    ("client.id@=hunter22\0", "no file has such a name"),
+    (f"client.id@=/{'hunter22' * 60}", "File name too long"),
+    ("hunter22@=/not/there", "-X: ********: cannot read"),
 ]
 
 
@@ -111,6 +88,41 @@ def test_bad_settings(option, reason):
     with pytest.raises(BadUsage) as caught:
         gathered(option)
     assert reason in caught.value.message
+    assert "hunter22" not in caught.value.message
+
+
+def test_bad_secret_files(tmp_path):
+    """A file that is not UTF-8, and a folder, are errors without the name of either."""
+    (tmp_path / "hunter22").write_bytes(b"\xff")
+    (tmp_path / "hunter22d").mkdir()
+    for name, reason in (("hunter22", "not UTF-8"), ("hunter22d", "Is a directory")):
+        with pytest.raises(BadUsage, match=reason) as caught:
+            gathered(env={"CE_KAFKA_SASL_PASSWORD_FILE": str(tmp_path / name)})
+        assert "hunter22" not in caught.value.message
+        assert "CE_KAFKA_SASL_PASSWORD_FILE" in caught.value.message
+
+
+def test_bad_lines_of_a_file(tmp_path):
+    """A line of a file that cannot be is named by its number."""
+    file = tmp_path / "c.properties"
+    file.write_text("acks=1\n\n# comment\nhunter22\n")
+    with pytest.raises(BadUsage, match=r"c\.properties, line 4: a setting is") as caught:
+        gathered(config=str(file))
+    assert "hunter22" not in caught.value.message
+
+
+def test_what_a_line_may_have(tmp_path):
+    """Only a line end ends a line: other characters, which Python takes for one, may stand in a password."""
+    file = tmp_path / "c.properties"
+    file.write_text("sasl.password=a\x0cb\x85c\u2028d\r\nacks=1", encoding="utf-8", newline="")
+    assert gathered(config=str(file)).effective == {"sasl.password": "a\x0cb\x85c\u2028d", "acks": "1"}
+
+
+@pytest.mark.parametrize("brokers", ["me:hunter22@h:9092", "SSL://me:hunter22@h:9092", "a:1,me@h:1"])
+def test_no_credentials_in_addresses(brokers):
+    """Kafka has no credentials in addresses: they are refused, and not repeated."""
+    with pytest.raises(BadUsage, match=r"sasl\.username and sasl\.password") as caught:
+        _ = gathered(brokers=brokers).brokers
     assert "hunter22" not in caught.value.message
 
 

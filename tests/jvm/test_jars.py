@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import multiprocessing
 import os
@@ -10,13 +11,39 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
+from jvm.repository import jar
 
-from cloudevents_kafka.jvm import NoJars, cache, cache_folder, fetch, ivy, jars, manifest, maven, resolve
-from cloudevents_kafka.jvm.fetch import FetchFailed, Request, explain, proxy_flags
+from cloudevents_kafka.jvm import (
+    NoJars,
+    cache,
+    cache_folder,
+    fetch,
+    ivy,
+    jars,
+    manifest,
+    maven,
+    resolve,
+    sums,
+)
+from cloudevents_kafka.jvm.coordinates import Coordinate
+from cloudevents_kafka.jvm.errors import FetchFailed
+from cloudevents_kafka.jvm.fetch import Delivery, Request, explain, proxy_flags
 
 THING = "org.example:thing:1.0"
+
+
+THING_JAR, NEEDED_JAR = jar("thing"), jar("needed")
+
+
+def delivery(work, text, content):
+    """Deliver a jar by a name in `work`, with its sum."""
+    coordinate = Coordinate.parse(text)
+    path = work / coordinate.file_name
+    path.write_bytes(content)
+    return Delivery(coordinate, path, lambda name: hashlib.new(name, content).hexdigest())
 
 
 class Repository:
@@ -25,17 +52,15 @@ class Repository:
     def __init__(self):
         self.requests = []
 
-    def __call__(self, request, folder, progress):
+    def __call__(self, request, work, progress):
         self.requests.append(request)
         progress.step("working")
-        (folder / "thing-1.0.jar").write_bytes(b"thing")
-        (folder / "needed-2.0.jar").write_bytes(b"needed")
+        return [delivery(work, THING, THING_JAR), delivery(work, "org.example:needed:2.0", NEEDED_JAR)]
 
 
 @pytest.fixture(autouse=True)
-def own_cache(monkeypatch, tmp_path):
+def _own_cache(own_cache):
     """Keep the user's cache out of these tests."""
-    monkeypatch.setenv(cache.CACHE_VARIABLE, str(tmp_path / "cache"))
 
 
 @pytest.fixture
@@ -55,7 +80,7 @@ def entries():
 def test_fetched_once(repository, capsys):
     """The second use takes the cache, and says nothing."""
     first = resolve([THING])
-    assert [jar.read_bytes() for jar in first] == [b"needed", b"thing"]
+    assert [jar.read_bytes() for jar in first] == [NEEDED_JAR, THING_JAR]
     assert "2 jars" in capsys.readouterr().err
     assert resolve([THING]) == first
     assert len(repository.requests) == 1
@@ -77,15 +102,19 @@ def test_manifest(repository):
     held = json.loads((folder / manifest.FILE_NAME).read_text())
     assert (held["coordinates"], held["exclude"]) == ([THING], ["a:b"])
     assert [(jar["name"], jar["size"]) for jar in held["jars"]] == [
-        ("needed-2.0.jar", 6),
-        ("thing-1.0.jar", 5),
+        ("needed-2.0.jar", len(NEEDED_JAR)),
+        ("thing-1.0.jar", len(THING_JAR)),
     ]
+    assert [jar["checked"] for jar in held["jars"]] == ["sha512 of the repository"] * 2
     assert all(re.fullmatch("[0-9a-f]{64}", jar["sha256"]) for jar in held["jars"])
 
 
 DAMAGES = {
-    "cut": (lambda jar: jar.write_bytes(b"thi"), "thing-1.0.jar has 3 bytes, not 5"),
-    "changed": (lambda jar: jar.write_bytes(b"thung"), "thing-1.0.jar is not the file that was fetched"),
+    "cut": (lambda jar: jar.write_bytes(b"thi"), f"thing-1.0.jar has 3 bytes, not {len(THING_JAR)}"),
+    "changed": (
+        lambda path: path.write_bytes(jar("thung")),
+        "thing-1.0.jar is not the file that was fetched",
+    ),
     "gone": (lambda jar: jar.unlink(), "thing-1.0.jar is missing"),
 }
 
@@ -96,7 +125,7 @@ def test_damage(repository, capsys, case):
     harm, told = DAMAGES[case]
     harm(resolve([THING])[1])
     capsys.readouterr()
-    assert resolve([THING])[1].read_bytes() == b"thing"
+    assert resolve([THING])[1].read_bytes() == THING_JAR
     assert told in capsys.readouterr().err
     assert len(repository.requests) == 2
 
@@ -114,8 +143,8 @@ def test_damaged_manifest(repository, text):
 def test_interrupted(monkeypatch, trouble):
     """A fetch that ends early, by Ctrl-C too, leaves nothing in the cache."""
 
-    def broken(request, folder, progress):
-        (folder / "thing-1.0.jar").write_bytes(b"th")
+    def broken(request, work, progress):
+        (work / "thing-1.0.jar").write_bytes(b"th")
         raise trouble
 
     monkeypatch.setattr(jars, "choose_fetch", lambda: broken)
@@ -157,7 +186,8 @@ def test_error_says_all(monkeypatch):
     text = str(caught.value)
     assert THING in text
     assert str(cache_folder()) in text
-    assert "cannot be reached (Host repo.invalid not found" in text
+    assert "cannot be reached: no address is known for its host name" in text
+    assert "Host repo.invalid not found" in text
     assert fetch.MIRROR_VARIABLE in text
     assert cache.CACHE_VARIABLE in text
 
@@ -172,16 +202,116 @@ def test_no_downloader(monkeypatch):
 
 def test_nothing_given(monkeypatch):
     """A repository that gives no jar is an error, not an empty list."""
-    monkeypatch.setattr(jars, "choose_fetch", lambda: lambda request, folder, progress: None)
+    monkeypatch.setattr(jars, "choose_fetch", lambda: lambda request, work, progress: [])
     with pytest.raises(NoJars, match="gave no jar"):
         resolve([THING])
 
 
-@pytest.mark.parametrize("text", ["thing", "a:b", "a:b:c:d", "::", "a::1"])
-def test_not_a_coordinate(text):
-    """A coordinate has three parts, none of them empty."""
-    with pytest.raises(ValueError, match="write group:artifact:version"):
-        resolve([text])
+TAMPERED = {
+    "a name that leads out": (
+        lambda held: held["jars"][0].update(name="../../evil.jar"),
+        "a name in the manifest is not that of a jar",
+    ),
+    "never compared": (
+        lambda held: held["jars"][0].update(checked=""),
+        "needed-2.0.jar was never compared with a checksum",
+    ),
+    "of an earlier version": (
+        lambda held: [jar.pop(name) for jar in held["jars"] for name in ("checked", "coordinate")],
+        "needed-2.0.jar was never compared with a checksum",
+    ),
+    "of other coordinates": (
+        lambda held: held.update(coordinates=["a:b:1"]),
+        "the manifest is that of other coordinates",
+    ),
+    "of another jar": (
+        lambda held: held["jars"][0].update(sha256="0" * 64),
+        "needed-2.0.jar is not the file that was fetched",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TAMPERED)
+def test_tampered_manifest(repository, capsys, case):
+    """A manifest that does not say what was checked, or leads elsewhere, is not believed."""
+    change, told = TAMPERED[case]
+    folder = resolve([THING])[0].parent
+    path = folder / manifest.FILE_NAME
+    held = json.loads(path.read_text())
+    change(held)
+    path.write_text(json.dumps(held))
+    capsys.readouterr()
+    assert [jar.read_bytes() for jar in resolve([THING])] == [NEEDED_JAR, THING_JAR]
+    assert told in capsys.readouterr().err
+    assert len(repository.requests) == 2
+
+
+def test_tampered_jar_and_manifest(repository, monkeypatch, capsys):
+    """Whoever changes a jar and its manifest changes nothing where the package knows the sum."""
+    known = {THING: hashlib.sha256(THING_JAR).hexdigest()}
+    names = {"thing-1.0.jar": frozenset(known.values())}
+    monkeypatch.setattr(sums, "pinned", lambda: known)
+    monkeypatch.setattr(sums, "pinned_by_name", lambda: names)
+    path = resolve([THING])[1]
+    path.write_bytes(jar("thung"))
+    found = manifest.read(path.parent)
+    changed = [manifest.describe(path, THING, "sha1 of the repository")]
+    manifest.write(
+        path.parent, manifest.Manifest(found.coordinates, found.exclude, (found.jars[0], *changed))
+    )
+    assert resolve([THING])[1].read_bytes() == THING_JAR
+    assert "does not have the SHA-256 that the package knows" in capsys.readouterr().err
+
+
+def test_cache_of_an_earlier_version(repository, monkeypatch):
+    """Jars of a cache without coordinates are taken where the package knows the sums of their names."""
+    names = {"thing-1.0.jar": frozenset([hashlib.sha256(THING_JAR).hexdigest()])}
+    names["needed-2.0.jar"] = frozenset([hashlib.sha256(NEEDED_JAR).hexdigest()])
+    monkeypatch.setattr(sums, "pinned_by_name", lambda: names)
+    path = resolve([THING])[0].parent / manifest.FILE_NAME
+    held = json.loads(path.read_text())
+    for one in held["jars"]:
+        del one["coordinate"], one["checked"]
+    path.write_text(json.dumps(held))
+    assert len(resolve([THING])) == 2
+    assert len(repository.requests) == 1
+
+
+def test_one_name_for_two(monkeypatch):
+    """Two jars of one name cannot lie side by side: that is an error, and neither is lost in silence."""
+
+    def two(request, work, progress):
+        (work / "other").mkdir()
+        return [delivery(work, THING, THING_JAR), delivery(work / "other", "org.other:thing:1.0", NEEDED_JAR)]
+
+    monkeypatch.setattr(jars, "choose_fetch", lambda: two)
+    with pytest.raises(NoJars, match="have one name"):
+        resolve([THING])
+
+
+LIST = """
+The following files have been resolved:
+   org.example:thing:jar:1.0:compile:{0}/thing-1.0.jar
+   org.example:native:jar:linux-x86_64:2.0:runtime:{0}/native-2.0-linux-x86_64.jar -- module a.b (auto)
+   org.example:test:jar:2.0:test:{0}/test-2.0.jar
+"""
+
+
+def test_what_maven_lists(monkeypatch, tmp_path):
+    """Of Maven's list the jars are taken with their coordinates; sums are those beside them."""
+    (tmp_path / "thing-1.0.jar.sha1").write_text("abc")
+
+    def run(argv, on_line):
+        (output,) = (flag.partition("=")[2] for flag in argv if flag.startswith("-DoutputFile="))
+        Path(output).write_text(LIST.format(tmp_path))
+        return 0, []
+
+    monkeypatch.setattr(maven, "run", run)
+    thing, native = maven.Maven("mvn")(Request((THING,)), tmp_path, None)
+    assert (str(thing.coordinate), thing.path) == (THING, tmp_path / "thing-1.0.jar")
+    assert str(native.coordinate) == "org.example:native:2.0:linux-x86_64"
+    assert native.path.name == native.coordinate.file_name
+    assert (thing.published("sha1"), thing.published("sha256")) == ("abc", None)
 
 
 def _resolve_slowly(log):
@@ -191,7 +321,7 @@ def _resolve_slowly(log):
         with log.open("a") as handle:
             handle.write("fetched\n")
         time.sleep(0.3)
-        (folder / "thing-1.0.jar").write_bytes(b"thing")
+        return [delivery(folder, THING, THING_JAR)]
 
     jars.choose_fetch = lambda: slow
     assert len(resolve([THING])) == 1
@@ -242,7 +372,43 @@ OUTPUTS = {
     "ivy: no such jar": (ivy._MISSING, [":: a#b;1!b.jar"], "does not have a:b:1"),
     "ivy: no host": (ivy._MISSING, ["Host x not found. url=y", ":: a#b;1: not found"], "cannot be reached"),
     "ivy: refused": (ivy._MISSING, ["Server access error at url x (ConnectException)"], "cannot be reached"),
-    "ivy: not allowed": (ivy._MISSING, ["HTTP response status: 503 url=x"], "cannot be reached"),
+    "ivy: in trouble": (ivy._MISSING, ["HTTP response status: 503 url=https://a:b@x/y"], "https://.*@x/y"),
+    "ivy: first of all": (
+        ivy._MISSING,
+        ["HTTP response status: 404 url=x", "HTTP response status: 403 url=x", ":: a#b;1: not found"],
+        "forbids to read it",
+    ),
+    "ivy: slow": (
+        ivy._MISSING,
+        ["url http://x/y (java.net.SocketTimeoutException: Read timed out)"],
+        "in time",
+    ),
+    "ivy: not trusted": (
+        ivy._MISSING,
+        ["Server access error at url https://x/ (javax.net.ssl.SSLHandshakeException: PKIX path)"],
+        r"TLS failed.* \(https://x/: javax.net.ssl.SSLHandshakeException: PKIX path\)$",
+    ),
+    "ivy: proxy": (
+        ivy._MISSING,
+        ['(java.io.IOException: Unable to tunnel through proxy. Proxy returns "HTTP/1.1 407 Required")'],
+        "is behind a proxy",
+    ),
+    "ivy: wrong sum": (
+        ivy._MISSING,
+        ["http://x/y: invalid sha1: expected=a computed=b"],
+        "not have the checksum",
+    ),
+    "maven: not allowed": (
+        maven._MISSING,
+        ["[ERROR] Could not transfer x (https://a:hunter2@x/y): status code: 401, reason phrase: U (401)"],
+        "asks for a name and a password.*x/y",
+    ),
+    "maven: slow": (maven._MISSING, ["[ERROR] x (https://x/y): Read timed out"], "in time"),
+    "maven: wrong sum": (
+        maven._MISSING,
+        ["[ERROR] Checksum validation failed, no checksums available"],
+        "does not have the checksum",
+    ),
     "maven: no such": (
         maven._MISSING,
         ["[ERROR] Could not find artifact a:b:jar:1 in x"],
@@ -258,7 +424,9 @@ OUTPUTS = {
 def test_explanations(case):
     """The downloaders' words become one reason that a reader understands."""
     missing, lines, reason = OUTPUTS[case]
-    assert re.search(reason, explain(lines, missing).reason)
+    error = explain(lines, missing)
+    assert re.search(reason, error.reason)
+    assert "hunter2" not in error.reason + error.hint
 
 
 def test_mirror():
@@ -266,7 +434,7 @@ def test_mirror():
     request = Request((THING,), ("a:b",))
     for text in (ivy.settings_xml("http://m/x", cache_folder()), maven.project_xml(request, "http://m/x")):
         assert "http://m/x" in text
-    assert "root=" not in ivy.settings_xml(None, cache_folder())
+    assert "root=" not in ivy.settings_xml("", cache_folder())
     assert "<url>" not in maven.project_xml(request, None)
     assert '<exclude org="a" module="b"/>' in ivy.module_xml(request)
     assert "<exclusion><groupId>a</groupId><artifactId>b</artifactId></exclusion>" in maven.project_xml(

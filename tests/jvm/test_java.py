@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import stat
+import subprocess
+import sys
+import types
 from pathlib import Path
 
 import pytest
 
 from cloudevents_kafka.jvm import NoJava, find_java, install, install_java
-from cloudevents_kafka.jvm.java import NEEDED_MODULE, Java, parse_settings, read_release
+from cloudevents_kafka.jvm.java import INSTALL_VARIABLE, NEEDED_MODULE, Java, parse_settings, read_release
 
 MODULES = f"java.base java.logging {NEEDED_MODULE}"
 
@@ -110,15 +114,82 @@ def test_install_takes_what_is_there(monkeypatch, tmp_path):
     assert install_java() is java
 
 
-def test_install_tries_in_turn(monkeypatch):
-    """Apt comes first, then install-jdk; the error tells how both went."""
+@pytest.fixture
+def no_java(monkeypatch):
+    """A machine without Java, on which apt does nothing."""
 
     def nothing():
         raise NoJava("a Java", ["seen"], "do this")
 
     monkeypatch.setattr(install, "find_java", nothing)
     monkeypatch.setattr(install, "_by_apt", lambda: "apt: no")
-    monkeypatch.setattr(install, "_by_install_jdk", lambda: "install-jdk: no")
+    monkeypatch.delenv(INSTALL_VARIABLE, raising=False)
+    return monkeypatch
+
+
+@pytest.mark.parametrize(("variable", "download"), [("1", None), ("0", True), (None, True)])
+def test_install_tries_in_turn(no_java, variable, download):
+    """Apt comes first, then install-jdk where it is asked for; the error tells how both went."""
+    if variable is not None:
+        no_java.setenv(INSTALL_VARIABLE, variable)
+    no_java.setattr(install, "_by_install_jdk", lambda: "install-jdk: no")
     with pytest.raises(NoJava) as caught:
-        install_java()
+        install_java(download=download)
     assert caught.value.looked == ("seen", "apt: no", "install-jdk: no")
+
+
+@pytest.mark.parametrize(("variable", "download"), [(None, None), ("", None), ("0", None), ("1", False)])
+def test_nothing_is_downloaded_unasked(no_java, variable, download):
+    """Without the option or the variable nothing is downloaded, and the error says how to ask for it."""
+    if variable is not None:
+        no_java.setenv(INSTALL_VARIABLE, variable)
+    no_java.setattr(install, "_by_install_jdk", lambda: pytest.fail("downloaded"))
+    with pytest.raises(NoJava, match="install-jdk: not tried") as caught:
+        install_java(download=download)
+    hint = caught.value.hint
+    packages = ("apt install openjdk-17-jre-headless", "dnf install java-21-openjdk-headless", "brew install")
+    places = [
+        hint.index(word) for word in (*packages, "JAVA_HOME", "--install-jdk", "compared with no checksum")
+    ]
+    assert places == sorted(places)
+
+
+def test_a_download_is_told(no_java, capsys):
+    """What install-jdk does is told, with a word that nothing is checked."""
+    fake = types.SimpleNamespace(JdkError=RuntimeError, install=lambda version: f"/jdk/{version}")
+    no_java.setitem(sys.modules, "jdk", fake)
+    with pytest.raises(NoJava, match="install-jdk: installed /jdk/17"):
+        install_java(download=True)
+    assert "compared with no checksum, and unpacked as it is" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("module", ["cloudevents_kafka.jvm", "cloudevents_kafka.testing"])
+@pytest.mark.parametrize(("args", "download"), [([], None), (["--install-jdk"], True)])
+def test_the_option(monkeypatch, capsys, module, args, download):
+    """The commands that make sure of a Java have the option; a failure is a sentence, not a traceback."""
+    asked = []
+
+    def none(*, download):
+        asked.append(download)
+        raise NoJava("a Java", ["seen"], "do this")
+
+    main = importlib.import_module(f"{module}.__main__")
+    monkeypatch.setattr(main, "install_java", none)
+    monkeypatch.setattr(sys, "argv", ["x", *args])
+    assert main.main() == 1
+    assert asked == [download]
+    assert capsys.readouterr().err == "no suitable Java: a Java. Looked at:\n  - seen\ndo this\n"
+
+
+def test_the_makefile_asks():
+    """What make does on a fresh machine it does by itself; INSTALL_JDK=0 keeps it from a download."""
+    makefile = Path(__file__).parents[2] / "Makefile"
+    for args, value in (([], "1"), (["INSTALL_JDK=0"], "0")):
+        done = subprocess.run(
+            ["make", "-n", "-f", makefile, "ready", *args],
+            cwd=makefile.parent,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert f"{INSTALL_VARIABLE}={value} " in done.stdout

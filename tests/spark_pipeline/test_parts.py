@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cloudevents_kafka.spark.failures import explained
-from cloudevents_kafka.spark.options import PipelineOptions, is_secret
+from cloudevents_kafka.spark.options import PipelineOptions, on_command_line
 from cloudevents_kafka.spark.progress import batch_of
 from cloudevents_kafka.spark.security import kafka_options
 from cloudevents_kafka.spark.store import local_path
@@ -56,20 +56,67 @@ def test_source_options() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "secret"),
+    ("name", "may"),
     [
-        ("kafka.sasl.jaas.config", True),
-        ("kafka.ssl.keystore.password", True),
-        ("kafka.ssl.keystore.key", True),
-        ("spark.hadoop.fs.s3a.secret.key", True),
-        ("spark.hadoop.fs.s3a.access.key", True),
-        ("kafka.ssl.keystore.location", False),
-        ("spark.driver.memory", False),
+        ("spark.master", True),
+        ("spark.driver.memory", True),
+        ("spark.jars.packages", True),
+        ("spark.hadoop.fs.s3a.secret.key", False),
+        ("spark.hadoop.fs.azure.account.key.me", False),
+        ("spark.driver.password", False),
+        ("spark.sql.shuffle.partitions", False),
+        ("kafka.sasl.jaas.config", False),
     ],
 )
-def test_secrets_are_known(name: str, *, secret: bool) -> None:
-    """Settings with secrets are told from others by name, so that no command line shows them."""
-    assert is_secret(name) == secret
+def test_only_what_must_be_is_on_a_command_line(name: str, *, may: bool) -> None:
+    """On Java's command line stands what Spark must know at its start, and no secret."""
+    assert on_command_line(name) == may
+
+
+def test_no_login_on_a_command_line() -> None:
+    """A repository with a password, which Spark must know at its start, is refused, and not repeated."""
+    with pytest.raises(ValueError, match=r"spark\.jars\.repositories: a URL has a user") as caught:
+        PipelineOptions(**GOOD, conf={"spark.jars.repositories": "https://h/x,https://me:hunter2@h/y"})
+    assert "hunter2" not in str(caught.value)
+    PipelineOptions(**GOOD, conf={"spark.jars.repositories": "https://h/x"})
+
+
+def test_no_secrets_in_words_about_options() -> None:
+    """Neither the options nor an error that Spark gives of them show a secret."""
+    options = PipelineOptions(
+        **{**GOOD, "out": "s3a://me:hunter2@bucket/x"},
+        kafka={"kafka.sasl.jaas.config": 'x required password="hunter2";', "kafka.acks": "hunter2"},
+        conf={"spark.hadoop.fs.azure.account.key.me": "hunter2hunter2"},
+    )
+    assert "hunter2" not in repr(options)
+    for value in (*options.kafka.values(), *options.conf.values()):
+        assert "hunter2" not in options.redact(f"bad: {value}")
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        (
+            {"ssl.key.location": "hunter2"},
+            "ssl.key.location: cannot read the file that it names: No such file",
+        ),
+        ({"ssl.key.location": "hunter2\0"}, "no file has such a name"),
+        ({"hunter2": "x"}, "is a setting of librdkafka"),
+        ({"sasl.mechanism": "hunter2", "sasl.username": "a", "sasl.password": "b"}, "PLAIN and SCRAM"),
+    ],
+)
+def test_bad_security(settings: dict[str, str], reason: str) -> None:
+    """What cannot be had for the Java client is an error that does not repeat what may be a secret."""
+    with pytest.raises(ValueError, match=reason) as caught:
+        kafka_options(settings)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_key_that_is_no_text(tmp_path: Path) -> None:
+    """A key in a binary form is an error that shows none of its bytes."""
+    (tmp_path / "key").write_bytes(b"\xff\xfe")
+    with pytest.raises(ValueError, match=r"it is not PEM, which is text$"):
+        kafka_options({"ssl.key.location": str(tmp_path / "key")})
 
 
 def test_one_spelling_of_security(tmp_path: Path) -> None:

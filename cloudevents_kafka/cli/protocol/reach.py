@@ -16,6 +16,7 @@ import msgspec
 from cloudevents_kafka.cli.failures import BadData, BadUsage, BrokerTrouble, Failure
 from cloudevents_kafka.cli.options import timeout_option
 from cloudevents_kafka.cli.parameters import FILE
+from cloudevents_kafka.masking import has_credentials
 
 if TYPE_CHECKING:
     from cloudevents_kafka.protocol import Client, Plain, ProtocolError, Scram
@@ -70,6 +71,8 @@ def reaching(way: Way) -> Iterator[Client]:
     """Give a client that goes that way; its errors become the command's."""
     from cloudevents_kafka.protocol import Client
 
+    if has_credentials(way.broker):
+        raise BadUsage("BROKER: an address is host:port, without a user or a password; log in by --user")
     sasl, tls = _sasl(way), _tls(way)
     with ExitStack() as stack:
         trace = None
@@ -162,9 +165,10 @@ def _password(user: str) -> str:
     given = os.environ.get(PASSWORD_VARIABLE)
     if given is not None:
         return given
+    name = user.partition(":")[0]  # as for curl, a password may stand behind it
     if not sys.stdin.isatty():
-        raise BadUsage(f"no password for --user {user}: set {PASSWORD_VARIABLE}, or run this on a terminal")
-    prompted: str = click.prompt(f"password of {user}", hide_input=True, err=True)
+        raise BadUsage(f"no password for --user {name}: set {PASSWORD_VARIABLE}, or run this on a terminal")
+    prompted: str = click.prompt(f"password of {name}", hide_input=True, err=True)
     return prompted
 
 

@@ -1,0 +1,42 @@
+"""What stands on the command line of Spark's Java, which anyone on the machine can read."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+_SCRIPT = """
+import json, subprocess
+from cloudevents_kafka.spark import session
+
+conf = {
+    "spark.driver.memory": "600m",
+    "spark.sql.shuffle.partitions": "3",
+    "spark.hadoop.fs.azure.account.key.me": "hunter2a",
+    "spark.hadoop.fs.s3a.secret.key": "hunter2b",
+    "spark.nobody.knows": "hunter2c",
+}
+with session.local_session(master="local[1]", conf=conf) as spark:
+    held = {name: spark.sparkContext.getConf().get(name) for name in conf}
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration().get("fs.azure.account.key.me")
+    java = spark.sparkContext._gateway.proc.pid
+    argv = ["ps", "-ww", "-o", "args=", "-p", str(java)]
+    shown = subprocess.run(argv, capture_output=True, text=True).stdout
+    print(json.dumps([conf == held, hadoop, spark.conf.get("spark.sql.shuffle.partitions"), shown]))
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_settings_follow():
+    """All settings are in force, and only those that Java needs at its start are on its command line."""
+    done = subprocess.run([sys.executable, "-c", _SCRIPT], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    same, hadoop, partitions, shown = json.loads(done.stdout.splitlines()[-1])
+    assert (same, hadoop, partitions) == (True, "hunter2a", "3")
+    assert "600m" in shown
+    assert "hunter2" not in shown
+    assert "nobody" not in shown
