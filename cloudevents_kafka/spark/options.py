@@ -84,6 +84,12 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Where Spark keeps its checkpoint."""
         return self.checkpoint or f"{self.out.rstrip('/')}/{CHECKPOINT}"
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The topics one by one, as Spark takes them apart."""
+        names = (name.strip() for name in ",".join(self.topics).split(","))
+        return tuple(dict.fromkeys(name for name in names if name))
+
     def source(self) -> dict[str, str]:
         """Give the options of Spark's Kafka source."""
         options = {

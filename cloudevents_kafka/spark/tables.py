@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of PySpark's users know
 from pyspark.storagelevel import StorageLevel
 
+from cloudevents_kafka.spark.offsets import Spans, parts
 from cloudevents_kafka.spark.tally import Miscounted, Offsets, Tally
 
 DateOf = Literal["time", "timestamp"]
@@ -58,6 +59,17 @@ def folder_of(text: Column) -> Column:
     short = F.concat(F.substring(text, 1, 40), F.lit("~"), F.substring(F.sha2(text, 256), 1, 16))
     fits = (F.octet_length(text) <= _SURELY_SHORT) | (escaped <= _LONGEST)
     return F.when(fits, text).otherwise(short)
+
+
+def only(records: DataFrame, offsets: Spans) -> DataFrame:
+    """Return the records with these offsets."""
+    ranges = [
+        (F.col("topic") == topic)
+        & (F.col("partition") == int(number))
+        & F.col("offset").between(span.start, span.end - 1)
+        for topic, number, span in parts(offsets)
+    ]
+    return records.where(reduce(Column.__or__, ranges))
 
 
 def shaped(decoded: DataFrame) -> DataFrame:
@@ -187,8 +199,8 @@ def _check(read: dict[str, dict[str, Offsets]], written: Iterable[Row]) -> None:
     for row in written:
         where = (row["topic"], str(row["partition"]))
         found[where] = found.get(where, 0) + row["count"]
-    for topic, parts in read.items():
-        for number, part in parts.items():
+    for topic, by_number in read.items():
+        for number, part in by_number.items():
             if found.get((topic, number), 0) != part.records:
                 raise Miscounted(
                     f"{topic}[{number}]@{part.first} to {part.last}: {part.records:,} records were read, "
