@@ -5,13 +5,13 @@ It takes all settings of Spark's source, which librdkafka does not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.spark.failures import PipelineFailed, explained
 from cloudevents_kafka.spark.offsets import Spans
-from cloudevents_kafka.spark.topics import Topic
+from cloudevents_kafka.spark.topics import NotSaid, Topic
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,10 +22,6 @@ _ZERO: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 _NO_TOPIC: Final = "UnknownTopicOrPartitionException"
 _NO_RIGHT: Final = "AuthorizationException"
 _TOO_OLD: Final = "UnsupportedVersionException"
-
-
-class _NotSaid(Exception):
-    """The brokers do not say it to us, with the reason."""
 
 
 class AdminBrokers:
@@ -39,7 +35,7 @@ class AdminBrokers:
         made = self._kafka.clients.admin.Admin
         # Where a vendor's Spark has the client under another name, nothing can be asked.
         self._admin: Any = (
-            _answer(lambda: made.create(self._config(source))) if isinstance(made, JavaClass) else None
+            answer(lambda: made.create(self._config(source))) if isinstance(made, JavaClass) else None
         )
 
     @property
@@ -66,7 +62,7 @@ class AdminBrokers:
     def _topic(self, name: str, partitions: Iterable[str], seconds: float) -> Topic | None:
         try:
             described = self._describe(name, seconds)
-        except _NotSaid as error:
+        except NotSaid as error:
             return Topic(None, None, str(error))
         if described is None:
             return None
@@ -88,7 +84,7 @@ class AdminBrokers:
             asked.put(partition, latest)
         options = self._kafka.clients.admin.ListOffsetsOptions().timeoutMs(round(seconds * 1000))
         listed = self._admin.listOffsets(asked, options)
-        with suppress(_NotSaid):
+        with suppress(NotSaid):
             found = {
                 number: self._wait(listed.partitionResult(partition), seconds)
                 for number, partition in wanted.items()
@@ -100,7 +96,7 @@ class AdminBrokers:
         """Return the answer; None where there is no such topic or partition."""
         # The client's own bound comes first, and says more.
         unit = self._jvm.java.util.concurrent.TimeUnit.SECONDS
-        return _answer(lambda: future.get(round(seconds) + 5, unit))
+        return answer(lambda: future.get(round(seconds) + 5, unit))
 
     def close(self) -> None:
         """Let the connections go."""
@@ -108,7 +104,11 @@ class AdminBrokers:
             self._admin.close(self._jvm.java.time.Duration.ZERO)
 
 
-def _answer(call: Any) -> Any:
+def answer(call: Callable[[], Any]) -> Any:
+    """Return what a call of Java returns, None where there is no such topic or partition.
+
+    Raises `NotSaid`, or `PipelineFailed` with what to do.
+    """
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has none
 
     try:
@@ -120,7 +120,7 @@ def _answer(call: Any) -> Any:
         if kind.endswith(_NO_TOPIC):
             return None
         if kind.endswith(_NO_RIGHT):
-            raise _NotSaid("the right to describe it is missing") from error
+            raise NotSaid("the right to describe it is missing") from error
         if kind.endswith(_TOO_OLD):
-            raise _NotSaid("the brokers are too old") from error
+            raise NotSaid("the brokers are too old") from error
         raise PipelineFailed(explained(f"Caused by: {thrown.toString()}")) from error

@@ -32,6 +32,10 @@ class TopicChanged(CloudEventsKafkaError):
     """A topic is not there, or is not the one whose records have landed."""
 
 
+class NotSaid(Exception):
+    """The brokers do not say it, for the reason in the text."""
+
+
 class Topic(NamedTuple):
     """What the brokers say of a topic: its id, and where its partitions end.
 

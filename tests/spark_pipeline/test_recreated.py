@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
-import json
 import re
 import shutil
-import time
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.dataset as ds
 import pytest
-from confluent_kafka import KafkaException, Producer
 
-from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.spark import tables
 from cloudevents_kafka.spark.admin import AdminBrokers
-from cloudevents_kafka.spark.options import PipelineOptions
-from cloudevents_kafka.spark.pipeline import Pipeline, start
-from cloudevents_kafka.spark.session import local_session
-from cloudevents_kafka.spark.summary import Summary
 from cloudevents_kafka.spark.topics import Topic, TopicChanged
-from cloudevents_kafka.testing import LocalBroker
+from cloudevents_kafka.testing.clients import delete_topic
+from cloudevents_kafka.testing.legacy import LegacyKafka
+
+from .lake import Lake, create, produce, recreate, until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,77 +30,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
 
-_numbers = itertools.count(1)
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[SparkSession]:
-    with local_session(master="local[2]", conf={"spark.driver.extraJavaOptions": QUICK}) as spark:
-        yield spark
-
-
-def produce(broker: LocalBroker, topic: str, count: int, type_: str = "t", *, partition: int = 0) -> None:
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
-    for number in range(count):
-        record = to_record(Event(id=str(number), source="/s", type=type_, data=b"1"), mode="binary")
-        producer.produce(topic, value=record.value, headers=list(record.headers), partition=partition)
-    assert producer.flush(30) == 0
-
-
-def recreate(broker: LocalBroker, topic: str, count: int, partitions: int = 1) -> None:
-    """Delete a topic and create it again, with events of the type "new"."""
-    broker.delete_topic(topic)
-    deadline = time.monotonic() + 30
-    while True:
-        try:
-            broker.create_topic(topic, partitions=partitions)
-            break
-        except KafkaException:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-    produce(broker, topic, count, "new")
-
-
-class Lake:
-    """A topic, a folder, and the pipelines from one into the other."""
-
-    def __init__(self, spark: SparkSession, broker: LocalBroker, out: Path) -> None:
-        self.spark = spark
-        self.broker = broker
-        self.out = out
-        self.topic = broker.create_topic(f"lake-{next(_numbers)}")
-        self.warnings: list[str] = []
-
-    def start(self, **options: Any) -> Pipeline:
-        given = {"topics": (self.topic,), "out": str(self.out), "once": True, **options}
-        chosen = PipelineOptions(bootstrap_servers=self.broker.bootstrap_servers, **given)
-        return start(self.spark, chosen, warn=self.warnings.append)
-
-    def run(self, **options: Any) -> Summary:
-        with closing(self.start(**options)) as pipeline:
-            assert pipeline.wait(120)
-            return pipeline.summary()
-
-    def rows(self) -> list[tuple[str, str, int, int]]:
-        """List type, topic, partition and offset of all events, none of which may be there twice."""
-        if not (self.out / "events").exists():
-            return []
-        found = ds.dataset(self.out / "events").to_table(["type", "topic", "partition", "offset"]).to_pylist()
-        rows = sorted(tuple(row.values()) for row in found)
-        assert len(set(rows)) == len(rows)
-        return rows
-
-    def ids(self) -> dict[str, str]:
-        note = max((self.out / "_batches").glob("[0-9]*.json"))
-        ids: dict[str, str] = json.loads(note.read_text())["ids"]
-        return ids
-
-
-@pytest.fixture
-def lake(session: SparkSession, kafka_broker: LocalBroker, tmp_path: Path) -> Lake:
-    return Lake(session, kafka_broker, tmp_path)
-
 
 def check_sentence(text: str, topic: str, before: str) -> None:
     """Hold an error against what a user needs: topic, both ids, what to do; and nothing of data loss."""
@@ -120,8 +41,9 @@ def check_sentence(text: str, topic: str, before: str) -> None:
     assert "data-loss" not in text
 
 
-@pytest.mark.parametrize("count", [50, 20, 5, 0])
-@pytest.mark.parametrize("allow_data_loss", [False, True])
+@pytest.mark.parametrize(
+    ("count", "allow_data_loss"), [(50, False), (20, True), (5, False), (5, True), (0, True)]
+)
 def test_recreated_before_the_start(lake: Lake, count: int, *, allow_data_loss: bool) -> None:
     """With more, as many, fewer or no records than before: a new start says so, and lands none of them."""
     produce(lake.broker, lake.topic, 20)
@@ -139,8 +61,7 @@ def test_recreated_before_the_start(lake: Lake, count: int, *, allow_data_loss: 
     assert lake.warnings == []
 
 
-@pytest.mark.parametrize("count", [50, 20, 5])
-@pytest.mark.parametrize("allow_data_loss", [False, True])
+@pytest.mark.parametrize(("count", "allow_data_loss"), [(50, True), (20, False), (5, False), (5, True)])
 def test_recreated_under_way(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, count: int, *, allow_data_loss: bool
 ) -> None:
@@ -157,13 +78,6 @@ def test_recreated_under_way(
     if "does not exist" not in str(caught.value):
         check_sentence(str(caught.value), lake.topic, before)
     assert len(lake.rows()) == 20
-
-
-def until(pipeline: Pipeline, condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert not pipeline.wait(0.1)
-        assert time.monotonic() < deadline
 
 
 @pytest.mark.parametrize("moment", ["planned", "written"])
@@ -201,7 +115,7 @@ def test_recreated_before_the_first_batch(lake: Lake) -> None:
 
 def test_one_topic_of_several(lake: Lake) -> None:
     """Of several topics the one is named that was created again, and nothing of the others lands."""
-    other = lake.broker.create_topic(f"{lake.topic}-other", partitions=2)
+    other = create(lake.broker, f"{lake.topic}-other", 2)
     produce(lake.broker, lake.topic, 20)
     produce(lake.broker, other, 10, partition=1)
     both = {"topics": (lake.topic, other)}
@@ -226,7 +140,7 @@ def test_topic_deleted(lake: Lake) -> None:
     produce(lake.broker, lake.topic, 20)
     lake.run()
     before = lake.ids()[lake.topic]
-    lake.broker.delete_topic(lake.topic)
+    delete_topic(lake.broker.bootstrap_servers, lake.topic)
     with pytest.raises(TopicChanged, match=f"{lake.topic} does not exist any more: the one with id {before}"):
         until_refused(lake)
 
@@ -241,7 +155,7 @@ def test_topic_added_later(lake: Lake) -> None:
     """A topic that joins later brings its id, and is compared from then on."""
     produce(lake.broker, lake.topic, 5)
     lake.run()
-    other = lake.broker.create_topic(f"{lake.topic}-other")
+    other = create(lake.broker, f"{lake.topic}-other")
     produce(lake.broker, other, 5)
     both = {"topics": (lake.topic, other)}
     assert lake.run(**both).tally.read == 5
@@ -272,3 +186,17 @@ def test_brokers_without_ids(lake: Lake, monkeypatch: pytest.MonkeyPatch, *, end
             lake.run(allow_data_loss=allow_data_loss)
         assert "data-loss" not in str(caught.value)
     assert len(lake.rows()) == 20
+
+
+@pytest.mark.legacy
+def test_brokers_of_old(session: SparkSession, tmp_path: Path) -> None:
+    """Brokers of before topic ids are read as any other, with one warning, and compared by their ends."""
+    with LegacyKafka("1.1.1") as old:
+        lake = Lake(session, old, tmp_path)
+        produce(old, lake.topic, 20)
+        assert lake.run(max_records=5).tally.events == 20
+        recreate(old, lake.topic, 7)
+        with pytest.raises(TopicChanged, match=r"ends at offset 7, but all before offset 20"):
+            lake.run()
+    assert len(lake.warnings) == 1
+    assert "older than Kafka 2.8" in lake.warnings[0]
