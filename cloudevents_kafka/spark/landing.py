@@ -31,7 +31,7 @@ from collections.abc import Callable
 
 from cloudevents_kafka.spark.checkpoint import WrongCheckpoint
 from cloudevents_kafka.spark.notes import BATCHES, Ids, Note, Notes
-from cloudevents_kafka.spark.offsets import Plan, Span, Spans, beyond, joined, parts, span_of, told
+from cloudevents_kafka.spark.offsets import Plan, Span, Spans, as_text, beyond, joined, parts, span_of
 from cloudevents_kafka.spark.store import Store
 from cloudevents_kafka.spark.tally import Tally
 
@@ -173,7 +173,7 @@ class Landing:
     def _refuse(self, batch: int, topic: str, number: str, span: Span, absent: Span) -> None:
         raise WrongCheckpoint(
             f"the checkpoint goes on with batch {batch} at {topic}[{number}]@{span.start}, "
-            f"but {told({topic: {number: absent}})} are not here, in {self.store.url('')}. "
+            f"but {as_text({topic: {number: absent}})} are not here, in {self.store.url('')}. "
             "Put back what was removed, or use a fresh folder and checkpoint"
         )
 

@@ -21,7 +21,7 @@ from cloudevents_kafka.spark.tally import Tally
 
 BATCHES: Final = "_batches"
 VERSION: Final = 2
-# Whoever looks for what went wrong finds the last ones.
+# For those who look for what went wrong, the last ones stay.
 KEPT: Final = 100
 
 _TOPICS: Final = f"{BATCHES}/topics.json"

@@ -58,10 +58,10 @@ def joined(landed: Spans, planned: Spans) -> Spans:
     return all_of
 
 
-def told(spans: Spans) -> str:
+def as_text(spans: Spans) -> str:
     """Return ranges as text, such as ``orders[0]@17 to 41``."""
-    return ", ".join(starmap(_told, parts(spans)))
+    return ", ".join(starmap(_part_as_text, parts(spans)))
 
 
-def _told(topic: str, number: str, span: Span) -> str:
+def _part_as_text(topic: str, number: str, span: Span) -> str:
     return f"{topic}[{number}]@{span.start} to {span.end - 1}"

@@ -82,18 +82,21 @@ class _NotOfPy4j(logging.Filter):
         return "py4j" not in record.pathname
 
 
+_MUTE = _NotOfPy4j()
+
+
 @contextmanager
 def _quiet_py4j() -> Iterator[None]:
-    """Keep py4j from logging tracebacks, to the root logger, of a Java that is gone: we say so ourselves."""
-    mute = _NotOfPy4j()
+    """Keep py4j from logging tracebacks, to the root logger, of a Java that is gone: we say so ourselves.
+
+    After an error it stays quiet: its threads may log later than the block ends.
+    """
     loggers = [logging.getLogger(name) for name in (None, "py4j.clientserver", "py4j.java_gateway")]
     for logger in loggers:
-        logger.addFilter(mute)
-    try:
-        yield
-    finally:
-        for logger in loggers:
-            logger.removeFilter(mute)
+        logger.addFilter(_MUTE)
+    yield
+    for logger in loggers:
+        logger.removeFilter(_MUTE)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Self
 import msgspec
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
-from cloudevents_kafka.spark.offsets import Spans, span_of, told
+from cloudevents_kafka.spark.offsets import Spans, as_text, span_of
 
 # Types and reasons told apart; a producer that makes up a type per event must not fill our memory.
 TOLD_APART = 1000
@@ -85,7 +85,7 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
                 if span is None or part.first < span.start or part.last >= span.end:
                     raise Miscounted(
                         f"{topic}[{number}]@{part.first} to {part.last} was read, but the batch was to land "
-                        f"{told(planned)}: the checkpoint was changed while it is in use. "
+                        f"{as_text(planned)}: the checkpoint was changed while it is in use. "
                         "Start again; if that does not help, land into a fresh folder with a fresh checkpoint"
                     )
 

@@ -14,6 +14,7 @@ may hear some milliseconds later of a new topic than the one that records are re
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
@@ -21,6 +22,7 @@ from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.spark.notes import Ids
 from cloudevents_kafka.spark.offsets import Spans, parts
 
+_GONE_SECONDS = 5.0
 _AFRESH = "Land it into a fresh folder, with a fresh checkpoint"
 _UNKNOWN = (
     "the brokers say no id of topic {} ({}): that it was deleted and created again "
@@ -75,7 +77,7 @@ class Topics:
         `ids` are those from before, `landed` the offsets that have landed, `planned` those of
         Spark's last plan, whose ends count where the brokers say none.
         """
-        found = self._brokers.ask(self._names, landed, seconds)
+        found = self._ask(ids, landed, seconds)
         for name in self._names:
             self._check_id(name, found.get(name), ids.get(name))
         for name, topic in found.items():
@@ -83,6 +85,16 @@ class Topics:
                 ends = _ends(name, landed, planned or {}) if topic.ends is None else topic.ends
                 check_ends(name, ends, landed, self._folder)
         return {name: topic.id for name, topic in found.items() if topic is not None and topic.id is not None}
+
+    def _ask(self, ids: Ids, landed: Spans, seconds: float) -> Mapping[str, Topic | None]:
+        """Ask again for a while where a topic went: it may be created again just now, which says more."""
+        deadline = time.monotonic() + _GONE_SECONDS
+        while True:
+            found = self._brokers.ask(self._names, landed, seconds)
+            gone = any(found.get(name) is None for name in self._names if name in ids)
+            if not gone or time.monotonic() > deadline:
+                return found
+            time.sleep(_GONE_SECONDS / 20)
 
     def _check_id(self, name: str, topic: Topic | None, before: str | None) -> None:
         if topic is None:

@@ -91,6 +91,11 @@ def check(before: Mapping[str, str], landed: Spans, planned: Spans | None = None
     return ids, warnings
 
 
+@pytest.fixture(autouse=True)
+def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cloudevents_kafka.spark.topics._GONE_SECONDS", 0.01)
+
+
 LANDED = {"t": {"0": Span(0, 10), "1": Span(5, 7)}}
 
 
