@@ -29,7 +29,9 @@ _HELP: Final = """Land topics of CloudEvents in Parquet tables, each record exac
 
 OUT/events has the events, in folders by type and date; OUT/quarantine the records
 that are none, as they came and with the reason. Run it again, after whatever ended
-it, and it goes on where it was.
+it, and it goes on where it was. A topic that was deleted and created again, and
+a checkpoint that does not go with OUT, end the run with exit code 2: land into a
+fresh OUT then.
 
 -X takes settings for reaching the brokers as in the other commands
 (security.protocol, sasl.username, ssl.ca.location …), any other of the Java client's

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import pytest
 from cloudevents_kafka.spark import tables
 from cloudevents_kafka.spark.admin import AdminBrokers
 from cloudevents_kafka.spark.topics import Topic, TopicChanged
+from cloudevents_kafka.testing import LocalBroker
 from cloudevents_kafka.testing.clients import delete_topic
 from cloudevents_kafka.testing.legacy import LegacyKafka
 
@@ -77,6 +79,28 @@ def test_recreated_under_way(
             pipeline.wait(120)
     check_sentence(str(caught.value), lake.topic, before)
     assert len(lake.rows()) == 20
+
+
+def test_recreated_under_way_of_the_program(
+    kafka_broker: LocalBroker, pipeline: Callable[..., Any], tmp_path: Path
+) -> None:
+    """The command ends with 2 and the sentence alone, and so does each new start."""
+    topic = create(kafka_broker, "recreated")
+    produce(kafka_broker, topic, 200)
+    running = pipeline(topic, tmp_path, "--interval", "0.2")
+    running.until(lambda: any(line.startswith("batch 0: ") for line in running.told))
+    recreate(kafka_broker, topic, 500)
+    check_end(running, topic)
+    check_end(pipeline(topic, tmp_path, "--once", "--allow-data-loss"), topic)
+
+
+def check_end(program: Any, topic: str) -> None:
+    code, told = program.end()
+    assert code == 2, told
+    assert f"topic {topic} was deleted and created again" in told
+    assert "fresh folder, with a fresh checkpoint" in told
+    assert "data-loss" not in told
+    assert "Traceback" not in told
 
 
 @pytest.mark.parametrize("moment", ["planned", "written"])
