@@ -13,8 +13,8 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ from cloudevents_kafka.spark.offsets import Plan, Spans, beyond
 from cloudevents_kafka.spark.options import PipelineOptions
 from cloudevents_kafka.spark.progress import Batch, batch_of
 from cloudevents_kafka.spark.session import local_session
-from cloudevents_kafka.spark.store import LocalStore, local_path, open_store
+from cloudevents_kafka.spark.store import locked, open_store
 from cloudevents_kafka.spark.summary import Summary
 from cloudevents_kafka.spark.tally import Tally
 from cloudevents_kafka.spark.topics import TopicChanged, Topics
@@ -52,15 +52,11 @@ class _AskedToStop(Exception):
     """Raised in Spark's thread to keep it from another batch."""
 
 
-def _python_warning(text: str) -> None:
-    warnings.warn(text, UserWarning, stacklevel=3)
-
-
 def run(
     options: PipelineOptions,
     *,
     report: Report | None = None,
-    warn: Warn = _python_warning,
+    warn: Warn = warnings.warn,
     stop: Callable[[], bool] | None = None,
 ) -> Summary:
     """Run a pipeline to its end: with ``once`` when all is read, else when `stop` says so.
@@ -72,7 +68,7 @@ def run(
     log = None if options.log is None else Path(options.log)
     with (
         # Before Spark, which takes some seconds to start.
-        _locked(options.out),
+        locked(options.out),
         local_session(master=options.master, ui=options.ui, conf=options.conf, log=log) as spark,
     ):
         pipeline = Pipeline(spark, options, Landing(open_store(options.out, spark)), report, warn)
@@ -83,26 +79,12 @@ def run(
         return pipeline.summary()
 
 
-@contextmanager
-def _locked(out: str) -> Iterator[None]:
-    local = local_path(out)
-    if local is None:
-        yield
-        return
-    store = LocalStore(local)
-    store.lock()
-    try:
-        yield
-    finally:
-        store.close()
-
-
 def start(
     spark: SparkSession,
     options: PipelineOptions,
     *,
     report: Report | None = None,
-    warn: Warn = _python_warning,
+    warn: Warn = warnings.warn,
 ) -> Pipeline:
     """Start a pipeline in a session that has the Kafka connector.
 

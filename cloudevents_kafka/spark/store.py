@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote, urlsplit
@@ -70,6 +71,21 @@ def open_store(location: str, spark: SparkSession) -> Store:
     """Open a folder by path or URL: here for ``file:``, else by Spark's Hadoop."""
     local = local_path(location)
     return HadoopStore(spark, location) if local is None else LocalStore(local)
+
+
+@contextmanager
+def locked(location: str) -> Iterator[None]:
+    """Keep other pipelines out of a folder on this machine within this block; raises `InUse`."""
+    local = local_path(location)
+    if local is None:
+        yield
+        return
+    store = LocalStore(local)
+    store.lock()
+    try:
+        yield
+    finally:
+        store.close()
 
 
 def local_path(location: str) -> Path | None:

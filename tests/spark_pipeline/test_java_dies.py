@@ -174,7 +174,7 @@ def topic(kafka_broker: LocalBroker) -> str:
 
 
 # A run calls Java more than 5,000 times: to start Spark, for each batch, and while it waits.
-_SAMPLE = [(60, "before"), (4000, "after")]
+_SAMPLE = [(60, "before"), (4000, "after")]  # both come before the last call
 _MANY = [(number, ("before", "after")[number % 2]) for number in range(11, 4900, 97)]
 
 
@@ -190,17 +190,15 @@ def test_killed_at_many_calls(
     out = tmp_path / "lake"
     for at, moment in moments:
         code, told, calls = run_killed(kafka_broker, topic, out, at, moment)
-        assert calls >= at, told
-        assert code == 3, (at, moment, told)
-        assert "Java process ended in the middle of its work" in told, (at, moment, told)
         assert "Traceback" not in told, (at, moment, told)
-        if len(list(out.glob("_batches/0*"))) == 2:
-            if not list(out.glob("_staging/*")):
-                check_whole(out)
+        # A run that has less to do, for some of it has landed, may end before that call.
+        assert code == (3 if calls >= at else 0), (at, moment, told)
+        assert code == 0 or "Java process ended in the middle of its work" in told, (at, moment, told)
+        if code == 0:
+            check_whole(out)
             out = out.with_name(f"after-{at}")
     code, told, _ = run_killed(kafka_broker, topic, out, 0, "never")
     assert code == 0, told
-    assert "Traceback" not in told
     check_whole(out)
 
 

@@ -56,7 +56,7 @@ def test_last_batch_forgotten(lake: Lake) -> None:
     assert offsets(lake) == list(range(2005))
 
 
-@pytest.mark.parametrize("max_records", [70, 300])
+@pytest.mark.parametrize("max_records", [70, pytest.param(300, marks=pytest.mark.release)])
 def test_backup_of_some_batches_ago(lake: Lake, tmp_path: Path, max_records: int) -> None:
     """A checkpoint out of a backup goes over what has landed in other pieces, and lands what is new."""
     produce(lake.broker, lake.topic, 100)
