@@ -29,7 +29,9 @@ _HELP: Final = """Land topics of CloudEvents in Parquet tables, each record exac
 
 OUT/events has the events, in folders by type and date; OUT/quarantine the records
 that are none, as they came and with the reason. Run it again, after whatever ended
-it, and it goes on where it was.
+it, and it goes on where it was. A topic that was deleted and created again, and
+a checkpoint that does not go with OUT, end the run with exit code 2: land into a
+fresh OUT then.
 
 -X takes settings for reaching the brokers as in the other commands
 (security.protocol, sasl.username, ssl.ca.location …), any other of the Java client's
@@ -130,11 +132,13 @@ def _options(settings: Settings, options: dict[str, Any]) -> PipelineOptions:
 
 
 def _run(options: PipelineOptions, settings: Settings, interrupts: Interrupts, *, quiet: bool) -> Summary:
-    from cloudevents_kafka.spark.landing import WrongCheckpoint
+    from cloudevents_kafka.cli.visible import visible_lines
+    from cloudevents_kafka.spark.checkpoint import WrongCheckpoint
     from cloudevents_kafka.spark.pipeline import PipelineFailed, run
     from cloudevents_kafka.spark.session import SparkFailed
     from cloudevents_kafka.spark.store import InUse
     from cloudevents_kafka.spark.tally import Miscounted
+    from cloudevents_kafka.spark.topics import TopicChanged
 
     told = False
 
@@ -149,9 +153,12 @@ def _run(options: PipelineOptions, settings: Settings, interrupts: Interrupts, *
         if not quiet:
             click.echo(str(batch), err=True)
 
+    def warn(text: str) -> None:
+        click.echo(f"warning: {visible_lines(settings.redact(text))}", err=True)
+
     try:
-        return run(options, report=report, stop=stop)
-    except (InUse, WrongCheckpoint) as error:
+        return run(options, report=report, warn=warn, stop=stop)
+    except (InUse, WrongCheckpoint, TopicChanged) as error:
         raise BadUsage(str(error)) from error
     except Miscounted as error:
         raise BadData(str(error)) from error

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from cloudevents_kafka.errors import CloudEventsKafkaError
+
 _LONGEST: Final = 600
 
 _ADVICE: Final = {
     "expired": (
-        "records expired, or a topic was deleted, before they were read. "
+        "records expired before they were read. "
         "To go on with what is there, allow data loss (--allow-data-loss); "
         "the summary then tells which offsets had no record"
     ),
@@ -30,6 +32,10 @@ _SIGNS: Final = (
     (r"Concurrent update to the log|CONCURRENT_STREAM_LOG_UPDATE", "two"),
     (r"OutOfMemoryError", "memory"),
 )
+
+
+class PipelineFailed(CloudEventsKafkaError):
+    """The pipeline stopped by itself; what has landed is whole, and a new start goes on after it."""
 
 
 def explained(text: str) -> str:

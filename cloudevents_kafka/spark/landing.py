@@ -5,7 +5,8 @@ A folder that a pipeline fills::
     events/event_type=…/event_date=…/batch-00000012-part-….parquet     plain Parquet, for any reader
     quarantine/verdict=…/record_date=…/batch-00000012-part-….parquet   records that are no events
     _staging/00000012-…/      what a batch has written and nobody reads yet
-    _batches/00000012.json    what a batch consists of: counts and files
+    _batches/00000012.json    what a batch consists of: offsets, the topics' ids, counts, files
+    _batches/topics.json      the topics' ids when the folder was begun
     _checkpoint/              Spark's own: which offsets make up a batch
 
 A batch is written to a staging folder of its own, both tables of it. Then its note in
@@ -15,147 +16,184 @@ Spark plays again starts afresh and what was staged is thrown away; after it, th
 is not written again, the renames are finished. So no reader ever sees a record twice,
 nor a file that goes away; a kill between two renames leaves a part of the batch
 unseen until the next start, which finishes it before anything else.
+
+Whether a record has landed is decided by its offset, and by the id of its topic (which
+`topics` compares), never by the number of a batch: a checkpoint that was set back plans
+the same number with other offsets. The notes have one range of offsets for each partition,
+from the first that was planned to the end of the last batch. Of a batch that overlaps it,
+the records behind it land; a batch that would leave a gap, or reach before it, ends the run.
 """
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Callable
 
-import msgspec
-
-from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.spark.checkpoint import WrongCheckpoint
+from cloudevents_kafka.spark.notes import BATCHES, Ids, Note, Notes
+from cloudevents_kafka.spark.offsets import Plan, Span, Spans, as_text, beyond, joined, parts, span_of
 from cloudevents_kafka.spark.store import Store
 from cloudevents_kafka.spark.tally import Tally
 
 TABLES = ("events", "quarantine")
-BATCHES = "_batches"
 STAGING = "_staging"
 CHECKPOINT = "_checkpoint"
-# Spark itself can go back by as many (spark.sql.streaming.minBatchesToRetain).
-KEPT_NOTES = 100
 
 _SUFFIX = ".parquet"
 
 
-class WrongCheckpoint(CloudEventsKafkaError):
-    """The checkpoint and the folder do not belong together."""
-
-
-class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """What a batch consists of; made in one step, which is the moment it lands.
-
-    ``query`` is the id of the checkpoint, ``total`` counts all batches up to this one,
-    ``files`` are relative to the ``staging`` folder.
-    """
-
-    batch: int
-    query: str
-    staging: str
-    files: tuple[str, ...]
-    tally: Tally
-    total: Tally
-
-
 class Landing:
-    """Lands batches in a folder, each once; `recover` first."""
+    """Lands batches in a folder, each record once; `recover` first."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.notes = Notes(store)
         self.last: Note | None = None
+        self._begun: Ids = {}
 
     @property
     def total(self) -> Tally:
         """Count all that ever landed here."""
         return Tally() if self.last is None else self.last.total
 
+    @property
+    def landed(self) -> Spans:
+        """The offsets of all that ever landed here."""
+        return {} if self.last is None else self.last.landed
+
+    @property
+    def ids(self) -> Ids:
+        """The ids of the topics that this folder is filled from, as far as they are known."""
+        return self._begun if self.last is None else self.last.ids
+
     def recover(self) -> int | None:
         """Finish the last batch that landed and clear away what never did.
 
-        Gives that batch's number, if there was something left to finish.
+        Returns that batch's number, if there was something left to finish. Raises
+        `WrongCheckpoint` where the notes do not go with the tables, or cannot be read.
         """
-        notes = [int(name[:-5]) for name in self.store.names(BATCHES) if re.fullmatch(r"\d+\.json", name)]
-        self.last = self._read(_note_path(max(notes))) if notes else None
+        self._begun = self.notes.begun()
+        self.last = self.notes.last()
+        self._check_tables()
         unfinished = self.last is not None and self._rename(self.last)
         for leftover in self.store.names(STAGING):
             self.store.remove(f"{STAGING}/{leftover}")
-        return self.last.batch if self.last is not None and unfinished else None
+        return self.last.number if self.last is not None and unfinished else None
 
-    def land(self, batch: int, query: str, write: Callable[[str], Tally]) -> Note | None:
-        """Land a batch by `write`, which fills a folder; None if the batch has landed before.
+    def begin(self, ids: Ids) -> None:
+        """Write down which topics these are, before Spark plans anything of them."""
+        if self.last is None:
+            self.notes.begin(ids)
+            self._begun = self.notes.begun()
 
-        `write` gets a URL, puts Parquet into its subfolders named as `TABLES`, and counts
-        what is in them.
+    def check(self, query: str | None, committed: Plan | None) -> None:
+        """Raise `WrongCheckpoint` where the folder does not go with a checkpoint.
+
+        `query` is its id, None for one that is new; `committed` the last batch it has done.
         """
-        if self._landed(batch, query):
+        if self.last is not None:
+            self._check_query(query)
+        if committed is not None:
+            self._check_follows(Plan(committed.batch + 1, committed.spans))
+
+    def land(self, plan: Plan, query: str, ids: Ids, write: Callable[[str, Spans], Tally]) -> Note | None:
+        """Land what has not landed of a batch by `write`, which fills a folder; None if all of it has.
+
+        A first batch lands without records too: its note says where the folder begins.
+
+        `write` gets a URL and the offsets to land, puts Parquet into the URL's subfolders
+        named as `TABLES`, and counts what is in them.
+        """
+        self.check(query, None)
+        self._check_follows(plan)
+        left = beyond(plan.spans, self.landed)
+        if self.last is not None and not left:
             return None
-        staging = f"{STAGING}/{batch:08d}-{uuid.uuid4().hex[:8]}"
-        tally = write(self.store.url(staging)).checked()
-        tally.check_follows(self.total)
+        number = 0 if self.last is None else self.last.number + 1
+        staging = f"{STAGING}/{number:08d}-{uuid.uuid4().hex[:8]}"
+        tally = write(self.store.url(staging), left).checked()
+        tally.check_within(left)
         files = tuple(self.store.files(staging, _SUFFIX))
         for file in files:
             self.store.settle(f"{staging}/{file}")
-        total = self.total.plus(tally)
-        note = Note(batch=batch, query=query, staging=staging, files=files, tally=tally, total=total)
-        self.store.create(_note_path(batch), msgspec.json.format(msgspec.json.encode(note), indent=1))
+        note = Note(
+            number=number,
+            batch=plan.batch,
+            query=query,
+            staging=staging,
+            files=files,
+            ids={**self.ids, **ids},
+            offsets=left,
+            landed=joined(self.landed, plan.spans),
+            tally=tally,
+            total=self.total.plus(tally),
+        )
+        self.notes.add(note)
         self.last = note
         self._rename(note)
-        if batch >= KEPT_NOTES:
-            self.store.remove(_note_path(batch - KEPT_NOTES))
+        self.notes.forget_old(number)
         return note
 
-    def _landed(self, batch: int, query: str) -> bool:
-        """Say whether a batch is in the tables; raises `WrongCheckpoint` where that cannot be known."""
-        if self.last is None:
-            if batch == 0:
-                return False
+    def _check_tables(self) -> None:
+        """Raise `WrongCheckpoint` where the tables have files of a batch whose note is not there."""
+        number = "*" if self.last is None else f"{self.last.number + 1:08d}"
+        for table in TABLES:
+            found = self.store.matching(f"{table}/*/*/{_name(number, '*')}")
+            if found:
+                raise WrongCheckpoint(
+                    f"{self.store.url(found[0])} is of a batch that has no note in {BATCHES}: "
+                    "what has landed cannot be known, and records would land twice. "
+                    "Put back the notes, or use a fresh folder and checkpoint"
+                )
+
+    def _check_query(self, query: str | None) -> None:
+        if self.last is not None and self.last.query != query:
+            this = "this is a new one" if query is None else f"this is {query}"
             raise WrongCheckpoint(
-                f"the checkpoint goes on with batch {batch}, but {self.store.url('')} holds no batch: "
+                f"{self.store.url('')} was filled under another checkpoint (query {self.last.query}, "
+                f"{this}): records would land twice or never. "
+                "Use its own checkpoint, or a fresh folder"
+            )
+
+    def _check_follows(self, plan: Plan) -> None:
+        """Raise `WrongCheckpoint` where a batch begins behind what has landed, or before all of it."""
+        if self.last is None and plan.batch:
+            raise WrongCheckpoint(
+                f"the checkpoint goes on with batch {plan.batch}, but {self.store.url('')} has no batch: "
                 "its records went elsewhere. Use the folder that belongs to the checkpoint, "
                 "or a fresh checkpoint"
             )
-        if self.last.query != query:
-            raise WrongCheckpoint(
-                f"{self.store.url('')} was filled under another checkpoint (query {self.last.query}, "
-                f"this is {query}): records would land twice or never. "
-                "Use its own checkpoint, or a fresh folder"
-            )
-        if batch > self.last.batch + 1:
-            raise WrongCheckpoint(
-                f"the checkpoint goes on with batch {batch}, but the last one in {self.store.url('')} "
-                f"is {self.last.batch}: the batches between are not here. "
-                "Put back what was removed, or use a fresh folder and checkpoint"
-            )
-        return batch <= self.last.batch
+        for topic, number, span in parts(plan.spans) if self.last is not None else ():
+            before = span_of(self.landed, topic, number) or Span(0, 0)
+            if span.start > before.end:
+                self._refuse(plan.batch, topic, number, span, Span(before.end, span.start))
+            if span.start < before.start:
+                self._refuse(plan.batch, topic, number, span, Span(span.start, before.start))
+
+    def _refuse(self, batch: int, topic: str, number: str, span: Span, absent: Span) -> None:
+        raise WrongCheckpoint(
+            f"the checkpoint goes on with batch {batch} at {topic}[{number}]@{span.start}, "
+            f"but {as_text({topic: {number: absent}})} are not here, in {self.store.url('')}. "
+            "Put back what was removed, or use a fresh folder and checkpoint"
+        )
 
     def _rename(self, note: Note) -> bool:
         """Bring a landed batch's files into the tables, all that are not there yet; say whether any."""
         if not self.store.exists(note.staging):
             return False
         for file in note.files:
-            staged, final = f"{note.staging}/{file}", final_path(file, note.batch)
+            staged, final = f"{note.staging}/{file}", final_path(file, note.number)
             if self.store.exists(staged):
                 self.store.rename(staged, final)
         self.store.remove(note.staging)
         return True
 
-    def _read(self, path: str) -> Note:
-        content = self.store.read(path)
-        try:
-            return msgspec.json.decode(content, type=Note)
-        except msgspec.MsgspecError as error:
-            raise WrongCheckpoint(
-                f"{self.store.url(path)} is no note of a batch: {error}. "
-                "Put back the file as this library wrote it, or use a fresh folder and checkpoint"
-            ) from error
 
-
-def final_path(file: str, batch: int) -> str:
+def final_path(file: str, number: int) -> str:
     """Name a staged file as it stands in its table: after its batch."""
     folder, _, name = file.rpartition("/")
-    return f"{folder}/batch-{batch:08d}-{name}"
+    return f"{folder}/{_name(f'{number:08d}', name)}"
 
 
-def _note_path(batch: int) -> str:
-    return f"{BATCHES}/{batch:08d}.json"
+def _name(number: str, file: str) -> str:
+    return f"batch-{number}-{file}"

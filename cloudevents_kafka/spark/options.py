@@ -110,6 +110,12 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Return the topics and the folder only, as a traceback may show it."""
         return f"PipelineOptions(topics={self.topics!r}, out={mask_urls(self.out)!r}, …)"
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The topics one by one, as Spark takes them apart."""
+        names = (name.strip() for name in ",".join(self.topics).split(","))
+        return tuple(dict.fromkeys(name for name in names if name))
+
     def source(self) -> dict[str, str]:
         """Give the options of Spark's Kafka source."""
         options = {

@@ -12,32 +12,40 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
-from cloudevents_kafka.spark.failures import explained
-from cloudevents_kafka.spark.landing import CHECKPOINT, Landing
+from cloudevents_kafka.spark.admin import AdminBrokers
+from cloudevents_kafka.spark.checkpoint import Checkpoint, WrongCheckpoint
+from cloudevents_kafka.spark.failures import PipelineFailed, explained
+from cloudevents_kafka.spark.landing import Landing
+from cloudevents_kafka.spark.offsets import Plan, Spans, beyond
 from cloudevents_kafka.spark.options import PipelineOptions
 from cloudevents_kafka.spark.progress import Batch, batch_of
 from cloudevents_kafka.spark.session import local_session
-from cloudevents_kafka.spark.store import LocalStore, local_path, open_store
+from cloudevents_kafka.spark.store import locked, open_store
 from cloudevents_kafka.spark.summary import Summary
 from cloudevents_kafka.spark.tally import Tally
+from cloudevents_kafka.spark.topics import TopicChanged, Topics
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+__all__ = ["Pipeline", "PipelineFailed", "TopicChanged", "WrongCheckpoint", "run", "start"]
+
 Report = Callable[[Batch], None]
+Warn = Callable[[str], None]
 
 _LOOK_SECONDS = 0.2
-
-
-class PipelineFailed(CloudEventsKafkaError):
-    """The pipeline stopped by itself; what has landed is whole, and a new start goes on after it."""
+_LOOK_AGAIN_SECONDS = 10.0
+# For a look at the topics in between, or after Spark has failed, which should not take long.
+_LAST_LOOK_SECONDS = 10.0
 
 
 class _AskedToStop(Exception):
@@ -45,20 +53,25 @@ class _AskedToStop(Exception):
 
 
 def run(
-    options: PipelineOptions, *, report: Report | None = None, stop: Callable[[], bool] | None = None
+    options: PipelineOptions,
+    *,
+    report: Report | None = None,
+    warn: Warn = warnings.warn,
+    stop: Callable[[], bool] | None = None,
 ) -> Summary:
     """Run a pipeline to its end: with ``once`` when all is read, else when `stop` says so.
 
-    A batch under way is finished first. `report` is told of each batch. Raises
-    `PipelineFailed`, `InUse`, `WrongCheckpoint`, `Miscounted`, or what `local_session` does.
+    A batch under way is finished first. `report` gets each batch, `warn` what is to be known
+    beside. Raises `PipelineFailed`, `InUse`, `WrongCheckpoint`, `TopicChanged`, `Miscounted`,
+    or what `local_session` does.
     """
     log = None if options.log is None else Path(options.log)
     with (
         # Before Spark, which takes some seconds to start.
-        _locked(options.out),
+        locked(options.out),
         local_session(master=options.master, ui=options.ui, conf=options.conf, log=log) as spark,
     ):
-        pipeline = Pipeline(spark, options, Landing(open_store(options.out, spark)), report)
+        pipeline = Pipeline(spark, options, Landing(open_store(options.out, spark)), report, warn)
         while not pipeline.wait(_LOOK_SECONDS):
             if stop is not None and stop():
                 pipeline.stop()
@@ -66,30 +79,23 @@ def run(
         return pipeline.summary()
 
 
-@contextmanager
-def _locked(out: str) -> Iterator[None]:
-    local = local_path(out)
-    if local is None:
-        yield
-        return
-    store = LocalStore(local)
-    store.lock()
-    try:
-        yield
-    finally:
-        store.close()
-
-
-def start(spark: SparkSession, options: PipelineOptions, *, report: Report | None = None) -> Pipeline:
+def start(
+    spark: SparkSession,
+    options: PipelineOptions,
+    *,
+    report: Report | None = None,
+    warn: Warn = warnings.warn,
+) -> Pipeline:
     """Start a pipeline in a session that has the Kafka connector.
 
     First finishes what an earlier run has left unfinished. Of the options, ``master``,
-    ``conf``, ``ui`` and ``log`` are the session's business. Raises `InUse`, `WrongCheckpoint`.
+    ``conf``, ``ui`` and ``log`` are the session's business. Raises `InUse`, `WrongCheckpoint`,
+    `TopicChanged`, or `PipelineFailed` where no broker answers.
     """
     store = open_store(options.out, spark)
     store.lock()
     try:
-        return Pipeline(spark, options, Landing(store), report)
+        return Pipeline(spark, options, Landing(store), report, warn)
     except BaseException:
         store.close()
         raise
@@ -99,38 +105,57 @@ class Pipeline:
     """A pipeline at work, made by `start`; `wait` tells when it has ended, then `close` it."""
 
     def __init__(
-        self, spark: SparkSession, options: PipelineOptions, landing: Landing, report: Report | None
+        self,
+        spark: SparkSession,
+        options: PipelineOptions,
+        landing: Landing,
+        report: Report | None,
+        warn: Warn,
     ) -> None:
         self._options = options
         self._landing = landing
         self._report = report
+        self._warn = warn
         self._recovered = landing.recover()
         self._before = landing.total
         self._error: BaseException | None = None
         self._stopping = False
         self._busy = threading.Lock()
         self._known = threading.Event()
+        self._warnings: list[str] = []
         self._untold: dict[int, Tally] = {}
         self._batches = 0
         self._tally = Tally()
         self._began = time.monotonic()
+        self._looked = self._began
         self._ended: float | None = None
         self._tasks = max(1, spark.sparkContext.defaultParallelism)
-        self.query = self._start(spark)
+        self._checkpoint = Checkpoint(open_store(options.checkpoint_url, spark))
+        self._brokers = AdminBrokers(spark, options.source())
+        try:
+            self._topics = Topics(options.names, self._brokers, landing.store.url(""), self._warnings.append)
+            self._ids = self._check()
+            self.query = self._start(spark)
+        except BaseException:
+            self._brokers.close()
+            raise
         self._known.set()
+
+    def _check(self) -> dict[str, str]:
+        """Return the topics' ids, if all that has landed goes with them and with the checkpoint."""
+        self._landing.check(self._checkpoint.query(), self._checkpoint.committed())
+        ids = self._topics.check(self._landing.ids, self._landing.landed)
+        self._landing.begin(ids)
+        return ids
 
     def _start(self, spark: SparkSession) -> StreamingQuery:
         options = self._options
         records = spark.readStream.format("kafka").options(**options.source()).load()
         writer = records.writeStream.foreachBatch(self._land)
-        writer = writer.option("checkpointLocation", self._checkpoint)
+        writer = writer.option("checkpointLocation", self._checkpoint.url)
         if options.once:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{round(options.interval * 1000)} milliseconds").start()
-
-    @property
-    def _checkpoint(self) -> str:
-        return self._options.checkpoint or self._landing.store.url(CHECKPOINT)
 
     # --- in Spark's thread ---
 
@@ -147,18 +172,30 @@ class Pipeline:
                 raise
 
     def _land_now(self, records: DataFrame, batch: int) -> None:
-        note = self._landing.land(batch, str(self.query.id), lambda folder: self._write(records, folder))
+        plan = self._checkpoint.plan(batch)
+        ids = self._same_topics(plan)
+        write = partial(self._write, records, plan)
+        note = self._landing.land(plan, str(self.query.id), ids, write)
         if note is not None:
             self._untold[batch] = note.tally
             self._batches += 1
             self._tally = self._tally.plus(note.tally)
 
-    def _write(self, records: DataFrame, folder: str) -> Tally:
-        from cloudevents_kafka.spark import decode_events
-        from cloudevents_kafka.spark.tables import KAFKA, write
+    def _same_topics(self, plan: Plan | None = None, **bound: float) -> dict[str, str]:
+        """Return the topics' ids; raises `TopicChanged` where they are not those of this run's start."""
+        known = {**self._landing.ids, **self._ids}
+        return self._topics.check(known, self._landing.landed, plan.spans if plan else None, **bound)
 
+    def _write(self, records: DataFrame, plan: Plan, folder: str, offsets: Spans) -> Tally:
+        from cloudevents_kafka.spark import decode_events
+        from cloudevents_kafka.spark.tables import KAFKA, only, write
+
+        if offsets != beyond(plan.spans, {}):
+            records = only(records, offsets)
         decoded = decode_events(records, keep=KAFKA)
-        return write(decoded, folder, date_of=self._options.date_of, tasks=self._tasks)
+        tally = write(decoded, folder, date_of=self._options.date_of, tasks=self._tasks)
+        self._same_topics()  # Spark has read by now, and nothing has landed yet
+        return tally
 
     # --- in the user's thread ---
 
@@ -178,6 +215,7 @@ class Pipeline:
 
     def _has_ended(self) -> bool:
         if self.query.isActive:
+            self._look()
             return False
         if self._ended is None:
             self._ended = time.monotonic()
@@ -186,7 +224,24 @@ class Pipeline:
                 self._raise(error)
         return True
 
+    def _look(self) -> None:
+        """Compare the topics now and then, for a new one that has no more records yet makes no batch."""
+        if time.monotonic() < self._looked + _LOOK_AGAIN_SECONDS:
+            return
+        try:
+            self._same_topics(seconds=_LAST_LOOK_SECONDS)
+        except PipelineFailed:
+            pass  # a broker that is away for a while is Spark's business
+        except TopicChanged:
+            self.stop()
+            raise
+        self._looked = time.monotonic()
+
     def _raise(self, error: Exception) -> None:
+        if not isinstance(self._error, TopicChanged):
+            # What Spark says of a topic that was created again is that records expired.
+            with suppress(PipelineFailed, WrongCheckpoint):
+                self._same_topics(self._checkpoint.planned(), seconds=_LAST_LOOK_SECONDS)
         if isinstance(self._error, CloudEventsKafkaError):
             raise self._error
         said = self._options.redact(str(self._error or error))
@@ -194,6 +249,8 @@ class Pipeline:
 
     def _tell(self, *, last: bool) -> None:
         """Report on the batches that have landed, as soon as Spark has told about them too."""
+        while self._warnings:
+            self._warn(self._warnings.pop(0))
         for progress in self.query.recentProgress if self._untold else ():
             tally = self._untold.pop(progress["batchId"], None)
             if tally is not None:
@@ -216,6 +273,7 @@ class Pipeline:
     def close(self) -> None:
         """Stop if need be, and let other pipelines use the folder."""
         self.stop()
+        self._brokers.close()
         self._landing.store.close()
 
     def summary(self) -> Summary:
@@ -225,7 +283,7 @@ class Pipeline:
             topics=self._options.topics,
             events_table=url("events"),
             quarantine_table=url("quarantine"),
-            checkpoint=self._checkpoint,
+            checkpoint=self._checkpoint.url,
             batches=self._batches,
             recovered=self._recovered,
             complete=self._options.once and not self._stopping,

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm import find_java
 from cloudevents_kafka.spark.connector import connector_jars
+from cloudevents_kafka.spark.failures import PipelineFailed
 from cloudevents_kafka.spark.options import on_command_line
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 _LOOPBACK = "127.0.0.1"
 _SECONDS_TO_END = 20
+_SECONDS_TO_DIE = 10
+_SECONDS_TO_SEE = 1
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 # Java's log goes to its stderr, which is a file: this process says itself what matters.
@@ -79,18 +82,21 @@ class _NotOfPy4j(logging.Filter):
         return "py4j" not in record.pathname
 
 
+_MUTE = _NotOfPy4j()
+
+
 @contextmanager
 def _quiet_py4j() -> Iterator[None]:
-    """Keep py4j from logging tracebacks, to the root logger, of a Java that is gone: we say so ourselves."""
-    mute = _NotOfPy4j()
+    """Keep py4j from logging tracebacks, to the root logger, of a Java that is gone: we say so ourselves.
+
+    After an error it stays quiet: its threads may log later than the block ends.
+    """
     loggers = [logging.getLogger(name) for name in (None, "py4j.clientserver", "py4j.java_gateway")]
     for logger in loggers:
-        logger.addFilter(mute)
-    try:
-        yield
-    finally:
-        for logger in loggers:
-            logger.removeFilter(mute)
+        logger.addFilter(_MUTE)
+    yield
+    for logger in loggers:
+        logger.removeFilter(_MUTE)
 
 
 @contextmanager
@@ -105,8 +111,6 @@ def local_session(
 
     Raises `NoJava`, `NoConnector`, or `SparkFailed` with the end of the log.
     """
-    from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]  # py4j has none
-
     with tempfile.TemporaryDirectory(prefix="cloudevents-kafka-spark-") as folder:
         log4j = Path(folder) / "log4j2.properties"
         log4j.write_text(_LOG4J, encoding="utf-8")
@@ -117,14 +121,11 @@ def local_session(
         with _quiet_py4j():
             try:
                 yield _connect(chosen, gateway)
-            except (Py4JError, OSError) as error:
-                died = gateway.proc.poll() is not None or isinstance(error, Py4JNetworkError)
+            except Exception as error:
+                died = _has_died(gateway.proc, error)
                 _end(gateway)
                 if died:
                     raise SparkFailed(_DIED) from error
-                raise
-            except Exception:
-                _end(gateway)
                 raise
             except BaseException:
                 # Ctrl-C: whatever Java is still at must not hold it up.
@@ -134,9 +135,26 @@ def local_session(
             _end(gateway)
 
 
+def _has_died(process: Any, error: Exception) -> bool:
+    """Return whether an error comes of Java's death.
+
+    Almost any can: py4j makes a `Py4JError`, an `OSError` or an `EOFError` of a connection that
+    breaks, and an `AttributeError` or `TypeError` of an answer that is empty. A connection breaks
+    a moment before its process has ended, and longer before where much memory is to be freed.
+    """
+    from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
+
+    seen = (error.__cause__ or error) if isinstance(error, PipelineFailed) else error
+    if isinstance(seen, CloudEventsKafkaError):
+        return False
+    broken = isinstance(seen, Py4JError | OSError | EOFError) and not isinstance(seen, Py4JJavaError)
+    with suppress(TimeoutExpired):
+        process.wait(_SECONDS_TO_DIE if broken else _SECONDS_TO_SEE)
+    return process.poll() is not None or isinstance(seen, Py4JNetworkError)
+
+
 def _launch(chosen: Mapping[str, str], log: Path) -> Any:
     from pyspark import SparkConf
-    from pyspark.errors import PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway
 
     os.environ["JAVA_HOME"] = str(find_java().home)
@@ -151,9 +169,11 @@ def _launch(chosen: Mapping[str, str], log: Path) -> Any:
         launch = pool.submit(launch_gateway, conf, {"stdout": output, "stderr": output})
         try:
             return launch.result()
-        except PySparkRuntimeError as error:
+        except Exception as error:
             end = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-25:])
-            raise SparkFailed(f"Spark's Java process did not start; the end of its log:\n{end}") from error
+            raise SparkFailed(
+                f"Spark's Java process did not start ({error}); the end of its log:\n{end}"
+            ) from error
         except BaseException:
             _abandon(launch)
             raise
@@ -191,21 +211,22 @@ def _connect(chosen: Mapping[str, str], gateway: Any) -> SparkSession:
 
 def _end(gateway: Any) -> None:
     """Stop Spark, wait until its Java process is gone, and let PySpark forget it."""
-    from py4j.protocol import Py4JError
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     context = SparkContext._active_spark_context  # noqa: SLF001
-    with suppress(Py4JError, OSError):
+    # Of a Java that is gone, or goes just now, any error may come.
+    with suppress(Exception):
         if context is not None and gateway.proc.poll() is None:
             context.stop()
-    gateway.proc.stdin.close()  # which tells Java to end
+    with suppress(OSError):
+        gateway.proc.stdin.close()  # at which Java ends
     try:
         gateway.proc.wait(_SECONDS_TO_END)
     except TimeoutExpired:
         gateway.proc.kill()
         gateway.proc.wait()
-    with suppress(Py4JError, OSError):
+    with suppress(Exception):
         gateway.shutdown()
     # Else the next session would talk to the Java that is gone.
     SparkContext._active_spark_context = None  # noqa: SLF001

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote, urlsplit
@@ -37,6 +38,9 @@ class Store(Protocol):
 
     def files(self, folder: str, suffix: str) -> list[str]:
         """List all files below a folder, relative to it, sorted."""
+
+    def matching(self, pattern: str) -> list[str]:
+        """List the files that match a pattern with ``*``, relative to the folder, sorted."""
 
     def exists(self, path: str) -> bool:
         """Say whether a file or folder is there."""
@@ -67,6 +71,21 @@ def open_store(location: str, spark: SparkSession) -> Store:
     """Open a folder by path or URL: here for ``file:``, else by Spark's Hadoop."""
     local = local_path(location)
     return HadoopStore(spark, location) if local is None else LocalStore(local)
+
+
+@contextmanager
+def locked(location: str) -> Iterator[None]:
+    """Keep other pipelines out of a folder on this machine within this block; raises `InUse`."""
+    local = local_path(location)
+    if local is None:
+        yield
+        return
+    store = LocalStore(local)
+    store.lock()
+    try:
+        yield
+    finally:
+        store.close()
 
 
 def local_path(location: str) -> Path | None:
@@ -101,6 +120,10 @@ class LocalStore:
         base = self._root / folder
         found = (path for path in base.rglob(f"*{suffix}") if path.is_file())
         return sorted(path.relative_to(base).as_posix() for path in found)
+
+    def matching(self, pattern: str) -> list[str]:
+        """List the files that match a pattern with ``*``, relative to the folder."""
+        return sorted(path.relative_to(self._root).as_posix() for path in self._root.glob(pattern))
 
     def exists(self, path: str) -> bool:
         """Say whether a file or folder is there."""
@@ -202,6 +225,9 @@ class HadoopStore:
         """Name a path as Spark takes it."""
         return f"{self._root}/{path}" if path else self._root
 
+    def _base(self, folder: str) -> str:
+        return str(self._fs.makeQualified(self._path(folder)).toUri().getPath()).rstrip("/") + "/"
+
     def names(self, folder: str) -> list[str]:
         """List what stands in a folder."""
         if not self.exists(folder):
@@ -212,7 +238,7 @@ class HadoopStore:
         """List all files below a folder, relative to it."""
         if not self.exists(folder):
             return []
-        base = self._fs.makeQualified(self._path(folder)).toUri().getPath().rstrip("/") + "/"
+        base = self._base(folder)
         listed = self._fs.listFiles(self._path(folder), True)
         found: list[str] = []
         while listed.hasNext():
@@ -220,6 +246,12 @@ class HadoopStore:
             if name.endswith(suffix):
                 found.append(name.removeprefix(base))
         return sorted(found)
+
+    def matching(self, pattern: str) -> list[str]:
+        """List the files that match a pattern with ``*``, relative to the folder."""
+        base = self._base("")
+        found = self._fs.globStatus(self._path(pattern)) or ()
+        return sorted(status.getPath().toUri().getPath().removeprefix(base) for status in found)
 
     def exists(self, path: str) -> bool:
         """Say whether a file or folder is there."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import reduce
 from typing import Final, Literal
 
@@ -10,6 +11,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of PySpark's users know
 from pyspark.storagelevel import StorageLevel
 
+from cloudevents_kafka.spark.offsets import Spans, parts
 from cloudevents_kafka.spark.tally import Miscounted, Offsets, Tally
 
 DateOf = Literal["time", "timestamp"]
@@ -27,11 +29,27 @@ _LONGEST: Final = 230
 _SURELY_SHORT: Final = 76  # characters that would all become %XX
 # Spark writes these as %XX in folder names.
 _ESCAPED: Final = r"[\u0000-\u001f\u007f\"#%'*/:=?\\{\[\]^]"
+# Of folders' names, what readers make something else of: null, numbers, times …
+_MISREAD: Final = (
+    r"(?i)^(__HIVE_DEFAULT_PARTITION__|null|"
+    r"\s*[+-]?(nan|inf(inity)?|(\p{Nd}+\.?\p{Nd}*|\.\p{Nd}+)(e[+-]?\p{Nd}+)?[dfl]?|0x[0-9a-f.p+-]+)\s*|"
+    r"\s*\p{Nd}+-\p{Nd}+(-\p{Nd}+([ t].*)?)?\s*|true|false)?$"
+)
+# … and of these, what is the same text again.
+_READ_BACK: Final = r"^(0|-?[1-9][0-9]{0,17}|[1-9][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01]))$"
 # From "broken CloudEvent: time: must be …, got '…' (T-12, core: …)" the rule alone: values
 # would make as many reasons as there are bad records.
 _RULE: Final = (
     r"(?s)^(?:broken CloudEvent: |not a CloudEvent: )?(.+?)(?:, got |, but | \\([A-Z]-[0-9]|$|(?<=.{120}))"
 )
+# Spark's default, INT96, has no zone, and other readers take it for nanoseconds, which reach from
+# 1677 to 2262; and its days before 1582 may be those of the Julian calendar.
+_PARQUET: Final = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+}
 # Of each table: the columns that counts are told apart by, the outer and the inner name.
 _LABELS: Final = {
     "events": ("type string, mode string", "type", "mode"),
@@ -50,14 +68,29 @@ def day_of(time: Column) -> Column:
 
 
 def folder_of(text: Column) -> Column:
-    """Return a text as a partition's value: itself, or its start and a digest where it is too long.
+    """Return a text as a partition's value: itself, or its start and a digest where that cannot be.
 
-    Spark escapes what file systems cannot have. The table's own column keeps the text.
+    Spark escapes what file systems cannot have. Too long is what they do not take, and what
+    readers would take for something else has to go: the name that stands for null, and what
+    would come back as another text by readers that look for numbers and times in folders'
+    names (``007``, ``1e3``, ``NaN``; ``17`` and ``2026-01-01`` stay as they are, also where they
+    are taken for a number and a date). The table's own column keeps the text, exactly.
     """
     escaped = F.octet_length(F.regexp_replace(text, _ESCAPED, "%00"))
     short = F.concat(F.substring(text, 1, 40), F.lit("~"), F.substring(F.sha2(text, 256), 1, 16))
     fits = (F.octet_length(text) <= _SURELY_SHORT) | (escaped <= _LONGEST)
-    return F.when(fits, text).otherwise(short)
+    return F.when(fits & (text.rlike(_READ_BACK) | ~text.rlike(_MISREAD)), text).otherwise(short)
+
+
+def only(records: DataFrame, offsets: Spans) -> DataFrame:
+    """Return the records with these offsets."""
+    ranges = [
+        (F.col("topic") == topic)
+        & (F.col("partition") == int(number))
+        & F.col("offset").between(span.start, span.end - 1)
+        for topic, number, span in parts(offsets)
+    ]
+    return records.where(reduce(Column.__or__, ranges))
 
 
 def shaped(decoded: DataFrame) -> DataFrame:
@@ -103,6 +136,19 @@ def quarantine_of(records: DataFrame) -> DataFrame:
     )
 
 
+@contextmanager
+def _parquet(spark: SparkSession) -> Iterator[None]:
+    """Have this session write Parquet that all readers take for what it is, within this block."""
+    before = {name: str(spark.conf.get(name)) for name in _PARQUET}
+    try:
+        for name, value in _PARQUET.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+
+
 def write(decoded: DataFrame, folder: str, *, date_of: DateOf, tasks: int) -> Tally:
     """Write a batch's tables below `folder`, and count what stands in the files.
 
@@ -114,12 +160,12 @@ def write(decoded: DataFrame, folder: str, *, date_of: DateOf, tasks: int) -> Ta
         parts = _parts(records, tasks)
         # All records of a folder go to one task, so that a batch gives each folder one file.
         events = events_of(records, date_of).repartition(tasks, "event_type", "event_date")
-        _save(events, f"{folder}/events", "event_type", "event_date")
-        if any(part["errors"] for part in parts):
-            _save(quarantine_of(records).coalesce(1), f"{folder}/quarantine", "verdict", "record_date")
-            tables: tuple[str, ...] = ("events", "quarantine")
-        else:
-            tables = ("events",)
+        tables = ["events"]
+        with _parquet(decoded.sparkSession):
+            _save(events, f"{folder}/events", "event_type", "event_date")
+            if any(part["errors"] for part in parts):
+                _save(quarantine_of(records).coalesce(1), f"{folder}/quarantine", "verdict", "record_date")
+                tables.append("quarantine")
     finally:
         records.unpersist()
     return _tally(parts, _counts(decoded.sparkSession, folder, tables, tasks))
@@ -187,8 +233,8 @@ def _check(read: dict[str, dict[str, Offsets]], written: Iterable[Row]) -> None:
     for row in written:
         where = (row["topic"], str(row["partition"]))
         found[where] = found.get(where, 0) + row["count"]
-    for topic, parts in read.items():
-        for number, part in parts.items():
+    for topic, by_number in read.items():
+        for number, part in by_number.items():
             if found.get((topic, number), 0) != part.records:
                 raise Miscounted(
                     f"{topic}[{number}]@{part.first} to {part.last}: {part.records:,} records were read, "

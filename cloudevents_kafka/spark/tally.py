@@ -9,6 +9,7 @@ from typing import Self
 import msgspec
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.spark.offsets import Spans, as_text, span_of
 
 # Types and reasons told apart; a producer that makes up a type per event must not fill our memory.
 TOLD_APART = 1000
@@ -76,17 +77,16 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
                 raise Miscounted(f"{self.read:,} records were read, but {what} come to {total:,}")
         return self
 
-    def check_follows(self, earlier: Tally) -> None:
-        """Raise `Miscounted` where a record was landed before: an offset not behind all earlier ones."""
-        for topic, parts in self.offsets.items():
-            for number, part in parts.items():
-                before = earlier.offsets.get(topic, {}).get(number)
-                if before is not None and part.first <= before.last:
+    def check_within(self, planned: Spans) -> None:
+        """Raise `Miscounted` where a record was read whose offset was not planned for the batch."""
+        for topic, by_number in self.offsets.items():
+            for number, part in by_number.items():
+                span = span_of(planned, topic, number)
+                if span is None or part.first < span.start or part.last >= span.end:
                     raise Miscounted(
-                        f"{topic}[{number}]@{part.first} was to be landed, "
-                        f"but all up to offset {before.last} have landed already; "
-                        "was the topic made anew, or the checkpoint set back? "
-                        "Land into a fresh folder with a fresh checkpoint"
+                        f"{topic}[{number}]@{part.first} to {part.last} was read, but the batch was to land "
+                        f"{as_text(planned)}: the checkpoint was changed while it is in use. "
+                        "Start again; if that does not help, land into a fresh folder with a fresh checkpoint"
                     )
 
     def skipped_since(self, earlier: Tally) -> dict[str, dict[str, int]]:

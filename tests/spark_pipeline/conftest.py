@@ -10,14 +10,21 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cloudevents_kafka.spark.session import local_session
 from cloudevents_kafka.testing import LocalBroker
 
+from .lake import Lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 # Short runs: what Java spends on optimizing would not come back.
-QUICK = ("-X", "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+QUICK = ("-X", f"spark.driver.extraJavaOptions={_QUICK}")
 SECONDS = 200.0
 
 
@@ -99,3 +106,15 @@ def pipeline(kafka_broker: LocalBroker) -> Iterator[Run]:
     for program in programs:
         program.process.kill()
         program.end()
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[SparkSession]:
+    """Run Spark with the connector in this process."""
+    with local_session(master="local[2]", conf={"spark.driver.extraJavaOptions": _QUICK}) as spark:
+        yield spark
+
+
+@pytest.fixture
+def lake(session: SparkSession, kafka_broker: LocalBroker, tmp_path: Path) -> Lake:
+    return Lake(session, kafka_broker, tmp_path)

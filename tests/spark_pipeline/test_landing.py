@@ -9,14 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from cloudevents_kafka.spark.landing import Landing, WrongCheckpoint, final_path
+from cloudevents_kafka.spark.checkpoint import Checkpoint, WrongCheckpoint
+from cloudevents_kafka.spark.landing import Landing, final_path
+from cloudevents_kafka.spark.notes import Note
+from cloudevents_kafka.spark.offsets import Plan, Span, Spans
 from cloudevents_kafka.spark.store import InUse, LocalStore
 from cloudevents_kafka.spark.tally import Miscounted, Offsets, Tally
 
 FILES = (
-    "events/event_type=a/part-0.parquet",
-    "events/event_type=b/part-1.parquet",
-    "quarantine/verdict=x/p.parquet",
+    "events/event_type=a/event_date=1/part-0.parquet",
+    "events/event_type=b/event_date=1/part-1.parquet",
+    "quarantine/verdict=x/record_date=1/part-2.parquet",
 )
 
 
@@ -62,8 +65,12 @@ def tally_of(batch: int) -> Tally:
     )
 
 
-def writer(store: LocalStore, batch: int, root: Path) -> Callable[[str], Tally]:
-    def write(url: str) -> Tally:
+def plan_of(batch: int) -> Plan:
+    return Plan(batch, {"t": {"0": Span(batch * 3, batch * 3 + 3)}})
+
+
+def writer(batch: int) -> Callable[[str, Spans], Tally]:
+    def write(url: str, offsets: Spans) -> Tally:
         folder = Path(url.removeprefix("file://"))
         for file in FILES:
             path = folder / file
@@ -81,9 +88,13 @@ def land(store: LocalStore, root: Path, batches: int) -> Landing:
     done = root / "done"
     first = int(done.read_text()) + 1 if done.exists() else 0
     for batch in range(first, batches):
-        landing.land(batch, "query", writer(store, batch, root))
+        land_one(landing, batch)
         done.write_text(str(batch))
     return landing
+
+
+def land_one(landing: Landing, batch: int) -> Note | None:
+    return landing.land(plan_of(batch), "query", IDS, writer(batch))
 
 
 def tables(root: Path) -> dict[str, str]:
@@ -94,6 +105,7 @@ def tables(root: Path) -> dict[str, str]:
     }
 
 
+IDS = {"t": "id-of-t"}
 WHOLE = {final_path(file, batch): f"batch {batch}" for batch in range(3) for file in FILES}
 
 
@@ -126,46 +138,162 @@ def test_killed_at_any_step_and_started_again(tmp_path: Path, *, after: bool) ->
 
 def test_killed_twice(tmp_path: Path) -> None:
     """A start that is killed while it finishes what a killed start left is finished by the next."""
-    for one in range(2, 12):
-        for two in range(1, 8):
-            root = tmp_path / f"{one}-{two}"
-            for changes in (one, two):
+    for first in range(2, 12):
+        for second in range(1, 8):
+            root = tmp_path / f"{first}-{second}"
+            for changes in (first, second):
                 with suppress(Killed):
                     land(MortalStore(root, changes, after=False), root, 3)
             land(LocalStore(root), root, 3)
             assert tables(root) == WHOLE
 
 
+def never(url: str, offsets: Spans) -> Tally:
+    pytest.fail("written again")
+
+
+def counted(offsets: Spans) -> Tally:
+    """Count as if there was one event at each offset."""
+    found = {
+        topic: {
+            number: Offsets(span.start, span.end - 1, span.end - span.start) for number, span in by.items()
+        }
+        for topic, by in offsets.items()
+    }
+    read = sum(part.records for by in found.values() for part in by.values())
+    return Tally(read=read, events=read, by_type={"a": {"binary": read}}, offsets=found)
+
+
+def one(start: int, end: int, batch: int = 0) -> Plan:
+    return Plan(batch, {"t": {"0": Span(start, end)}})
+
+
+def begun(root: Path, *plans: Plan) -> Landing:
+    """Land some batches, and start again on the folder."""
+    first = Landing(LocalStore(root))
+    for plan in plans:
+        assert first.land(plan, "query", IDS, lambda _, offsets: counted(offsets)) is not None
+    landing = Landing(LocalStore(root))
+    landing.recover()
+    return landing
+
+
 def test_batch_played_again_is_not_written_again(tmp_path: Path) -> None:
     """A batch that landed, but of which Spark does not know, is left as it is."""
     store = LocalStore(tmp_path)
     landing = Landing(store)
-    assert landing.land(0, "query", writer(store, 0, tmp_path)) is not None
+    assert land_one(landing, 0) is not None
     again = Landing(store)
     assert again.recover() is None
-    assert again.land(0, "query", lambda _: pytest.fail("written again")) is None
+    assert again.land(plan_of(0), "query", IDS, never) is None
     assert again.total == tally_of(0)
 
 
+def test_same_number_with_a_later_end(tmp_path: Path) -> None:
+    """Of a batch that Spark plans anew with a later end, what is behind the offsets that landed lands."""
+    landing = begun(tmp_path, one(0, 1000))
+    seen: list[Spans] = []
+    note = landing.land(one(0, 2000), "query", IDS, lambda _, left: seen.append(left) or counted(left))
+    assert seen == [{"t": {"0": Span(1000, 2000)}}]
+    assert note is not None
+    assert (note.number, note.batch) == (1, 0)
+    assert note.landed == {"t": {"0": Span(0, 2000)}}
+    assert landing.total.read == 2000
+    assert landing.land(one(2000, 2500, 1), "query", IDS, lambda _, left: counted(left)) is not None
+    assert landing.total.read == 2500
+
+
+def test_checkpoint_of_some_batches_ago(tmp_path: Path) -> None:
+    """Batches that are planned again in other pieces land only what no piece had before."""
+    landing = begun(tmp_path, *(one(start, start + 100, start // 100) for start in range(0, 500, 100)))
+    assert landing.land(one(100, 350, 1), "query", IDS, never) is None
+    assert landing.land(one(350, 480, 2), "query", IDS, never) is None
+    note = landing.land(one(480, 600, 3), "query", IDS, lambda _, left: counted(left))
+    assert note is not None
+    assert note.offsets == {"t": {"0": Span(500, 600)}}
+    assert landing.total.read == 600
+
+
+def test_partitions_are_decided_one_by_one(tmp_path: Path) -> None:
+    """Where one partition has landed further than planned and another has not, only the other lands."""
+    first = Plan(0, {"t": {"0": Span(0, 10), "1": Span(0, 10)}, "u": {"0": Span(5, 7)}})
+    landing = begun(tmp_path, first)
+    plan = Plan(0, {"t": {"0": Span(0, 9), "1": Span(0, 12), "2": Span(0, 3)}, "u": {"0": Span(5, 7)}})
+    note = landing.land(plan, "query", IDS, lambda _, left: counted(left))
+    assert note is not None
+    assert note.offsets == {"t": {"1": Span(10, 12), "2": Span(0, 3)}}
+    assert note.landed == {
+        "t": {"0": Span(0, 10), "1": Span(0, 12), "2": Span(0, 3)},
+        "u": {"0": Span(5, 7)},
+    }
+
+
 @pytest.mark.parametrize(
-    ("batch", "query", "words"),
-    [(0, "other", "another checkpoint"), (1, "other", "another checkpoint"), (2, "query", "are not here")],
+    ("plan", "query", "words"),
+    [
+        (one(100, 200), "other", "another checkpoint"),
+        (one(200, 300, 1), "other", "another checkpoint"),
+        (one(201, 300, 1), "query", r"t\[0\]@200 to 200 are not here"),
+        (one(300, 400, 2), "query", r"t\[0\]@200 to 299 are not here"),
+        (one(50, 400), "query", r"t\[0\]@50 to 99 are not here"),
+        (Plan(1, {"u": {"0": Span(3, 9)}}), "query", r"u\[0\]@0 to 2 are not here"),
+    ],
 )
-def test_foreign_checkpoint(tmp_path: Path, batch: int, query: str, words: str) -> None:
+def test_foreign_checkpoint(tmp_path: Path, plan: Plan, query: str, words: str) -> None:
     """A checkpoint that does not belong to the folder is refused, before anything is written."""
-    store = LocalStore(tmp_path)
-    landing = Landing(store)
-    landing.land(0, "query", writer(store, 0, tmp_path))
+    landing = begun(tmp_path, one(100, 200))
     with pytest.raises(WrongCheckpoint, match=words):
-        landing.land(batch, query, writer(store, batch, tmp_path))
-    assert store.names("_staging") == []
+        landing.land(plan, query, IDS, never)
+    assert landing.store.names("_staging") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "committed", "words"),
+    [
+        ("other", None, "another checkpoint"),
+        (None, None, "another checkpoint .*this is a new one"),
+        ("query", one(300, 300, 4), "goes on with batch 5 .* are not here"),
+    ],
+)
+def test_foreign_checkpoint_before_any_batch(
+    tmp_path: Path, query: str | None, committed: Plan | None, words: str
+) -> None:
+    """That a checkpoint does not belong to the folder is said at the start, with or without records."""
+    landing = begun(tmp_path, one(0, 200))
+    landing.check("query", one(200, 200, 0))
+    with pytest.raises(WrongCheckpoint, match=words):
+        landing.check(query, committed)
 
 
 def test_checkpoint_ahead_of_an_empty_folder(tmp_path: Path) -> None:
     """A checkpoint that has landed batches elsewhere does not go on in an empty folder."""
-    store = LocalStore(tmp_path)
+    landing = Landing(LocalStore(tmp_path))
     with pytest.raises(WrongCheckpoint, match="no batch"):
-        Landing(store).land(7, "query", writer(store, 7, tmp_path))
+        landing.land(plan_of(7), "query", IDS, never)
+    with pytest.raises(WrongCheckpoint, match="no batch"):
+        landing.check("query", plan_of(0))
+
+
+@pytest.mark.parametrize("left", [0, 1, 2])
+def test_notes_removed(tmp_path: Path, left: int) -> None:
+    """A folder whose last notes were removed, or all of them, is refused: its files would land twice."""
+    landing = Landing(LocalStore(tmp_path))
+    for batch in range(3):
+        land_one(landing, batch)
+    for batch in range(left, 3):
+        landing.store.remove(f"_batches/{batch:08d}.json")
+    with pytest.raises(WrongCheckpoint, match=rf"batch-0000000{left}-part-.* has no note"):
+        Landing(landing.store).recover()
+
+
+def test_records_that_were_not_planned(tmp_path: Path) -> None:
+    """What was read must lie within the offsets that the checkpoint says, or nothing lands."""
+    landing = begun(tmp_path, one(0, 10))
+    with pytest.raises(
+        Miscounted, match=r"t\[0\]@10 to 24 was read, but the batch was to land t\[0\]@10 to 19"
+    ):
+        landing.land(one(10, 20, 1), "query", IDS, lambda *_: counted({"t": {"0": Span(10, 25)}}))
+    assert landing.total.read == 10
 
 
 @pytest.mark.parametrize(
@@ -186,38 +314,120 @@ def test_counts_that_do_not_add_up(tmp_path: Path, wrong: Tally) -> None:
     """A batch whose counts contradict each other does not land."""
     landing = Landing(LocalStore(tmp_path))
     with pytest.raises(Miscounted, match="come to"):
-        landing.land(0, "query", lambda _: wrong)
+        landing.land(plan_of(0), "query", IDS, lambda *_: wrong)
     assert landing.total == Tally()
     assert tables(tmp_path) == {}
-
-
-def test_offsets_that_landed_before(tmp_path: Path) -> None:
-    """A record whose offset is not behind all that landed is not landed a second time."""
-    store = LocalStore(tmp_path)
-    landing = Landing(store)
-    landing.land(0, "query", writer(store, 0, tmp_path))
-    with pytest.raises(Miscounted, match=r"t\[0\]@0 was to be landed"):
-        landing.land(1, "query", lambda _: tally_of(0))
 
 
 def test_damaged_note(tmp_path: Path) -> None:
     """A note that is not what was written is named, and nothing is guessed."""
     store = LocalStore(tmp_path)
-    store.create("_batches/00000000.json", b"{}")
-    with pytest.raises(WrongCheckpoint, match="no note of a batch"):
+    store.create("_batches/00000000.json", b'{"version": 2}')
+    with pytest.raises(WrongCheckpoint, match=r"00000000\.json must be the note of a batch, got: .*number"):
+        Landing(store).recover()
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "version"),
+    [
+        ("00000000.json", b"{}", 1),
+        ("00000007.json", b'{"version": 3}', 3),
+        ("topics.json", b'{"version": 3, "ids": {}}', 3),
+    ],
+)
+def test_notes_of_another_version(tmp_path: Path, file: str, content: bytes, version: int) -> None:
+    """A folder that another release has filled is refused, with what to do."""
+    store = LocalStore(tmp_path)
+    store.create(f"_batches/{file}", content)
+    with pytest.raises(WrongCheckpoint, match=f"version {version} of the notes' format.* fresh folder"):
         Landing(store).recover()
 
 
 def test_old_notes_go(tmp_path: Path) -> None:
-    """Only as many notes stay as Spark could go back by; the counts of all stay in the last."""
-    store = LocalStore(tmp_path)
-    landing = Landing(store)
+    """Counts and files of old batches go; the offsets, ids and counts of all stay in the last note."""
+    landing = Landing(LocalStore(tmp_path))
     for batch in range(105):
-        landing.land(batch, "query", lambda _, batch=batch: tally_of(batch))  # type: ignore[misc]
-    assert len(store.names("_batches")) == 100
-    again = Landing(store)
+        landing.land(plan_of(batch), "query", IDS, lambda _, left: counted(left))
+    assert len(landing.store.names("_batches")) == 100
+    again = Landing(landing.store)
     again.recover()
     assert again.total.read == 105 * 3
+    assert again.landed == {"t": {"0": Span(0, 105 * 3)}}
+    assert again.ids == IDS
+    for batch in range(105):
+        assert again.land(plan_of(batch), "query", IDS, never) is None
+
+
+def test_ids_of_the_beginning(tmp_path: Path) -> None:
+    """The topics' ids are kept from before the first batch on; those learnt later join them."""
+    store = LocalStore(tmp_path)
+    landing = Landing(store)
+    landing.recover()
+    landing.begin({"t": "first"})
+    again = Landing(store)
+    again.recover()
+    assert again.ids == {"t": "first"}
+    again.begin({"t": "second"})
+    assert again.ids == {"t": "first"}
+    again.land(plan_of(0), "query", {"t": "first", "u": "new"}, writer(0))
+    assert again.ids == {"t": "first", "u": "new"}
+    last = Landing(store)
+    last.recover()
+    assert last.ids == {"t": "first", "u": "new"}
+
+
+def checkpoint(root: Path, **files: str) -> Checkpoint:
+    for name, content in files.items():
+        path = root / name.replace("_", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return Checkpoint(LocalStore(root))
+
+
+def test_plan_in_the_checkpoint(tmp_path: Path) -> None:
+    """A batch goes from the last ends, or the first offsets, to its own ends; new partitions from 0."""
+    found = checkpoint(
+        tmp_path,
+        metadata='{"id":"q"}',
+        sources_0_0='\0v1\n{"t":{"0":5}}',
+        offsets_0='v1\n{"batchWatermarkMs":0}\n{"t":{"0":7}}',
+        offsets_1='v1\n{"batchWatermarkMs":0}\n{"t":{"0":7,"1":3},"u":{"0":1}}',
+        commits_0='v1\n{"nextBatchWatermarkMs":0}',
+    )
+    assert found.query() == "q"
+    assert found.plan(0) == Plan(0, {"t": {"0": Span(5, 7)}})
+    assert found.plan(1) == Plan(1, {"t": {"0": Span(7, 7), "1": Span(0, 3)}, "u": {"0": Span(0, 1)}})
+    assert found.committed() == Plan(0, {"t": {"0": Span(7, 7)}})
+
+
+def test_fresh_checkpoint(tmp_path: Path) -> None:
+    """A checkpoint that is not there yet has no query and no batch."""
+    assert checkpoint(tmp_path).query() is None
+    assert checkpoint(tmp_path).committed() is None
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "must begin with v1, got"),
+        ("v1", "must begin with v1"),
+        ("v2\n{}\n{}", "got .*v2"),
+        ("v1\n{}\n{", "truncated"),
+        ("v1\n{}\n[]", "Expected"),
+    ],
+)
+def test_damaged_checkpoint(tmp_path: Path, content: str, words: str) -> None:
+    """A file of the checkpoint that is not what Spark writes is named, with what to do."""
+    found = checkpoint(tmp_path, sources_0_0=content, metadata="", commits_0="", offsets_0=content)
+    for look in (found.committed, lambda: found.plan(0)):
+        with pytest.raises(
+            WrongCheckpoint, match=rf"0 does not say what Spark wrote there: .*{words}.* fresh"
+        ):
+            look()
+    with pytest.raises(WrongCheckpoint, match=r"offsets/1 does not say .*: it is missing"):
+        found.plan(2)
+    with pytest.raises(WrongCheckpoint, match=r"metadata does not say"):
+        found.query()
 
 
 def test_one_pipeline_at_a_time(tmp_path: Path) -> None:

@@ -190,7 +190,9 @@ def check_folders(out: Path) -> None:
         columns=["type", "time", "event_type", "event_date"]
     )
     for row in table.to_pylist():
-        if len(row["type"].encode()) <= 76 and row["type"] != "__HIVE_DEFAULT_PARTITION__":
+        if row["type"] == "__HIVE_DEFAULT_PARTITION__":
+            assert str(row["event_type"]).startswith("__HIVE_DEFAULT_PARTITION__~")
+        elif len(row["type"].encode()) <= 76:
             assert str(row["event_type"]) == row["type"]
         if row["time"] is not None:
             assert str(row["event_date"]) == row["time"].date().isoformat()

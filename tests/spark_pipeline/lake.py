@@ -1,0 +1,105 @@
+"""A topic, a folder, and pipelines from one into the other, in a session that stays."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable
+from contextlib import closing
+from copy import copy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.dataset as ds
+from confluent_kafka import KafkaException, Producer
+
+from cloudevents_kafka import Event, to_record
+from cloudevents_kafka.spark.options import PipelineOptions
+from cloudevents_kafka.spark.pipeline import Pipeline, start
+from cloudevents_kafka.spark.summary import Summary
+from cloudevents_kafka.testing import LocalBroker
+from cloudevents_kafka.testing.clients import create_topic, delete_topic
+from cloudevents_kafka.testing.legacy import LegacyKafka
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Broker = LocalBroker | LegacyKafka
+_numbers = itertools.count(1)
+
+
+def produce(broker: Broker, topic: str, count: int, type_: str = "t", *, partition: int = 0) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    for number in range(count):
+        record = to_record(Event(id=str(number), source="/s", type=type_, data=b"1"), mode="binary")
+        producer.produce(topic, value=record.value, headers=list(record.headers), partition=partition)
+    assert producer.flush(30) == 0
+
+
+def create(broker: Broker, topic: str, partitions: int = 1) -> str:
+    create_topic(broker.bootstrap_servers, topic, partitions, {})
+    return topic
+
+
+def recreate(broker: Broker, topic: str, count: int, partitions: int = 1) -> None:
+    """Delete a topic and create it again, with events of the type "new"."""
+    delete_topic(broker.bootstrap_servers, topic)
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            create(broker, topic, partitions)
+            break
+        except KafkaException:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    produce(broker, topic, count, "new")
+
+
+class Lake:
+    """A topic, a folder, and the pipelines from one into the other."""
+
+    def __init__(self, spark: SparkSession, broker: Broker, out: Path) -> None:
+        self.spark = spark
+        self.broker = broker
+        self.out = out
+        self.topic = create(broker, f"lake-{next(_numbers)}")
+        self.warnings: list[str] = []
+
+    @staticmethod
+    def of(lake: Lake, out: Path) -> Lake:
+        """Take the same topic into another folder."""
+        other = copy(lake)
+        other.out = out
+        return other
+
+    def start(self, **options: Any) -> Pipeline:
+        given = {"topics": (self.topic,), "out": str(self.out), "once": True, **options}
+        chosen = PipelineOptions(bootstrap_servers=self.broker.bootstrap_servers, **given)
+        return start(self.spark, chosen, warn=self.warnings.append)
+
+    def run(self, **options: Any) -> Summary:
+        with closing(self.start(**options)) as pipeline:
+            assert pipeline.wait(120)
+            return pipeline.summary()
+
+    def rows(self) -> list[tuple[str, str, int, int]]:
+        """List type, topic, partition and offset of all events, none of which may be there twice."""
+        if not (self.out / "events").exists():
+            return []
+        found = ds.dataset(self.out / "events").to_table(["type", "topic", "partition", "offset"]).to_pylist()
+        rows = sorted(tuple(row.values()) for row in found)
+        assert len(set(rows)) == len(rows)
+        return rows
+
+    def ids(self) -> dict[str, str]:
+        note = max((self.out / "_batches").glob("[0-9]*.json"))
+        ids: dict[str, str] = json.loads(note.read_text())["ids"]
+        return ids
+
+
+def until(pipeline: Pipeline, condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert not pipeline.wait(0.1)
+        assert time.monotonic() < deadline

@@ -1,0 +1,207 @@
+"""Java that is killed, at any call of it: a plain sentence and exit code 3, whatever py4j makes of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import TimeoutExpired
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+from click.testing import CliRunner
+from py4j.protocol import Py4JError, Py4JNetworkError
+
+from cloudevents_kafka.cli.app import app
+from cloudevents_kafka.spark import pipeline, session
+from cloudevents_kafka.spark.failures import PipelineFailed
+from cloudevents_kafka.spark.options import PipelineOptions
+from cloudevents_kafka.spark.session import SparkFailed
+from cloudevents_kafka.spark.topics import Topic
+from cloudevents_kafka.testing import LocalBroker
+
+from .conftest import QUICK
+from .lake import create, produce
+
+ERRORS = (
+    Py4JError("An error occurred while calling o42.isActive"),
+    Py4JNetworkError("Answer from Java side is empty"),
+    ConnectionRefusedError(111, "Connection refused"),
+    ConnectionResetError(104, "Connection reset by peer"),
+    OSError(9, "Bad file descriptor"),
+    EOFError(),
+    AttributeError("'NoneType' object has no attribute 'sc'"),
+    TypeError("'JavaPackage' object is not callable"),
+    RuntimeError("Cannot call methods on a stopped SparkContext"),
+)
+STEPS = ("connect", "tasks", "admin", "ask", "start", "isActive", "exception", "recentProgress", "stop")
+
+
+class Process:
+    """A Java process that was killed; its end can be seen after a moment, or not at all."""
+
+    def __init__(self, *, dies: bool) -> None:
+        self._dies = dies
+        self._dead = False
+        self.stdin = SimpleNamespace(close=lambda: None)
+
+    def poll(self) -> int | None:
+        return -9 if self._dead else None
+
+    def wait(self, seconds: float | None = None) -> int:
+        if not self._dies:
+            raise TimeoutExpired("java", seconds or 0)
+        self._dead = True
+        return -9
+
+    def kill(self) -> None:
+        self._dies = True
+
+
+class Java:
+    """A stand-in for Spark, in which one call of Java raises an error."""
+
+    def __init__(self, step: str, error: Exception, *, dies: bool = True) -> None:
+        self._step = step
+        self._raised = error
+        self.gateway = SimpleNamespace(proc=Process(dies=dies), shutdown=lambda: None)
+        self.id = "query"
+
+    def at(self, step: str, value: Any = None) -> Any:
+        if step == self._step:
+            raise self._raised
+        return value
+
+    # What the pipeline uses of a session, of a query, and of the brokers.
+    sparkContext = property(lambda self: self.at("tasks", SimpleNamespace(defaultParallelism=1)))  # noqa: N815
+    isActive = property(lambda self: self.at("isActive", False))  # noqa: N815
+    recentProgress = property(lambda self: self.at("recentProgress", []))  # noqa: N815
+
+    def exception(self) -> Any:
+        return self.at("exception", RuntimeError("why") if self._step == "callback" else None)
+
+    def stop(self) -> None:
+        self.at("stop")
+
+    def ask(self, topics: Any, landed: Any, seconds: float) -> dict[str, Topic | None]:
+        return self.at("ask", {topic: Topic("A", {}) for topic in topics})
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def java(monkeypatch: pytest.MonkeyPatch) -> Callable[[Java], Java]:
+    def put(made: Java) -> Java:
+        def query(self: Any, spark: Any) -> Java:
+            self._untold = {0: None}
+            if made._step == "callback":
+                self._error = made._raised
+            return made.at("start", made)
+
+        monkeypatch.setattr(session, "_launch", lambda *_: made.gateway)
+        monkeypatch.setattr(session, "_connect", lambda *_: made.at("connect", made))
+        monkeypatch.setattr(pipeline, "AdminBrokers", lambda *_: made.at("admin", made))
+        monkeypatch.setattr(pipeline.Pipeline, "_start", query)
+        monkeypatch.setattr(pipeline.Pipeline, "_say", lambda *_: None)
+        return made
+
+    return put
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("step", [*STEPS, "callback"])
+def test_any_error_at_any_call(
+    java: Callable[[Java], Java], tmp_path: Path, step: str, error: Exception
+) -> None:
+    """Whatever an error Java's death makes of whatever call, the run says that Java has ended."""
+    java(Java(step, error))
+    done = CliRunner().invoke(app, ["pipeline", "-b", "b:1", "-t", "t", "-o", str(tmp_path), "--once"])
+    assert done.exit_code == 3, done.output
+    assert "Java process ended in the middle of its work" in done.output
+    assert "start again" in done.output
+
+
+@pytest.mark.parametrize("error", [error for error in ERRORS if not isinstance(error, Py4JNetworkError)])
+def test_errors_of_a_java_that_lives(java: Callable[[Java], Java], tmp_path: Path, error: Exception) -> None:
+    """An error that has another cause stays what it is."""
+    java(Java("isActive", error, dies=False))
+    options = PipelineOptions(bootstrap_servers="b:1", topics=("t",), out=str(tmp_path), once=True)
+    with pytest.raises(type(error)) as caught:
+        pipeline.run(options)
+    assert caught.value is error
+
+
+def test_own_errors_stay(java: Callable[[Java], Java], tmp_path: Path) -> None:
+    """What the pipeline itself found says more than that Java has ended since."""
+    java(Java("callback", PipelineFailed("disk full")))
+    options = PipelineOptions(bootstrap_servers="b:1", topics=("t",), out=str(tmp_path), once=True)
+    with pytest.raises(PipelineFailed, match="disk full"):
+        pipeline.run(options)
+
+
+def test_java_that_does_not_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Java that is killed while it starts is told with the end of its log."""
+
+    def launch(*_: Any) -> Any:
+        raise Py4JNetworkError("Answer from Java side is empty")
+
+    monkeypatch.setattr("pyspark.java_gateway.launch_gateway", launch)
+    log = tmp_path / "log"
+    log.write_text("a warning\n")
+    with pytest.raises(SparkFailed, match=r"did not start \(Answer from Java side is empty\).*\na warning"):
+        session._launch({}, log)
+
+
+def run_killed(broker: LocalBroker, topic: str, out: Path, at: int, moment: str) -> tuple[int, str, int]:
+    """Run a pipeline whose Java is killed; returns exit code, stderr, and how often Java was called."""
+    where = ("-b", broker.bootstrap_servers, "-t", topic, "-o", str(out))
+    program = [sys.executable, str(Path(__file__).with_name("killer.py")), str(at), moment]
+    command = [*program, "pipeline", *where, "--once", "--max-records", "30", *QUICK]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    *told, last = done.stderr.splitlines()
+    return done.returncode, "\n".join(told), int(last)
+
+
+@pytest.fixture(scope="module")
+def topic(kafka_broker: LocalBroker) -> str:
+    name = create(kafka_broker, "java-dies")
+    produce(kafka_broker, name, 60)
+    return name
+
+
+# A run calls Java more than 5,000 times: to start Spark, for each batch, and while it waits.
+_SAMPLE = [(60, "before"), (4000, "after")]  # both come before the last call
+_MANY = [(number, ("before", "after")[number % 2]) for number in range(11, 4900, 97)]
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize("moments", [_SAMPLE, pytest.param(_MANY, marks=pytest.mark.release)])
+def test_killed_at_many_calls(
+    kafka_broker: LocalBroker, topic: str, tmp_path: Path, moments: list[tuple[int, str]]
+) -> None:
+    """Java that is killed at some call ends the run with the sentence and 3; the next run goes on."""
+    out = tmp_path / "lake"
+    for at, moment in moments:
+        code, told, calls = run_killed(kafka_broker, topic, out, at, moment)
+        assert "Traceback" not in told, (at, moment, told)
+        # A run that has less to do, for some of it has landed, may end before that call.
+        assert code == (3 if calls >= at else 0), (at, moment, told)
+        assert code == 0 or "Java process ended in the middle of its work" in told, (at, moment, told)
+        if code == 0:
+            check_whole(out)
+            out = out.with_name(f"after-{at}")
+    code, told, _ = run_killed(kafka_broker, topic, out, 0, "never")
+    assert code == 0, told
+    check_whole(out)
+
+
+def check_whole(out: Path) -> None:
+    offsets = ds.dataset(out / "events").to_table(["offset"]).to_pydict()["offset"]
+    assert sorted(offsets) == list(range(60))

@@ -1,0 +1,226 @@
+"""A topic that was deleted and created again, on a real Kafka, lands nothing in the folder of the old one."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cloudevents_kafka.spark import tables
+from cloudevents_kafka.spark.admin import AdminBrokers
+from cloudevents_kafka.spark.topics import Topic, TopicChanged
+from cloudevents_kafka.testing import LocalBroker
+from cloudevents_kafka.testing.clients import delete_topic
+from cloudevents_kafka.testing.legacy import LegacyKafka
+
+from .lake import Lake, create, produce, recreate, until
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    # PySpark leaves the sockets that it fetches results through to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+
+
+def check_sentence(text: str, topic: str, before: str) -> None:
+    """Compare an error with what a user needs: topic, both ids, what to do; and nothing of data loss."""
+    found = re.findall(r"\bid (?:is )?([A-Za-z0-9_-]{22})", text)
+    assert before in found
+    assert len(set(found)) == 2
+    assert topic in text
+    assert "fresh folder, with a fresh checkpoint" in text
+    assert "data-loss" not in text
+
+
+@pytest.mark.parametrize(
+    ("count", "allow_data_loss"),
+    [(50, False), pytest.param(20, True, marks=pytest.mark.release), (5, False), (5, True), (0, True)],
+)
+def test_recreated_before_the_start(lake: Lake, count: int, *, allow_data_loss: bool) -> None:
+    """With more, as many, fewer or no records than before: a new start says so, and lands none of them."""
+    produce(lake.broker, lake.topic, 20)
+    lake.run()
+    rows, ids = lake.rows(), lake.ids()
+    recreate(lake.broker, lake.topic, count)
+    with pytest.raises(TopicChanged) as caught:
+        lake.run(allow_data_loss=allow_data_loss)
+    check_sentence(str(caught.value), lake.topic, ids[lake.topic])
+    assert lake.rows() == rows
+    assert len(rows) == 20
+    shutil.rmtree(lake.out)
+    lake.run()
+    assert [row[0] for row in lake.rows()] == ["new"] * count
+    assert lake.warnings == []
+
+
+@pytest.mark.parametrize(("count", "allow_data_loss"), [(50, True), (20, False), (5, False), (5, True)])
+def test_recreated_under_way(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, count: int, *, allow_data_loss: bool
+) -> None:
+    """A running pipeline ends with the same sentence, whatever Spark itself makes of the new topic."""
+    monkeypatch.setattr("cloudevents_kafka.spark.pipeline._LOOK_AGAIN_SECONDS", 1.0)
+    produce(lake.broker, lake.topic, 20)
+    options = {"once": False, "interval": 0.1, "allow_data_loss": allow_data_loss}
+    with closing(lake.start(**options)) as pipeline:
+        until(pipeline, lambda: len(lake.rows()) == 20)
+        before = lake.ids()[lake.topic]
+        recreate(lake.broker, lake.topic, count)
+        with pytest.raises(TopicChanged) as caught:
+            pipeline.wait(120)
+    check_sentence(str(caught.value), lake.topic, before)
+    assert len(lake.rows()) == 20
+
+
+def test_recreated_under_way_of_the_program(
+    kafka_broker: LocalBroker, pipeline: Callable[..., Any], tmp_path: Path
+) -> None:
+    """The command ends with 2 and the sentence alone, and so does each new start."""
+    topic = create(kafka_broker, "recreated")
+    produce(kafka_broker, topic, 200)
+    running = pipeline(topic, tmp_path, "--interval", "0.2")
+    running.until(lambda: any(line.startswith("batch 0: ") for line in running.told))
+    recreate(kafka_broker, topic, 500)
+    check_end(running, topic)
+    check_end(pipeline(topic, tmp_path, "--once", "--allow-data-loss"), topic)
+
+
+def check_end(program: Any, topic: str) -> None:
+    code, told = program.end()
+    assert code == 2, told
+    assert f"topic {topic} was deleted and created again" in told
+    assert "fresh folder, with a fresh checkpoint" in told
+    assert "data-loss" not in told
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize("moment", ["planned", "written"])
+def test_recreated_while_a_batch_is_read(lake: Lake, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+    """A batch that was planned of one topic and read of another does not land."""
+    produce(lake.broker, lake.topic, 20)
+    lake.run()
+    produce(lake.broker, lake.topic, 20)
+    write = tables.write
+
+    def late(*args: Any, **options: Any) -> Any:
+        if moment == "planned":
+            recreate(lake.broker, lake.topic, 60)
+        tally = write(*args, **options)
+        if moment == "written":
+            recreate(lake.broker, lake.topic, 60)
+        return tally
+
+    before = lake.ids()[lake.topic]
+    monkeypatch.setattr(tables, "write", late)
+    with pytest.raises(TopicChanged) as caught:
+        lake.run()
+    check_sentence(str(caught.value), lake.topic, before)
+    assert len(lake.rows()) == 20
+
+
+def test_recreated_before_the_first_batch(lake: Lake) -> None:
+    """That the topic is another is known too where nothing of it has landed yet."""
+    produce(lake.broker, lake.topic, 20)
+    assert lake.run(start="latest").tally.read == 0
+    recreate(lake.broker, lake.topic, 40)
+    with pytest.raises(TopicChanged, match="was deleted and created again"):
+        lake.run(start="latest")
+
+
+def test_one_topic_of_several(lake: Lake) -> None:
+    """Of several topics the one is named that was created again, and nothing of the others lands."""
+    other = create(lake.broker, f"{lake.topic}-other", 2)
+    produce(lake.broker, lake.topic, 20)
+    produce(lake.broker, other, 10, partition=1)
+    both = {"topics": (lake.topic, other)}
+    lake.run(**both)
+    ids = lake.ids()
+    assert ids.keys() == {lake.topic, other}
+    produce(lake.broker, lake.topic, 5)
+    recreate(lake.broker, other, 30, partitions=2)
+    with pytest.raises(TopicChanged) as caught:
+        lake.run(**both)
+    check_sentence(str(caught.value), f"topic {other} ", ids[other])
+    assert len(lake.rows()) == 30
+    assert lake.run(topics=(f" {lake.topic} ,",), allow_data_loss=True).tally.read == 5
+
+
+def test_topic_deleted(lake: Lake) -> None:
+    """A topic that is not there has sentences of its own, after it has landed and before."""
+    with pytest.raises(
+        TopicChanged, match=r"topic nowhere does not exist: check its name, or create it first"
+    ):
+        lake.run(topics=("nowhere",))
+    produce(lake.broker, lake.topic, 20)
+    lake.run()
+    before = lake.ids()[lake.topic]
+    delete_topic(lake.broker.bootstrap_servers, lake.topic)
+    with pytest.raises(TopicChanged, match=f"{lake.topic} does not exist any more: the one with id {before}"):
+        until_refused(lake)
+
+
+def until_refused(lake: Lake) -> None:
+    """Start until the deletion has come through."""
+    for _ in range(50):
+        lake.run(allow_data_loss=True)
+
+
+def test_topic_added_later(lake: Lake) -> None:
+    """A topic that joins later brings its id, and is compared from then on."""
+    produce(lake.broker, lake.topic, 5)
+    lake.run()
+    other = create(lake.broker, f"{lake.topic}-other")
+    produce(lake.broker, other, 5)
+    both = {"topics": (lake.topic, other)}
+    assert lake.run(**both).tally.read == 5
+    recreate(lake.broker, other, 9)
+    with pytest.raises(TopicChanged, match=f"topic {other} was deleted"):
+        lake.run(**both)
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_brokers_without_ids(lake: Lake, monkeypatch: pytest.MonkeyPatch, *, ends: bool) -> None:
+    """Where no id is said, that is said once; a partition that ends below what has landed ends the run."""
+    ask = AdminBrokers.ask
+
+    def silent(self: AdminBrokers, *args: Any) -> dict[str, Topic | None]:
+        found = ask(self, *args)
+        return {name: topic and Topic(None, topic.ends if ends else None) for name, topic in found.items()}
+
+    monkeypatch.setattr(AdminBrokers, "ask", silent)
+    produce(lake.broker, lake.topic, 20)
+    lake.run(max_records=5)
+    assert len(lake.warnings) == 1
+    assert f"the brokers say no id of topic {lake.topic} (older than Kafka 2.8)" in lake.warnings[0]
+    recreate(lake.broker, lake.topic, 7)
+    for allow_data_loss in (False, True):
+        with pytest.raises(
+            TopicChanged, match=rf"{lake.topic}\[0\] ends at offset 7, but all before offset 20"
+        ) as caught:
+            lake.run(allow_data_loss=allow_data_loss)
+        assert "data-loss" not in str(caught.value)
+    assert len(lake.rows()) == 20
+
+
+@pytest.mark.legacy
+def test_brokers_of_old(session: SparkSession, tmp_path: Path) -> None:
+    """Brokers of before topic ids are read as any other, with one warning, and compared by their ends."""
+    with LegacyKafka("1.1.1") as old:
+        lake = Lake(session, old, tmp_path)
+        produce(old, lake.topic, 20)
+        assert lake.run(max_records=5).tally.events == 20
+        recreate(old, lake.topic, 7)
+        with pytest.raises(TopicChanged, match=r"ends at offset 7, but all before offset 20"):
+            lake.run()
+    assert len(lake.warnings) == 1
+    assert "older than Kafka 2.8" in lake.warnings[0]

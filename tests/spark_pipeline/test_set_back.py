@@ -1,0 +1,232 @@
+"""A checkpoint that was set back, lost or exchanged: each record lands once, or the run says why not."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cloudevents_kafka.spark.checkpoint import WrongCheckpoint
+from cloudevents_kafka.spark.landing import Landing
+from cloudevents_kafka.spark.store import HadoopStore
+from cloudevents_kafka.testing import LocalBroker
+
+from .lake import Lake, produce
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    # PySpark leaves the sockets that it fetches results through to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+
+
+def offsets(lake: Lake) -> list[int]:
+    return [row[3] for row in lake.rows()]
+
+
+def forget(folder: Path, *numbers: int) -> None:
+    """Remove files of a checkpoint's log, and the sums that Hadoop keeps of them."""
+    for number in numbers:
+        (folder / str(number)).unlink()
+        (folder / f".{number}.crc").unlink(missing_ok=True)
+
+
+def test_last_batch_forgotten(lake: Lake) -> None:
+    """Without the last offsets and commits, a batch is planned with a later end, and its rest lands."""
+    produce(lake.broker, lake.topic, 1000)
+    lake.run(max_records=500)
+    for log in ("offsets", "commits"):
+        forget(lake.out / "_checkpoint" / log, 1)
+    produce(lake.broker, lake.topic, 1000)
+    summary = lake.run(max_records=None)
+    assert offsets(lake) == list(range(2000))
+    assert (summary.tally.read, summary.total.read) == (1000, 2000)
+    produce(lake.broker, lake.topic, 5)
+    assert lake.run().tally.read == 5
+    assert offsets(lake) == list(range(2005))
+
+
+@pytest.mark.parametrize("max_records", [70, pytest.param(300, marks=pytest.mark.release)])
+def test_backup_of_some_batches_ago(lake: Lake, tmp_path: Path, max_records: int) -> None:
+    """A checkpoint out of a backup goes over what has landed in other pieces, and lands what is new."""
+    produce(lake.broker, lake.topic, 100)
+    lake.run()
+    backup = tmp_path / "backup"
+    shutil.copytree(lake.out / "_checkpoint", backup)
+    for _ in range(3):
+        produce(lake.broker, lake.topic, 100)
+        lake.run(max_records=60)
+    shutil.rmtree(lake.out / "_checkpoint")
+    shutil.copytree(backup, lake.out / "_checkpoint")
+    produce(lake.broker, lake.topic, 100)
+    assert lake.run(max_records=max_records).tally.read == 100
+    assert offsets(lake) == list(range(500))
+
+
+def test_commit_forgotten(lake: Lake) -> None:
+    """A batch of which only the commit is gone is played again as it was planned, and lands nothing."""
+    produce(lake.broker, lake.topic, 100)
+    lake.run()
+    forget(lake.out / "_checkpoint" / "commits", 0)
+    produce(lake.broker, lake.topic, 10)
+    assert lake.run().tally.read == 10
+    assert offsets(lake) == list(range(110))
+
+
+def test_all_batches_forgotten(lake: Lake) -> None:
+    """A checkpoint that begins at its first offsets again lands only what is new."""
+    produce(lake.broker, lake.topic, 100)
+    lake.run(max_records=40)
+    for log in ("offsets", "commits"):
+        shutil.rmtree(lake.out / "_checkpoint" / log)
+    produce(lake.broker, lake.topic, 10)
+    assert lake.run().tally.read == 10
+    assert offsets(lake) == list(range(110))
+
+
+def test_first_offsets_lost(lake: Lake) -> None:
+    """Where a checkpoint would begin before all that has landed, the records between are not passed over."""
+    produce(lake.broker, lake.topic, 100)
+    lake.run(start="latest")
+    produce(lake.broker, lake.topic, 10)
+    lake.run()
+    for log in ("offsets", "commits", "sources"):
+        shutil.rmtree(lake.out / "_checkpoint" / log)
+    with pytest.raises(WrongCheckpoint, match=rf"{lake.topic}\[0\]@0 to 99 are not here"):
+        lake.run()
+    assert offsets(lake) == list(range(100, 110))
+
+
+def test_copies_that_went_apart(lake: Lake, tmp_path: Path) -> None:
+    """Of two copies of a folder with its checkpoint, one cannot go on from the other's checkpoint."""
+    produce(lake.broker, lake.topic, 100)
+    lake.run()
+    copy = Lake.of(lake, tmp_path / "copy")
+    shutil.copytree(lake.out, copy.out, ignore=shutil.ignore_patterns("copy"))
+    produce(lake.broker, lake.topic, 100)
+    copy.run()
+    shutil.rmtree(lake.out / "_checkpoint")
+    shutil.copytree(copy.out / "_checkpoint", lake.out / "_checkpoint")
+    for count in (0, 10):
+        produce(lake.broker, lake.topic, count)
+        with pytest.raises(WrongCheckpoint, match=rf"{lake.topic}\[0\]@100 to 199 are not here"):
+            lake.run()
+    assert offsets(copy) == list(range(200))
+
+
+@pytest.fixture(scope="module")
+def landed(
+    session: SparkSession, kafka_broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory
+) -> Lake:
+    """Two batches, to be copied."""
+    lake = Lake(session, kafka_broker, tmp_path_factory.mktemp("landed"))
+    produce(lake.broker, lake.topic, 20)
+    lake.run(max_records=10)
+    return lake
+
+
+def lose_checkpoint(lake: Lake) -> None:
+    shutil.rmtree(lake.out / "_checkpoint")
+
+
+def lose_notes(lake: Lake) -> None:
+    shutil.rmtree(lake.out / "_batches")
+
+
+def lose_last_note(lake: Lake) -> None:
+    max((lake.out / "_batches").glob("0*.json")).unlink()
+
+
+def lose_both(lake: Lake) -> None:
+    lose_notes(lake)
+    lose_checkpoint(lake)
+
+
+def lose_last_of_both(lake: Lake) -> None:
+    lose_last_note(lake)
+    for log in ("offsets", "commits"):
+        forget(lake.out / "_checkpoint" / log, 1)
+
+
+def lose_tables_and_notes(lake: Lake) -> None:
+    lose_notes(lake)
+    shutil.rmtree(lake.out / "events")
+
+
+def age_notes(lake: Lake) -> None:
+    for note in (lake.out / "_batches").glob("*.json"):
+        note.write_text(re.sub(r'"version": 2,', "", note.read_text()))
+
+
+def damage(path: str, content: str) -> Callable[[Lake], None]:
+    def change(lake: Lake) -> None:
+        file = lake.out / "_checkpoint" / path
+        file.write_text(content)
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lose_checkpoint, "another checkpoint .*this is a new one.*fresh folder"),
+        (lose_notes, "has no note"),
+        (lose_last_note, "has no note"),
+        (lose_both, "has no note"),
+        (lose_last_of_both, "has no note"),
+        (lose_tables_and_notes, "goes on with batch 2, but .* has no batch"),
+        (age_notes, "version 1 of the notes' format.*fresh folder"),
+        (damage("metadata", ""), "metadata does not say what Spark wrote"),
+        (damage("offsets/1", ""), "offsets/1 does not say what Spark wrote"),
+    ],
+)
+def test_folder_and_checkpoint_that_disagree(
+    landed: Lake, tmp_path: Path, change: Callable[[Lake], Any], words: str
+) -> None:
+    """What was removed or exchanged is said at the start, also without new records; nothing lands."""
+    lake = Lake.of(landed, tmp_path / "copy")
+    shutil.copytree(landed.out, lake.out)
+    change(lake)
+    before = lake.rows()
+    with pytest.raises(WrongCheckpoint, match=words):
+        lake.run()
+    assert lake.rows() == before
+
+
+def test_checkpoint_of_another_pipeline(lake: Lake, tmp_path: Path) -> None:
+    """A checkpoint that has filled another folder is refused, also where the topic is the same."""
+    other = Lake.of(lake, tmp_path / "other")
+    produce(lake.broker, lake.topic, 20)
+    lake.run()
+    other.run()
+    with pytest.raises(WrongCheckpoint, match="was filled under another checkpoint"):
+        lake.run(checkpoint=str(other.out / "_checkpoint"))
+    shutil.rmtree(other.out / "_batches")
+    shutil.rmtree(other.out / "events")
+    with pytest.raises(WrongCheckpoint, match=r"goes on with batch 1, but .* has no batch"):
+        other.run()
+
+
+def test_store_of_hadoop(landed: Lake, tmp_path: Path) -> None:
+    """A folder that Hadoop reaches is checked as one of this machine is."""
+    shutil.copytree(landed.out, tmp_path / "copy")
+    store = HadoopStore(landed.spark, f"file://{tmp_path}/copy")
+    landing = Landing(store)
+    assert landing.recover() is None
+    assert landing.total.read == 20
+    assert store.matching("events/*/*/batch-00000001-*") == ["events/" + store.files("events", ".parquet")[1]]
+    assert store.matching("nowhere/*/batch-*") == []
+    store.remove("_batches/00000001.json")
+    with pytest.raises(WrongCheckpoint, match="has no note"):
+        landing.recover()

@@ -1,0 +1,162 @@
+"""The pipeline's Parquet, as others read it: times with their zone, and folders that mean what they say."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import Producer
+
+from cloudevents_kafka import Event, to_record
+
+from .lake import Lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    # PySpark leaves the sockets that it fetches results through to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+
+TIMES = (
+    "0001-01-01T00:00:00Z",
+    "1582-10-04T23:59:59.999999Z",
+    "1582-10-10T12:00:00Z",
+    "1677-01-01T00:00:00.000001Z",
+    "1900-01-01T00:00:00Z",
+    "2026-03-29T02:30:00+01:00",
+    "2262-12-31T23:59:59Z",
+    "9999-12-31T23:59:59.999999Z",
+)
+# What a session may have been set to, for other tables.
+SETTINGS = {
+    "spark.sql.parquet.outputTimestampType": "INT96",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
+    "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
+    "spark.sql.parquet.writeLegacyFormat": "true",
+    "spark.sql.session.timeZone": "America/Los_Angeles",
+}
+# Folders' names that readers would take for null, or for another text.
+MISREAD = (
+    "__HIVE_DEFAULT_PARTITION__",
+    "007",
+    "1e3",
+    "1.50",
+    "NaN",
+    "-0",
+    "\u0661\u0667",
+    " 5",
+    "true",
+    "2026-1-1",
+)
+READ_BACK = ("17", "-3", "2026-01-01", "1.2.3", "a.b", "__HIVE_DEFAULT_PARTITION__x", "10.order", "nan.x")
+
+
+def send(lake: Lake, *events: Event) -> None:
+    producer = Producer({"bootstrap.servers": lake.broker.bootstrap_servers})
+    stamp = int(dt.datetime(2026, 5, 1, tzinfo=dt.UTC).timestamp() * 1000)
+    for event in events:
+        record = to_record(event, mode="binary")
+        producer.produce(lake.topic, value=record.value, headers=list(record.headers), timestamp=stamp)
+    producer.produce(lake.topic, value=b"{", headers=[("ce_id", b"1")], timestamp=stamp)
+    assert producer.flush(30) == 0
+
+
+@pytest.fixture
+def changed_session(session: SparkSession) -> Any:
+    """Give a session settings that would spoil the tables; they must be the same afterwards."""
+    before = {name: session.conf.get(name) for name in SETTINGS}
+    for name, value in SETTINGS.items():
+        session.conf.set(name, value)
+    yield session
+    assert {name: session.conf.get(name) for name in SETTINGS} == SETTINGS
+    for name, old in before.items():
+        session.conf.set(name, old)
+
+
+def test_times_in_files(lake: Lake, changed_session: SparkSession) -> None:
+    """Times of all years are those of the events, with their zone, whatever the session writes elsewhere."""
+    send(
+        lake, *(Event(id=str(i), source="/s", type="t", time=time, data=b"1") for i, time in enumerate(TIMES))
+    )
+    lake.run()
+    files = sorted(lake.out.glob("*/*/*/*.parquet"))
+    assert {file.relative_to(lake.out).parts[0] for file in files} == {"events", "quarantine"}
+    for file in files:
+        check_columns(file)
+    whole = [pq.ParquetFile(file).read() for file in files if "events" in file.parts]
+    assert sorted(row["time"] for table in whole for row in table.to_pylist()) == sorted(map(moment, TIMES))
+    frames = [pd.read_parquet(file, partitioning=None) for file in files if "events" in file.parts]
+    for row in pd.concat(frames).to_dict("records"):
+        assert row["time"] == pd.Timestamp(row["time_text"]).tz_convert("UTC").as_unit("us")
+    dates = {
+        row["event_date"]
+        for row in ds.dataset(lake.out / "events", partitioning="hive").to_table().to_pylist()
+    }
+    assert dates == {moment(time).date().isoformat() for time in TIMES}
+    back = changed_session.read.parquet(str(lake.out / "events")).selectExpr(
+        "unix_micros(time) as at", "time_text"
+    )
+    assert {(row.at, row.time_text) for row in back.collect()} == {(micros(time), time) for time in TIMES}
+
+
+def moment(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text).astimezone(dt.UTC)
+
+
+def micros(text: str) -> int:
+    return (moment(text) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1)
+
+
+def check_columns(file: Path) -> None:
+    """Compare a file's columns of times with what all readers know: INT64, microseconds, UTC."""
+    found = pq.ParquetFile(file)
+    columns = [found.schema.column(number) for number in range(len(found.schema))]
+    times = [column for column in columns if column.name in {"time", "timestamp"}]
+    assert times
+    for column in times:
+        assert column.physical_type == "INT64"
+        assert "isAdjustedToUTC=true" in str(column.logical_type)
+        assert "timeUnit=microseconds" in str(column.logical_type)
+    assert "INT96" not in {column.physical_type for column in columns}
+    assert not {key for key in found.metadata.metadata if b"legacy" in key.lower()}
+
+
+def test_types_as_folders(lake: Lake, tmp_path: Path) -> None:
+    """A type whose name readers would take for null or another text has another folder; its column has it."""
+    names = (*MISREAD, *READ_BACK)
+    send(lake, *(Event(id=name.strip(), source="/s", type=name, data=b"1") for name in names))
+    lake.run()
+    by_folder = {
+        file.parent.parent.name: pq.ParquetFile(file).read(["type"]).to_pydict()["type"]
+        for file in lake.out.glob("events/*/*/*.parquet")
+    }
+    assert sorted(by_folder.values()) == sorted([name] for name in names)
+    for folder, (name,) in by_folder.items():
+        alone = read_alone(lake.spark, lake.out / "events" / folder, tmp_path / "alone" / folder)
+        for value in alone:
+            assert (str(value) == name) == (name in READ_BACK), (name, alone)
+            assert isinstance(value, str) or name in READ_BACK
+    frame = pd.read_parquet(lake.out / "events", columns=["type", "event_type"])
+    assert frame["event_type"].notna().all()
+    assert sorted(frame["type"]) == sorted(names)
+
+
+def read_alone(spark: SparkSession, folder: Path, table: Path) -> list[Any]:
+    """Return what readers that guess types take a folder's name for, where it is alone in its table."""
+    table.mkdir(parents=True)
+    (table / folder.name).symlink_to(folder)
+    (by_spark,) = spark.read.parquet(f"file://{table}").select("event_type").distinct().collect()
+    hive = ds.partitioning(flavor="hive")
+    by_arrow = ds.dataset(table, partitioning=hive).to_table(["event_type"]).to_pydict()["event_type"]
+    return [by_spark[0], *set(by_arrow)]
