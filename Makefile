@@ -11,11 +11,12 @@ PYTHONS := python3 python3.13 python3.12 python3.11
 PYSPARK := pyspark==4.0.0
 EXTRAS := spark,cli,protobuf,protocol,testing,test
 
-.PHONY: help test test-newest peers lint demo bench ready legacy clean
+.PHONY: help test test-newest release peers lint demo bench ready legacy clean
 
 help:
 	@echo "make test         lint, types, import contracts, all tests (with a real Kafka and Spark)"
 	@echo "make test-newest  Spark's functions on the newest PySpark"
+	@echo "make release      the long tests that run before a release"
 	@echo "make peers        events exchanged with the SDKs for Java, JavaScript, Go, Python, Rust"
 	@echo "make demo         the library at work on a local Kafka"
 	@echo "make bench        measure against the alternatives"
@@ -37,6 +38,10 @@ test-newest: $(VENV)/.installed
 	@echo "installing the newest PySpark into $(NEWEST)"
 	@$(NEWEST)/bin/pip install --quiet --disable-pip-version-check --upgrade -e '.[spark,cli,protobuf,testing,test]'
 	@$(NEWEST)/bin/python -m pytest tests/spark $(PYTEST_FLAGS)
+
+# What is long: the whole matrix of Spark's settings.
+release: ready
+	@$(PY) -m pytest -m release $(PYTEST_FLAGS)
 
 # Each in the version that spec-conformance/peers pins, by the toolchains that are here.
 peers: ready
