@@ -14,14 +14,9 @@ from cloudevents_kafka.spark import compiled, sure
 from cloudevents_kafka.spark.columns import Columns, Wanted, is_headers, quoted, same_name
 from cloudevents_kafka.spark.document import PREFIX, column
 from cloudevents_kafka.spark.exact import decode_batch
-from cloudevents_kafka.spark.schema import HEADERS, KEPT_COLUMNS, event_schema, wire_schema
+from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, KEPT_COLUMNS, event_schema, wire_schema
 from cloudevents_kafka.spark.workers import informed
 
-_FROM_JSON: Final = {
-    "maxStringLen": str(2**31 - 1),
-    # The session's own name for it may be that of a field here, which it would then be put in.
-    "columnNameOfCorruptRecord": "__ce_corrupt",
-}
 _WANTED: Final = {
     "value": Wanted(
         "binary",
@@ -182,7 +177,7 @@ def _packed(value: Column, headers: Column) -> Column:
 
 
 def _unpacked(text: Column) -> Column:
-    return F.from_json(text, wire_schema(), _FROM_JSON)
+    return F.from_json(text, wire_schema(), FROM_JSON)
 
 
 def exact_udf() -> Any:

@@ -12,27 +12,20 @@ from typing import Final, Literal
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of PySpark's users know
 from pyspark.sql.pandas.functions import pandas_udf
-from pyspark.sql.types import (
-    BinaryType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from cloudevents_kafka import formats
-from cloudevents_kafka.attributes import REQUIRED, SPECVERSION
+from cloudevents_kafka.attributes import SPECVERSION
 from cloudevents_kafka.convert import ContentMode
 from cloudevents_kafka.spark import grammar, inputs
 from cloudevents_kafka.spark.document import PREFIX, column, is_value
-from cloudevents_kafka.spark.schema import HEADERS, error_schema
+from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, error_schema
 from cloudevents_kafka.spark.workers import informed
 from cloudevents_kafka.spark.written import encode_batch
 
-_TEXTS: Final = (*REQUIRED, "datacontenttype", "dataschema", "subject")
 _DATA_TEXT: Final = "IF(is_valid_utf8(CAST(__ce_data AS STRING)), CAST(__ce_data AS STRING), NULL)"
-_PACKED: Final = (*_TEXTS, "time", "extensions", "data", "data_kind")
+_PACKED: Final = (*inputs.TEXTS, "time", "extensions", "data", "data_kind")
 _JSON: Final = {"ignoreNullFields": "true"}
-_FROM_JSON: Final = {"maxStringLen": str(2**31 - 1), "columnNameOfCorruptRecord": "__ce_corrupt"}
 
 
 def encode_events(
@@ -233,6 +226,8 @@ def _surely_written(format: str) -> Column:
 def _exactly(format: str | None) -> Column:
     """Write the rows that are not surely good by the converters; the others reach Python as nulls."""
     fields = [column(name).alias(name) for name in _PACKED]
+    # JSON would have another sign in place of what is not UTF-8: that must not be written as the user's.
+    fields.append((~F.is_valid_utf8(_all_texts())).alias("garbled"))
     chosen = F.lit(format).cast("string").alias("format")
     packed = F.when(~column("sure"), F.to_json(F.struct(chosen, *fields), _JSON))
     written = StructType(
@@ -244,7 +239,13 @@ def _exactly(format: str | None) -> Column:
     )
     encode = pandas_udf(informed(encode_batch), StringType())  # type: ignore[call-overload]  # no types of pandas to tell
     text = encode.asNondeterministic()(packed)  # as in `decode`: keeps filters from being pushed below it
-    return F.from_json(text, written, _FROM_JSON)
+    return F.from_json(text, written, FROM_JSON)
+
+
+def _all_texts() -> Column:
+    extensions = column("extensions")
+    texts = (column(name) for name in (*inputs.TEXTS, "time", "data_kind"))
+    return F.concat_ws(" ", *texts, extensions["key"], extensions["value"], extensions["type"])
 
 
 def _refusal(error: Column) -> Column:

@@ -7,7 +7,6 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of PySpark's users know
 from pyspark.sql.types import (
-    ArrayType,
     BinaryType,
     BooleanType,
     DataType,
@@ -136,8 +135,8 @@ def _extensions(there: dict[str, StructField]) -> Column:
     """Lay out extensions by name, as Spark gives maps in no order one could rely on; nulls are absent."""
     field, types = there.get("extensions"), there.get("extension_types")
     if field is None or not isinstance(field.dataType, MapType):  # void
-        return F.array().cast(ArrayType(StructType([*_ENTRY, StructField("type", StringType())])))
-    named = None if types is None or not isinstance(types.dataType, MapType) else _of(types)
+        return _empty(StructType([*_ENTRY, StructField("type", StringType())]))
+    named = None if types is None else _of(types).cast(MapType(StringType(), StringType()))
     kind = _type_name(field.dataType.valueType)
 
     def entry(each: Column) -> Column:
@@ -154,7 +153,12 @@ def _entries(field: StructField) -> Column:
         F.filter(F.map_entries(_of(field)), lambda e: e["value"].isNotNull()),
         lambda e: F.struct(e["key"].cast("string").alias("key"), _text(e["value"], kind).alias("value")),
     )
-    return F.coalesce(entries, F.array().cast(ArrayType(_ENTRY)))
+    return F.coalesce(entries, _empty(_ENTRY))
+
+
+def _empty(of: StructType) -> Column:
+    """Return an empty list; one that is empty from the start is of a type that settings choose."""
+    return F.array_compact(F.array(F.lit(None).cast(of)))
 
 
 def _text(value: Column, kind: DataType) -> Column:

@@ -33,6 +33,13 @@ KEPT_COLUMNS: Final = ("key", "topic", "partition", "offset", "timestamp")
 HEADERS: Final = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 """The type of a record's headers."""
 
+FROM_JSON: Final = {
+    "maxStringLen": str(2**31 - 1),
+    # The session's own name for it may be that of a field, which would then be taken for it.
+    "columnNameOfCorruptRecord": "__ce_corrupt",
+}
+"""Options to read what the converters' side sends back."""
+
 ERROR_FIELDS: Final = ("verdict", "attribute", "reason", "clause")
 
 

@@ -52,6 +52,8 @@ def encode_packed(packed: str) -> str:
     fields = json.loads(packed)
     given = fields.pop("extensions", ())
     extensions = [Extension(one["key"], one["value"], one.get("type")) for one in given]
+    if fields.pop("garbled"):
+        return json.dumps({"error": _error("a text of the row is not valid UTF-8 (core: Type System)")})
     data = fields.pop("data", None)
     format_name, kind = fields.pop("format", None), fields.pop("data_kind", None)
     row = Row(fields, extensions, None if data is None else base64.b64decode(data), kind)

@@ -1,4 +1,8 @@
-"""Settings that a session of Spark may have, and that change no event: what each could touch, by name."""
+"""Settings that a session of Spark may have, and that change no event: what each could touch, by name.
+
+Not among them is ``spark.sql.optimizer.collapseProjectAlwaysInline``: with it Spark's optimizer
+copies each column into all that use it, and takes hours over the steps of `sure`.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +90,6 @@ SETTINGS: dict[str, Settings] = {
     **_one("subexpressionElimination.skipForShortcutExpr", True),
     **_one("alwaysInlineCommonExpr", True),
     # the optimizer
-    **_one("optimizer.collapseProjectAlwaysInline", True),
     **_one("optimizer.avoidCollapseUDFWithExpensiveExpr", False),
     **_one("optimizer.nestedSchemaPruning.enabled", False),
     **_one("optimizer.expression.nestedPruning.enabled", False),

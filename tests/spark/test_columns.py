@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from cloudevents_kafka.record import Record
 
 from .records import BASE, binary
 from .rows import KAFKA_SCHEMA, expected, read_back, rows_of
@@ -217,6 +220,52 @@ def test_columns_of_nulls_alone_and_of_our_names_are_taken(spark: SparkSession) 
     headers = [(h.key, bytes(h.value)) for h in row.headers]
     assert headers == [("ce_specversion", b"1.0"), ("ce_id", b"1"), ("ce_source", b"/s"), ("ce_type", b"t")]
     assert (bytes(row.key), row.value) == (b"k", None)
+
+
+@WAYS
+def test_a_collation_changes_no_name_and_no_text(
+    spark: SparkSession, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where case counts, it counts also among texts that are compared without it."""
+    from cloudevents_kafka.spark import decode_events
+
+    if way == "columns":
+        monkeypatch.setattr("cloudevents_kafka.spark.compiled.reader", lambda df: None)
+    upper = [(name.upper(), value) for name, value in RECORD.headers]
+    records = [RECORD, Record(value=b"v", headers=upper), Record(headers=[*RECORD.headers, ("CE_ID", b"2")])]
+    rows = [(r.value, r.headers, n) for n, r in enumerate(records)]
+    collated = "array<struct<key:string collate UTF8_LCASE,value:binary>>"
+    df = spark.createDataFrame(rows, f"value binary, headers {collated}, offset long")
+    read = read_back(decode_events(df, keep=["offset"]))
+    assert [read[n] for n in range(len(records))] == [expected(record) for record in records]
+
+
+def test_a_collation_changes_no_text_that_is_written(spark: SparkSession) -> None:
+    """Of attributes, names of extensions and their types, and the key."""
+    from cloudevents_kafka.spark import encode_events
+
+    text = "string collate UTF8_LCASE"
+    schema = (
+        f"id {text}, source {text}, type {text}, datacontenttype {text}, data binary, data_kind {text}, "
+        f"extensions map<{text},{text}>, extension_types map<{text},{text}>, key {text}"
+    )
+    row = ("A", "/S", "T", "Application/JSON", b"{}", None, {"b": "X", "a": "5"}, {"a": "Integer"}, "K")
+    (made,) = encode_events(spark.createDataFrame([row], schema), mode="structured").collect()
+    assert bytes(made.key) == b"K"
+    assert json.loads(bytes(made.value)) == {
+        "specversion": "1.0",
+        "id": "A",
+        "source": "/S",
+        "type": "T",
+        "datacontenttype": "Application/JSON",
+        "a": 5,
+        "b": "X",
+        "data": {},
+    }
+    refused = spark.createDataFrame([(*row[:6], {"B": "X"}, None, "K")], schema)
+    (made,) = encode_events(refused, errors="column", key="B").collect()
+    assert made.error.attribute == "B"
+    assert bytes(made.key) == b"X"
 
 
 def test_one_struct_refuses_other_types(spark: SparkSession) -> None:

@@ -316,6 +316,20 @@ def test_values_of_extensions_may_have_other_types(spark: SparkSession, way: dic
         assert bytes(row.key).decode() == event.text("ext")
 
 
+@ALL_WAYS
+def test_a_text_that_is_none_is_refused(spark: SparkSession, way: dict[str, Any]) -> None:
+    """Bytes that a cast has called a text are not written as others."""
+    from cloudevents_kafka.spark import encode_events
+
+    good = {"id": "'1'", "source": "'/s'", "type": "'t'", "subject": "'u'", "time": "NULL"}
+    odd = "CAST(X'61FF' AS STRING)"
+    columns = [f"IF(n = {n}, {odd}, {good[name]}) AS {name}" for n, name in enumerate(good)]
+    extensions = f"map('x', IF(n = {len(good)}, {odd}, 'y')) AS extensions"
+    rows = spark.range(len(good) + 1).withColumnRenamed("id", "n")
+    made = encode_events(rows.selectExpr(*columns, extensions), errors="column", **way).collect()
+    assert ["not valid UTF-8" in row.error.reason for row in made] == [True] * (len(good) + 1)
+
+
 def test_an_integer_that_is_none_is_refused(spark: SparkSession) -> None:
     """Spark's have 64 bits, and an attribute's 32."""
     from cloudevents_kafka.spark import encode_events
@@ -441,9 +455,7 @@ def test_sql_functions_keep_types_and_kinds(spark: SparkSession) -> None:
     spark.createDataFrame(rows, schema).createOrReplaceTempView("kinds")
     for way in WAYS:
         mode = way.get("format", way["mode"])
-        made = spark.sql(
-            f"select ce_encode(ce_decode(value, headers), '{mode}') as made from kinds"
-        ).collect()
+        made = spark.sql(f"select ce_encode(ce_decode(value, headers), '{mode}') as made from kinds")
         assert [told(row.made) for row in made.collect()] == [written(record, **way) for record in records]
 
 
