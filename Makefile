@@ -40,6 +40,7 @@ test-newest: $(VENV)/.installed
 	@$(NEWEST)/bin/pip install --quiet --disable-pip-version-check --upgrade -e '.[spark,cli,protobuf,testing,test]'
 	@$(NEWEST)/bin/python -m pytest tests/spark $(PYTEST_FLAGS)
 
+# The whole matrix of Spark's settings, and Java killed at many moments.
 release: ready legacy
 	@$(PY) -m pytest -m release $(PYTEST_FLAGS)
 

@@ -27,7 +27,7 @@ from cloudevents_kafka.extensions import type_of
 from cloudevents_kafka.glance import surely_valid
 from cloudevents_kafka.keys import KeyMapper
 from cloudevents_kafka.media_type import MediaType, media_type
-from cloudevents_kafka.record import HeaderInput, Headers, Record, as_bytes, as_headers
+from cloudevents_kafka.record import HeaderInput, Headers, Record, as_bytes, as_headers, in_bytes
 from cloudevents_kafka.sniff import CONTENT_TYPE, PREFIX, refused, sniff
 
 ContentMode = Literal["binary", "structured"]
@@ -112,6 +112,7 @@ def _read_structured(record: Record, media: MediaType) -> Event:
 
 def _read_closely(record: Record) -> Event:
     """Read a record that did not pass at first sight; says why it is none, or reads it after all."""
+    record = in_bytes(record)
     verdict = sniff(record.headers)
     if verdict.mode == "not-an-event":
         raise refused(verdict, record)
@@ -149,6 +150,7 @@ def _faults(record: Record, media: MediaType) -> tuple[Problem, ...]:
 
 
 def _read_leniently(record: Record) -> tuple[Event, tuple[Problem, ...]]:
+    record = in_bytes(record)
     strictly = decode(record)
     if isinstance(strictly, Decoded):
         return lenient_reading.beside(strictly.event, record)
@@ -261,6 +263,7 @@ def _like(
     headers: HeaderInput,
     topic: str | None,
 ) -> Record:
+    like = in_bytes(like)
     verdict = sniff(like.headers)
     if mode is None:
         mode = "structured" if verdict.mode == "structured" else "binary"

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import force_setattr
 
 Headers = list[tuple[str, bytes | None]]
 """Header names and values in wire order; the same type that confluent-kafka takes."""
@@ -26,7 +27,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A Kafka record: key, value and headers as bytes, and where it stood if known.
 
     ``timestamp`` is in milliseconds since the epoch. A record is truthy always;
-    ask ``record.value is None`` for a tombstone.
+    ask ``record.value is None`` for a tombstone. A key and a value that are bytes-like, as
+    PySpark's bytearrays are, become bytes, so that nobody can change them afterwards; text
+    becomes UTF-8, and anything else is a `TypeError`. Values of headers become that where
+    they are read: to look at each of them here would take longer than all the rest.
     """
 
     key: bytes | None = None
@@ -36,6 +40,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     partition: int | None = None
     offset: int | None = None
     timestamp: int | None = None
+
+    def __post_init__(self) -> None:
+        """Make bytes of a key and a value that are none yet."""
+        if type(self.value) is not bytes and self.value is not None:
+            force_setattr(self, "value", as_bytes(self.value))
+        if type(self.key) is not bytes and self.key is not None:
+            force_setattr(self, "key", as_bytes(self.key))
 
     def __repr__(self) -> str:
         """Show all but the value's bytes, which may not be for logs."""
@@ -83,6 +94,13 @@ def as_headers(headers: HeaderInput) -> Headers:
         return []
     pairs = headers.items() if isinstance(headers, Mapping) else headers
     return [(name, value.encode() if isinstance(value, str) else as_bytes(value)) for name, value in pairs]
+
+
+def in_bytes(record: Record) -> Record:
+    """Return a record whose headers' values are bytes or None: itself, where they are."""
+    if all(type(value) is bytes or value is None for _, value in record.headers):
+        return record
+    return msgspec.structs.replace(record, headers=as_headers(record.headers))
 
 
 def _of_message(message: Any) -> Record:

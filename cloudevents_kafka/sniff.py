@@ -17,7 +17,7 @@ from cloudevents_kafka import formats
 from cloudevents_kafka.attributes import REQUIRED
 from cloudevents_kafka.errors import DecodeError, NotAnEvent, UnsupportedBatch, UnsupportedFormat
 from cloudevents_kafka.media_type import MediaType, media_type
-from cloudevents_kafka.record import Record
+from cloudevents_kafka.record import Record, as_bytes
 
 Mode = Literal["structured", "binary", "not-an-event", "unsupported-format", "batch"]
 
@@ -51,7 +51,8 @@ def sniff(headers: Iterable[tuple[str, bytes | None]] | Mapping[str, bytes | Non
         if value is None:
             continue  # a null header is an absent attribute
         if name == CONTENT_TYPE:
-            content_type = value.decode("utf-8", "replace")  # whether it is UTF-8 is the reader's to judge
+            text = value if type(value) is bytes else as_bytes(value) or b""
+            content_type = text.decode("utf-8", "replace")  # whether it is UTF-8 is the reader's to judge
         else:
             present.add(name)
     media = None if content_type is None else media_type(content_type)

@@ -77,8 +77,10 @@ def encode(event: Event, name: str) -> tuple[Headers, bytes]:
         raise
     except Exception as error:
         raise _unwritten(name, _told(name, "encode", error)) from error
-    if not isinstance(value, bytes):
-        raise _unwritten(name, f"its encode gave a {type(value).__name__}, not bytes")
+    if type(value) is not bytes:
+        if not isinstance(value, bytes | bytearray | memoryview):
+            raise _unwritten(name, f"its encode gave a {type(value).__name__}, not bytes")
+        value = bytes(value)
     return [(CONTENT_TYPE, formats.content_type_of(name))], value
 
 

@@ -20,6 +20,7 @@ from cloudevents_kafka.event import Event, held
 from cloudevents_kafka.formats import avro_reader
 from cloudevents_kafka.formats.unruly import settled
 from cloudevents_kafka.json_text import json_text, parse_json
+from cloudevents_kafka.record import as_bytes
 
 _NODE: Final = {
     "type": "record",
@@ -90,6 +91,8 @@ class AvroFormat:
 
     def decode(self, value: bytes) -> Event:
         """Read one event from one datum; raises `InvalidEvent`, naming every problem."""
+        if type(value) is not bytes:
+            value = as_bytes(value) or b""
         try:
             entries, data = avro_reader.read(value)
         except Malformed as error:

@@ -38,6 +38,7 @@ from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, shown
 from cloudevents_kafka.event import Event, held
 from cloudevents_kafka.extensions import known, type_of
 from cloudevents_kafka.formats.unruly import settled
+from cloudevents_kafka.record import as_bytes
 from cloudevents_kafka.timestamps import from_epoch, to_epoch
 
 _MILLION: Final = 10**6
@@ -62,6 +63,8 @@ class AvroCompactFormat:
 
     def decode(self, value: bytes) -> Event:
         """Read one event from one datum; raises `InvalidEvent`, naming every problem."""
+        if type(value) is not bytes:
+            value = as_bytes(value) or b""
         attributes, payload, problems = _read(value)
         return settled(attributes, payload, DataKind.BYTES, (self.name, value), problems)
 
@@ -87,6 +90,8 @@ class JavaAvroCompactFormat:
 
     def decode(self, value: bytes) -> Event:
         """Read one event from one datum behind its header; raises `InvalidEvent`."""
+        if type(value) is not bytes:
+            value = as_bytes(value) or b""
         if not value.startswith(_SINGLE_OBJECT):
             raise InvalidEvent([_malformed("it does not start with that schema's single-object header")])
         attributes, payload, problems = _read(value[len(_SINGLE_OBJECT) :])

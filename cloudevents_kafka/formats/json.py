@@ -25,6 +25,7 @@ from cloudevents_kafka.glance import are_plain, surely_valid
 from cloudevents_kafka.json_grammar import half_pair, set_aside
 from cloudevents_kafka.json_text import is_json, json_text, why_unread
 from cloudevents_kafka.media_type import MediaType, media_type
+from cloudevents_kafka.record import as_bytes
 from cloudevents_kafka.rules import judged, without_lost
 
 _split: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -102,6 +103,8 @@ class JsonFormat:
         object of its own, whose members must account for its every quotation mark: so
         none is repeated. All else gets a closer look.
         """
+        if type(value) is not bytes:
+            value = as_bytes(value) or b""
         head, data, rest = value.partition(_DATA)
         payload = rest[:-1]
         try:

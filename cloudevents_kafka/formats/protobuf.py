@@ -38,6 +38,7 @@ from cloudevents_kafka.formats import protobuf_reader
 from cloudevents_kafka.formats.protobuf_reader import Arm
 from cloudevents_kafka.formats.unruly import settled
 from cloudevents_kafka.json_text import is_json, json_text, parse_json
+from cloudevents_kafka.record import as_bytes
 from cloudevents_kafka.rules import type_problem
 from cloudevents_kafka.timestamps import from_epoch, to_epoch
 
@@ -78,6 +79,8 @@ class ProtobufFormat:
 
     def decode(self, value: bytes) -> Event:
         """Read one event from one message; raises `InvalidEvent`, naming every problem."""
+        if type(value) is not bytes:
+            value = as_bytes(value) or b""
         try:
             required, optional, data = protobuf_reader.read(value)
         except protobuf_reader.Malformed as error:

@@ -40,7 +40,7 @@ def reader(df: DataFrame) -> str | None:
     if not _has_classes(df.sparkSession):
         return None
     known = ",".join(sorted({*CORE, *known_names()}))
-    return f"{_CATALOG}.read(value, headers, '{','.join(sorted(ruled()))}', '{known}')"
+    return f"{_CATALOG}.read(`value`, headers, '{','.join(sorted(ruled()))}', '{known}')"
 
 
 def either(read: str, exact: str) -> str:
@@ -73,8 +73,8 @@ def _add_classes(spark: SparkSession) -> None:
         for name, code in _compile(jvm).items():
             archive.writestr(f"{name.replace('.', '/')}.class", code)
     spark.sql(f"ADD JAR '{jar.toURI()}'")
-    spark.conf.set(f"{_SETTING}.row", event_schema().simpleString())
-    spark.conf.set(f"{_SETTING}.wire", wire_schema().simpleString())
+    spark.conf.set(f"{_SETTING}.row", event_schema().json())
+    spark.conf.set(f"{_SETTING}.wire", wire_schema().json())
     spark.conf.set(_SETTING, _CATALOG_CLASS)
     spark.sql(f"SELECT {either('NULL', 'NULL')}")  # planned, not run: fails where the classes are not found
 

@@ -36,7 +36,8 @@ _DATA_BYTES: Final = len('"data":')
 _WHITE_SPACE: Final = " \t\r\n"
 # Spark's defaults let pass more than JSON. The nesting limit is lower than any other reader's here.
 _STRICT: Final = (
-    "map('allowNonNumericNumbers', 'false', 'allowSingleQuotes', 'false', 'maxNestingDepth', '200')"
+    "map('allowNonNumericNumbers', 'false', 'allowSingleQuotes', 'false', 'maxNestingDepth', '200',"
+    " 'columnNameOfCorruptRecord', '__ce_corrupt')"
 )
 
 
@@ -101,10 +102,8 @@ def _words() -> str:
 
 def data() -> str:
     """Return a document's payload, of ``data`` or of ``data_base64``; null if there is none."""
-    media, raw = "__ce_datacontenttype", "__ce_raw"
+    media, raw, json = "__ce_datacontenttype", "__ce_raw", f"{_says_json()}"
     essence = f"substring_index(lower({media}), ';', 1)"
-    json = f"endswith({essence}, '/json') OR endswith({essence}, '+json')"
-    json = f"{media} IS NULL OR {media} = 'application/json' OR {json}"
     parameters = f"substring(lower({media}), length({essence}) + 1)"
     charset = "('', ';charset=utf-8', '; charset=utf-8')"
     plain = f"({media} IS NULL OR {media} = 'application/json' OR {parameters} IN {charset})"
@@ -116,6 +115,26 @@ def data() -> str:
             CASE WHEN __ce_data_base64 IS NULL AND {plain} AND {is_value(raw)}
             THEN CAST(CASE WHEN {json} THEN {raw} ELSE {text} END AS BINARY) END
         WHEN base64({decoded}) = __ce_data_base64 THEN {decoded} END"""
+
+
+def _says_json() -> str:
+    """Tell whether a document's data is JSON, by its content type or as it has none."""
+    media = "__ce_datacontenttype"
+    essence = f"substring_index(lower({media}), ';', 1)"
+    json = f"endswith({essence}, '/json') OR endswith({essence}, '+json')"
+    return f"{media} IS NULL OR {media} = 'application/json' OR {json}"
+
+
+def data_kind() -> str:
+    """Return what a document's payload came as: JSON, a text, or, null, bytes."""
+    return f"CASE WHEN __ce_raw IS NOT NULL THEN IF({_says_json()}, 'json', 'text') END"
+
+
+def extension_types() -> str:
+    """Return the types of a document's extensions that are no texts; null where all are."""
+    found = f"regexp_extract_all(__ce_members, {quoted(grammar.json_extension())}, %d)"
+    types = f"transform({found % 2}, value -> IF(value IN ('true', 'false'), 'Boolean', 'Integer'))"
+    return f"IF(__ce_requoted IS NOT NULL, map_from_arrays({found % 1}, {types}), NULL)"
 
 
 def is_value(raw: str) -> str:

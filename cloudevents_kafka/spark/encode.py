@@ -12,29 +12,20 @@ from typing import Final, Literal
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of PySpark's users know
 from pyspark.sql.pandas.functions import pandas_udf
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from cloudevents_kafka import formats
-from cloudevents_kafka.attributes import REQUIRED, SPECVERSION
+from cloudevents_kafka.attributes import SPECVERSION
 from cloudevents_kafka.convert import ContentMode
-from cloudevents_kafka.spark import grammar
+from cloudevents_kafka.spark import grammar, inputs
 from cloudevents_kafka.spark.document import PREFIX, column, is_value
-from cloudevents_kafka.spark.schema import error_schema
+from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, error_schema
 from cloudevents_kafka.spark.workers import informed
 from cloudevents_kafka.spark.written import encode_batch
 
-HEADERS: Final = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
-_TEXTS: Final = (*REQUIRED, "datacontenttype", "dataschema", "subject")
-_DAY: Final = 86_400_000_000  # microseconds
 _DATA_TEXT: Final = "IF(is_valid_utf8(CAST(__ce_data AS STRING)), CAST(__ce_data AS STRING), NULL)"
-_PACKED: Final = (*_TEXTS, "time", "extensions", "data")
+_PACKED: Final = (*inputs.TEXTS, "time", "extensions", "data", "data_kind")
+_JSON: Final = {"ignoreNullFields": "true"}
 
 
 def encode_events(
@@ -47,13 +38,18 @@ def encode_events(
 ) -> DataFrame:
     """Turn events, one a row, into records for Spark's Kafka sink.
 
-    ``df`` has the columns that `decode_events` gives: ``id``, ``source`` and ``type``,
+    ``df`` has the columns that `decode_events` makes: ``id``, ``source`` and ``type``,
     and any of ``specversion`` (1.0 where it is null), ``subject``, ``time``,
     ``time_text`` (which counts where it is set), ``datacontenttype``, ``dataschema``,
-    ``extensions`` (written in order of their names) and ``data`` (bytes, or text in
-    UTF-8). Null is absent, and null data
+    ``extensions`` (written in order of their names), ``extension_types``, ``data``
+    (bytes, or text in UTF-8) and ``data_kind``. Null is absent, and null data
     in binary mode is a null value. The result has ``key``, ``value`` and ``headers``,
     and ``topic`` and ``partition`` where ``df`` has them.
+
+    Each row becomes what `to_record` makes of such an event. Extensions are texts, or, as
+    the values of the map or ``extension_types`` have it, Integers, Booleans, Binary and
+    timestamps. Data is bytes, or what ``data_kind`` says, as `decode_events` found it: so
+    JSON data without a content type keeps the one that it implies.
 
     ``key`` is a column, or the name of one or of an extension; ``df``'s own ``key`` by
     default. ``format`` is that of structured mode, json by default.
@@ -62,13 +58,14 @@ def encode_events(
     of it would be read as something else. ``errors="column"`` adds the column ``error``
     instead, null for good rows: write only these.
 
-    Raises `ValueError` for missing columns, and for a mode or format that is none.
+    Raises `ValueError`, before anything runs, for columns that are missing, of another
+    type, or there twice, and for a mode or format that is none.
     """
     chosen = _format_of(mode, format)
-    topics = [name for name in ("topic", "partition") if name in df.columns]
-    df = df.withColumn(PREFIX + "key", _key(df, key).cast("binary")).withColumns(_inputs(df))
+    df, topics = inputs.read(df, key)
     df = df.withColumn(PREFIX + "sure", F.coalesce(_surely_good(), F.lit(False)))
     if chosen is None:
+        df = df.withColumn(PREFIX + "sure", column("sure") & F.coalesce(_surely_told(), F.lit(False)))
         headers, value = _binary_headers(), column("data")
     else:
         df = df.withColumn(PREFIX + "member", _data_member())
@@ -99,71 +96,6 @@ def _format_of(mode: str, format: str | None) -> str | None:
     )
 
 
-# --- what comes in -----------------------------------------------------------------
-
-
-def _key(df: DataFrame, key: Column | str | None) -> Column:
-    if isinstance(key, Column):
-        return key
-    if key is None:
-        return F.col("key") if "key" in df.columns else F.lit(None)
-    if key in df.columns:
-        return F.col(key)
-    if "extensions" in df.columns:
-        return F.col("extensions")[key]
-    raise ValueError(f"key={key!r} is no column, and there is no column of extensions to look for it")
-
-
-def _inputs(df: DataFrame) -> dict[str, Column]:
-    """Lay out what the converters need of a row, under names of our own."""
-    missing = [name for name in ("id", "source", "type") if name not in df.columns]
-    if missing:
-        raise ValueError(f"the DataFrame has no column {', '.join(missing)}, only {', '.join(df.columns)}")
-    none = F.lit(None).cast("string")
-    texts = {name: F.col(name).cast("string") if name in df.columns else none for name in _TEXTS}
-    if "specversion" not in df.columns:
-        texts["specversion"] = F.lit(SPECVERSION)
-    extensions = F.col("extensions") if "extensions" in df.columns else F.lit(None)
-    inputs = {
-        **texts,
-        "time": _time(df),
-        "extensions": _in_order(extensions.cast("map<string,string>")),
-        "data": (F.col("data") if "data" in df.columns else none).cast("binary"),
-    }
-    return {PREFIX + name: value for name, value in inputs.items()}
-
-
-def _in_order(extensions: Column) -> Column:
-    """Sort extensions by name, as Spark gives maps in no order one could rely on; nulls are absent."""
-    there = F.map_filter(extensions, lambda _, value: value.isNotNull())
-    return F.map_from_entries(F.array_sort(F.map_entries(there)))
-
-
-def _time(df: DataFrame) -> Column:
-    text = F.col("time_text") if "time_text" in df.columns else F.lit(None)
-    if "time" not in df.columns:
-        return text.cast("string")
-    time = F.col("time")
-    if isinstance(df.schema["time"].dataType, TimestampType):
-        time = _rfc3339(F.unix_micros(time))
-    return F.coalesce(text.cast("string"), time.cast("string"))
-
-
-def _rfc3339(micros: Column) -> Column:
-    """Write an instant in UTC as `timestamps.from_datetime` does; Spark would use the session's zone."""
-    within = F.pmod(micros, F.lit(_DAY))
-    days = ((micros - within) / F.lit(_DAY)).cast("int")
-    seconds, fraction = F.floor(within / F.lit(1_000_000)), within % F.lit(1_000_000)
-    clock = F.format_string(
-        "%02d:%02d:%02d",
-        F.floor(seconds / F.lit(3600)),
-        F.floor(seconds / F.lit(60)) % F.lit(60),
-        seconds % F.lit(60),
-    )
-    digits = F.when(fraction == 0, F.lit("")).otherwise(F.format_string(".%06d", fraction))
-    return F.concat(F.date_from_unix_date(days).cast("string"), F.lit("T"), clock, digits, F.lit("Z"))
-
-
 # --- what is surely good -----------------------------------------------------------
 
 
@@ -178,7 +110,7 @@ def _surely_good() -> Column:
         & F.coalesce(column("subject") != "", F.lit(True))
         & texts.rlike(grammar.TEXT)
         & column("source").rlike(grammar.URI_REFERENCE)
-        & (time.isNull() | (F.try_to_timestamp(time).isNotNull() & time.rlike(grammar.TIME)))
+        & (time.isNull() | (time.try_cast("timestamp_ltz").isNotNull() & time.rlike(grammar.TIME)))
         & (
             media.isNull()
             | (media.rlike(grammar.MEDIA_TYPE) & ~F.lower(media).startswith(formats.media_type_of("")[:-1]))
@@ -190,15 +122,32 @@ def _surely_good() -> Column:
 
 def _good_extensions() -> Column:
     extensions = column("extensions")
-    entries = F.transform(F.map_entries(extensions), lambda e: F.concat(e["key"], F.lit("="), e["value"]))
+    keys = extensions["key"]
+    entries = F.transform(extensions, lambda e: F.concat(e["key"], F.lit("="), e["value"]))
     joined = F.array_join(entries, grammar.SEPARATOR)
-    names = F.array_join(F.map_keys(extensions), grammar.SEPARATOR)
+    names = F.array_join(keys, grammar.SEPARATOR)
     one_each = F.size(F.split(joined, grammar.SEPARATOR)) == F.size(extensions)
-    return (
-        extensions.isNull()
-        | (F.size(extensions) == 0)
-        | (joined.rlike(grammar.extensions()) & ~names.contains("=") & one_each)
+    return (F.size(extensions) == 0) | (
+        joined.rlike(grammar.extensions())
+        & ~names.contains("=")
+        & one_each
+        & (F.size(F.array_distinct(keys)) == F.size(extensions))
+        & ~F.exists(extensions, lambda e: e["type"].isNotNull())
     )
+
+
+def _surely_told() -> Column:
+    """Tell whether headers surely say what data is: it has a content type, or is JSON, or just bytes."""
+    told = column("data").isNull() | column("datacontenttype").isNotNull()
+    return _is_bytes() | (_is("json") & (told | F.expr(is_value(_DATA_TEXT)))) | (_is("text") & told)
+
+
+def _is_bytes() -> Column:
+    return column("data_kind").isNull() | _is("bytes")
+
+
+def _is(kind: str) -> Column:
+    return F.coalesce(column("data_kind") == kind, F.lit(False))
 
 
 # --- what goes out -----------------------------------------------------------------
@@ -217,13 +166,20 @@ def _binary_headers() -> Column:
         for n in ordered
     ]
     own = F.transform(
-        F.map_entries(column("extensions")),
+        column("extensions"),
         lambda e: F.struct(
             F.concat(F.lit("ce_"), e["key"]).alias("key"), e["value"].cast("binary").alias("value")
         ),
     )
-    none = F.array().cast(HEADERS)
-    return F.concat(F.array_compact(F.array(*headers)).cast(HEADERS), F.coalesce(own.cast(HEADERS), none))
+    implied = F.when(
+        column("datacontenttype").isNull() & column("data").isNotNull() & _is("json"),
+        _header("content-type", F.lit("application/json")),
+    )
+    return F.concat(
+        F.array_compact(F.array(*headers)).cast(HEADERS),
+        own.cast(HEADERS),
+        F.array_compact(F.array(implied)).cast(HEADERS),
+    )
 
 
 def _structured_headers(format: str) -> Column:
@@ -234,29 +190,30 @@ def _data_member() -> Column:
     """Write the data's member with its comma, empty where there is no data; null where that is not sure."""
     data, media = column("data"), column("datacontenttype")
     essence = F.substring_index(F.lower(media), ";", 1)
-    json = essence.endswith("/json") | essence.endswith("+json")
+    json = F.coalesce(essence.endswith("/json") | essence.endswith("+json"), F.lit(False))
     parameters = F.substring(F.lower(media), F.length(essence) + 1, F.length(media))
     text = F.when(F.is_valid_utf8(data.cast("string")), data.cast("string"))
-    plain = parameters.isin("", ";charset=utf-8", "; charset=utf-8") & F.expr(is_value(_DATA_TEXT))
+    value = F.expr(is_value(_DATA_TEXT))
+    plain = (media.isNull() | parameters.isin("", ";charset=utf-8", "; charset=utf-8")) & value
+    as_json = (media.isNull() & _is("json")) | (json & (_is_bytes() | _is("json")))
     encoded = F.regexp_replace(F.base64(data), "[\r\n]", "")
     return (
         F.when(data.isNull(), F.lit(""))
-        .when(F.coalesce(json, F.lit(False)), F.when(plain, F.concat(F.lit(',"data":'), text)))
-        .otherwise(F.concat(F.lit(',"data_base64":"'), encoded, F.lit('"')))
+        .when(as_json, F.when(plain, F.concat(F.lit(',"data":'), text)))
+        .when(_is_bytes(), F.concat(F.lit(',"data_base64":"'), encoded, F.lit('"')))
     )
 
 
 def _document() -> Column:
     """Write a JSON document: the attributes, the extensions, the data."""
     ordered = ("specversion", "id", "source", "type", "datacontenttype", "dataschema", "subject", "time")
-    core = F.to_json(F.struct(*(column(name).alias(name) for name in ordered)))
-    own = F.when(
-        F.size(column("extensions")) > 0,
-        F.concat(F.lit(","), F.substring(F.to_json(column("extensions")), F.lit(2), F.lit(2**31 - 1))),
-    )
+    core = F.to_json(F.struct(*(column(name).alias(name) for name in ordered)), _JSON)
+    pairs = F.transform(column("extensions"), lambda e: F.struct(e["key"], e["value"]))
+    # Not for the rows that are not sure, whose names may be no keys of a map: it would fail the job.
+    members = F.when(column("sure") & (F.size(pairs) > 0), F.to_json(F.map_from_entries(pairs), _JSON))
+    own = F.concat(F.lit(","), F.substring(members, F.lit(2), F.length(members) - 2))
     head = F.substring(core, F.lit(1), F.length(core) - 1)
-    rest = F.coalesce(F.substring(own, F.lit(1), F.length(own) - 1), F.lit(""))
-    return F.concat(head, rest, column("member"), F.lit("}")).cast("binary")
+    return F.concat(head, F.coalesce(own, F.lit("")), column("member"), F.lit("}")).cast("binary")
 
 
 def _surely_written(format: str) -> Column:
@@ -269,8 +226,10 @@ def _surely_written(format: str) -> Column:
 def _exactly(format: str | None) -> Column:
     """Write the rows that are not surely good by the converters; the others reach Python as nulls."""
     fields = [column(name).alias(name) for name in _PACKED]
+    # JSON would have another sign in place of what is not UTF-8: that must not be written as the user's.
+    fields.append((~F.is_valid_utf8(_all_texts())).alias("garbled"))
     chosen = F.lit(format).cast("string").alias("format")
-    packed = F.when(~column("sure"), F.to_json(F.struct(chosen, *fields)))
+    packed = F.when(~column("sure"), F.to_json(F.struct(chosen, *fields), _JSON))
     written = StructType(
         [
             StructField("value", BinaryType()),
@@ -280,7 +239,13 @@ def _exactly(format: str | None) -> Column:
     )
     encode = pandas_udf(informed(encode_batch), StringType())  # type: ignore[call-overload]  # no types of pandas to tell
     text = encode.asNondeterministic()(packed)  # as in `decode`: keeps filters from being pushed below it
-    return F.from_json(text, written, {"maxStringLen": str(2**31 - 1)})
+    return F.from_json(text, written, FROM_JSON)
+
+
+def _all_texts() -> Column:
+    extensions = column("extensions")
+    texts = (column(name) for name in (*inputs.TEXTS, "time", "data_kind"))
+    return F.concat_ws(" ", *texts, extensions["key"], extensions["value"], extensions["type"])
 
 
 def _refusal(error: Column) -> Column:

@@ -18,15 +18,18 @@ from typing import Any, Final
 
 import pandas as pd  # type: ignore[import-untyped]  # published without types
 
-from cloudevents_kafka.attributes import CORE
+from cloudevents_kafka.attributes import CORE, AttributeType
 from cloudevents_kafka.convert import Decoded, Undecodable, decode
+from cloudevents_kafka.data import DataKind
 from cloudevents_kafka.errors import BrokenEvent, DecodeError, NotAnEvent, UnsupportedBatch
-from cloudevents_kafka.event import Event
-from cloudevents_kafka.record import Record
+from cloudevents_kafka.event import Event, held
+from cloudevents_kafka.extensions import type_of
+from cloudevents_kafka.record import Headers, Record
 from cloudevents_kafka.sniff import sniff
 from cloudevents_kafka.timestamps import to_datetime
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_TYPES: Final = {bool: AttributeType.BOOLEAN, int: AttributeType.INTEGER, bytes: AttributeType.BINARY}
 _VERDICTS: Final = ((NotAnEvent, "not-an-event"), (BrokenEvent, "broken-event"), (UnsupportedBatch, "batch"))
 
 
@@ -41,10 +44,14 @@ def decode_batch(records: pd.Series) -> pd.Series:  # PySpark reads these types
 def decode_packed(packed: str) -> str:
     """Decode one record, JSON ``{"value": base64, "headers": [...]}``, to JSON of `wire_schema`."""
     record = json.loads(packed)
-    headers = [(h["key"], _bytes(h.get("value"))) for h in record.get("headers") or ()]
-    return json.dumps(
-        fields_of(decode(Record(value=_bytes(record.get("value")), headers=headers))), default=_base64
-    )
+    decoded = decode(Record(value=_bytes(record.get("value")), headers=_headers(record.get("headers"))))
+    return json.dumps(fields_of(decoded), default=_base64)
+
+
+def _headers(given: list[dict[str, str | None] | None] | None) -> Headers:
+    """Return the headers; what is null, or has a null for its name, is not one that Kafka can carry."""
+    named = ((header.get("key"), header.get("value")) for header in given or () if header is not None)
+    return [(name, _bytes(value)) for name, value in named if name is not None]
 
 
 def fields_of(decoded: Decoded | Undecodable) -> dict[str, Any]:
@@ -57,12 +64,24 @@ def fields_of(decoded: Decoded | Undecodable) -> dict[str, Any]:
 
 
 def event_fields(event: Event) -> dict[str, Any]:
-    """Return what an event holds, under the names of `event_schema`."""
+    """Return what an event has, under the names of `event_schema`."""
     texts = {name: event.text(name) for name in event}
+    types = _untold_types(event)
     fields: dict[str, Any] = {name: texts.pop(name) for name in CORE if name in texts}
     if (time := fields.pop("time", None)) is not None:
         fields |= {"time_text": time, "time": (to_datetime(time) - _EPOCH) // timedelta(microseconds=1)}
+    if types:
+        fields["extension_types"] = types
+    if event.kind is not DataKind.BYTES:
+        fields["data_kind"] = event.kind.value
     return fields | {"extensions": texts, "data": event.payload}
+
+
+def _untold_types(event: Event) -> dict[str, str]:
+    """Return the types of those extensions that would be read from their texts as others."""
+    attributes, _ = held(event)
+    typed = {name: _TYPES[type(value)] for name, value in attributes.items() if type(value) is not str}
+    return {name: kind.value for name, kind in typed.items() if type_of(name) is not kind}
 
 
 def _error_fields(error: DecodeError) -> dict[str, Any]:

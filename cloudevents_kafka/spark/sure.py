@@ -103,9 +103,11 @@ def _with_extensions(df: DataFrame) -> DataFrame:
     one = _extension("at", f"get({_NAMES}, at - 1)", _value_at("at", _VALUES))
     many = f"array_join(transform({at}, at -> {one}), {_SEPARATOR})"
     count = "bit_count(__ce_left)"
+    # Not try_to_timestamp, whose type is that of the session's timestamps.
+    instant = "try_cast(__ce_time AS TIMESTAMP_LTZ)"
     text = f"""CASE WHEN __ce_left = 0 THEN '' WHEN {count} <= {_FEW} THEN concat_ws({_SEPARATOR}, {few})
         WHEN {count} > {_FEW} THEN {many} END"""
-    return add(df, {"extensions": text, "instant": "try_to_timestamp(__ce_time)", "data": document.data()})
+    return add(df, {"extensions": text, "instant": instant, "data": document.data()})
 
 
 def _less(bits: str) -> str:
@@ -173,7 +175,9 @@ def columns() -> dict[str, str]:
         "time": "__ce_instant",
         "time_text": "__ce_time",
         "extensions": f"IF(__ce_extensions = '', {none}, {pairs})",
+        "extension_types": f"IF(__ce_json, {document.extension_types()}, NULL)",
         "data": "IF(__ce_json, __ce_data, value)",
+        "data_kind": f"IF(__ce_json, {document.data_kind()}, NULL)",
         "mode": "IF(__ce_json, 'structured', 'binary')",
     }
     return {name: f"IF(__ce_sure, {sql}, NULL)" for name, sql in columns.items()}

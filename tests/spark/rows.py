@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from cloudevents_kafka.attributes import CORE
+from cloudevents_kafka.attributes import CORE, AttributeType
 from cloudevents_kafka.convert import Decoded, decode
+from cloudevents_kafka.data import DataKind
 from cloudevents_kafka.errors import BrokenEvent, NotAnEvent, UnsupportedBatch
-from cloudevents_kafka.event import Event
+from cloudevents_kafka.event import Event, held
+from cloudevents_kafka.extensions import type_of
 from cloudevents_kafka.record import Record
 from cloudevents_kafka.timestamps import to_datetime
 
@@ -21,6 +23,7 @@ KAFKA_SCHEMA = (
     "timestampType int, headers array<struct<key:string,value:binary>>"
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TYPES = {bool: AttributeType.BOOLEAN, int: AttributeType.INTEGER, bytes: AttributeType.BINARY, str: None}
 
 
 def rows_of(spark: SparkSession, records: Iterable[Record]) -> DataFrame:
@@ -77,4 +80,9 @@ def event_told(event: Event) -> dict[str, Any]:
     if (time := event.text("time")) is not None:
         fields |= {"time_text": time, "time": (to_datetime(time) - _EPOCH) // timedelta(microseconds=1)}
     fields["extensions"] = {name: text for name, text in texts.items() if name not in CORE}
+    types = {name: _TYPES[type(held(event)[0][name])] for name in fields["extensions"]}
+    if untold := {name: kind.value for name, kind in types.items() if kind and kind is not type_of(name)}:
+        fields["extension_types"] = untold
+    if event.kind is not DataKind.BYTES:
+        fields["data_kind"] = event.kind.value
     return fields if event.payload is None else {**fields, "data": event.payload}

@@ -23,14 +23,16 @@ final class Attributes {
     private static final byte[] DATA = Text.word("data");
     private static final byte[] VERSION = Text.word("1.0");
     private static final int MOST = 64; // extensions, as each is compared with all
-    private static final int FIELDS = 13; // of an event's row, in the order below, its error the last
+    private static final int FIELDS = 15; // of an event's row, in the order below, its error the last
     private static final int AT_ID = 0, AT_SOURCE = 1, AT_TYPE = 2, AT_SPECVERSION = 3, AT_SUBJECT = 4, AT_TIME = 5,
-        AT_TIME_TEXT = 6, AT_DATACONTENTTYPE = 7, AT_DATASCHEMA = 8, AT_EXTENSIONS = 9, AT_DATA = 10, AT_MODE = 11;
+        AT_TIME_TEXT = 6, AT_DATACONTENTTYPE = 7, AT_DATASCHEMA = 8, AT_EXTENSIONS = 9, AT_EXTENSION_TYPES = 10,
+        AT_DATA = 11, AT_DATA_KIND = 12, AT_MODE = 13;
 
     private final Names ruled;
     private final Object[] fields = new Object[FIELDS];
     private UTF8String[] names = new UTF8String[4];
     private UTF8String[] texts = new UTF8String[4];
+    private UTF8String[] types = null; // of extensions that are no texts, null for each that is one
     private int extensions = 0;
 
     /** @param ruled names of extensions that are more than any text: these are not for here */
@@ -106,6 +108,14 @@ final class Attributes {
         return true;
     }
 
+    /** Take an extension that a document has as a number or Boolean, of this type. */
+    boolean addExtension(byte[] n, int from, int to, byte[] b, int begin, int end, UTF8String type) {
+        if (!addExtension(n, from, to, b, begin, end)) return false;
+        if (types == null) types = new UTF8String[MOST];
+        types[extensions - 1] = type;
+        return true;
+    }
+
     private static UTF8String[] longer(UTF8String[] texts) {
         UTF8String[] longer = new UTF8String[2 * texts.length];
         System.arraycopy(texts, 0, longer, 0, texts.length);
@@ -121,19 +131,34 @@ final class Attributes {
     }
 
     /** Return the event's row, null where a required attribute is missing. */
-    InternalRow row(byte[] data, UTF8String mode) {
+    InternalRow row(byte[] data, UTF8String kind, UTF8String mode) {
         for (int at = AT_ID; at <= AT_SPECVERSION; at++) {
             if (fields[at] == null) return null;
         }
-        fields[AT_EXTENSIONS] = new ArrayBasedMapData(array(names), array(texts));
+        fields[AT_EXTENSIONS] = new ArrayBasedMapData(array(names, extensions), array(texts, extensions));
+        fields[AT_EXTENSION_TYPES] = extensionTypes();
         fields[AT_DATA] = data;
+        fields[AT_DATA_KIND] = kind;
         fields[AT_MODE] = mode;
         return new GenericInternalRow(fields);
     }
 
-    private GenericArrayData array(UTF8String[] texts) {
-        Object[] array = new Object[extensions];
-        System.arraycopy(texts, 0, array, 0, extensions);
+    /** Return the types of the extensions that are no texts, null where all are. */
+    private ArrayBasedMapData extensionTypes() {
+        if (types == null) return null;
+        UTF8String[] typed = new UTF8String[extensions];
+        int count = 0;
+        for (int n = 0; n < extensions; n++) {
+            if (types[n] == null) continue;
+            typed[count] = names[n];
+            types[count++] = types[n];
+        }
+        return new ArrayBasedMapData(array(typed, count), array(types, count));
+    }
+
+    private static GenericArrayData array(UTF8String[] texts, int count) {
+        Object[] array = new Object[count];
+        System.arraycopy(texts, 0, array, 0, count);
         return new GenericArrayData(array);
     }
 }

@@ -3,6 +3,7 @@ package cloudevents_kafka.spark;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Base64;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * One JSON document of structured mode, read once from its first byte to its last.
@@ -22,6 +23,10 @@ final class Document {
     private static final byte[] CHARSET = Text.word("charset=utf-8");
     private static final String ESCAPES = "\"\\/bfnrt";
     private static final String ESCAPED = "\"\\/\b\f\n\r\t";
+    private static final UTF8String INTEGER = UTF8String.fromString("Integer");
+    private static final UTF8String BOOLEAN = UTF8String.fromString("Boolean");
+    private static final UTF8String JSON_VALUE = UTF8String.fromString("json");
+    private static final UTF8String TEXT_VALUE = UTF8String.fromString("text");
     private static final int DEEPEST = 200; // no other reader of the library stops earlier
     private static final int MOST_DIGITS = 9; // of an Integer: ten may be beyond its range
 
@@ -32,6 +37,7 @@ final class Document {
     private byte[] encoded = null; // the text of the member data_base64
     private boolean escaped = false; // whether the last string has an escape
     private byte[] payload = null;
+    private UTF8String kind = null; // what the payload stands for, null for bytes
 
     /** @param known names whose type is known: an Integer or Boolean may not be theirs */
     Document(byte[] value, Names known) {
@@ -57,6 +63,11 @@ final class Document {
     /** Return the event's data, null where there is none. */
     byte[] payload() {
         return payload;
+    }
+
+    /** Return what the event's data came as: JSON or a text, null for bytes. */
+    UTF8String kind() {
+        return kind;
     }
 
     private boolean member(Attributes attributes) {
@@ -86,8 +97,9 @@ final class Document {
             byte[] text = unescaped(begin + 1, at - 1);
             return attribute(attributes, name, afterName, text, 0, text.length);
         }
-        boolean typed = (word(TRUE) || word(FALSE) || integer()) && !known.contain(b, name, afterName);
-        return typed && attributes.addExtension(b, name, afterName, b, begin, at);
+        UTF8String type = word(TRUE) || word(FALSE) ? BOOLEAN : integer() ? INTEGER : null;
+        boolean typed = type != null && !known.contain(b, name, afterName);
+        return typed && attributes.addExtension(b, name, afterName, b, begin, at, type);
     }
 
     private boolean attribute(Attributes attributes, int name, int afterName, byte[] text, int begin, int end) {
@@ -233,10 +245,12 @@ final class Document {
         while (type != null && essence < type.length && type[essence] != ';') essence++;
         if (type != null && !inUtf8(type, essence)) return false;
         if (type == null || isJson(type, essence)) {
+            kind = JSON_VALUE;
             payload = Arrays.copyOfRange(b, data, afterData);
             return true;
         }
         if (b[data] != '"') return false; // another type's data is a string
+        kind = TEXT_VALUE;
         payload = unescaped(data + 1, afterData - 1);
         return true;
     }

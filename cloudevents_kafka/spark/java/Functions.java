@@ -9,6 +9,8 @@ import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -17,7 +19,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * A catalog of Spark's with two functions, {@code read} and {@code either}.
  *
  * Spark compiles calls of their static methods {@code invoke} into its own code. Types
- * of columns come as options of the catalog, as Python has them.
+ * of columns come as options of the catalog, as Python has them: in JSON, which, unlike
+ * DDL, says the same whatever the session's settings are.
  */
 public final class Functions implements FunctionCatalog {
     private String name;
@@ -76,13 +79,16 @@ public final class Functions implements FunctionCatalog {
         }
 
         public DataType[] inputTypes() {
-            DataType text = DataType.fromDDL("string");
-            DataType headers = DataType.fromDDL("array<struct<key:string,value:binary>>");
-            return new DataType[] {DataType.fromDDL("binary"), headers, text, text};
+            StructField[] header = {
+                DataTypes.createStructField("key", DataTypes.StringType, true),
+                DataTypes.createStructField("value", DataTypes.BinaryType, true),
+            };
+            DataType headers = DataTypes.createArrayType(DataTypes.createStructType(header));
+            return new DataType[] {DataTypes.BinaryType, headers, DataTypes.StringType, DataTypes.StringType};
         }
 
         public DataType resultType() {
-            return DataType.fromDDL(row);
+            return DataType.fromJson(row);
         }
     }
 
@@ -122,11 +128,11 @@ public final class Functions implements FunctionCatalog {
         }
 
         public DataType[] inputTypes() {
-            return new DataType[] {DataType.fromDDL(row), DataType.fromDDL(wire)};
+            return new DataType[] {DataType.fromJson(row), DataType.fromJson(wire)};
         }
 
         public DataType resultType() {
-            return DataType.fromDDL(row);
+            return DataType.fromJson(row);
         }
 
         public boolean isDeterministic() {

@@ -53,7 +53,7 @@ final class Reader {
         if (value == null) return null;
         Attributes attributes = new Attributes(ruled);
         Document document = new Document(value, known);
-        return document.read(attributes) ? attributes.row(document.payload(), STRUCTURED) : null;
+        return document.read(attributes) ? attributes.row(document.payload(), document.kind(), STRUCTURED) : null;
     }
 
     private static InternalRow binary(byte[] value, byte[][] names, ArrayData headers, byte[] contentType, Names ruled) {
@@ -66,6 +66,6 @@ final class Reader {
             byte[] text = header.getBinary(1);
             if (!attributes.add(names[n], PREFIX.length, names[n].length, text, 0, text.length)) return null;
         }
-        return attributes.row(value, BINARY);
+        return attributes.row(value, null, BINARY);
     }
 }

@@ -1,0 +1,34 @@
+"""Events as Spark's columns have them, and the records that these must become."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cloudevents_kafka import Decoded, EncodeError, Event, InvalidEvent, Record, decode, to_record
+from cloudevents_kafka.attributes import CORE
+from cloudevents_kafka.event import held, trusted
+
+Written = tuple[list[tuple[str, bytes | None]], bytes | None]
+
+
+def in_columns(event: Event) -> Event:
+    """Return the same event as columns have it: in an order of their own, without the bytes it came as."""
+    attributes, _ = held(event)
+    core = {name: attributes[name] for name in ORDER if name in attributes}
+    own = {name: attributes[name] for name in sorted(attributes) if name not in CORE}
+    return trusted({**core, **own}, event.payload, event.kind)
+
+
+ORDER = ("specversion", "id", "source", "type", "datacontenttype", "dataschema", "subject", "time")
+
+
+def written(record: Record, **options: Any) -> Written | None:
+    """Return headers and value that the event of a record becomes; None where it is none, or is refused."""
+    decoded = decode(record)
+    if not isinstance(decoded, Decoded):
+        return None
+    try:
+        made = to_record(in_columns(decoded.event), **options)
+    except (InvalidEvent, EncodeError):
+        return None
+    return made.headers, made.value

@@ -1,0 +1,311 @@
+"""What is wrong with columns is named at once, all of it, before any job runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cloudevents_kafka.record import Record
+
+from .records import BASE, binary
+from .rows import KAFKA_SCHEMA, expected, read_back, rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+HEADERS = "array<struct<key:string,value:binary>>"
+RECORD = binary(BASE)
+EVENT = "id string, source string, type string"
+WAYS = pytest.mark.parametrize("way", ["java", "columns"])
+
+
+@pytest.fixture
+def no_job(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[None]:
+    """Fail a test in which Spark runs a job."""
+    group = request.node.nodeid
+    spark.sparkContext.setJobGroup(group, "no job runs here")
+    yield
+    jobs = spark.sparkContext.statusTracker().getJobIdsForGroup(group)
+    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]  # takes it away
+    assert not jobs
+
+
+def said(df: DataFrame, **options: Any) -> str:
+    """Return what `decode_events` says of a frame."""
+    from cloudevents_kafka.spark import decode_events
+
+    with pytest.raises(ValueError, match=r"^decode_events: ") as caught:
+        decode_events(df, **options)
+    return str(caught.value)
+
+
+@pytest.mark.usefixtures("no_job")
+@pytest.mark.parametrize(
+    ("schema", "parts"),
+    [
+        (
+            f"value string, headers {HEADERS}",
+            ["column value is string, and must be binary", "binaryAsString"],
+        ),
+        (f"value int, headers {HEADERS}", ["column value is int"]),
+        (
+            "value binary, headers map<string,binary>",
+            [f"column headers is map<string,binary>, and must be {HEADERS}"],
+        ),
+        (
+            "value binary, headers array<struct<name:string,value:binary>>",
+            ["struct<name:string,value:binary>"],
+        ),
+        ("value binary, headers array<struct<value:binary,key:string>>", ["column headers is"]),
+        ("value binary, headers array<struct<key:string,value:string>>", ["key:string,value:string"]),
+        ("value binary, headers array<struct<key:string,value:binary,n:int>>", ["column headers is"]),
+        ("value binary, headers string", ["column headers is string"]),
+        ("value string, headers string", ["column value is string", "column headers is string"]),
+        (
+            "value string, x int",
+            ["no column headers, only value, x", "includeHeaders", "column value is string"],
+        ),
+    ],
+)
+def test_a_column_of_another_type_is_named(spark: SparkSession, schema: str, parts: list[str]) -> None:
+    """With the type seen and the type needed; all of them in one error."""
+    told = said(spark.createDataFrame([], schema))
+    assert [part for part in parts if part not in told] == []
+
+
+@pytest.mark.usefixtures("no_job")
+@pytest.mark.parametrize(
+    ("keep", "part"),
+    [
+        ("offset", "keep must be a list of names, not a text: keep=['offset']"),
+        (["offset", "offset"], "keep names offset twice"),
+        (["offset", "Offset"], "keep names Offset twice"),
+        (["time"], "keep names time, which the event has a column for"),
+        (["ID"], "keep names ID, which the event has a column for"),
+        (["nothing", "neither"], "no column nothing, neither, only key"),
+        ([1], "some of these are no texts"),
+    ],
+)
+def test_what_cannot_be_kept_is_named(spark: SparkSession, keep: Any, part: str) -> None:
+    """Instead of a column that is ambiguous, or five missing ones of a letter each."""
+    df = rows_of(spark, []).selectExpr("*", "timestamp AS time", "1 AS ID")
+    assert part in said(df, keep=keep)
+
+
+@pytest.mark.usefixtures("no_job")
+def test_all_problems_are_in_one_error(spark: SparkSession) -> None:
+    """Nobody mends them one by one."""
+    df = spark.createDataFrame([], f"value string, headers {HEADERS}, time int")
+    told = said(df, keep=["time", "time", "offset"])
+    for part in ("no column offset", "column value is string", "time twice", "the event has a column for"):
+        assert part in told
+
+
+def test_columns_of_one_name_are_named(spark: SparkSession) -> None:
+    """As after a join, or where names differ in case alone."""
+    df = rows_of(spark, [])
+    assert "2 columns are named value" in said(df.selectExpr("*", "'' AS value"))
+    assert "2 columns are named key" in said(df.selectExpr("*", "'' AS KEY"))
+    assert "2 columns are named offset" in said(df.selectExpr("*", "'' AS OFFSET"), keep=["offset"])
+
+
+@WAYS
+def test_any_other_name_can_be_kept(spark: SparkSession, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that begins as ours do, has signs of SQL, or is written in another case."""
+    from cloudevents_kafka.spark import decode_events, event_schema
+
+    if way == "columns":
+        monkeypatch.setattr("cloudevents_kafka.spark.compiled.reader", lambda df: None)
+    more = [
+        "__ce_value",
+        "__ce_read",
+        "__ce_exact",
+        "__CE_json",
+        "__ce_kept_0",
+        "a.b",
+        "a`b",
+        "select",
+        "é x",
+    ]
+    columns = [f"'{n}' AS `{name.replace('`', '``')}`" for n, name in enumerate(more)]
+    df = rows_of(spark, [RECORD]).selectExpr("*", *columns)
+    keep = [*more, "value", "headers", "Offset"]
+    read = decode_events(df, keep=keep)
+    assert read.columns == event_schema().names + keep
+    (row,) = read.collect()
+    assert [row[name] for name in more] == [str(n) for n in range(len(more))]
+    assert (row.id, row.Offset, bytes(row.value)) == (BASE["id"], 0, RECORD.value)
+    assert row.error is None
+
+
+@WAYS
+def test_names_in_another_case_are_found(
+    spark: SparkSession, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names are found as Spark finds them; where case counts, they are not."""
+    from cloudevents_kafka.spark import decode_events
+
+    if way == "columns":
+        monkeypatch.setattr("cloudevents_kafka.spark.compiled.reader", lambda df: None)
+    df = rows_of(spark, [RECORD]).withColumnsRenamed({"value": "Value", "headers": "HEADERS"})
+    assert read_back(decode_events(df, keep=["offset"]))[0] == expected(RECORD)
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        assert "no column value, headers" in said(df)
+        df = rows_of(spark, [RECORD]).selectExpr("*", "1 AS Value", "2 AS ID")
+        (row,) = decode_events(df, keep=["offset", "ID"]).collect()
+        assert (row.id, row.ID) == (BASE["id"], 2)
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+
+
+@pytest.mark.usefixtures("no_job")
+@pytest.mark.parametrize(
+    ("schema", "parts"),
+    [
+        ("id long, source string, type string", ["column id is bigint, and must be string"]),
+        ("id string, source binary", ["no column type, only id, source", "column source is binary"]),
+        (f"{EVENT}, time timestamp_ntz", ["column time is timestamp_ntz, and must be timestamp or string"]),
+        (f"{EVENT}, time date", ["column time is date"]),
+        (f"{EVENT}, extensions struct<a:string>", ["column extensions is struct<a:string>"]),
+        (f"{EVENT}, extensions map<string,double>", ["map<string,double>", "map<string,string>, or of int"]),
+        (f"{EVENT}, extensions map<int,string>", ["map<int,string>"]),
+        (f"{EVENT}, extensions map<string,timestamp_ntz>", ["map<string,timestamp_ntz>"]),
+        (f"{EVENT}, data struct<a:int>", ["column data is struct<a:int>, and must be binary or string"]),
+        (f"{EVENT}, data int, data_kind int", ["column data is int", "column data_kind is int"]),
+        (f"{EVENT}, extension_types map<string,int>", ["column extension_types is map<string,int>"]),
+        (f"{EVENT}, key int", ["column key is int, and must be binary or string"]),
+        (f"{EVENT}, topic int, partition string", ["column topic is int", "column partition is string"]),
+        (f"{EVENT}, Id string", ["2 columns are named id"]),
+        ("x int", ["no column id, source, type, only x"]),
+    ],
+)
+def test_columns_of_events_are_checked(spark: SparkSession, schema: str, parts: list[str]) -> None:
+    """Before they are written, as before records are read."""
+    from cloudevents_kafka.spark import encode_events
+
+    with pytest.raises(ValueError, match=r"^encode_events: ") as caught:
+        encode_events(spark.createDataFrame([], schema))
+    assert [part for part in parts if part not in str(caught.value)] == []
+
+
+def test_the_key_that_is_asked_for_is_checked(spark: SparkSession) -> None:
+    """By its name, and as a column."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    from cloudevents_kafka.spark import encode_events
+
+    df = spark.createDataFrame([], f"{EVENT}, n int")
+    with pytest.raises(ValueError, match="column n is int, and must be binary or string"):
+        encode_events(df, key="n")
+    with pytest.raises(ValueError, match="key is int, and must be binary or string"):
+        encode_events(df, key=F.lit(5))
+    with pytest.raises(ValueError, match="key='x' is not a column"):
+        encode_events(df, key="x")
+
+
+def test_columns_of_nulls_alone_and_of_our_names_are_taken(spark: SparkSession) -> None:
+    """A void column is one of nulls; what begins as ours do is the user's own, and left alone."""
+    from cloudevents_kafka.spark import encode_events
+
+    df = spark.sql(
+        "SELECT '1' AS Id, '/s' AS source, 't' AS type, NULL AS subject, NULL AS time, NULL AS data, "
+        "NULL AS extensions, NULL AS key, NULL AS data_kind, NULL AS extension_types, 'k' AS __ce_key, "
+        "5 AS __ce_id, 'x' AS `a.b`"
+    )
+    (row,) = encode_events(df, key="__ce_key").collect()
+    headers = [(h.key, bytes(h.value)) for h in row.headers]
+    assert headers == [("ce_specversion", b"1.0"), ("ce_id", b"1"), ("ce_source", b"/s"), ("ce_type", b"t")]
+    assert (bytes(row.key), row.value) == (b"k", None)
+
+
+@WAYS
+def test_a_collation_changes_no_name_and_no_text(
+    spark: SparkSession, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where case counts, it counts also among texts that are compared without it."""
+    from cloudevents_kafka.spark import decode_events
+
+    if way == "columns":
+        monkeypatch.setattr("cloudevents_kafka.spark.compiled.reader", lambda df: None)
+    upper = [(name.upper(), value) for name, value in RECORD.headers]
+    records = [RECORD, Record(value=b"v", headers=upper), Record(headers=[*RECORD.headers, ("CE_ID", b"2")])]
+    rows = [(r.value, r.headers, n) for n, r in enumerate(records)]
+    collated = "array<struct<key:string collate UTF8_LCASE,value:binary>>"
+    df = spark.createDataFrame(rows, f"value binary, headers {collated}, offset long")
+    read = read_back(decode_events(df, keep=["offset"]))
+    assert [read[n] for n in range(len(records))] == [expected(record) for record in records]
+
+
+def test_a_collation_changes_no_text_that_is_written(spark: SparkSession) -> None:
+    """Of attributes, names of extensions and their types, and the key."""
+    from cloudevents_kafka.spark import encode_events
+
+    text = "string collate UTF8_LCASE"
+    schema = (
+        f"id {text}, source {text}, type {text}, datacontenttype {text}, data binary, data_kind {text}, "
+        f"extensions map<{text},{text}>, extension_types map<{text},{text}>, key {text}"
+    )
+    row = ("A", "/S", "T", "Application/JSON", b"{}", None, {"b": "X", "a": "5"}, {"a": "Integer"}, "K")
+    (made,) = encode_events(spark.createDataFrame([row], schema), mode="structured").collect()
+    assert bytes(made.key) == b"K"
+    assert json.loads(bytes(made.value)) == {
+        "specversion": "1.0",
+        "id": "A",
+        "source": "/S",
+        "type": "T",
+        "datacontenttype": "Application/JSON",
+        "a": 5,
+        "b": "X",
+        "data": {},
+    }
+    refused = spark.createDataFrame([(*row[:6], {"B": "X"}, None, "K")], schema)
+    (made,) = encode_events(refused, errors="column", key="B").collect()
+    assert made.error.attribute == "B"
+    assert bytes(made.key) == b"X"
+
+
+def test_one_struct_refuses_other_types(spark: SparkSession) -> None:
+    """`cloudevent` is one expression: Spark itself refuses what it cannot be made of."""
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import functions as F  # noqa: N812
+
+    from cloudevents_kafka.spark import cloudevent
+
+    for schema in (
+        "value map<string,string>, headers int",
+        "value binary, headers array<struct<name:string>>",
+    ):
+        with pytest.raises(AnalysisException):
+            spark.createDataFrame([], schema).select(cloudevent(F.col("value"), F.col("headers")))
+
+
+def test_sql_functions_say_what_they_take(spark: SparkSession) -> None:
+    """The types that a query gives them are known when it runs, and not before."""
+    from pyspark.errors import PythonException
+
+    from cloudevents_kafka.spark import register
+
+    register(spark)
+    spark.createDataFrame([("a", "b")], "a string, b string").createOrReplaceTempView("texts")
+    asked = {
+        "ce_decode(a, NULL)": "value must be binary, got str",
+        "ce_decode(binary(a), map(a, b))": f"headers must be {HEADERS}",
+        "ce_decode(binary(a), array(struct(a AS key, b AS value)))": "header's value must be binary, got str",
+        "ce_encode(struct(a AS id, 5 AS data), 'binary')": "data must be binary or string, got int",
+        "ce_encode(named_struct('id', a, 'extensions', array(b)), 'binary')": "extension_types must be maps",
+    }
+    for sql, part in asked.items():
+        with pytest.raises(PythonException) as caught:
+            spark.sql(f"SELECT {sql} FROM texts").collect()
+        assert part in str(caught.value)
+
+
+def test_the_schema_of_the_kafka_source_is_taken(spark: SparkSession) -> None:
+    """Nothing is wrong with what everybody has."""
+    from cloudevents_kafka.spark import decode_events
+
+    decode_events(spark.createDataFrame([], KAFKA_SCHEMA))

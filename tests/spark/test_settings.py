@@ -1,0 +1,115 @@
+"""No setting of a session changes an event: the same rows, types and records under each, and under pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cloudevents_kafka.record import Record
+
+from .events import written
+from .records import changed, edges, vectors
+from .rows import expected, read_back, rows_of
+from .settings import SAMPLE, SETTINGS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+WAYS: list[dict[str, Any]] = [{}, {"mode": "structured"}]
+
+
+class Corpus:
+    """Records, where they stand as rows, and what each reading and writing of them must say."""
+
+    def __init__(self, spark: SparkSession, records: list[Record], folder: Path) -> None:
+        self.folder = str(folder)
+        frame = rows_of(spark, records)
+        self.schema = frame.schema
+        frame.repartition(2).write.parquet(self.folder)
+        self.read = {n: expected(record) for n, record in enumerate(records)}
+        self.written = [{n: written(record, **way) for n, record in enumerate(records)} for way in WAYS]
+
+    def rows(self, session: SparkSession) -> DataFrame:
+        return session.read.schema(self.schema).parquet(self.folder)
+
+
+@pytest.fixture(scope="module")
+def small(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return Corpus(spark, list(vectors()), tmp_path_factory.mktemp("small") / "records")
+
+
+@pytest.fixture(scope="module")
+def large(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    records = [*vectors(), *edges(), *changed(1500)]
+    return Corpus(spark, records, tmp_path_factory.mktemp("large") / "records")
+
+
+@pytest.fixture
+def session(spark: SparkSession, request: pytest.FixtureRequest) -> SparkSession:
+    """Make a session with the settings of a name from its start."""
+    made = spark.newSession()
+    for name, value in SETTINGS[request.param].items():
+        made.conf.set(name, value)
+    return made
+
+
+@pytest.fixture(params=["java", "columns"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    if request.param == "columns":
+        monkeypatch.setattr("cloudevents_kafka.spark.compiled.reader", lambda df: None)
+    return request.param
+
+
+def check(session: SparkSession, corpus: Corpus) -> None:
+    """Read the corpus and write what was read; each must be what the converters say of it, row by row."""
+    from cloudevents_kafka.spark import decode_events, encode_events, event_schema
+
+    rows = corpus.rows(session)
+    decoded = decode_events(rows, keep=["offset", "partition"])
+    event = event_schema()
+    assert [(f.name, f.dataType) for f in decoded.schema[: len(event)]] == [
+        (f.name, f.dataType) for f in event
+    ]
+    read = read_back(decoded.drop("partition"))
+    _same(read, corpus.read)
+    for options, wanted in zip(WAYS, corpus.written, strict=True):
+        events = decoded.withColumn("partition", decoded["offset"])
+        records = encode_events(events, errors="column", **options)
+        _same({row.partition: _told(row) for row in records.collect()}, wanted)
+
+
+def _told(row: Any) -> Any:
+    if row.error is not None:
+        return None
+    return [(h.key, bytes(h.value)) for h in row.headers], None if row.value is None else bytes(row.value)
+
+
+def _same(seen: dict[int, Any], wanted: dict[int, Any]) -> None:
+    assert len(seen) == len(wanted)
+    different = {n: (seen[n], wanted[n]) for n in wanted if seen[n] != wanted[n]}
+    assert not different, f"{len(different)} differ, the first: {next(iter(different.values()))}"
+
+
+@pytest.mark.parametrize("session", SAMPLE, indirect=True)
+def test_some_settings_change_nothing(session: SparkSession, small: Corpus, way: str) -> None:
+    """Those that did, and the likes of them, over the vectors."""
+    check(session, small)
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("session", SETTINGS, indirect=True)
+def test_settings_change_nothing(session: SparkSession, large: Corpus, way: str) -> None:
+    """All of them, over vectors, edges and records that were changed a little."""
+    check(session, large)
+
+
+def test_there_are_such_settings(spark: SparkSession) -> None:
+    """A setting that Spark does not know would change nothing, whatever it is."""
+    if not spark.version.startswith("4.0."):
+        pytest.skip("other versions have other settings")
+    assert len(SETTINGS) > 100
+    names = {name for settings in SETTINGS.values() for name in settings}
+    assert [name for name in sorted(names) if not spark.conf.isModifiable(name)] == []

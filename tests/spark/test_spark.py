@@ -1,0 +1,71 @@
+"""What `cloudevents_kafka.spark` is, and what it says where a package is not installed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import product
+
+import pytest
+
+import cloudevents_kafka.spark
+
+MISSING = [
+    ("event_schema", "pyspark"),
+    *product(("cloudevent", "decode_events", "encode_events", "register"), ("pyspark", "pandas", "pyarrow")),
+]
+
+
+def _without(package: str, code: str) -> subprocess.CompletedProcess[str]:
+    code = f"import sys; sys.modules[{package!r}] = None\n{code}"
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize(("function", "package"), MISSING)
+def test_a_missing_package_is_named_with_its_extra(function: str, package: str) -> None:
+    """At the import, in one plain sentence: what needs it, and what to install."""
+    run = _without(package, f"from cloudevents_kafka.spark import {function}")
+    last = run.stderr.strip().splitlines()[-1]
+    assert run.returncode == 1
+    assert last == (
+        f"ModuleNotFoundError: cloudevents_kafka.spark.{function} needs {package}, which is not installed: "
+        'pip install "cloudevents-kafka[spark]"'
+    )
+    assert "The above exception was the direct cause" in run.stderr
+
+
+def test_the_module_itself_needs_none_of_them() -> None:
+    """It can be imported; its functions are asked for one by one."""
+    code = """
+import cloudevents_kafka.spark as spark
+try:
+    spark.decode_events
+except ImportError as error:
+    print(error.name, type(error.__cause__).__name__)
+try:
+    spark.kafka_package()
+except spark.connector.NoConnector as error:
+    print(error)
+"""
+    run = _without("pyspark", code)
+    assert run.stdout.splitlines() == [
+        "pyspark ModuleNotFoundError",
+        "PySpark is not installed; do: pip install 'cloudevents-kafka[spark]'",
+    ]
+
+
+def test_every_public_name_is_there() -> None:
+    """Each is found in its module, and remembered."""
+    for name in cloudevents_kafka.spark.__all__:
+        assert getattr(cloudevents_kafka.spark, name) is getattr(cloudevents_kafka.spark, name)
+    with pytest.raises(AttributeError, match="no attribute 'decode_event'"):
+        _ = cloudevents_kafka.spark.decode_event  # type: ignore[attr-defined]  # misspelled
+
+
+def test_what_else_is_missing_is_not_taken_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module of ours that cannot be imported is a defect of ours, and named as one."""
+    monkeypatch.setitem(sys.modules, "cloudevents_kafka.spark.sql", None)
+    monkeypatch.delitem(vars(cloudevents_kafka.spark), "register", raising=False)
+    with pytest.raises(ModuleNotFoundError, match=r"cloudevents_kafka\.spark\.sql"):
+        _ = cloudevents_kafka.spark.register

@@ -1,0 +1,179 @@
+"""Bytes-like values are taken wherever bytes are, become bytes, and are not shared with who gave them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cloudevents_kafka import (
+    Codec,
+    Decoded,
+    Event,
+    Record,
+    Undecodable,
+    decode,
+    from_record,
+    register_codec,
+    register_format,
+    sniff,
+    to_record,
+)
+from cloudevents_kafka.event import held
+from cloudevents_kafka.formats.avro import AvroFormat
+from cloudevents_kafka.formats.avro_compact import AvroCompactFormat, JavaAvroCompactFormat
+from cloudevents_kafka.formats.json import JsonFormat
+from cloudevents_kafka.formats.protobuf import ProtobufFormat
+
+LIKE = pytest.mark.parametrize("like", [bytearray, memoryview, lambda b: memoryview(bytearray(b))])
+Like = Callable[[bytes], Any]
+EVENT = Event(
+    id="1", source="/s", type="t", datacontenttype="application/json", data={"a": [1, "é"]}, sampledrate=5
+)
+BARE = EVENT.replace(datacontenttype=None, data=b"\x00\xff")
+WAYS: list[dict[str, Any]] = [
+    {"mode": "binary"},
+    *({"mode": "structured", "format": name} for name in ("json", "avro", "protobuf", "avro-compact")),
+]
+ALL = pytest.mark.parametrize("way", WAYS, ids=lambda way: way.get("format", "binary"))
+
+
+def in_likes(record: Record, like: Like) -> Record:
+    headers: Any = [(name, like(value or b"")) for name, value in record.headers]
+    return Record(key=like(record.key or b""), value=like(record.value or b""), headers=headers)
+
+
+def is_of_bytes(event: Event) -> bool:
+    attributes, wire = held(event)
+    values = [*attributes.values(), event.payload, *(wire or ())]
+    return all(type(value) in {bytes, str, int, bool} for value in values)
+
+
+@LIKE
+@ALL
+@pytest.mark.parametrize("event", [EVENT, BARE], ids=["JSON", "bytes"])
+def test_a_record_of_them_is_read(like: Like, way: dict[str, Any], event: Event) -> None:
+    """As `collect` of PySpark gives it; what is read can be written in every way, to the same bytes."""
+    record = to_record(event, key=b"k", **way)
+    given = in_likes(record, like)
+    assert (type(given.key), type(given.value)) == (bytes, bytes)
+    read = from_record(given)
+    assert read == event
+    assert is_of_bytes(read)
+    assert from_record(given, lenient=True) == event
+    assert sniff(given.headers) == sniff(record.headers)
+    for other in WAYS:
+        written = to_record(read, **other)
+        assert type(written.value) is bytes
+        assert from_record(written) == event
+
+
+@LIKE
+@ALL
+def test_headers_alone_may_be_of_them(like: Like, way: dict[str, Any]) -> None:
+    """Also where the value is bytes; a record that is written like it has bytes."""
+    record = to_record(EVENT, key=b"k", headers={"foreign": b"f"}, **way)
+    headers: Any = [(name, like(value or b"")) for name, value in record.headers]
+    given = Record(key=b"k", value=record.value, headers=headers)
+    assert from_record(given) == EVENT
+    assert to_record(from_record(given), like=given) == record
+    assert isinstance(decode(given), Decoded)
+    assert isinstance(decode(given, lenient=True), Decoded)
+    broken = [(name, like(b"\xff") if name == "ce_id" else value) for name, value in headers]
+    bytes_broken = [(name, bytes(value)) for name, value in broken]
+    seen = decode(Record(value=record.value, headers=broken))
+    wanted = decode(Record(value=record.value, headers=bytes_broken))
+    assert _said(seen) == _said(wanted)
+
+
+def _said(decoded: Decoded | Undecodable) -> Event | str:
+    return decoded.event if isinstance(decoded, Decoded) else str(decoded.error)
+
+
+@ALL
+def test_who_changes_them_changes_no_event(way: dict[str, Any]) -> None:
+    """An event is read-only, also by the back door."""
+    record = to_record(BARE, key=b"k", **way)
+    value, key = bytearray(record.value or b""), bytearray(b"k")
+    headers: Any = [(name, bytearray(text or b"")) for name, text in record.headers]
+    given = Record(key=key, value=value, headers=headers)  # type: ignore[arg-type]  # what this is about
+    event = from_record(given)
+    for each in (value, key, *(text for _, text in headers)):
+        each[:] = b"!" * len(each)
+    assert event == BARE
+    assert (given.key, given.value) == (b"k", record.value)
+    assert to_record(event, **way).value == record.value
+
+
+@LIKE
+def test_events_are_made_and_written_with_them(like: Like) -> None:
+    """As data, as an attribute, as a key, as a header's value, and from a client's record."""
+    event = Event(id="1", source="/s", type="t", data=like(b"\x00\xff"), x=like(b"b"))
+    assert (event.payload, event["x"]) == (b"\x00\xff", b"b")
+    assert is_of_bytes(event)
+    assert is_of_bytes(event.replace(data=like(b"y"), z=like(b"z")))
+    record = to_record(event, mode="structured", key=like(b"k"), headers={"h": like(b"v")})
+    assert (record.key, record.headers[-1]) == (b"k", ("h", b"v"))
+    assert to_record(event, key_mapper=lambda _: like(b"m")).key == b"m"
+    fields = {"key": like(b"k"), "value": like(record.value or b""), "headers": record.headers}
+    assert Record.of(fields) == record
+
+
+@LIKE
+@pytest.mark.parametrize("format", [JsonFormat, AvroFormat, ProtobufFormat, AvroCompactFormat])
+def test_formats_read_them(like: Like, format: Any) -> None:
+    """A format that is asked directly gives an event of bytes, too."""
+    for event in (EVENT, BARE):
+        read = format().decode(like(format().encode(event)))
+        assert read == event
+        assert is_of_bytes(read)
+
+
+@LIKE
+def test_the_format_of_java_reads_them(like: Like) -> None:
+    """It is read only."""
+    from cloudevents_kafka.formats import avro_compact
+
+    value = avro_compact._SINGLE_OBJECT + AvroCompactFormat().encode(BARE)
+    read = JavaAvroCompactFormat().decode(like(value))
+    assert read.payload == BARE.payload
+    assert is_of_bytes(read)
+
+
+@LIKE
+@pytest.mark.usefixtures("registry")
+def test_what_users_register_may_give_them(like: Like) -> None:
+    """A format's value and a codec's payload become bytes."""
+
+    class Liked(JsonFormat):
+        def encode(self, event: Event) -> bytes:
+            return like(super().encode(event))  # type: ignore[no-any-return]  # any of the three
+
+    register_format("x-liked", Liked)
+    record = to_record(EVENT, mode="structured", format="x-liked")
+    assert type(record.value) is bytes
+    register_codec("application/x-liked", Codec(encode=lambda _: like(b"p"), decode=like))
+    event = Event(id="1", source="/s", type="t", datacontenttype="application/x-liked", data=object())
+    assert is_of_bytes(event)
+
+
+@pytest.mark.parametrize("value", [5, 1.5, ["x"], {"a": 1}, object()], ids=repr)
+def test_what_is_neither_is_refused(value: Any) -> None:
+    """Where it is given, in words; a header's value, where it is read."""
+    with pytest.raises(TypeError, match="bytes or None, not"):
+        Record(value=value)
+    with pytest.raises(TypeError, match="bytes or None, not"):
+        Record(key=value)
+    with pytest.raises(TypeError, match="bytes or None, not"):
+        from_record(Record(value=b"", headers=[("ce_id", value)]))
+    with pytest.raises(TypeError, match="bytes or None, not"):
+        to_record(EVENT, key=value)
+
+
+def test_text_becomes_utf_8() -> None:
+    """As where a client's record is made one."""
+    record = Record(key="é", value="é", headers=[("ce_id", "é")])  # type: ignore[arg-type,list-item]
+    assert (record.key, record.value) == (b"\xc3\xa9", b"\xc3\xa9")
+    named = [("ce_id", "é"), ("ce_source", "/s"), ("ce_type", "t"), ("ce_specversion", "1.0")]
+    assert from_record(Record(headers=named)).id == "é"  # type: ignore[arg-type]  # the same
