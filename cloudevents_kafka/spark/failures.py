@@ -11,7 +11,7 @@ _LONGEST: Final = 600
 
 _ADVICE: Final = {
     "expired": (
-        "records expired before they were read. "
+        "records expired before they were read, or a topic is not read any more. "
         "To go on with what is there, allow data loss (--allow-data-loss); "
         "the summary then tells which offsets had no record"
     ),

@@ -27,7 +27,7 @@ the records behind it land; a batch that would leave a gap, or reach before it, 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from cloudevents_kafka.spark.checkpoint import WrongCheckpoint
 from cloudevents_kafka.spark.notes import BATCHES, Ids, Note, Notes
@@ -50,6 +50,7 @@ class Landing:
         self.notes = Notes(store)
         self.last: Note | None = None
         self._begun: Ids = {}
+        self._first = True
 
     @property
     def total(self) -> Tally:
@@ -114,6 +115,9 @@ class Landing:
         tally = write(self.store.url(staging), left).checked()
         tally.check_within(left)
         files = tuple(self.store.files(staging, _SUFFIX))
+        if self._first:
+            self._check_unused(files, number)
+            self._first = False
         for file in files:
             self.store.settle(f"{staging}/{file}")
         note = Note(
@@ -135,16 +139,28 @@ class Landing:
         return note
 
     def _check_tables(self) -> None:
-        """Raise `WrongCheckpoint` where the tables have files of a batch whose note is not there."""
-        number = "*" if self.last is None else f"{self.last.number + 1:08d}"
-        for table in TABLES:
-            found = self.store.matching(f"{table}/*/*/{_name(number, '*')}")
-            if found:
-                raise WrongCheckpoint(
-                    f"{self.store.url(found[0])} is of a batch that has no note in {BATCHES}: "
-                    "what has landed cannot be known, and records would land twice. "
-                    "Put back the notes, or use a fresh folder and checkpoint"
-                )
+        """Raise `WrongCheckpoint` where there are tables, but no notes."""
+        for table in TABLES if self.last is None else ():
+            for name in self.store.names(table):
+                if "=" in name:
+                    raise self._without_note(f"{table}/{name}")
+
+    def _check_unused(self, files: Iterable[str], number: int) -> None:
+        """Raise `WrongCheckpoint` where a batch of this number was renamed before, of which the note is gone.
+
+        It had the same first records, so some folder of it is among those of this batch.
+        """
+        for folder in {final_path(file, number).rpartition("/")[0] for file in files}:
+            for name in self.store.names(folder):
+                if name.startswith(_name(number, "")):
+                    raise self._without_note(f"{folder}/{name}")
+
+    def _without_note(self, path: str) -> WrongCheckpoint:
+        return WrongCheckpoint(
+            f"{self.store.url(path)} is of a batch that has no note in {BATCHES}: "
+            "what has landed cannot be known, and records would land twice. "
+            "Put back the notes, or use a fresh folder and checkpoint"
+        )
 
     def _check_query(self, query: str | None) -> None:
         if self.last is not None and self.last.query != query:
@@ -185,6 +201,11 @@ class Landing:
             staged, final = f"{note.staging}/{file}", final_path(file, note.number)
             if self.store.exists(staged):
                 self.store.rename(staged, final)
+            elif not self.store.exists(final):
+                raise WrongCheckpoint(
+                    f"{self.store.url(final)} must be there, for its batch has landed, but it is neither "
+                    f"there nor in {note.staging}. Put it back, or use a fresh folder and checkpoint"
+                )
         self.store.remove(note.staging)
         return True
 
@@ -192,8 +213,8 @@ class Landing:
 def final_path(file: str, number: int) -> str:
     """Name a staged file as it stands in its table: after its batch."""
     folder, _, name = file.rpartition("/")
-    return f"{folder}/{_name(f'{number:08d}', name)}"
+    return f"{folder}/{_name(number, name)}"
 
 
-def _name(number: str, file: str) -> str:
-    return f"batch-{number}-{file}"
+def _name(number: int, file: str) -> str:
+    return f"batch-{number:08d}-{file}"

@@ -39,9 +39,6 @@ class Store(Protocol):
     def files(self, folder: str, suffix: str) -> list[str]:
         """List all files below a folder, relative to it, sorted."""
 
-    def matching(self, pattern: str) -> list[str]:
-        """List the files that match a pattern with ``*``, relative to the folder, sorted."""
-
     def exists(self, path: str) -> bool:
         """Say whether a file or folder is there."""
 
@@ -120,10 +117,6 @@ class LocalStore:
         base = self._root / folder
         found = (path for path in base.rglob(f"*{suffix}") if path.is_file())
         return sorted(path.relative_to(base).as_posix() for path in found)
-
-    def matching(self, pattern: str) -> list[str]:
-        """List the files that match a pattern with ``*``, relative to the folder."""
-        return sorted(path.relative_to(self._root).as_posix() for path in self._root.glob(pattern))
 
     def exists(self, path: str) -> bool:
         """Say whether a file or folder is there."""
@@ -225,9 +218,6 @@ class HadoopStore:
         """Name a path as Spark takes it."""
         return f"{self._root}/{path}" if path else self._root
 
-    def _base(self, folder: str) -> str:
-        return str(self._fs.makeQualified(self._path(folder)).toUri().getPath()).rstrip("/") + "/"
-
     def names(self, folder: str) -> list[str]:
         """List what stands in a folder."""
         if not self.exists(folder):
@@ -238,7 +228,7 @@ class HadoopStore:
         """List all files below a folder, relative to it."""
         if not self.exists(folder):
             return []
-        base = self._base(folder)
+        base = self._fs.makeQualified(self._path(folder)).toUri().getPath().rstrip("/") + "/"
         listed = self._fs.listFiles(self._path(folder), True)
         found: list[str] = []
         while listed.hasNext():
@@ -246,12 +236,6 @@ class HadoopStore:
             if name.endswith(suffix):
                 found.append(name.removeprefix(base))
         return sorted(found)
-
-    def matching(self, pattern: str) -> list[str]:
-        """List the files that match a pattern with ``*``, relative to the folder."""
-        base = self._base("")
-        found = self._fs.globStatus(self._path(pattern)) or ()
-        return sorted(status.getPath().toUri().getPath().removeprefix(base) for status in found)
 
     def exists(self, path: str) -> bool:
         """Say whether a file or folder is there."""

@@ -282,8 +282,26 @@ def test_notes_removed(tmp_path: Path, left: int) -> None:
         land_one(landing, batch)
     for batch in range(left, 3):
         landing.store.remove(f"_batches/{batch:08d}.json")
-    with pytest.raises(WrongCheckpoint, match=rf"batch-0000000{left}-part-.* has no note"):
-        Landing(landing.store).recover()
+    words = rf"batch-0000000{left}-.* has no note" if left else "event_type=a is of a batch that has no note"
+    with pytest.raises(WrongCheckpoint, match=words):
+        recover_and_land(landing.store, left)
+    assert tables(tmp_path) == WHOLE
+
+
+def recover_and_land(store: LocalStore, batch: int) -> None:
+    landing = Landing(store)
+    landing.recover()
+    land_one(landing, batch)
+
+
+def test_staged_file_removed(tmp_path: Path) -> None:
+    """A file that is gone before it came into its table is missed."""
+    with suppress(Killed):
+        land(MortalStore(tmp_path, 2, after=False), tmp_path, 1)
+    (staged,) = tmp_path.glob("_staging/*/events/event_type=a/*/*.parquet")
+    staged.unlink()
+    with pytest.raises(WrongCheckpoint, match=r"event_type=a/.*part-0.parquet must be there"):
+        Landing(LocalStore(tmp_path)).recover()
 
 
 def test_records_that_were_not_planned(tmp_path: Path) -> None:
