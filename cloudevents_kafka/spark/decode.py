@@ -136,8 +136,9 @@ def _asked_for(columns: Columns, keep: Sequence[str]) -> list[str]:
     if isinstance(keep, str):
         columns.report(f"keep must be a list of names, not a text: keep=[{keep!r}]")
         return []
-    names = [name for name in keep if isinstance(name, str)]
-    if len(names) < len(keep):
+    asked = list(keep)
+    names = [name for name in asked if isinstance(name, str)]
+    if len(names) < len(asked):
         columns.report("keep must be a list of names: some of these are no texts")
     for name in names:
         columns.need(name)

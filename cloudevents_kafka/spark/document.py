@@ -102,7 +102,7 @@ def _words() -> str:
 
 def data() -> str:
     """Return a document's payload, of ``data`` or of ``data_base64``; null if there is none."""
-    media, raw, json = "__ce_datacontenttype", "__ce_raw", f"{_says_json()}"
+    media, raw, json = "__ce_datacontenttype", "__ce_raw", _says_json()
     essence = f"substring_index(lower({media}), ';', 1)"
     parameters = f"substring(lower({media}), length({essence}) + 1)"
     charset = "('', ';charset=utf-8', '; charset=utf-8')"
