@@ -78,7 +78,7 @@ class Delivery(msgspec.Struct, eq=False):
         notify, self._notify = self._notify, None
         if notify is not None:
             notify(self)
-        elif error is not None and error.code() not in _PURGED:
+        elif error is not None and not _was_taken_back(error):
             self._producer._failed[self] = None
 
     def __repr__(self) -> str:
@@ -91,6 +91,12 @@ class Delivery(msgspec.Struct, eq=False):
                 else f"{self.topic}[{self.partition}]@{self.offset}"
             )
         return f"Delivery({self.event.id!r} of {self.event.source!r}: {state})"
+
+
+def _was_taken_back(error: Any) -> bool:
+    """Return whether an error of a client, of whatever kind, is that of a purge."""
+    code = getattr(error, "code", None)
+    return callable(code) and code() in _PURGED
 
 
 OnDelivery = Callable[[Delivery], None]

@@ -20,7 +20,7 @@ RECORD: Final = ("topic", "partition", "offset", "timestamp", "key")
 KAFKA: Final = (*RECORD, "value", "headers")
 EVENT: Final = (
     *("id", "source", "type", "specversion", "subject", "time", "time_text"),
-    *("datacontenttype", "dataschema", "extensions", "data", "mode"),
+    *("datacontenttype", "dataschema", "extensions", "extension_types", "data", "data_kind", "mode"),
 )
 
 _SECONDS_OF_A_DAY: Final = 86_400

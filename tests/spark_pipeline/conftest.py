@@ -108,8 +108,27 @@ def pipeline(kafka_broker: LocalBroker) -> Iterator[Run]:
         program.end()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_other_spark() -> Iterator[None]:
+    """Set aside the Spark of other tests in this process: the pipeline brings its own, and ends what is there."""
+    pytest.importorskip("pyspark")
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    places = (
+        (SparkContext, "_active_spark_context"),
+        (SparkContext, "_gateway"),
+        (SparkContext, "_jvm"),
+        (SparkSession, "_instantiatedSession"),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        for holder, name in places:
+            patch.setattr(holder, name, None)
+        yield
+
+
 @pytest.fixture(scope="module")
-def session() -> Iterator[SparkSession]:
+def session(no_other_spark: None) -> Iterator[SparkSession]:
     """Run Spark with the connector in this process."""
     with local_session(master="local[2]", conf={"spark.driver.extraJavaOptions": _QUICK}) as spark:
         yield spark
