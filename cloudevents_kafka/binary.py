@@ -126,7 +126,7 @@ def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Pro
         if header == _COPY:
             copies.append(text)
         else:
-            attributes.setdefault(name_in(header), text)
+            attributes[name_in(header)] = text  # the last one counts, as in JSON
     problems += [
         Problem(name_in(header), f"header {header} occurs more than once", "N-05")
         for header, count in counts.items()

@@ -24,7 +24,7 @@ from typing import Any, Final
 import msgspec
 
 from cloudevents_kafka.avro_bounds import Bounds
-from cloudevents_kafka.errors import DataError
+from cloudevents_kafka.errors import DataError, brief
 from cloudevents_kafka.json_text import json_text
 from cloudevents_kafka.media_type import media_type as parsed
 from cloudevents_kafka.registration import registering
@@ -141,7 +141,7 @@ def encoded(encode: Callable[[Any], bytes], value: Any, content_type: str | None
 
 
 def _named(content_type: str | None) -> str:
-    return content_type or "data without a content type"
+    return brief(content_type) if content_type else "data without a content type"
 
 
 def _kind(thing: object) -> str:

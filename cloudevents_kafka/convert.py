@@ -20,7 +20,6 @@ from cloudevents_kafka.errors import (
     InvalidEvent,
     Problem,
     shown,
-    without_data,
 )
 from cloudevents_kafka.event import Event, held, trusted
 from cloudevents_kafka.extensions import type_of
@@ -172,7 +171,7 @@ def to_record(
     key_mapper: KeyMapper | None = None,
     headers: HeaderInput = None,
     topic: str | None = None,
-    like: Record | None = None,
+    like: Record | Any | None = None,
 ) -> Record:
     """Write an event, or an SDK's event, as a record; neither is changed.
 
@@ -180,9 +179,10 @@ def to_record(
     ``key`` wins over what ``key_mapper`` gives; there is no key without either. Other
     ``headers`` go behind the event's; none of them may be one of its.
 
-    ``like`` is the record that the event came from: mode, format, key, header order
-    and foreign headers are taken from it, where not told otherwise, so that an event
-    that was not changed gives the same record, byte for byte.
+    ``like`` is the record that the event came from, a client's too (see `Record.of`):
+    mode, format, key, header order and foreign headers are taken from it, where the call
+    does not say otherwise, so that an event that was not changed gives the same record,
+    byte for byte.
 
     Raises `EncodeError`, and `InvalidEvent` for an SDK's event that breaks rules.
     """
@@ -216,10 +216,8 @@ def _key(event: Event, key: bytes | str | None, key_mapper: KeyMapper | None) ->
         key = key_mapper(event)
     try:
         return as_bytes(key)
-    except UnicodeEncodeError as error:
-        raise EncodeError(
-            f"the key must be a text that UTF-8 has, got one where {without_data(error)}"
-        ) from None
+    except ValueError as error:
+        raise EncodeError(f"the key cannot be written: {error}") from None
 
 
 def check_names(headers: Headers) -> None:
@@ -238,10 +236,8 @@ def foreign(headers: HeaderInput) -> Headers:
     """
     try:
         added = as_headers(headers)
-    except UnicodeEncodeError as error:
-        raise EncodeError(
-            f"a header must be a text that UTF-8 has, got one where {without_data(error)}"
-        ) from None
+    except ValueError as error:
+        raise EncodeError(f"a header cannot be written: {error}") from None
     check_names(added)
     for name, _ in added:
         folded = name.lower()
@@ -255,7 +251,7 @@ def foreign(headers: HeaderInput) -> Headers:
 
 def _like(
     event: Event,
-    like: Record,
+    like: Record | Any,
     *,
     mode: ContentMode | None,
     format: str | None,
@@ -263,7 +259,10 @@ def _like(
     headers: HeaderInput,
     topic: str | None,
 ) -> Record:
-    like = in_bytes(like)
+    try:
+        like = in_bytes(Record.of(like))
+    except ValueError as error:
+        raise EncodeError(f"the record in like cannot be written: {error}") from None
     verdict = sniff(like.headers)
     if mode is None:
         mode = "structured" if verdict.mode == "structured" else "binary"

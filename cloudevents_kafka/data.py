@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any, Final
 
 from cloudevents_kafka.codecs import decoded, encoded, find
-from cloudevents_kafka.errors import DataError, Problem, without_data
+from cloudevents_kafka.errors import DataError, Problem, brief, without_data
 from cloudevents_kafka.json_text import json_text, parse_json
 from cloudevents_kafka.media_type import known_charset, media_type
 
@@ -75,8 +75,8 @@ def to_payload(
     if isinstance(data, str):
         return encode_text(data, content_type), DataKind.TEXT
     raise DataError(
-        f"a {type(data).__name__} cannot be {content_type}: give text or bytes, or a JSON content type, "
-        "or register a codec for this one"
+        f"a {type(data).__name__} cannot be {brief(content_type)}: "
+        "give text or bytes, or a JSON content type, or register a codec for this one"
     )
 
 
@@ -127,7 +127,7 @@ def to_utf8(payload: bytes, content_type: str | None) -> bytes:
     try:
         return decode_text(payload, content_type).encode()
     except UnicodeEncodeError:  # utf-7 and its like can say half a surrogate pair
-        raise DataError(f"data is not {content_type}: it has a lone surrogate") from None
+        raise DataError(f"data is not {brief(content_type)}: it has a lone surrogate") from None
 
 
 def in_charset(text: bytes, content_type: str | None) -> bytes:
@@ -142,7 +142,7 @@ def encode_text(text: str, content_type: str | None) -> bytes:
     try:
         return text.encode("utf-8" if content_type is None else known_charset(media_type(content_type)))
     except (LookupError, ValueError) as error:
-        raise DataError(f"data cannot be written as {content_type}: {without_data(error)}") from None
+        raise DataError(f"data cannot be written as {brief(content_type)}: {without_data(error)}") from None
 
 
 def decode_text(payload: bytes, content_type: str | None) -> str:
@@ -156,7 +156,7 @@ def decode_text(payload: bytes, content_type: str | None) -> str:
             charset += "_be"  # Python's codec would take this machine's order
         return payload.decode(charset)
     except (LookupError, ValueError) as error:
-        raise DataError(f"data is not {content_type}: {without_data(error)}") from None
+        raise DataError(f"data is not {brief(content_type)}: {without_data(error)}") from None
 
 
 def data_problem(error: DataError, clause: str = "J-10") -> Problem:

@@ -52,7 +52,7 @@ class Problem(msgspec.Struct, frozen=True):
     seen: str | None = None
 
     def __str__(self) -> str:
-        what = "" if self.attribute is None else f"{_named(self.attribute)}: "
+        what = "" if self.attribute is None else f"{brief(self.attribute)}: "
         seen = "" if self.seen is None else f", got {self.seen}"
         return f"{what}{self.rule}{seen} ({self.clause}, {SECTIONS[self.clause]})"
 
@@ -76,8 +76,9 @@ def without_data(error: Exception) -> str:
     return str(error)
 
 
-def _named(name: str) -> str:
+def brief(name: str | None) -> str:
     """Return a name as it is, or shown, where it is too long or a log would obey it."""
+    name = str(name)
     return name if len(name) <= _LONGEST and name.isprintable() else shown(name, _LONGEST)
 
 

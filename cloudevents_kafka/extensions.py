@@ -7,6 +7,7 @@ of a user. An extension that nobody knows is a String when it is read from a hea
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -81,19 +82,16 @@ def register_extension(
     if bad := [other for other in needs if not is_name(other)]:
         raise ValueError(f"{name} cannot need {shown(bad[0])}: no attribute has that name, only a-z and 0-9")
     text = rule or "is not accepted by its extension's rule"
-    rules = () if accepts is None else (Rule(text, _accepted_by(accepts)),)
+    rules = () if accepts is None else (Rule(text, partial(_is_accepted, accepts)),)
     with registering:
         restore({**now.known.registered, name: Extension(type, rules, tuple(needs))})
 
 
-def _accepted_by(accepts: Callable[[AttributeValue], bool]) -> Callable[[AttributeValue, object], bool]:
-    def kept(value: AttributeValue, _: object) -> bool:
-        try:
-            return accepts(value)
-        except Exception:  # noqa: BLE001  # the user's function, given what strangers send: must not stop a loop
-            return False
-
-    return kept
+def _is_accepted(accepts: Callable[[AttributeValue], bool], value: AttributeValue, _: object) -> bool:
+    try:
+        return accepts(value)
+    except Exception:  # noqa: BLE001  # the user's function, called with what anybody sent: must not stop a loop
+        return False
 
 
 def registered() -> dict[str, Extension]:

@@ -51,19 +51,16 @@ def parse_json(text: bytes) -> Any:
         raise DataError(f"data is not JSON: {without_data(error)}") from None
     except (msgspec.MsgspecError, RecursionError) as error:
         why = why_unread(text, error)
-    if is_json(text):
-        raise DataError(f"data is JSON that has no value here: {why}; its payload is complete")
-    raise DataError(f"data is not JSON: {why}")
+    whole = "JSON that has no value here" if is_json(text) else "not JSON"
+    raise DataError(f"data is {whole}: {why}; its payload is complete")
 
 
 def why_unread(text: bytes, error: Exception) -> str:
-    """Return why the parser refuses a JSON text, where its own error is about something else."""
-    if is_json(text):
-        if (half := half_pair(text)) is not None:
-            return f"the escape before byte {half} is half a surrogate pair"
-        if isinstance(error, RecursionError):
-            return "it is nested too deep for the parser"
-    return str(error)
+    """Return why the parser refuses a JSON text, where its own words are about something else."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deep for the parser"
+    half = half_pair(text) if isinstance(error, msgspec.DecodeError) else None
+    return str(error) if half is None else f"the escape before byte {half} is half a surrogate pair"
 
 
 def has_value(text: bytes) -> bool:

@@ -108,21 +108,35 @@ def _charset(text: str, at: int) -> str | None:
     while match := _PARAMETER.match(text, at):
         name, value = match.groups()
         if name.lower() == "charset":
-            return re.sub(r"\\(.)", r"\1", value[1:-1]) if value[0] == '"' else value
+            # No charset has a name as long as what is left alone here.
+            quoted = value[0] == '"' and len(value) <= _REMEMBERED_LENGTH
+            return re.sub(r"\\(.)", r"\1", value[1:-1]) if quoted else value
         at = match.end()
     return None
 
 
 class _MediaTypes(dict[str, MediaType]):
-    """Parses a text once: a topic repeats few. Bounded in number and in length."""
+    """Parses a text once: a topic repeats few. Bounded in number and in length.
+
+    Of long texts the last is remembered, as several ask for it while one record is read.
+    """
+
+    _last: tuple[str, MediaType] | None = None
 
     def __missing__(self, text: str) -> MediaType:
+        if len(text) > _REMEMBERED_LENGTH:
+            return self._of_long(text)
         parsed = _parse(text)
-        if len(text) <= _REMEMBERED_LENGTH:
-            if len(self) >= _REMEMBERED:
-                self.clear()
-            self[text] = parsed
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        self[text] = parsed
         return parsed
+
+    def _of_long(self, text: str) -> MediaType:
+        last = self._last
+        if last is None or last[0] != text:
+            self._last = last = (text, _parse(text))
+        return last[1]
 
 
 media_type: Final[Callable[[str], MediaType]] = _MediaTypes().__getitem__

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar, get_args
+from weakref import ReferenceType, ref
 
 import msgspec
 
@@ -31,21 +32,19 @@ _PURGED: Final = frozenset({-151, -152})
 ProducerT = TypeVar("ProducerT", bound=Producer)
 
 
-class Delivery(msgspec.Struct, eq=False):
+class Delivery(msgspec.Struct, eq=False, weakref=True):
     """One event on its way, and what became of it.
 
     ``event`` is what was sent; ``partition`` and ``offset`` are known once it is
     ``done``; ``error`` is None unless it failed.
 
-    It is the callback that the client is given. Once that was called, nothing in it
-    refers to what was called, nor does any error, so that an event that was delivered,
-    or has failed, is freed as soon as its user forgets it.
+    No error of it is kept, and no callback, so that an event that was delivered, or has
+    failed, is freed as soon as its user forgets it.
     """
 
     event: Event
     topic: str
-    _producer: EventProducer[Any]
-    _notify: OnDelivery | None
+    _producer: EventProducer[Any] | None
     done: bool = False
     partition: int | None = None
     offset: int | None = None
@@ -62,24 +61,19 @@ class Delivery(msgspec.Struct, eq=False):
 
     def result(self, timeout: float | None = None) -> Delivery:
         """Wait until the broker has answered, at most ``timeout`` seconds; raises `DeliveryError`."""
-        self._producer._wait(self, timeout)
-        if self._client_error is not None:
+        if self._producer is not None:  # only of one that was made for a callback may it have gone
+            self._producer._wait(self, timeout)
             self._producer._forget(self)
+        if self._client_error is not None:
             raise self._failure()  # in no variable here: with its traceback that would be a cycle
         return self
 
-    def __call__(self, error: Any, message: Any) -> None:
-        """Take the client's delivery report, from within its poll, flush or produce."""
+    def _report(self, error: Any, message: Any) -> None:
         self.done = True
         self._client_error = error
         if error is None and message is not None:
             self.partition = message.partition()
             self.offset = message.offset()
-        notify, self._notify = self._notify, None
-        if notify is not None:
-            notify(self)
-        elif error is not None and not _was_taken_back(error):
-            self._producer._failed[self] = None
 
     def __repr__(self) -> str:
         if not self.done:
@@ -100,7 +94,32 @@ def _was_taken_back(error: Any) -> bool:
 
 
 OnDelivery = Callable[[Delivery], None]
-"""Told of every delivery, good or failed, from within `send`, `flush` or ``poll``."""
+"""Called with every delivery, good or failed, from within `send`, `flush` or ``poll``."""
+
+
+class _Report(msgspec.Struct, eq=False):
+    """The callback that the client is given: finds the delivery and the producer, if they are still there.
+
+    A client keeps it out of sight of the garbage collector, so it must not keep the producer,
+    which keeps the client.
+    """
+
+    event: Event
+    topic: str
+    producer: ReferenceType[EventProducer[Any]]
+    delivery: ReferenceType[Delivery]
+    on_delivery: OnDelivery | None
+
+    def __call__(self, error: Any, message: Any) -> None:
+        """Take the client's delivery report, from within its poll, flush or produce."""
+        producer = self.producer()
+        delivery = self.delivery() or Delivery(self.event, self.topic, producer)
+        delivery._report(error, message)
+        notify, self.on_delivery = self.on_delivery, None
+        if notify is not None:
+            notify(delivery)
+        elif error is not None and producer is not None and not _was_taken_back(error):
+            producer._failed[delivery] = None
 
 
 class EventProducer(Generic[ProducerT]):
@@ -139,6 +158,7 @@ class EventProducer(Generic[ProducerT]):
         self._key_mapper = key_mapper
         self._failed: dict[Delivery, None] = {}  # in their order; one is found at once, however many
         self._closed = False
+        self._reference = ref(self)
 
     def send(
         self,
@@ -152,7 +172,7 @@ class EventProducer(Generic[ProducerT]):
         mode: ContentMode | None = None,
         format: str | None = None,
         key_mapper: KeyMapper | None = None,
-        like: Record | None = None,
+        like: Record | Any | None = None,
         on_delivery: OnDelivery | None = None,
     ) -> Delivery:
         """Send an event, or an SDK's event; gives its `Delivery` at once.
@@ -184,7 +204,8 @@ class EventProducer(Generic[ProducerT]):
         )
         if like is not None:
             check_names(record.headers)  # of foreign headers, which are kept as they came
-        delivery = Delivery(event, topic, self, on_delivery)
+        delivery = Delivery(event, topic, self)
+        report = _Report(event, topic, self._reference, ref(delivery), on_delivery)
         # Bound only where given: to pass on ** of an empty dict took a tenth of all this.
         produce: Callable[..., Any] = self.producer.produce
         if partition is not None or timestamp is not None:
@@ -192,9 +213,7 @@ class EventProducer(Generic[ProducerT]):
             produce = partial(produce, **{name: value for name, value in given.items() if value is not None})
         while True:
             try:
-                produce(
-                    topic, value=record.value, key=record.key, headers=record.headers, on_delivery=delivery
-                )
+                produce(topic, value=record.value, key=record.key, headers=record.headers, on_delivery=report)
             except BufferError:
                 self.producer.poll(_TURN)  # the queue is full: let the client work
             else:

@@ -93,7 +93,7 @@ def as_headers(headers: HeaderInput) -> Headers:
     if not headers:
         return []
     pairs = headers.items() if isinstance(headers, Mapping) else headers
-    return [(name, value.encode() if isinstance(value, str) else as_bytes(value)) for name, value in pairs]
+    return [(name, as_bytes(value)) for name, value in pairs]
 
 
 def in_bytes(record: Record) -> Record:
@@ -134,15 +134,25 @@ def _of_fields(get: Any) -> Record:
 def as_bytes(value: Any) -> bytes | None:
     """Make bytes of what may stand for a key, a value or a header's value; text becomes UTF-8.
 
-    `TypeError` for anything else but None.
+    `TypeError` for anything else but None, `ValueError` for text that UTF-8 does not have.
     """
     if value is None or type(value) is bytes:
         return value
     if isinstance(value, str):
-        return value.encode()
-    if isinstance(value, bytearray | memoryview):
+        return _utf8(value)
+    if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     raise TypeError(f"Kafka keys, values and header values are bytes or None, not {type(value).__name__}")
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:  # whose text has a character of what was given
+        raise ValueError(
+            f"a key, a value or a header's value must be bytes, or text that UTF-8 has, "
+            f"got one where character {error.start} does not fit ({error.reason})"
+        ) from None
 
 
 def _as_milliseconds(timestamp: Any) -> int | None:

@@ -47,7 +47,7 @@ def adopt(theirs: Registered) -> None:
 
 @contextmanager
 def temporarily() -> Iterator[None]:
-    """Forget at the end of the block what was registered in it."""
+    """Forget at the end of the block what was registered in it, by other threads too."""
     with registering:
         before = extensions.registered(), formats.registered(), codecs.registered()
     try:

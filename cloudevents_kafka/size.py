@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from cloudevents_kafka.errors import Problem
 from cloudevents_kafka.record import Record
@@ -14,19 +14,20 @@ _BATCH: Final = 61  # what stands before the records of a batch, in message form
 _FIXED: Final = 3  # attributes, and the deltas of timestamp and offset, which are 0 here
 
 
-def wire_size(record: Record) -> int:
+def wire_size(record: Record | Any) -> int:
     """Return the bytes of a record on the wire: key, value, headers, and the frame around them.
 
     That is a batch of this record alone, uncompressed, in the format of Kafka 0.11 and
     later: the most that it can take but for a request's own few bytes.
     """
+    record = Record.of(record)
     size = _FIXED + _field(record.key) + _field(record.value) + _varint(len(record.headers))
     for name, value in record.headers:
         size += _field(name.encode("utf-8", "surrogatepass")) + _field(value)
     return _BATCH + _varint(size) + size
 
 
-def oversize(record: Record, limit: int = LIMIT) -> Problem | None:
+def oversize(record: Record | Any, limit: int = LIMIT) -> Problem | None:
     """Tell that a record is larger than intermediaries must forward; None where it is not."""
     size = wire_size(record)
     if size <= limit:

@@ -23,6 +23,7 @@ Mode = Literal["structured", "binary", "not-an-event", "unsupported-format", "ba
 
 CONTENT_TYPE: Final = "content-type"
 PREFIX: Final = "ce_"
+_RECORD_NAMES: Final = {"value", "headers"}  # of a mapping that is a record, see `Record.of`
 _REQUIRED_HEADERS: Final = tuple(PREFIX + name for name in REQUIRED)
 
 
@@ -62,7 +63,8 @@ def sniff(headers: Iterable[tuple[str, bytes | None]] | Mapping[str, bytes | Non
 
 
 def _headers_of(source: Any) -> Iterable[tuple[str, bytes | None]]:
-    if hasattr(source, "headers"):
+    is_record = source.keys() >= _RECORD_NAMES if isinstance(source, Mapping) else hasattr(source, "headers")
+    if is_record or source is None or isinstance(source, str | bytes):
         return Record.of(source).headers
     return source.items() if isinstance(source, Mapping) else source
 

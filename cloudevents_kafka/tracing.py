@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -111,11 +111,12 @@ def journey_of(event: Event) -> Trace | None:
     return _read(event.text(PARENT), event.text(STATE))
 
 
-def hop_of(record: Record) -> Trace | None:
+def hop_of(record: Record | Any) -> Trace | None:
     """Return the trace of the hop that brought a record, by its headers; None where they tell none.
 
     Where there is more than one traceparent nobody can tell which counts, so there is none.
     """
+    record = Record.of(record)
     parents, states = _values(record, PARENT), _values(record, STATE)
     return _read(parents[0], ",".join(filter(None, states))) if len(parents) == 1 else None
 
@@ -134,11 +135,12 @@ def started(event: Event, trace: Trace | None = None) -> tuple[Event, Headers]:
     return event, _headers(trace)
 
 
-def with_hop(record: Record, trace: Trace) -> Record:
+def with_hop(record: Record | Any, trace: Trace) -> Record:
     """Make the same record with the headers of this hop, in place of those of the last one.
 
     Its event is not touched, nor are the attributes in it.
     """
+    record = Record.of(record)
     kept = [(name, value) for name, value in record.headers if name not in (PARENT, STATE)]
     return msgspec.structs.replace(record, headers=kept + _headers(trace))
 

@@ -94,7 +94,7 @@ def test_a_clients_message_is_taken_as_a_record(client: str, *, lenient: bool) -
     assert bad.record.where == "t[1]@2"
 
 
-@pytest.mark.parametrize("client", [name for name in CLIENT_RECORDS if name != "mapping"])
+@pytest.mark.parametrize("client", CLIENT_RECORDS)
 def test_a_clients_message_is_sniffed(client: str) -> None:
     """Sniff takes a record of any client for its headers."""
     assert sniff(CLIENT_RECORDS[client](VALUE, [JSON])) == sniff([JSON])
@@ -347,3 +347,37 @@ def test_an_sdk_event_that_breaks_rules_is_refused() -> None:
         to_record(SdkShape(attributes, object()))
     assert {p.attribute for p in caught.value.problems} == {"specversion", "id", "type", "x", "data"}
     assert attributes == {"id": "", "source": "/", "time": None, "x": [1]}
+
+
+@pytest.mark.parametrize("mode", ["binary", "structured"])
+def test_a_record_of_a_client_may_be_the_like(mode: Any) -> None:
+    """What a consumer handed out is forwarded without making a Record of it first."""
+    record = to_record(EVENT, mode=mode, key=b"k", headers=[("trace", b"1")])
+    message = Message(topic="t", value=record.value, key=record.key, headers=record.headers)
+    assert to_record(from_record(message), like=message) == record
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda text: to_record(EVENT, like=Record(headers=[("a", text)])),
+        lambda text: to_record(EVENT, headers=[("a", text)]),
+        lambda text: to_record(EVENT, key=text),
+        lambda text: Record(key=text),
+        lambda text: Record(value=text),
+        lambda text: decode({"value": b"", "headers": [("a", text)]}),
+    ],
+)
+def test_text_that_utf8_does_not_have_is_refused_without_showing_it(write: Any) -> None:
+    """No error of a codec's comes out, whose message and object have what was given."""
+    with pytest.raises((EncodeError, ValueError), match="character 1 does not fit") as caught:
+        write("S\ud83d")
+    assert not isinstance(caught.value, UnicodeError)
+    assert "ud83d" not in str(caught.value)
+
+
+@pytest.mark.parametrize("thing", [None, "text", b"bytes"])
+def test_what_is_no_headers_is_not_sniffed(thing: Any) -> None:
+    """A poll that brought nothing, and texts, are refused in the words of Record.of."""
+    with pytest.raises(TypeError, match="a Kafka record must have value"):
+        sniff(thing)

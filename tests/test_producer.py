@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import sys
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -12,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, Producer
 
 from cloudevents_kafka import DeliveryError, EncodeError, Event, EventProducer, Record, from_record, to_record
 from cloudevents_kafka.keys import partition_key
@@ -473,3 +474,42 @@ def test_what_is_no_client_is_refused_at_once(client: Any, said: str) -> None:
     """The error comes from the constructor and names what to use, not from the first send."""
     with pytest.raises(TypeError, match=f"producer must be .*{said}"):
         EventProducer(client)
+
+
+@pytest.mark.parametrize("gave_up", ["forgotten", "closed", "waited"])
+def test_a_producer_that_is_forgotten_with_an_event_on_its_way_is_freed(gave_up: str) -> None:
+    """The client keeps its callbacks out of sight of the garbage collector, and none keeps the producer."""
+    client = Producer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
+    producer = EventProducer(client, topic="t")
+    delivery = producer.send(order())
+    with suppress(DeliveryError):
+        if gave_up == "closed":
+            producer.close(0.01)
+        elif gave_up == "waited":
+            delivery.result(0.01)
+    seen = weakref.ref(producer)
+    del client, producer, delivery
+    gc.collect()
+    assert seen() is None
+
+
+def test_a_delivery_keeps_its_producer_until_it_is_done() -> None:
+    """Whoever has a delivery can wait for it, also where nothing else has the producer."""
+    fake = FakeProducer()
+    fake.hold = True
+    delivery = EventProducer(fake, topic="t").send(order())
+    fake.hold = False
+    assert delivery.result(5).offset == 0
+
+
+def test_a_callback_gets_a_delivery_that_nobody_kept() -> None:
+    """It has the event, and what became of it."""
+    fake = FakeProducer()
+    fake.hold = True
+    told: list[Any] = []
+    producer = EventProducer(fake, topic="t")
+    producer.send(order(5), on_delivery=told.append)
+    fake.hold = False
+    producer.flush()
+    assert (told[0].event.id, told[0].offset, told[0].done) == ("5", 0, True)
+    assert told[0].result() is told[0]

@@ -104,6 +104,7 @@ INPUTS: Final[dict[str, Callable[[int], Record]]] = {
     "parameters": content_type(lambda n: b"a/b" + b";a=b" * n * 3),
     "quoted parameters": content_type(lambda n: b"a/b" + b';c="d"' * n * 2),
     "parameters of charsets": content_type(lambda n: b"a/b" + b';charset="\\u\\t\\f"' * n),
+    "a charset of escapes": content_type(lambda n: b'text/plain;charset="' + b"\\u" * n * 5 + b'"'),
     "parameters with a bad end": content_type(lambda n: b"a/b" + b"; a=b" * n * 3 + b";"),
     "an open quotation": content_type(lambda n: b'a/b;a="' + b"\\a" * n * 5),
     "quotations and an open one": content_type(lambda n: b"a/b" + b';a="\\a"' * n + b';a="'),

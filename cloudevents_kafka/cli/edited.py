@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka.cli.lines import Line
+from cloudevents_kafka.cli.lines import Line, with_json_data
 from cloudevents_kafka.convert import ContentMode, Decoded, decode, foreign, to_record
 from cloudevents_kafka.data import decode_text, holds_json, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError
@@ -69,7 +69,10 @@ def _is_told(line: Line, *readings: Event | None) -> bool:
         return True
     # Leniently: what --lenient let pass in the record stands in the line as well.
     told = _read(Record(value=line.told, headers=_JSON_EVENT), lenient=True)
-    return told is not None and any(event is not None and same(event, told) for event in readings)
+    if told is None:
+        return False
+    told = with_json_data(told)
+    return any(event is not None and same(event, told) for event in readings)
 
 
 def record_of(event: Event | None, line: Line, wanted: Wanted) -> Meant:

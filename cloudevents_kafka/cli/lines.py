@@ -45,7 +45,7 @@ import msgspec
 
 from cloudevents_kafka.cli.visible import visible_json
 from cloudevents_kafka.convert import Decoded, Undecodable
-from cloudevents_kafka.data import is_utf8_json
+from cloudevents_kafka.data import DataKind, is_utf8_json
 from cloudevents_kafka.errors import (
     BrokenEvent,
     CloudEventsKafkaError,
@@ -54,10 +54,10 @@ from cloudevents_kafka.errors import (
     UnsupportedBatch,
     without_data,
 )
-from cloudevents_kafka.event import Event, with_content_type
+from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.json_grammar import set_aside
-from cloudevents_kafka.json_text import has_value
+from cloudevents_kafka.json_text import has_value, is_json
 from cloudevents_kafka.record import Headers, Record
 from cloudevents_kafka.sniff import sniff
 
@@ -118,8 +118,17 @@ def event_members(event: Event) -> msgspec.Raw:
     payload, content_type = event.payload, event.datacontenttype
     if payload is None or not is_utf8_json(content_type) or has_value(payload):
         return msgspec.Raw(_event_format.encode(event).translate(_WHITE))
-    bare = _event_format.encode(with_content_type(event).replace(data=None))
+    bare = _event_format.encode(event.replace(data=None))
     return msgspec.Raw(b'%b,"data_base64":"%b"}' % (bare[:-1], base64.b64encode(payload)))
+
+
+def with_json_data(event: Event) -> Event:
+    """Return an event of a line with the JSON data that `event_members` has written as base64."""
+    payload = event.payload
+    if payload is None or event.kind is not DataKind.BYTES or not is_utf8_json(event.datacontenttype):
+        return event
+    is_odd_json = not has_value(payload) and is_json(payload)
+    return event.replace(data=msgspec.Raw(payload)) if is_odd_json else event
 
 
 def error_members(error: DecodeError) -> dict[str, Any]:
@@ -181,8 +190,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     format: str | None = None
 
     def event(self) -> Event | None:
-        """Read the event that the line tells; raises `InvalidEvent`."""
-        return None if self.told is None else _event_format.decode(self.told)
+        """Return the event that the line has; raises `InvalidEvent`."""
+        return None if self.told is None else with_json_data(_event_format.decode(self.told))
 
     def tells(self, event: Event) -> bool:
         """Tell quickly that the line tells this event, as it was written; False is "look closer"."""

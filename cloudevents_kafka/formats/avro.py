@@ -15,7 +15,7 @@ import fastavro
 
 from cloudevents_kafka.avro_wire import Malformed
 from cloudevents_kafka.data import DataKind, encode_text, holds_json, in_charset
-from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
+from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, brief
 from cloudevents_kafka.event import Event, held
 from cloudevents_kafka.formats import avro_reader
 from cloudevents_kafka.formats.unruly import settled
@@ -123,7 +123,7 @@ def _to_union(event: Event) -> Any:
     try:
         data = parse_json(event.payload or b"")  # not event.data, which a reader may have changed
     except DataError as error:
-        raise EncodeError(str(error)) from None
+        raise _unfit(f"this data: {error}") from None
     if data is None:
         raise _unfit("a JSON null, which would read as no data")
     if isinstance(data, dict):
@@ -185,4 +185,4 @@ def _from_union(data: Any, content_type: Any) -> tuple[bytes | None, DataKind]:
         return in_charset(json_text(data), content_type), DataKind.JSON
     if isinstance(data, str):
         return encode_text(data, content_type), DataKind.TEXT
-    raise DataError(f"must be bytes or a string where datacontenttype is {content_type}")
+    raise DataError(f"must be bytes or a string where datacontenttype is {brief(content_type)}")

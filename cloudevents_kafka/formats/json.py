@@ -19,7 +19,7 @@ import msgspec
 
 from cloudevents_kafka.attributes import AttributeValue, is_string, parse_binary
 from cloudevents_kafka.data import DataKind, decode_text, encode_text, holds_json, in_charset, to_utf8
-from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
+from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, brief
 from cloudevents_kafka.event import Event, held, trusted
 from cloudevents_kafka.glance import are_plain, surely_valid
 from cloudevents_kafka.json_grammar import half_pair, set_aside
@@ -302,9 +302,11 @@ def read_data(
     except DataError as error:
         raise InvalidEvent([Problem("data", str(error), "J-16")]) from None
     except msgspec.MsgspecError as error:
-        rule = f"must be text in the charset of {content_type}, but {why_unread(data, error)}"
+        rule = f"must be text in the charset of {brief(content_type)}, but {why_unread(data, error)}"
         raise InvalidEvent([Problem("data", rule, "J-16")]) from None
-    raise InvalidEvent([Problem("data", f"must be a string where datacontenttype is {content_type}", "J-16")])
+    raise InvalidEvent(
+        [Problem("data", f"must be a string where datacontenttype is {brief(content_type)}", "J-16")]
+    )
 
 
 def _read_base64(encoded: bytes) -> bytes | None:

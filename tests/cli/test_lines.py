@@ -307,3 +307,17 @@ def test_bad_lines_show_no_byte_of_theirs(line):
     with pytest.raises(BadLine, match="no JSON object") as caught:
         read_line(line)
     assert "0xff" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content_type", ["application/json", None])
+def test_an_edited_event_with_such_data_keeps_it_as_data(content_type):
+    """What goes to Kafka has the JSON as it was, and no content type that nobody wrote."""
+    data = b'{"t":"cut \\ud83d"}'
+    event = Event(id="1", source="/s", type="t", datacontenttype=content_type, data=msgspec.Raw(data))
+    record = to_record(event, mode="structured", key="k")
+    sent = sent_back(edit(write_line(decode(record)), subject="q"))
+    assert sent.key == b"k"
+    assert sent.value is not None
+    assert sent.value.endswith(b',"data":' + data + b"}")
+    again = from_record(sent)
+    assert (again.subject, again.datacontenttype, again.payload) == ("q", content_type, data)

@@ -110,7 +110,7 @@ def pipeline(kafka_broker: LocalBroker) -> Iterator[Run]:
 
 @pytest.fixture(scope="module", autouse=True)
 def no_other_spark() -> Iterator[None]:
-    """Set aside the Spark of other tests in this process: the pipeline brings its own, and ends what is there."""
+    """Set aside the Spark of other tests: the pipeline brings its own, and ends what it finds."""
     pytest.importorskip("pyspark")
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
