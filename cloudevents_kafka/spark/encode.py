@@ -54,7 +54,7 @@ def encode_events(
     ``key`` is a column, or the name of one or of an extension; ``df``'s own ``key`` by
     default. ``format`` is that of structured mode, json by default.
 
-    A row that is no valid event fails the job when it is written, since a record made
+    A row that cannot be written as an event fails the job, since a record made
     of it would be read as something else. ``errors="column"`` adds the column ``error``
     instead, null for good rows: write only these.
 
@@ -249,6 +249,6 @@ def _all_texts() -> Column:
 
 
 def _refusal(error: Column) -> Column:
-    """Fail the job where a row is no event."""
-    said = F.concat(F.lit("encode_events: this row is no valid event: "), error["reason"])
+    """Return a column that fails the job where a row cannot be written."""
+    said = F.concat(F.lit("encode_events: this row cannot be written: "), error["reason"])
     return F.raise_error(said).cast("binary")
