@@ -198,15 +198,15 @@ def _connect(chosen: Mapping[str, str], gateway: Any) -> SparkSession:
     ours = signal.getsignal(signal.SIGINT)
     conf = SparkConf(_jvm=gateway.jvm).setAll(list(chosen.items()))
     context = SparkContext(conf=conf, gateway=gateway)
+    if threading.current_thread() is threading.main_thread():
+        # Spark puts a handler of its own there. It would end a batch half-way, and as it calls Java,
+        # in the middle of a call of ours both would get the wrong answers.
+        signal.signal(signal.SIGINT, ours)
     # Its thread would print a traceback where Java is killed.
     accumulators = getattr(context, "_accumulatorServer", None)
     if accumulators is not None:
         accumulators.handle_error = lambda *_: None
-    session = SparkSession(context)
-    if threading.current_thread() is threading.main_thread():
-        # Spark puts a handler of its own there, which would end a batch half-way.
-        signal.signal(signal.SIGINT, ours)
-    return session
+    return SparkSession(context)
 
 
 def _end(gateway: Any) -> None:
