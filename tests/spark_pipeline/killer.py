@@ -1,7 +1,4 @@
-"""The command line with a Java that is killed at the n-th call of it: ``killer.py N before|after|never …``.
-
-The last line on stderr is how often Java was called.
-"""
+"""The command line with a Java that is killed at a call of it: ``killer.py NUMBER before|after|never …``."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ class Killer:
     """Kills Java at the n-th call, of all threads: before it is sent, or half a millisecond after."""
 
     def __init__(self, at: int, moment: str) -> None:
-        self.calls = 0
+        self._calls = 0
         self._at = at
         self._moment = moment
         self._pid: int | None = None
@@ -34,8 +31,8 @@ class Killer:
 
     def send(self, command: str) -> None:
         with self._lock:
-            self.calls += self._pid is not None
-            now = self.calls == self._at and self._pid is not None
+            self._calls += self._pid is not None
+            now = self._calls == self._at and self._pid is not None
         if now and self._moment == "before":
             self._kill()
         elif now and self._moment == "after":
@@ -55,7 +52,4 @@ killer = Killer(int(sys.argv[1]), sys.argv[2])
 launch, session._launch = session._launch, killer.launch
 send_command, ClientServerConnection.send_command = ClientServerConnection.send_command, send
 sys.argv[1:3] = []
-try:
-    main()
-finally:
-    sys.stderr.write(f"\n{killer.calls}\n")
+main()

