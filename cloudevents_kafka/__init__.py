@@ -6,17 +6,18 @@ this package loads neither a Kafka client nor Spark.
 
 from __future__ import annotations
 
-from cloudevents_kafka.attributes import AttributeType
-from cloudevents_kafka.codecs import Codec
-from cloudevents_kafka.consumer import EventConsumer
-from cloudevents_kafka.convert import Decoded, Undecodable, decode, from_record, to_record
+from cloudevents_kafka.attributes.types import AttributeType
+from cloudevents_kafka.binding.decode import Decoded, Undecodable, decode, from_record
+from cloudevents_kafka.binding.encode import to_record
+from cloudevents_kafka.binding.keys import attribute_key, first_of, key_to_attribute, partition_key
+from cloudevents_kafka.binding.sniffer import Verdict, sniff
+from cloudevents_kafka.codecs.registry import Codec
+from cloudevents_kafka.consumer import ConsumeError, EventConsumer
 from cloudevents_kafka.errors import (
     BrokenEvent,
     CloudEventsKafkaError,
-    ConsumeError,
     DataError,
     DecodeError,
-    DeliveryError,
     EncodeError,
     InvalidEvent,
     NotAnEvent,
@@ -25,11 +26,9 @@ from cloudevents_kafka.errors import (
     UnsupportedFormat,
 )
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.keys import attribute_key, first_of, key_to_attribute, partition_key
-from cloudevents_kafka.producer import Delivery, EventProducer
+from cloudevents_kafka.producer import Delivery, DeliveryError, EventProducer
 from cloudevents_kafka.record import Record
 from cloudevents_kafka.registry import register_codec, register_extension, register_format
-from cloudevents_kafka.sniff import Verdict, sniff
 
 __all__ = [
     "AttributeType",

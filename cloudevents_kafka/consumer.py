@@ -13,14 +13,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
+from cloudevents_kafka.binding.decode import Decoded, Undecodable, decode
+from cloudevents_kafka.binding.keys import ReverseKeyMapper
 from cloudevents_kafka.client_shapes import Consumer, check_consumer
-from cloudevents_kafka.convert import Decoded, Undecodable, decode
-from cloudevents_kafka.errors import ConsumeError
+from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.keys import ReverseKeyMapper
 from cloudevents_kafka.record import Record
+
+if TYPE_CHECKING:
+    from cloudevents_kafka.event import Event
+    from cloudevents_kafka.record import Record
 
 _PARTITION_EOF: Final = -191  # librdkafka's code for "read to the end", news and no error
 _TURN: Final = 0.5  # seconds the client may wait for a record before stop() is looked at
@@ -187,3 +191,15 @@ def _record_of(message: Any) -> Record:
         offset=message.offset(),
         timestamp=timestamp if kind else None,
     )
+
+
+class ConsumeError(CloudEventsKafkaError):
+    """The client failed while fetching; ``error`` is what it said."""
+
+    def __init__(self, error: object, where: str = "") -> None:
+        super().__init__(error, where)
+        self.error = error
+        self.where = where
+
+    def __str__(self) -> str:
+        return f"{self.where + ': ' if self.where else ''}the consumer failed: {self.error}"

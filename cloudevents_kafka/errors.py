@@ -30,8 +30,6 @@ import msgspec
 from cloudevents_kafka.clauses import SECTIONS
 
 if TYPE_CHECKING:
-    from cloudevents_kafka.event import Event
-    from cloudevents_kafka.producer import Delivery
     from cloudevents_kafka.record import Record
 
 
@@ -111,23 +109,6 @@ class DataError(CloudEventsKafkaError, ValueError):
     """The event's data is not what its datacontenttype says."""
 
 
-class SigningError(CloudEventsKafkaError):
-    """The event cannot be signed as asked (extension verifiability)."""
-
-
-class VerificationError(CloudEventsKafkaError):
-    """``event`` is not what a trusted key signed, or nothing shows that it is: it must be discarded."""
-
-    def __init__(self, reason: str, event: Event) -> None:
-        super().__init__(reason, event)
-        self.reason = reason
-        self.event = event
-
-    def __str__(self) -> str:
-        which = f"event {shown(self.event.id)} of {shown(self.event.source)}"
-        return f"{which} is not verified: {self.reason}; discard it (X-46, {SECTIONS['X-46']})"
-
-
 class DecodeError(CloudEventsKafkaError):
     """A record cannot be read as an event; ``record`` is it, untouched.
 
@@ -191,23 +172,3 @@ class UnsupportedBatch(DecodeError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.media_type, self.record, self.hint)
-
-
-class DeliveryError(CloudEventsKafkaError):
-    """Events that a broker did not take, or of which nobody knows; ``failed`` are they."""
-
-    def __init__(self, reason: str, failed: Sequence[Delivery] = ()) -> None:
-        super().__init__(reason)
-        self.failed = tuple(failed)
-
-
-class ConsumeError(CloudEventsKafkaError):
-    """The client failed while fetching; ``error`` is what it said."""
-
-    def __init__(self, error: object, where: str = "") -> None:
-        super().__init__(error, where)
-        self.error = error
-        self.where = where
-
-    def __str__(self) -> str:
-        return f"{self.where + ': ' if self.where else ''}the consumer failed: {self.error}"

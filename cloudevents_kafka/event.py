@@ -13,7 +13,10 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, Self
 
-from cloudevents_kafka.attributes import (
+from cloudevents_kafka.attributes.extension_types import type_of
+from cloudevents_kafka.attributes.fast_validation import surely_good
+from cloudevents_kafka.attributes.timestamps import instant, is_timestamp, to_datetime
+from cloudevents_kafka.attributes.types import (
     CORE,
     SPECVERSION,
     AttributeType,
@@ -21,13 +24,10 @@ from cloudevents_kafka.attributes import (
     canonical_text,
     to_attribute,
 )
-from cloudevents_kafka.codecs import decoded
-from cloudevents_kafka.data import DataKind, data_problem, from_payload, to_payload
+from cloudevents_kafka.attributes.validation import judged, without_lost
+from cloudevents_kafka.codecs.payload import DataKind, data_problem, from_payload, to_payload
+from cloudevents_kafka.codecs.registry import decoded
 from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
-from cloudevents_kafka.extensions import type_of
-from cloudevents_kafka.glance import surely_good
-from cloudevents_kafka.rules import judged, without_lost
-from cloudevents_kafka.timestamps import instant, is_timestamp, to_datetime
 
 _UNREAD: Final = object()
 _new: Final = object.__new__

@@ -9,20 +9,25 @@ callback of the user's, `flush` and `close` raise.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, get_args
 from weakref import ReferenceType, ref
 
 import msgspec
 
+from cloudevents_kafka.binding.encode import ContentMode, check_names, no_mode, to_record
+from cloudevents_kafka.binding.keys import KeyMapper
 from cloudevents_kafka.client_shapes import Producer, check_producer
-from cloudevents_kafka.convert import ContentMode, check_names, no_mode, to_record
-from cloudevents_kafka.errors import DeliveryError, EncodeError
+from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.keys import KeyMapper
 from cloudevents_kafka.record import HeaderInput, Record
+
+if TYPE_CHECKING:
+    from cloudevents_kafka.event import Event
+    from cloudevents_kafka.producer import Delivery
+    from cloudevents_kafka.record import Record
 
 _TURN: Final = 0.2  # seconds between looks at signals, so that Ctrl-C is never late
 # librdkafka's codes for what abort_transaction() or purge() took back: its user knows of it.
@@ -277,3 +282,11 @@ class EventProducer(Generic[ProducerT]):
     def _forget(self, delivery: Delivery) -> None:
         """Somebody has seen this failure: flush need not report it again."""
         self._failed.pop(delivery, None)
+
+
+class DeliveryError(CloudEventsKafkaError):
+    """Events that a broker did not take, or of which nobody knows; ``failed`` are they."""
+
+    def __init__(self, reason: str, failed: Sequence[Delivery] = ()) -> None:
+        super().__init__(reason)
+        self.failed = tuple(failed)

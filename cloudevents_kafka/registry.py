@@ -16,10 +16,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from cloudevents_kafka import codecs, extensions, formats
-from cloudevents_kafka.codecs import register_codec
-from cloudevents_kafka.extensions import register_extension
-from cloudevents_kafka.formats import register_format
+from cloudevents_kafka import codecs, formats
+from cloudevents_kafka.attributes import extension_types
+from cloudevents_kafka.attributes.extension_types import register_extension
+from cloudevents_kafka.codecs.registry import register_codec
+from cloudevents_kafka.formats.registry import register_format
 from cloudevents_kafka.registration import registering
 
 __all__ = ["adopt", "register_codec", "register_extension", "register_format", "registered", "temporarily"]
@@ -33,13 +34,13 @@ def registered() -> Registered:
 
     Codecs are not among it: they may hold connections, and data travels as bytes.
     """
-    return extensions.registered(), formats.registered()
+    return extension_types.registered(), formats.registered()
 
 
 def adopt(theirs: Registered) -> None:
     """Register what another process has `registered`; quick where that was done."""
     with registering:
-        for room, more in zip((extensions, formats), theirs, strict=True):
+        for room, more in zip((extension_types, formats), theirs, strict=True):
             mine = room.registered()
             if any(mine.get(name) is not value for name, value in more.items()):
                 room.restore({**mine, **more})
@@ -49,11 +50,11 @@ def adopt(theirs: Registered) -> None:
 def temporarily() -> Iterator[None]:
     """Forget at the end of the block what was registered in it, by other threads too."""
     with registering:
-        before = extensions.registered(), formats.registered(), codecs.registered()
+        before = extension_types.registered(), formats.registered(), codecs.registered()
     try:
         yield
     finally:
         with registering:
-            extensions.restore(before[0])
+            extension_types.restore(before[0])
             formats.restore(before[1])
             codecs.restore(before[2])

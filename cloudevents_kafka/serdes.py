@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cloudevents_kafka.codecs import encoded
+from cloudevents_kafka.codecs.registry import encoded
 from cloudevents_kafka.consumer import DataReader
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Headers, Record

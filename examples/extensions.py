@@ -16,10 +16,10 @@ from tempfile import TemporaryDirectory
 from confluent_kafka import Consumer, Producer
 
 from cloudevents_kafka import Decoded, Event, EventConsumer, EventProducer
-from cloudevents_kafka.dataref import check_in, check_out
-from cloudevents_kafka.expiry import unexpired
-from cloudevents_kafka.sequence import SequenceWatch, sequence_numbers
-from cloudevents_kafka.tracing import hop_of, journey_of, started
+from cloudevents_kafka.extensions.dataref import check_in, check_out
+from cloudevents_kafka.extensions.expiry import unexpired
+from cloudevents_kafka.extensions.sequence import SequenceWatch, sequence_numbers
+from cloudevents_kafka.extensions.tracing import hop_of, journey_of, started
 
 
 def put(folder: Path, data: bytes) -> str:

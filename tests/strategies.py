@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from cloudevents_kafka import EncodeError, Event, Record
-from cloudevents_kafka.attributes import CORE
-from cloudevents_kafka.documented import DOCUMENTED
-from cloudevents_kafka.formats import Format
+from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED
+from cloudevents_kafka.attributes.types import CORE
+from cloudevents_kafka.formats.registry import Format
 from cloudevents_kafka.record import Headers
 
 _F = TypeVar("_F", bound=Callable[..., Any])

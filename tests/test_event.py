@@ -13,7 +13,7 @@ import strategies as make
 from hypothesis import given
 
 from cloudevents_kafka import DataError, Event, InvalidEvent, Record, decode, from_record, to_record
-from cloudevents_kafka.data import DataKind
+from cloudevents_kafka.codecs.payload import DataKind
 
 FULL = Event(
     id="1",

@@ -16,7 +16,7 @@ import pytest
 from confluent_kafka import KafkaError, Producer
 
 from cloudevents_kafka import DeliveryError, EncodeError, Event, EventProducer, Record, from_record, to_record
-from cloudevents_kafka.keys import partition_key
+from cloudevents_kafka.binding.keys import partition_key
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
 
 

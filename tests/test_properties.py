@@ -31,17 +31,17 @@ from cloudevents_kafka import (
     sniff,
     to_record,
 )
-from cloudevents_kafka.convert import ContentMode
-from cloudevents_kafka.data import DataKind
-from cloudevents_kafka.documented import DOCUMENTED
+from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED
+from cloudevents_kafka.attributes.extension_types import ruled, with_types
+from cloudevents_kafka.attributes.fast_validation import surely_good
+from cloudevents_kafka.attributes.media_type import media_type
+from cloudevents_kafka.attributes.timestamps import is_timestamp
+from cloudevents_kafka.attributes.validation import find_problems
+from cloudevents_kafka.binding.encode import ContentMode
+from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.event import held
-from cloudevents_kafka.extensions import ruled, with_types
-from cloudevents_kafka.formats import names
 from cloudevents_kafka.formats.json import JsonFormat
-from cloudevents_kafka.glance import surely_good
-from cloudevents_kafka.media_type import media_type
-from cloudevents_kafka.rules import find_problems
-from cloudevents_kafka.timestamps import is_timestamp
+from cloudevents_kafka.formats.registry import names
 
 JSON = ("content-type", b"application/cloudevents+json")
 AVRO = ("content-type", b"application/cloudevents+avro")

@@ -18,11 +18,11 @@ from cloudevents_kafka import (
     Undecodable,
     codecs,
     decode,
-    extensions,
     formats,
     from_record,
     to_record,
 )
+from cloudevents_kafka.attributes import extension_types
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.registry import (
     adopt,
@@ -36,8 +36,8 @@ from cloudevents_kafka.registry import (
 
 def state() -> tuple[object, ...]:
     return (
-        extensions.now.known.extensions,
-        extensions.ruled(),
+        extension_types.now.known.extensions,
+        extension_types.ruled(),
         formats.names(),
         vars(formats.find("json")),
         codecs.registered(),
@@ -70,8 +70,8 @@ def test_another_process_adopts_what_is_registered() -> None:
         register_extension("mycount", AttributeType.STRING)
         register_extension("other", AttributeType.URI)
         adopt(mine)
-        assert extensions.type_of("mycount") is AttributeType.INTEGER
-        assert extensions.type_of("other") is AttributeType.URI
+        assert extension_types.type_of("mycount") is AttributeType.INTEGER
+        assert extension_types.type_of("other") is AttributeType.URI
     made = formats.find("lines")
     adopt(mine)
     assert registered() == mine
@@ -88,7 +88,7 @@ def test_registering_takes_nothing_away_from_other_threads() -> None:
         while not stop.is_set():
             if formats.find("json") is None:
                 missed.append("json")
-            if "sampledrate" not in extensions.ruled() or extensions.known("sampledrate") is None:
+            if "sampledrate" not in extension_types.ruled() or extension_types.known("sampledrate") is None:
                 missed.append("sampledrate")
 
     reader = threading.Thread(target=look)
@@ -143,7 +143,7 @@ def test_one_reading_goes_by_one_registry(kind: AttributeType, *, lenient: bool)
 @pytest.mark.usefixtures("registry")
 def test_what_was_remembered_meanwhile_is_not_kept() -> None:
     """A thread that looked at a name before its registration, and remembers it after that, does no harm."""
-    before = extensions.now.known
+    before = extension_types.now.known
     register_extension("attempt", AttributeType.INTEGER)
     before.plain.add("attempt")
     before.headers["ce_attempt"] = "attempt"
@@ -204,7 +204,7 @@ def test_threads_that_register_at_once_lose_nothing() -> None:
         finally:
             sys.setswitchinterval(interval)
         names = {f"x{thread}y{number}" for thread in range(8) for number in range(50)}
-        assert names <= extensions.now.known.registered.keys()
+        assert names <= extension_types.now.known.registered.keys()
         assert names <= set(formats.names())
         assert len(codecs.registered()) >= 400
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka import Event, InvalidEvent, Record, from_record, to_record
-from cloudevents_kafka.data import DataKind
+from cloudevents_kafka.codecs.payload import DataKind
 
 TIME = datetime(2018, 4, 5, 17, 31, tzinfo=UTC)
 ATTRIBUTES: dict[str, Any] = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}

@@ -11,7 +11,7 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerialize
 from confluent_kafka.serialization import StringSerializer
 
 from cloudevents_kafka import DataError, Decoded, Event, EventConsumer, EventProducer, from_record, to_record
-from cloudevents_kafka.codecs import avro
+from cloudevents_kafka.codecs.avro import avro
 from cloudevents_kafka.serdes import data_reader, serialized
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
 

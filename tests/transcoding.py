@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from cloudevents_kafka import EncodeError, Event, Record, formats, from_record, to_record
-from cloudevents_kafka.attributes import AttributeType, AttributeValue, canonical_text
-from cloudevents_kafka.data import DataKind
+from cloudevents_kafka.attributes.extension_types import type_of, typed
+from cloudevents_kafka.attributes.media_type import known_charset, media_type
+from cloudevents_kafka.attributes.timestamps import from_epoch, to_epoch
+from cloudevents_kafka.attributes.types import AttributeType, AttributeValue, canonical_text
+from cloudevents_kafka.codecs.json import json_text, parse_json
+from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.event import held, trusted
-from cloudevents_kafka.extensions import type_of, typed
-from cloudevents_kafka.formats.avro_reader import DEPTH
-from cloudevents_kafka.json_text import json_text, parse_json
-from cloudevents_kafka.media_type import known_charset, media_type
-from cloudevents_kafka.timestamps import from_epoch, to_epoch
+from cloudevents_kafka.formats.avro_decoder import DEPTH
 
 FOLDER: Final = Path(__file__).parents[1] / "spec-conformance"
 SOURCE, TABLE = FOLDER / "transcoding.json", FOLDER / "transcoding.md"

@@ -9,7 +9,6 @@ import time
 from contextlib import contextmanager
 
 from cloudevents_kafka.protocol import frames
-from cloudevents_kafka.protocol.layout import description
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from cloudevents_kafka.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -24,6 +23,7 @@ from cloudevents_kafka.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from cloudevents_kafka.protocol.schema.layout import description
 
 
 class Wire:

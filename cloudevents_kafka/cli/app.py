@@ -8,25 +8,37 @@ from typing import Any, ClassVar, Final
 
 import click
 
-from cloudevents_kafka.cli.failures import BROKEN_PIPE, BadData, BrokerTrouble, Failure, without_words
-from cloudevents_kafka.cli.interrupts import Interrupted
-from cloudevents_kafka.cli.parameters import hold_texts
-from cloudevents_kafka.cli.streams import let_go_of_stdout, standard_streams
+from cloudevents_kafka.cli.terminal.errors import (
+    BROKEN_PIPE,
+    BadData,
+    BrokerTrouble,
+    Failure,
+    without_words,
+)
+from cloudevents_kafka.cli.terminal.parameters import hold_texts
+from cloudevents_kafka.cli.terminal.signals import Interrupted
+from cloudevents_kafka.cli.terminal.streams import let_go_of_stdout, standard_streams
 from cloudevents_kafka.errors import CloudEventsKafkaError
 
 # Command: the module whose `command` it is, and the line about it in the list.
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
-    "consume": ("cloudevents_kafka.cli.consume", "Read events, and whatever else is there, from a topic."),
-    "produce": ("cloudevents_kafka.cli.produce", "Send events: JSON lines, or one from options."),
-    "decode": ("cloudevents_kafka.cli.decode", "Say what a record is, and why."),
-    "broker": ("cloudevents_kafka.cli.broker", "Run a local Kafka for trying things out."),
-    "demo": ("cloudevents_kafka.cli.demo", "Show the library at work, on a local Kafka."),
-    "pipeline": ("cloudevents_kafka.cli.pipeline", "Land a topic of events in files, with Spark."),
+    "consume": (
+        "cloudevents_kafka.cli.commands.consume",
+        "Read events, and whatever else is there, from a topic.",
+    ),
+    "produce": ("cloudevents_kafka.cli.commands.produce", "Send events: JSON lines, or one from options."),
+    "decode": ("cloudevents_kafka.cli.commands.decode", "Say what a record is, and why."),
+    "broker": ("cloudevents_kafka.cli.commands.broker", "Run a local Kafka for trying things out."),
+    "demo": ("cloudevents_kafka.cli.commands.demo", "Show the library at work, on a local Kafka."),
+    "pipeline": ("cloudevents_kafka.cli.commands.pipeline", "Land a topic of events in files, with Spark."),
     "conformance": (
-        "cloudevents_kafka.cli.conformance",
+        "cloudevents_kafka.cli.commands.conformance",
         "Show what CloudEvents asks, and that it is met.",
     ),
-    "protocol": ("cloudevents_kafka.cli.protocol", "Look into Kafka's protocol: frames, grammar, brokers."),
+    "protocol": (
+        "cloudevents_kafka.cli.commands.protocol",
+        "Look into Kafka's protocol: frames, grammar, brokers.",
+    ),
 }
 
 
@@ -81,7 +93,8 @@ class Commands(click.Group):
 
 
 def _failure(error: CloudEventsKafkaError) -> Failure:
-    from cloudevents_kafka.errors import ConsumeError, DeliveryError
+    from cloudevents_kafka.consumer import ConsumeError
+    from cloudevents_kafka.producer import DeliveryError
 
     # What runs a local broker is told by its room: importing its errors would load all of it.
     trouble = isinstance(error, ConsumeError | DeliveryError) or type(error).__module__.startswith(

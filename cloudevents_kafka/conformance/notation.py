@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cloudevents_kafka.conformance.library import Case
+from cloudevents_kafka.conformance.dataset import Case
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Headers, Record
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from cloudevents_kafka.conformance.library import Document
-from cloudevents_kafka.conformance.shown import Shown
+from cloudevents_kafka.conformance.dataset import Document
+from cloudevents_kafka.conformance.runner import Shown
 
 COLUMNS: Final = ("MUST", "SHOULD", "MAY", "derived")
 HEADINGS: Final = ("area", *COLUMNS, "cases accepted", "refused", "tests")

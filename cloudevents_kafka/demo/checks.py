@@ -11,7 +11,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from cloudevents_kafka.demo.clients import ReadBack, Traffic
-    from cloudevents_kafka.spark.summary import Summary
+    from cloudevents_kafka.spark.pipeline.summary import Summary
 
 
 class Check(msgspec.Struct, frozen=True):

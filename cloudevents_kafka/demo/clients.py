@@ -9,21 +9,20 @@ from random import Random
 import msgspec
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from cloudevents_kafka.consumer import EventConsumer
-from cloudevents_kafka.convert import Decoded, Undecodable
-from cloudevents_kafka.demo.strays import Stray
+from cloudevents_kafka.binding.decode import Decoded, Undecodable
+from cloudevents_kafka.binding.keys import partition_key
+from cloudevents_kafka.binding.sniffer import sniff
+from cloudevents_kafka.consumer import ConsumeError, EventConsumer
+from cloudevents_kafka.demo.invalid_records import Stray
 from cloudevents_kafka.demo.traffic import Item, Way
 from cloudevents_kafka.errors import (
     BrokenEvent,
-    ConsumeError,
     DecodeError,
     NotAnEvent,
     UnsupportedBatch,
     UnsupportedFormat,
 )
-from cloudevents_kafka.keys import partition_key
 from cloudevents_kafka.producer import EventProducer
-from cloudevents_kafka.sniff import sniff
 
 Tell = Callable[[int], None]
 

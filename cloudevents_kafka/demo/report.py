@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from cloudevents_kafka.demo.show import Outcome
+from cloudevents_kafka.demo.run import Outcome
 from cloudevents_kafka.demo.traffic import WAYS
-from cloudevents_kafka.spark.summary import aligned, reason_rows, visible
+from cloudevents_kafka.spark.pipeline.summary import aligned, reason_rows, visible
 
 
 class Sheet(msgspec.Struct, frozen=True):

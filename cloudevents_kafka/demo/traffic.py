@@ -8,12 +8,13 @@ from typing import Final
 
 import msgspec
 
-from cloudevents_kafka.convert import ContentMode, from_record, to_record
+from cloudevents_kafka.binding.decode import from_record
+from cloudevents_kafka.binding.encode import ContentMode, to_record
 from cloudevents_kafka.demo import shop
-from cloudevents_kafka.demo.strays import STRAYS, Stray
+from cloudevents_kafka.demo.invalid_records import STRAYS, Stray
 from cloudevents_kafka.errors import CloudEventsKafkaError, DecodeError, EncodeError
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.formats import content_type_of
+from cloudevents_kafka.formats.registry import content_type_of
 from cloudevents_kafka.record import Record
 
 _EVENTS_PER_STRAY: Final = 25

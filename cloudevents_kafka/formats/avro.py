@@ -13,13 +13,13 @@ from typing import Any, Final
 
 import fastavro
 
-from cloudevents_kafka.avro_wire import Malformed
-from cloudevents_kafka.data import DataKind, encode_text, holds_json, in_charset
+from cloudevents_kafka.codecs.avro_binary import Malformed
+from cloudevents_kafka.codecs.json import json_text, parse_json
+from cloudevents_kafka.codecs.payload import DataKind, encode_text, holds_json, in_charset
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, brief
 from cloudevents_kafka.event import Event, held
-from cloudevents_kafka.formats import avro_reader
-from cloudevents_kafka.formats.unruly import settled
-from cloudevents_kafka.json_text import json_text, parse_json
+from cloudevents_kafka.formats import avro_decoder
+from cloudevents_kafka.formats.build import settled
 from cloudevents_kafka.record import as_bytes
 
 _NODE: Final = {
@@ -94,7 +94,7 @@ class AvroFormat:
         if type(value) is not bytes:
             value = as_bytes(value) or b""
         try:
-            entries, data = avro_reader.read(value)
+            entries, data = avro_decoder.read(value)
         except Malformed as error:
             raise InvalidEvent([_malformed(error)]) from None
         attributes = {name: entry for name, entry in entries if entry is not None}  # a null is an absent one
@@ -146,7 +146,7 @@ def _in_top(value: Any) -> Any:
 def _record(value: Any, depth: int) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise _unfit(f"a {type(value).__name__} where only objects can stand")
-    if depth > avro_reader.DEPTH:
+    if depth > avro_decoder.DEPTH:
         raise _unfit("data nested so deep")
     return {"value": {name: _in_record(entry, depth + 1) for name, entry in value.items()}}
 

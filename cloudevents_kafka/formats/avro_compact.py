@@ -19,8 +19,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from cloudevents_kafka.attributes import CORE, AttributeType, AttributeValue
-from cloudevents_kafka.avro_wire import (
+from cloudevents_kafka.attributes.extension_types import known, type_of
+from cloudevents_kafka.attributes.timestamps import from_epoch, to_epoch
+from cloudevents_kafka.attributes.types import CORE, AttributeType, AttributeValue
+from cloudevents_kafka.codecs.avro_binary import (
     Malformed,
     long,
     read_attributes,
@@ -33,13 +35,11 @@ from cloudevents_kafka.avro_wire import (
     sized,
     union,
 )
-from cloudevents_kafka.data import DataKind
+from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, shown
 from cloudevents_kafka.event import Event, held
-from cloudevents_kafka.extensions import known, type_of
-from cloudevents_kafka.formats.unruly import settled
+from cloudevents_kafka.formats.build import settled
 from cloudevents_kafka.record import as_bytes
-from cloudevents_kafka.timestamps import from_epoch, to_epoch
 
 _MILLION: Final = 10**6
 _IMPLIED: Final = b"application/json"

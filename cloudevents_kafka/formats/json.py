@@ -17,16 +17,23 @@ from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka.attributes import AttributeValue, is_string, parse_binary
-from cloudevents_kafka.data import DataKind, decode_text, encode_text, holds_json, in_charset, to_utf8
+from cloudevents_kafka.attributes.fast_validation import are_plain, surely_valid
+from cloudevents_kafka.attributes.media_type import MediaType, media_type
+from cloudevents_kafka.attributes.types import AttributeValue, is_string, parse_binary
+from cloudevents_kafka.attributes.validation import judged, without_lost
+from cloudevents_kafka.codecs.json import is_json, json_text, why_unread
+from cloudevents_kafka.codecs.json_grammar import half_pair, set_aside
+from cloudevents_kafka.codecs.payload import (
+    DataKind,
+    decode_text,
+    encode_text,
+    holds_json,
+    in_charset,
+    to_utf8,
+)
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, brief
 from cloudevents_kafka.event import Event, held, trusted
-from cloudevents_kafka.glance import are_plain, surely_valid
-from cloudevents_kafka.json_grammar import half_pair, set_aside
-from cloudevents_kafka.json_text import is_json, json_text, why_unread
-from cloudevents_kafka.media_type import MediaType, media_type
 from cloudevents_kafka.record import as_bytes
-from cloudevents_kafka.rules import judged, without_lost
 
 _split: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _parse: Final = msgspec.json.Decoder().decode

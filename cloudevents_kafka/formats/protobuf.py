@@ -29,18 +29,18 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from cloudevents_kafka.attributes import CORE, REQUIRED, AttributeType, AttributeValue
-from cloudevents_kafka.data import DataKind, encode_text, holds_json, in_charset, to_utf8
+from cloudevents_kafka.attributes.extension_types import known, type_of
+from cloudevents_kafka.attributes.timestamps import from_epoch, to_epoch
+from cloudevents_kafka.attributes.types import CORE, REQUIRED, AttributeType, AttributeValue
+from cloudevents_kafka.attributes.validation import type_problem
+from cloudevents_kafka.codecs.json import is_json, json_text, parse_json
+from cloudevents_kafka.codecs.payload import DataKind, encode_text, holds_json, in_charset, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, shown
 from cloudevents_kafka.event import Event, held
-from cloudevents_kafka.extensions import known, type_of
-from cloudevents_kafka.formats import protobuf_reader
-from cloudevents_kafka.formats.protobuf_reader import Arm
-from cloudevents_kafka.formats.unruly import settled
-from cloudevents_kafka.json_text import is_json, json_text, parse_json
+from cloudevents_kafka.formats import protobuf_decoder
+from cloudevents_kafka.formats.build import settled
+from cloudevents_kafka.formats.protobuf_decoder import Arm
 from cloudevents_kafka.record import as_bytes
-from cloudevents_kafka.rules import type_problem
-from cloudevents_kafka.timestamps import from_epoch, to_epoch
 
 _FIELDS: Final = {"id": "id", "source": "source", "specversion": "spec_version", "type": "type"}
 _ARMS: Final = {
@@ -82,8 +82,8 @@ class ProtobufFormat:
         if type(value) is not bytes:
             value = as_bytes(value) or b""
         try:
-            required, optional, data = protobuf_reader.read(value)
-        except protobuf_reader.Malformed as error:
+            required, optional, data = protobuf_decoder.read(value)
+        except protobuf_decoder.Malformed as error:
             rule = f"the value must be one message io.cloudevents.v1.CloudEvent, but {error}"
             raise InvalidEvent([Problem(None, rule, "P-05")]) from None
         attributes, problems = _joined(required, optional)
@@ -102,7 +102,7 @@ class ProtobufFormat:
 @cache
 def _message_class() -> Any:
     try:
-        from cloudevents_kafka.formats.protobuf_message import CloudEvent
+        from cloudevents_kafka.formats.protobuf_schema import CloudEvent
     except ImportError as error:
         if not str(error.name).startswith("google"):
             raise
@@ -254,7 +254,7 @@ def _read_data(data: list[tuple[str, bytes]], content_type: Any) -> tuple[bytes,
         return value, DataKind.BYTES
     if arm == "text_data":
         return _read_text(value, content_type if isinstance(content_type, str) else None)
-    if not protobuf_reader.is_any(value):
+    if not protobuf_decoder.is_any(value):
         raise DataError("proto_data must be a google.protobuf.Any")
     return value, DataKind.PROTO
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from cloudevents_kafka.protocol.codes import CODES, ErrorCode
+from cloudevents_kafka.protocol.error_codes import CODES, ErrorCode
 
 
 class ProtocolError(Exception):

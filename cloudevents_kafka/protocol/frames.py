@@ -10,12 +10,12 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
-from cloudevents_kafka.protocol import compiled
-from cloudevents_kafka.protocol.declare import Structure
+from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unsupported
-from cloudevents_kafka.protocol.layout import description
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
+from cloudevents_kafka.protocol.schema.layout import description
+from cloudevents_kafka.protocol.schema.message import Structure
 
 MOST: Final = 100 * 1024 * 1024
 """The largest frame that is read unless told otherwise: what brokers take by default."""
@@ -34,7 +34,7 @@ class Request(NamedTuple):
 
 def encode(message: Structure, version: int) -> bytes:
     """Encode a message without header and size; `Unencodable`, `Unsupported`."""
-    return compiled.write(message, version)
+    return compiler.write(message, version)
 
 
 def decode(structure: type[Structure], version: int, data: bytes) -> Structure:
@@ -44,7 +44,7 @@ def decode(structure: type[Structure], version: int, data: bytes) -> Structure:
 
 def decode_start(structure: type[Structure], version: int, data: bytes) -> tuple[Structure, int]:
     """Decode a message that more may follow; return it and the position after it."""
-    return compiled.read(structure, version, data)
+    return compiler.read(structure, version, data)
 
 
 def encode_request(
@@ -59,7 +59,7 @@ def encode_request(
         client_id=client_id,
     )
     return framed(
-        compiled.write(header, request_header(about.key, version)) + compiled.write(message, version)
+        compiler.write(header, request_header(about.key, version)) + compiler.write(message, version)
     )
 
 
@@ -74,7 +74,7 @@ def decode_request(data: bytes) -> Request:
     if api is None or version not in api.versions:
         name = "no declared API" if api is None else f"{api.name} with the versions {api.versions}"
         raise Unsupported(f"API key {key}, version {version}: {name}")
-    header, at = compiled.read(RequestHeader, request_header(key, version), data)
+    header, at = compiler.read(RequestHeader, request_header(key, version), data)
     assert isinstance(header, RequestHeader)
     return Request(header, _whole(api.request, version, data, at))
 
@@ -83,12 +83,12 @@ def encode_response(message: Structure, version: int, *, correlation_id: int) ->
     """Encode a response's frame, its size in front."""
     header = ResponseHeader(correlation_id=correlation_id)
     kind = response_header(type(message), version)
-    return framed(compiled.write(header, kind) + compiled.write(message, version))
+    return framed(compiler.write(header, kind) + compiler.write(message, version))
 
 
 def decode_response(structure: type[Structure], version: int, data: bytes) -> tuple[int, Structure]:
     """Decode a response's frame without its size; return the correlation id and the message."""
-    header, at = compiled.read(ResponseHeader, response_header(structure, version), data)
+    header, at = compiler.read(ResponseHeader, response_header(structure, version), data)
     assert isinstance(header, ResponseHeader)
     return header.correlation_id, _whole(structure, version, data, at)
 
@@ -131,7 +131,7 @@ def _asked(data: bytes) -> tuple[int, int]:
 
 
 def _whole(structure: type[Structure], version: int, data: bytes, at: int) -> Structure:
-    message, end = compiled.read(structure, version, data, at)
+    message, end = compiler.read(structure, version, data, at)
     if end != len(data):
         raise Malformed(f"{len(data) - end} bytes are left over", at=end, path=structure.__name__)
     return message

@@ -10,12 +10,13 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of PyS
 from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import BinaryType, StringType, StructField
 
-from cloudevents_kafka.spark import compiled, sure
+from cloudevents_kafka.spark import sure
 from cloudevents_kafka.spark.columns import Columns, Wanted, is_headers, quoted, same_name
 from cloudevents_kafka.spark.document import PREFIX, column
-from cloudevents_kafka.spark.exact import decode_batch
+from cloudevents_kafka.spark.fast import java_reader
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, KEPT_COLUMNS, event_schema, wire_schema
-from cloudevents_kafka.spark.workers import informed
+from cloudevents_kafka.spark.udf.decode import decode_batch
+from cloudevents_kafka.spark.udf.worker_registry import informed
 
 _WANTED: Final = {
     "value": Wanted(
@@ -52,7 +53,7 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None) -> DataFr
     """
     fields, kept = _checked(df, keep)
     df, inner = _records(df, fields, kept)
-    sql = compiled.reader(df)
+    sql = java_reader.reader(df)
     outer = [
         f"{quoted(own)} AS {quoted(name)}" if own != name else quoted(name) for name, own in inner.items()
     ]
@@ -63,7 +64,7 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None) -> DataFr
 def _by_java(df: DataFrame, sql: str, kept: Sequence[str], outer: Sequence[str]) -> DataFrame:
     """Keep the event in one struct up to the end: whole, it is copied in one piece."""
     df = _read_by_java(df, sql, kept).withColumn(PREFIX + "exact", _exactly())
-    event = f"{compiled.either(PREFIX + 'read', PREFIX + 'exact')} AS {PREFIX}event"
+    event = f"{java_reader.either(PREFIX + 'read', PREFIX + 'exact')} AS {PREFIX}event"
     return df.selectExpr(event, *map(quoted, kept)).selectExpr(f"{PREFIX}event.*", *outer)
 
 

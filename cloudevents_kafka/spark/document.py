@@ -14,7 +14,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of PySpark's users know
 
-from cloudevents_kafka.attributes import CORE
+from cloudevents_kafka.attributes.types import CORE
 from cloudevents_kafka.spark import grammar
 
 PREFIX: Final = "__ce_"

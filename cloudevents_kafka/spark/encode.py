@@ -15,13 +15,13 @@ from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from cloudevents_kafka import formats
-from cloudevents_kafka.attributes import SPECVERSION
-from cloudevents_kafka.convert import ContentMode
+from cloudevents_kafka.attributes.types import SPECVERSION
+from cloudevents_kafka.binding.encode import ContentMode
 from cloudevents_kafka.spark import grammar, inputs
 from cloudevents_kafka.spark.document import PREFIX, column, is_value
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, error_schema
-from cloudevents_kafka.spark.workers import informed
-from cloudevents_kafka.spark.written import encode_batch
+from cloudevents_kafka.spark.udf.encode import encode_batch
+from cloudevents_kafka.spark.udf.worker_registry import informed
 
 _DATA_TEXT: Final = "IF(is_valid_utf8(CAST(__ce_data AS STRING)), CAST(__ce_data AS STRING), NULL)"
 _PACKED: Final = (*inputs.TEXTS, "time", "extensions", "data", "data_kind")

@@ -20,8 +20,8 @@ import string
 from itertools import groupby
 from typing import Final, TypeVar
 
-from cloudevents_kafka.attributes import CORE
-from cloudevents_kafka.extensions import known_names, ruled
+from cloudevents_kafka.attributes.extension_types import known_names, ruled
+from cloudevents_kafka.attributes.types import CORE
 
 SEPARATOR: Final = "\x01"
 """Stands between texts that are checked together; as a control character it is in no attribute."""

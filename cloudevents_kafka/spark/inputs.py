@@ -19,7 +19,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from cloudevents_kafka.attributes import REQUIRED, SPECVERSION
+from cloudevents_kafka.attributes.types import REQUIRED, SPECVERSION
 from cloudevents_kafka.spark.columns import Columns, Wanted, is_text, quoted
 from cloudevents_kafka.spark.document import PREFIX
 

@@ -11,13 +11,13 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of PyS
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from cloudevents_kafka import formats
-from cloudevents_kafka.convert import decode
+from cloudevents_kafka.attributes.timestamps import from_datetime
+from cloudevents_kafka.binding.decode import decode
 from cloudevents_kafka.record import Headers, Record
-from cloudevents_kafka.spark.exact import fields_of
 from cloudevents_kafka.spark.schema import HEADERS, error_schema, event_schema
-from cloudevents_kafka.spark.workers import informed
-from cloudevents_kafka.spark.written import Extension, Row, encode_row
-from cloudevents_kafka.timestamps import from_datetime
+from cloudevents_kafka.spark.udf.decode import fields_of
+from cloudevents_kafka.spark.udf.encode import Extension, Row, encode_row
+from cloudevents_kafka.spark.udf.worker_registry import informed
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST: Final = datetime(1, 1, 1, tzinfo=UTC)

@@ -21,7 +21,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from cloudevents_kafka.attributes import CORE
+from cloudevents_kafka.attributes.types import CORE
 from cloudevents_kafka.spark import document, grammar
 from cloudevents_kafka.spark.document import JSON, add, quoted
 

@@ -7,11 +7,11 @@ themselves, is `wire_broker.WireBroker`.
 
 from __future__ import annotations
 
-from cloudevents_kafka.testing.broker import LocalBroker
-from cloudevents_kafka.testing.errors import BrokerFailed
-from cloudevents_kafka.testing.fake_consumer import FakeConsumer
-from cloudevents_kafka.testing.fake_log import FakeLog
-from cloudevents_kafka.testing.fake_message import FakeMessage
-from cloudevents_kafka.testing.fake_producer import FakeProducer
+from cloudevents_kafka.testing.fakes.consumer import FakeConsumer
+from cloudevents_kafka.testing.fakes.log import FakeLog
+from cloudevents_kafka.testing.fakes.message import FakeMessage
+from cloudevents_kafka.testing.fakes.producer import FakeProducer
+from cloudevents_kafka.testing.local.broker import LocalBroker
+from cloudevents_kafka.testing.local.errors import BrokerFailed
 
 __all__ = ["BrokerFailed", "FakeConsumer", "FakeLog", "FakeMessage", "FakeProducer", "LocalBroker"]

@@ -10,8 +10,8 @@ import sys
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm.install import INSTALL_OPTION, install_java
-from cloudevents_kafka.testing.legacy import fetch
-from cloudevents_kafka.testing.prepared import prepare
+from cloudevents_kafka.testing.local.old_brokers import fetch
+from cloudevents_kafka.testing.local.prepared import prepare
 
 
 def main() -> int:

@@ -11,10 +11,10 @@ from typing import Any, Final
 from events import Sample
 
 from cloudevents_kafka import Event, Record
-from cloudevents_kafka.attributes import CORE, canonical_text
-from cloudevents_kafka.data import DataKind
-from cloudevents_kafka.extensions import type_of
-from cloudevents_kafka.timestamps import instant, is_timestamp
+from cloudevents_kafka.attributes.extension_types import type_of
+from cloudevents_kafka.attributes.timestamps import instant, is_timestamp
+from cloudevents_kafka.attributes.types import CORE, canonical_text
+from cloudevents_kafka.codecs.payload import DataKind
 
 Json = dict[str, Any]
 _NAMED: Final = {*CORE, "partitionkey"}

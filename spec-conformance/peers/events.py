@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from cloudevents_kafka import Event
-from cloudevents_kafka.attributes import canonical_text
+from cloudevents_kafka.attributes.types import canonical_text
 from cloudevents_kafka.record import Headers
 
 Attribute = tuple[str, str, Any]

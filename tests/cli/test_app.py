@@ -11,11 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from cloudevents_kafka.cli.app import COMMANDS, Commands
-from cloudevents_kafka.cli.failures import BadUsage
-from cloudevents_kafka.cli.interrupts import Interrupted
-from cloudevents_kafka.cli.protocol import COMMANDS as PROTOCOL_COMMANDS
-from cloudevents_kafka.errors import DeliveryError, EncodeError
+from cloudevents_kafka.cli.commands.protocol import COMMANDS as PROTOCOL_COMMANDS
+from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.cli.terminal.signals import Interrupted
+from cloudevents_kafka.errors import EncodeError
 from cloudevents_kafka.jvm.errors import NoJars
+from cloudevents_kafka.producer import DeliveryError
 from cloudevents_kafka.testing import BrokerFailed
 
 HEAVY = ("confluent_kafka", "pyspark", "fastavro", "rich", "pandas", "pyarrow", "cloudevents")

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from cloudevents_kafka.conformance.library import Library
+from cloudevents_kafka.conformance.dataset import Library
 
 
 def test_the_table_has_areas_and_levels(run):

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from cloudevents_kafka import Event, decode, to_record
-from cloudevents_kafka.cli.lines import write_line
+from cloudevents_kafka.cli.records.json_lines import write_line
 
 GOOD = [
     "--header",

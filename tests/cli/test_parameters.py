@@ -10,8 +10,8 @@ import pytest
 from cli.calling import lines
 
 from cloudevents_kafka.cli import app as root
-from cloudevents_kafka.cli import protocol
-from cloudevents_kafka.cli.parameters import BYTES, FILE, Header, Seconds, Text
+from cloudevents_kafka.cli.commands import protocol
+from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, Header, Seconds, Text
 from cloudevents_kafka.protocol.client.deadline import LONGEST
 
 NO_TEXT = "\udcff"  # what Python makes of the byte ff

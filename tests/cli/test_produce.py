@@ -8,8 +8,8 @@ import uuid
 import pytest
 from cli.calling import lines
 
-from cloudevents_kafka.attributes import parse_binary
-from cloudevents_kafka.timestamps import is_timestamp
+from cloudevents_kafka.attributes.timestamps import is_timestamp
+from cloudevents_kafka.attributes.types import parse_binary
 
 ONE = ["--source", "/shop", "--type", "order.placed"]
 PLAIN = '{"specversion":"1.0","id":"%s","source":"/","type":"t"}\n'

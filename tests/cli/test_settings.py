@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cloudevents_kafka.cli.failures import BadUsage
-from cloudevents_kafka.cli.settings import Settings, gather
-from cloudevents_kafka.masking import MASK
+from cloudevents_kafka.cli.kafka.settings import Settings, gather
+from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.redaction.urls import MASK
 
 
 def gathered(

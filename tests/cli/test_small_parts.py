@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka import Event, Record, decode, to_record
-from cloudevents_kafka.cli.filters import Filter
-from cloudevents_kafka.cli.offsets import Bounds, Position, parse_position, resolve
-from cloudevents_kafka.cli.parameters import parse_pair
-from cloudevents_kafka.cli.text import item_lines, moment
-from cloudevents_kafka.cli.visible import visible, visible_json
+from cloudevents_kafka.cli.kafka.offsets import Bounds, Position, parse_position, resolve
+from cloudevents_kafka.cli.records.filters import Filter
+from cloudevents_kafka.cli.records.text import item_lines, moment
+from cloudevents_kafka.cli.terminal.escape import visible, visible_json
+from cloudevents_kafka.cli.terminal.parameters import parse_pair
 
 POSITIONS = [
     ("earliest", Position("earliest")),

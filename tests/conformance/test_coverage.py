@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from cloudevents_kafka.clauses import SECTIONS
-from cloudevents_kafka.conformance.kinds import KINDS, accepts
-from cloudevents_kafka.conformance.library import Library
+from cloudevents_kafka.conformance.cases import KINDS, accepts
+from cloudevents_kafka.conformance.dataset import Library
 from cloudevents_kafka.conformance.schema import Schema
 
 LIBRARY = Library()

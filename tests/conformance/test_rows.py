@@ -35,9 +35,9 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.clauses import SECTIONS
-from cloudevents_kafka.sequence import SequenceWatch, Step, sequence_numbers
+from cloudevents_kafka.extensions.sequence import SequenceWatch, Step, sequence_numbers
+from cloudevents_kafka.extensions.signing.signing import sign, verify
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
-from cloudevents_kafka.verifiability import sign, verify
 
 MINIMUM = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
 HEADERS: list[tuple[str, bytes | None]] = [(f"ce_{name}", value.encode()) for name, value in MINIMUM.items()]

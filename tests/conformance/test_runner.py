@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from cloudevents_kafka.conformance import flat, kinds, report, wires
-from cloudevents_kafka.conformance.judging import Unmet, same
-from cloudevents_kafka.conformance.library import DataMissing, Library
+from cloudevents_kafka.conformance import cases, flat_records, raw_encoders, report
+from cloudevents_kafka.conformance.assertions import Unmet, same
+from cloudevents_kafka.conformance.dataset import DataMissing, Library
+from cloudevents_kafka.conformance.runner import CannotTest, run_tests, show_all
 from cloudevents_kafka.conformance.schema import Schema
-from cloudevents_kafka.conformance.shown import CannotTest, run_tests, show_all
 
 LIBRARY = Library()
 ROOT = Path(__file__).parents[2]
@@ -24,8 +24,8 @@ HEADERS = [[f"ce_{name}", {"text": value}] for name, value in BASE.items()]
 AVRO, PROTO = (
     [["content-type", {"text": f"application/cloudevents+{name}"}]] for name in ("avro", "protobuf")
 )
-DATUM = {"avro": "ff" * len(wires.avro(BASE))}
-MESSAGE = {"protobuf": "ff" * len(wires.protobuf(BASE) or b"")}
+DATUM = {"avro": "ff" * len(raw_encoders.avro(BASE))}
+MESSAGE = {"protobuf": "ff" * len(raw_encoders.protobuf(BASE) or b"")}
 OTHER: dict[str, Any] = {"attributes": {**BASE, "id": "2"}, "data": None}
 SPOILT: dict[str, dict[str, Any]] = {
     "attribute": {"accepted": False},
@@ -51,13 +51,13 @@ SPOILT: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", kinds.KINDS)
+@pytest.mark.parametrize("kind", cases.KINDS)
 def test_every_kind_can_fail(kind: str) -> None:
     """A case of any kind whose expectation is wrong is found out, with what was seen."""
-    case = next(case for _, case in LIBRARY.all_cases if case["kind"] == kind and kinds.accepts(case))
-    kinds.run(case)
+    case = next(case for _, case in LIBRARY.all_cases if case["kind"] == kind and cases.accepts(case))
+    cases.run(case)
     with pytest.raises(Unmet, match=r".{10}"):
-        kinds.run({**case, **SPOILT[kind]})
+        cases.run({**case, **SPOILT[kind]})
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_every_kind_can_fail(kind: str) -> None:
 def test_what_a_case_says_besides_can_fail(name: str, changed: dict[str, Any]) -> None:
     """Secrets, labels, references and other attributes are looked at, where a case has them."""
     case = next(case for _, case in LIBRARY.all_cases if case["id"] == name)
-    kinds.run(case)
+    cases.run(case)
     with pytest.raises(Unmet):
-        kinds.run({**case, **changed})
+        cases.run({**case, **changed})
 
 
 BROKEN: dict[str, Any] = {"value": {"json": 1}, "key": None, "headers": []}
@@ -104,7 +104,7 @@ BROKEN: dict[str, Any] = {"value": {"json": 1}, "key": None, "headers": []}
 def test_what_cannot_be_compared_is_unmet(base: dict[str, Any], changed: dict[str, Any]) -> None:
     """What is expected is of another kind than what came, or no sense: that is unmet, and no other error."""
     with pytest.raises(Unmet):
-        kinds.run(base | changed)
+        cases.run(base | changed)
 
 
 def test_a_wrong_attribute_or_payload_is_found_out() -> None:
@@ -122,7 +122,7 @@ def test_a_wrong_attribute_or_payload_is_found_out() -> None:
             inner = inner[name]
         inner[path[-1]] = wrong
         with pytest.raises(Unmet):
-            kinds.run(spoilt)
+            cases.run(spoilt)
 
 
 def test_a_long_value_is_cut_to_where_it_differs() -> None:
@@ -146,7 +146,7 @@ def test_a_wrong_verdict_is_told_first(reader: str, told: str) -> None:
     """What was expected and what came stand before the event or the error, which may be long."""
     case = next(c for _, c in LIBRARY.all_cases if c["id"] == "real/javascript-binary")
     with pytest.raises(Unmet) as error:
-        kinds.run({**case, reader: {"verdict": "batch"}})
+        cases.run({**case, reader: {"verdict": "batch"}})
     assert str(error.value).startswith(told)
 
 
@@ -234,12 +234,12 @@ def test_data_that_is_none_is_said_to_be(tmp_path: Path, text: str) -> None:
 def test_the_flat_records_are_of_today() -> None:
     """``records.json`` holds every record of the cases, keeps the schema, and is met itself."""
     text = (LIBRARY.folder / "records.json").read_text("utf-8")
-    assert text == flat.document(LIBRARY), f"make it anew: {flat.COMMAND}"
+    assert text == flat_records.document(LIBRARY), f"make it anew: {flat_records.COMMAND}"
     document = json.loads(text)
     assert Schema(LIBRARY.schema).errors(document) == []
     assert len({case["id"] for case in document["cases"]}) == len(document["cases"]) > 1500
     for case in document["cases"]:
-        kinds.run(case)
+        cases.run(case)
 
 
 @pytest.mark.broker

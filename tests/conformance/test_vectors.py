@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from cloudevents_kafka import extensions, registry
-from cloudevents_kafka.conformance import kinds
-from cloudevents_kafka.conformance.doors import attempts
-from cloudevents_kafka.conformance.judging import Unmet
-from cloudevents_kafka.conformance.library import Library
+from cloudevents_kafka import registry
+from cloudevents_kafka.attributes import extension_types
+from cloudevents_kafka.conformance import cases
+from cloudevents_kafka.conformance.assertions import Unmet
+from cloudevents_kafka.conformance.dataset import Library
+from cloudevents_kafka.conformance.entry_points import attempts
 from cloudevents_kafka.conformance.notation import as_record
-from cloudevents_kafka.size import LIMIT, wire_size
+from cloudevents_kafka.extensions.size import LIMIT, wire_size
 
 LIBRARY = Library()
 CASES = [case for _, case in LIBRARY.all_cases]
@@ -30,13 +31,13 @@ DOORS = [
 @pytest.mark.parametrize(("case", "given"), DOORS)
 def test_attribute(case: Any, given: Any) -> None:
     """A value or an event is accepted or refused by constructor, headers and every format alike."""
-    kinds.enter(case, given)
+    cases.enter(case, given)
 
 
 @pytest.mark.parametrize("case", WHOLE, ids=[case["id"] for case in WHOLE])
 def test_case(case: Any) -> None:
     """What a case says of an event or a record holds."""
-    kinds.run(case)
+    cases.run(case)
 
 
 def test_64_kib_are_64_kib() -> None:
@@ -59,9 +60,9 @@ def test_refused_texts_go_by_every_door() -> None:
 
 def _holds_without_extensions(case: Any, declared: Iterable[str]) -> bool:
     with registry.temporarily():
-        extensions.restore({name: known for name in declared if (known := extensions.known(name))})
+        extension_types.restore({name: known for name in declared if (known := extension_types.known(name))})
         try:
-            kinds.run(case)
+            cases.run(case)
         except Unmet:
             return False
     return True
@@ -71,9 +72,9 @@ def _holds_without_extensions(case: Any, declared: Iterable[str]) -> bool:
 def no_extensions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No extension is known but those that a test registers."""
     with monkeypatch.context() as patch:
-        patch.setattr(extensions, "DOCUMENTED", {})
+        patch.setattr(extension_types, "DOCUMENTED", {})
         yield
-    extensions.restore(extensions.registered())
+    extension_types.restore(extension_types.registered())
 
 
 @pytest.mark.usefixtures("no_extensions")

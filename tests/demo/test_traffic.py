@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from cloudevents_kafka import Decoded, Undecodable, decode, to_record
-from cloudevents_kafka.cli.text import verdict_word
+from cloudevents_kafka.cli.records.text import verdict_word
 from cloudevents_kafka.demo.checks import checks, landed_rows
 from cloudevents_kafka.demo.clients import ReadBack, Traffic
-from cloudevents_kafka.demo.strays import STRAYS, Stray
+from cloudevents_kafka.demo.invalid_records import STRAYS, Stray
 from cloudevents_kafka.demo.traffic import WAYS, BadLine, of_file, of_shop
-from cloudevents_kafka.spark.summary import Summary
-from cloudevents_kafka.spark.tally import Offsets, Tally
+from cloudevents_kafka.spark.pipeline.counts import Offsets, Tally
+from cloudevents_kafka.spark.pipeline.summary import Summary
 
 LINES = [
     b'{"specversion": "1.0", "id": "1", "source": "/a", "type": "t", "data": [1]}',

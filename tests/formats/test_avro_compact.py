@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka import EncodeError, Event, InvalidEvent, Record, from_record, to_record
-from cloudevents_kafka.attributes import AttributeType
-from cloudevents_kafka.avro_wire import long
-from cloudevents_kafka.data import DataKind
-from cloudevents_kafka.extensions import register_extension
+from cloudevents_kafka.attributes.extension_types import register_extension
+from cloudevents_kafka.attributes.types import AttributeType
+from cloudevents_kafka.codecs.avro_binary import long
+from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.formats.avro_compact import AvroCompactFormat, JavaAvroCompactFormat
 
 COMPACT = AvroCompactFormat()

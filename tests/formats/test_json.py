@@ -10,7 +10,7 @@ import pytest
 import strategies as make
 
 from cloudevents_kafka import DataError, Event, InvalidEvent, Record, from_record, to_record
-from cloudevents_kafka.data import DataKind
+from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.formats.json import JsonFormat
 
 HEAD = b'{"specversion":"1.0","id":"1","source":"/","type":"t"'

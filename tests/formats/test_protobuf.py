@@ -9,9 +9,9 @@ import strategies as make
 from hypothesis import given
 
 from cloudevents_kafka import EncodeError, Event, InvalidEvent
-from cloudevents_kafka.attributes import AttributeType
-from cloudevents_kafka.data import DataKind
-from cloudevents_kafka.extensions import register_extension
+from cloudevents_kafka.attributes.extension_types import register_extension
+from cloudevents_kafka.attributes.types import AttributeType
+from cloudevents_kafka.codecs.payload import DataKind
 
 from .official import MIN, PROTOBUF, CloudEvent, arm, entry, least, problems
 

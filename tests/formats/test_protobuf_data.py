@@ -8,8 +8,8 @@ from google.protobuf.descriptor_pb2 import UninterpretedOption
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from cloudevents_kafka import InvalidEvent, from_record, to_record
-from cloudevents_kafka.convert import ContentMode
-from cloudevents_kafka.data import DataKind
+from cloudevents_kafka.binding.encode import ContentMode
+from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.formats.json import JsonFormat
 
 from .official import MIN, PROTOBUF, CloudEvent, arm, entry, least, problems

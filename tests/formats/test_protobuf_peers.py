@@ -10,7 +10,7 @@ import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from cloudevents_kafka import EncodeError, Event, InvalidEvent, Record, from_record, to_record
-from cloudevents_kafka.data import DataKind
+from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.formats import protobuf
 
 from .official import MIN, PROTOBUF, CloudEvent, arm, entry, least, problems, sized
@@ -180,7 +180,7 @@ def no_package(monkeypatch: pytest.MonkeyPatch) -> Any:
     """As if the package protobuf were not installed."""
     for name in [name for name in sys.modules if name.startswith("google.protobuf")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, "cloudevents_kafka.formats.protobuf_message", raising=False)
+    monkeypatch.delitem(sys.modules, "cloudevents_kafka.formats.protobuf_schema", raising=False)
     monkeypatch.setitem(sys.modules, "google.protobuf", None)
     protobuf._message_class.cache_clear()
     yield

@@ -18,8 +18,8 @@ from cloudevents_kafka import (
     sniff,
     to_record,
 )
-from cloudevents_kafka.formats import find, media_type_of, names, register_format, writable
 from cloudevents_kafka.formats.json import JsonFormat
+from cloudevents_kafka.formats.registry import find, media_type_of, names, register_format, writable
 
 EVENT = Event(id="1", source="/", type="t")
 

@@ -29,22 +29,16 @@ from cloudevents_kafka import (
     sniff,
     to_record,
 )
-from cloudevents_kafka.attributes import (
-    AttributeType,
-    canonical_text,
-    is_string,
-    is_uri,
-    is_uri_reference,
-    parse,
-)
-from cloudevents_kafka.cli import edited, lines
+from cloudevents_kafka.attributes.media_type import known_charset, media_type
+from cloudevents_kafka.attributes.timestamps import from_datetime, instant, is_timestamp, to_datetime
+from cloudevents_kafka.attributes.types import AttributeType, canonical_text, is_string, parse
+from cloudevents_kafka.attributes.uri import is_uri, is_uri_reference
+from cloudevents_kafka.binding.sniffer import Mode
+from cloudevents_kafka.cli.records import json_lines, resolve
+from cloudevents_kafka.codecs.payload import DataKind, from_payload, to_payload
 from cloudevents_kafka.conformance import notation
-from cloudevents_kafka.data import DataKind, from_payload, to_payload
 from cloudevents_kafka.formats.json import JsonFormat
-from cloudevents_kafka.media_type import known_charset, media_type
 from cloudevents_kafka.record import Headers
-from cloudevents_kafka.sniff import Mode
-from cloudevents_kafka.timestamps import from_datetime, instant, is_timestamp, to_datetime
 
 VECTORS: Final = Path(__file__).parents[2] / "spec-conformance" / "vectors"
 _MODES: Final = get_args(Mode)
@@ -178,11 +172,11 @@ def payload(data: bytes) -> None:
 def line(data: bytes) -> None:
     """A line for `produce` is a record, or says why not; a record's line says the record."""
     try:
-        meant = edited.meant(lines.read_line(data), edited.Wanted())
-    except (lines.BadLine, InvalidEvent, EncodeError):
+        meant = resolve.meant(json_lines.read_line(data), resolve.Wanted())
+    except (json_lines.BadLine, InvalidEvent, EncodeError):
         return
     result = decode(meant.record, lenient=True)
-    again = edited.meant(lines.read_line(lines.write_line(result)), edited.Wanted())
+    again = resolve.meant(json_lines.read_line(json_lines.write_line(result)), resolve.Wanted())
     assert (again.record.key, again.record.value, again.record.headers) == (
         meant.record.key,
         meant.record.value,
@@ -213,7 +207,7 @@ def seeds(name: str) -> Iterator[bytes]:
     if name == "record":
         yield from map(written, came)
     elif name == "line":
-        yield from (lines.write_line(decode(one, lenient=True)) for one in came)
+        yield from (json_lines.write_line(decode(one, lenient=True)) for one in came)
     elif name == "event":
         yield from (JsonFormat().encode(one) for one in _events(came))
     elif name.startswith("format-"):

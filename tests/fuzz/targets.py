@@ -8,11 +8,12 @@ from typing import Final
 
 from fuzz import converters
 
-from cloudevents_kafka.protocol import compiled, frames, walker
+from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.codec import compiler, interpreter
 from cloudevents_kafka.protocol.errors import ProtocolError
-from cloudevents_kafka.protocol.layout import layout_of
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.records import Batches
+from cloudevents_kafka.protocol.schema.layout import layout_of
 from cloudevents_kafka.protocol.v07 import frames as frames07
 from cloudevents_kafka.protocol.v07 import message_set as set07
 
@@ -36,8 +37,8 @@ def response(data: bytes) -> None:
     api = list(APIS.values())[data[0] % len(APIS)]
     version = data[1] % (api.versions.last + 1)
     body = data[2:]
-    read = compiled.read(api.response, version, body)
-    assert repr(read) == repr(walker.read(layout_of(api.response, version), body))
+    read = compiler.read(api.response, version, body)
+    assert repr(read) == repr(interpreter.read(layout_of(api.response, version), body))
 
 
 def records(data: bytes) -> None:

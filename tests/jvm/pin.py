@@ -14,8 +14,8 @@ from pathlib import Path
 
 from cloudevents_kafka.jvm import NoJars, cache, manifest, resolve, sums
 from cloudevents_kafka.spark.connector import IN_PYSPARK
-from cloudevents_kafka.testing.legacy import RELEASES
-from cloudevents_kafka.testing.prepared import coordinates
+from cloudevents_kafka.testing.local.old_brokers import RELEASES
+from cloudevents_kafka.testing.local.prepared import coordinates
 
 KAFKA = ("3.9.1", "4.3.1")
 # Those of which Maven Central has the connector whole.

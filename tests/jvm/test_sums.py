@@ -9,8 +9,8 @@ import pytest
 
 from cloudevents_kafka.jvm import sums
 from cloudevents_kafka.jvm.coordinates import Coordinate
-from cloudevents_kafka.testing.legacy import RELEASES
-from cloudevents_kafka.testing.prepared import KAFKA_VERSION, coordinates
+from cloudevents_kafka.testing.local.old_brokers import RELEASES
+from cloudevents_kafka.testing.local.prepared import KAFKA_VERSION, coordinates
 
 THING = Coordinate("org.example", "thing", "1.0")
 DIGESTS = {name: hashlib.new(name, b"x").hexdigest() for name in sums.ALGORITHMS}

@@ -11,13 +11,21 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from strategies import MORE
 
-from cloudevents_kafka.protocol.declare import Message, Structure, wire
-from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, default_of, description, layout_of
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
 from cloudevents_kafka.protocol.messages.message_set import MessageSetEntry
 from cloudevents_kafka.protocol.messages.offset_commit import OffsetCommitRequestBeta
-from cloudevents_kafka.protocol.types import (
+from cloudevents_kafka.protocol.schema.layout import (
+    Array,
+    Codec,
+    Layout,
+    Sized,
+    default_of,
+    description,
+    layout_of,
+)
+from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.types import (
     NO_UUID,
     STRING,
     Boolean,

@@ -10,12 +10,20 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from cloudevents_kafka.protocol.api_names import API_NAMES
-from cloudevents_kafka.protocol.declare import ArrayOf, Field, Structure
-from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, default_of, description, layout_of
+from cloudevents_kafka.protocol.api_keys import API_NAMES
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.types import NO_UUID
-from cloudevents_kafka.protocol.versions import Versions
+from cloudevents_kafka.protocol.schema.layout import (
+    Array,
+    Codec,
+    Layout,
+    Sized,
+    default_of,
+    description,
+    layout_of,
+)
+from cloudevents_kafka.protocol.schema.message import ArrayOf, Field, Structure
+from cloudevents_kafka.protocol.schema.types import NO_UUID
+from cloudevents_kafka.protocol.schema.versions import Versions
 
 from .apache import MESSAGES, NEWEST, OLDEST, definitions, versions_of
 

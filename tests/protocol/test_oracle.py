@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 
 from cloudevents_kafka.jvm import find_java, resolve
-from cloudevents_kafka.protocol import compiled, varint
-from cloudevents_kafka.protocol.codes import CODES
-from cloudevents_kafka.protocol.declare import Structure, fields_of
-from cloudevents_kafka.protocol.layout import Layout, layout_of
+from cloudevents_kafka.protocol import varint
+from cloudevents_kafka.protocol.codec import compiler
+from cloudevents_kafka.protocol.error_codes import CODES
+from cloudevents_kafka.protocol.schema.layout import Layout, layout_of
+from cloudevents_kafka.protocol.schema.message import Structure, fields_of
 
 from .apache import MESSAGES, NEWEST, OLDEST
 from .apache import versions_of as their_versions
@@ -113,14 +114,14 @@ def test_messages(oracles, structure):
     for version in versions_of(structure):
         oracle = oracles[OLDEST if version in their_versions(OLDEST, structure) else NEWEST]
         for message in bulk(structure, version, count=12):
-            ours = compiled.write(message, version).hex() or "-"
+            ours = compiler.write(message, version).hex() or "-"
             assert oracle.ask("again", structure.__name__, str(version), ours) == ours
             without_unknown(message)
             given = json.dumps(as_json(layout_of(structure, version), message))
             theirs = oracle.ask("encode", structure.__name__, str(version), given)
-            assert (compiled.write(message, version).hex() or "-") == theirs, given
+            assert (compiler.write(message, version).hex() or "-") == theirs, given
             data = bytes.fromhex(theirs.replace("-", ""))
-            assert compiled.read(structure, version, data) == (message, len(data))
+            assert compiler.read(structure, version, data) == (message, len(data))
 
 
 @pytest.mark.parametrize("size", [0, 7, 31, 32, 63, 64])

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from cloudevents_kafka.protocol import compiled, frames
+from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unsupported
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsResponse
@@ -80,7 +81,7 @@ def cases(kept: Any) -> pytest.MarkDecorator:
 
 
 def header_of(one: Exchange) -> tuple[RequestHeader, int]:
-    header, at = compiled.read(RequestHeader, 1, one.request[4:])
+    header, at = compiler.read(RequestHeader, 1, one.request[4:])
     assert isinstance(header, RequestHeader)
     return header, at
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cloudevents_kafka import Decoded, EncodeError, Event, InvalidEvent, Record, decode, to_record
-from cloudevents_kafka.attributes import CORE
+from cloudevents_kafka.attributes.types import CORE
 from cloudevents_kafka.event import held, trusted
 
 Written = tuple[list[tuple[str, bytes | None]], bytes | None]

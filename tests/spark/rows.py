@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from cloudevents_kafka.attributes import CORE, AttributeType
-from cloudevents_kafka.convert import Decoded, decode
-from cloudevents_kafka.data import DataKind
+from cloudevents_kafka.attributes.extension_types import type_of
+from cloudevents_kafka.attributes.timestamps import to_datetime
+from cloudevents_kafka.attributes.types import CORE, AttributeType
+from cloudevents_kafka.binding.decode import Decoded, decode
+from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import BrokenEvent, NotAnEvent, UnsupportedBatch
 from cloudevents_kafka.event import Event, held
-from cloudevents_kafka.extensions import type_of
 from cloudevents_kafka.record import Record
-from cloudevents_kafka.timestamps import to_datetime
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession

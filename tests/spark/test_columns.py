@@ -118,7 +118,7 @@ def test_any_other_name_can_be_kept(spark: SparkSession, way: str, monkeypatch: 
     from cloudevents_kafka.spark import decode_events, event_schema
 
     if way == "columns":
-        monkeypatch.setattr("cloudevents_kafka.spark.compiled.reader", lambda df: None)
+        monkeypatch.setattr("cloudevents_kafka.spark.fast.java_reader.reader", lambda df: None)
     more = [
         "__ce_value",
         "__ce_read",
@@ -149,7 +149,7 @@ def test_names_in_another_case_are_found(
     from cloudevents_kafka.spark import decode_events
 
     if way == "columns":
-        monkeypatch.setattr("cloudevents_kafka.spark.compiled.reader", lambda df: None)
+        monkeypatch.setattr("cloudevents_kafka.spark.fast.java_reader.reader", lambda df: None)
     df = rows_of(spark, [RECORD]).withColumnsRenamed({"value": "Value", "headers": "HEADERS"})
     assert read_back(decode_events(df, keep=["offset"]))[0] == expected(RECORD)
     spark.conf.set("spark.sql.caseSensitive", "true")
@@ -230,7 +230,7 @@ def test_a_collation_changes_no_name_and_no_text(
     from cloudevents_kafka.spark import decode_events
 
     if way == "columns":
-        monkeypatch.setattr("cloudevents_kafka.spark.compiled.reader", lambda df: None)
+        monkeypatch.setattr("cloudevents_kafka.spark.fast.java_reader.reader", lambda df: None)
     upper = [(name.upper(), value) for name, value in RECORD.headers]
     records = [RECORD, Record(value=b"v", headers=upper), Record(headers=[*RECORD.headers, ("CE_ID", b"2")])]
     rows = [(r.value, r.headers, n) for n, r in enumerate(records)]

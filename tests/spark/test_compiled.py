@@ -41,11 +41,11 @@ def test_every_session_of_a_spark_gets_it(spark: SparkSession) -> None:
 
 def test_it_is_compiled_once_for_a_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who decodes a second DataFrame does not wait for the compiler again."""
-    from cloudevents_kafka.spark import compiled
+    from cloudevents_kafka.spark.fast import java_reader
 
-    assert compiled.reader(rows_of(spark, RECORDS)) is not None
-    monkeypatch.setattr(compiled, "_add_classes", None)
-    assert compiled.reader(rows_of(spark, RECORDS)) is not None
+    assert java_reader.reader(rows_of(spark, RECORDS)) is not None
+    monkeypatch.setattr(java_reader, "_add_classes", None)
+    assert java_reader.reader(rows_of(spark, RECORDS)) is not None
 
 
 def _refused(_: object) -> dict[str, bytes]:
@@ -56,9 +56,9 @@ def _refused(_: object) -> dict[str, bytes]:
 
 def test_each_row_is_read_by_the_names_that_come_with_it(spark: SparkSession) -> None:
     """Queries that were made before and after a registration run in one JVM, turn by turn."""
-    from cloudevents_kafka.spark import compiled
+    from cloudevents_kafka.spark.fast import java_reader
 
-    assert compiled.reader(rows_of(spark, RECORDS)) is not None
+    assert java_reader.reader(rows_of(spark, RECORDS)) is not None
     rows = rows_of(spark, [binary({**BASE, "comexampleext5": "text"})] * 200)
     rows = rows.selectExpr("offset % 40 AS n", "value", "headers")
     names = "concat('other,comexampleext', n)"
@@ -82,10 +82,11 @@ def test_where_no_class_can_be_added_columns_read(
     reason: str,
 ) -> None:
     """A cluster may refuse: the log says why it is slower now, and the events are the same."""
-    from cloudevents_kafka.spark import compiled, decode_events
+    from cloudevents_kafka.spark import decode_events
+    from cloudevents_kafka.spark.fast import java_reader
 
-    monkeypatch.setattr(compiled, "_compile", classes)
-    monkeypatch.setattr(compiled, "_CATALOG_CLASS", "cloudevents_kafka.spark.Lost")
+    monkeypatch.setattr(java_reader, "_compile", classes)
+    monkeypatch.setattr(java_reader, "_CATALOG_CLASS", "cloudevents_kafka.spark.Lost")
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     with caplog.at_level(logging.WARNING, "cloudevents_kafka"):
@@ -99,18 +100,18 @@ def test_where_no_class_can_be_added_columns_read(
 
 def test_a_data_frame_of_spark_connect_is_read_by_columns() -> None:
     """Its client has no Java to compile with, and asks for none."""
-    from cloudevents_kafka.spark import compiled
+    from cloudevents_kafka.spark.fast import java_reader
 
-    assert compiled.reader(object()) is None  # type: ignore[arg-type]  # stands for any that is not classic
+    assert java_reader.reader(object()) is None  # type: ignore[arg-type]  # stands for any that is not classic
 
 
 def test_the_catalog_says_what_it_has(spark: SparkSession) -> None:
     """Who looks for the functions, or misspells one, is told by Spark itself."""
     from pyspark.errors import AnalysisException
 
-    from cloudevents_kafka.spark import compiled
+    from cloudevents_kafka.spark.fast import java_reader
 
-    assert compiled.reader(rows_of(spark, RECORDS)) is not None
+    assert java_reader.reader(rows_of(spark, RECORDS)) is not None
     listed = spark.sql("SHOW USER FUNCTIONS IN cloudevents_kafka").collect()
     ours = {row[0] for row in listed if "." in row[0]}  # the session's own functions are listed, too
     assert ours == {"cloudevents_kafka.either", "cloudevents_kafka.read"}

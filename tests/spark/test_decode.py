@@ -75,11 +75,12 @@ def _decoded(df: DataFrame) -> DataFrame:
 
 def _alone(df: DataFrame, way: str) -> dict[int, dict[str, Any]]:
     """Read by Java alone, or by columns alone; records that are left to the converters are left out."""
-    from cloudevents_kafka.spark import compiled, decode
+    from cloudevents_kafka.spark import decode
     from cloudevents_kafka.spark.document import PREFIX
+    from cloudevents_kafka.spark.fast import java_reader
 
     if way == "java":
-        sql = compiled.reader(df)
+        sql = java_reader.reader(df)
         assert sql is not None
         read = decode._read_by_java(df, sql, ["offset"]).select(
             f"{PREFIX}read.*", f"{PREFIX}packed", "offset"
@@ -96,7 +97,7 @@ def test_same_verdict_on_every_record(
 ) -> None:
     """Vectors, edges and thousands of changed records give what the converters give, to the word."""
     if way == "columns":
-        monkeypatch.setattr("cloudevents_kafka.spark.compiled.reader", lambda df: None)
+        monkeypatch.setattr("cloudevents_kafka.spark.fast.java_reader.reader", lambda df: None)
     read = read_back(spark.read.parquet(str(kafka)).transform(_decoded))
     assert len(read) == len(records)
     different = {

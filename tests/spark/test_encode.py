@@ -18,7 +18,7 @@ from cloudevents_kafka import (
     from_record,
     to_record,
 )
-from cloudevents_kafka.attributes import CORE, AttributeType, parse
+from cloudevents_kafka.attributes.types import CORE, AttributeType, parse
 from cloudevents_kafka.event import held
 
 from .events import in_columns, written

@@ -59,7 +59,7 @@ def session(spark: SparkSession, request: pytest.FixtureRequest) -> SparkSession
 @pytest.fixture(params=["java", "columns"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     if request.param == "columns":
-        monkeypatch.setattr("cloudevents_kafka.spark.compiled.reader", lambda df: None)
+        monkeypatch.setattr("cloudevents_kafka.spark.fast.java_reader.reader", lambda df: None)
     return request.param
 
 

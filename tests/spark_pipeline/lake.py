@@ -15,12 +15,12 @@ import pyarrow.dataset as ds
 from confluent_kafka import KafkaException, Producer
 
 from cloudevents_kafka import Event, to_record
-from cloudevents_kafka.spark.options import PipelineOptions
-from cloudevents_kafka.spark.pipeline import Pipeline, start
-from cloudevents_kafka.spark.summary import Summary
+from cloudevents_kafka.spark.pipeline.job import Pipeline, start
+from cloudevents_kafka.spark.pipeline.options import PipelineOptions
+from cloudevents_kafka.spark.pipeline.summary import Summary
 from cloudevents_kafka.testing import LocalBroker
-from cloudevents_kafka.testing.clients import create_topic, delete_topic
-from cloudevents_kafka.testing.legacy import LegacyKafka
+from cloudevents_kafka.testing.local.clients import create_topic, delete_topic
+from cloudevents_kafka.testing.local.old_brokers import LegacyKafka
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,11 +16,11 @@ from click.testing import CliRunner
 from py4j.protocol import Py4JError, Py4JNetworkError
 
 from cloudevents_kafka.cli.app import app
-from cloudevents_kafka.spark import pipeline, session
-from cloudevents_kafka.spark.failures import PipelineFailed
-from cloudevents_kafka.spark.options import PipelineOptions
-from cloudevents_kafka.spark.session import SparkFailed
-from cloudevents_kafka.spark.topics import Topic
+from cloudevents_kafka.spark.pipeline import job, session
+from cloudevents_kafka.spark.pipeline.errors import PipelineFailed
+from cloudevents_kafka.spark.pipeline.options import PipelineOptions
+from cloudevents_kafka.spark.pipeline.session import SparkFailed
+from cloudevents_kafka.spark.pipeline.topics import Topic
 from cloudevents_kafka.testing import LocalBroker
 
 from .conftest import QUICK
@@ -104,9 +104,9 @@ def java(monkeypatch: pytest.MonkeyPatch) -> Callable[[Java], Java]:
 
         monkeypatch.setattr(session, "_launch", lambda *_: made.gateway)
         monkeypatch.setattr(session, "_connect", lambda *_: made.at("connect", made))
-        monkeypatch.setattr(pipeline, "AdminBrokers", lambda *_: made.at("admin", made))
-        monkeypatch.setattr(pipeline.Pipeline, "_start", query)
-        monkeypatch.setattr(pipeline.Pipeline, "_say", lambda *_: None)
+        monkeypatch.setattr(job, "AdminBrokers", lambda *_: made.at("admin", made))
+        monkeypatch.setattr(job.Pipeline, "_start", query)
+        monkeypatch.setattr(job.Pipeline, "_say", lambda *_: None)
         return made
 
     return put
@@ -131,7 +131,7 @@ def test_errors_of_a_java_that_lives(java: Callable[[Java], Java], tmp_path: Pat
     java(Java("isActive", error, dies=False))
     options = PipelineOptions(bootstrap_servers="b:1", topics=("t",), out=str(tmp_path), once=True)
     with pytest.raises(type(error)) as caught:
-        pipeline.run(options)
+        job.run(options)
     assert caught.value is error
 
 
@@ -140,7 +140,7 @@ def test_own_errors_stay(java: Callable[[Java], Java], tmp_path: Path) -> None:
     java(Java("callback", PipelineFailed("disk full")))
     options = PipelineOptions(bootstrap_servers="b:1", topics=("t",), out=str(tmp_path), once=True)
     with pytest.raises(PipelineFailed, match="disk full"):
-        pipeline.run(options)
+        job.run(options)
 
 
 def test_java_that_does_not_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from cloudevents_kafka.spark.checkpoint import Checkpoint, WrongCheckpoint
-from cloudevents_kafka.spark.landing import Landing, final_path
-from cloudevents_kafka.spark.notes import Note
-from cloudevents_kafka.spark.offsets import Plan, Span, Spans
-from cloudevents_kafka.spark.store import InUse, LocalStore
-from cloudevents_kafka.spark.tally import Miscounted, Offsets, Tally
+from cloudevents_kafka.spark.pipeline.checkpoint import Checkpoint, WrongCheckpoint
+from cloudevents_kafka.spark.pipeline.counts import Miscounted, Offsets, Tally
+from cloudevents_kafka.spark.pipeline.landing import Landing, final_path
+from cloudevents_kafka.spark.pipeline.notes import Note
+from cloudevents_kafka.spark.pipeline.offsets import Plan, Span, Spans
+from cloudevents_kafka.spark.pipeline.store import InUse, LocalStore
 
 FILES = (
     "events/event_type=a/event_date=1/part-0.parquet",

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from cloudevents_kafka.spark.failures import explained
-from cloudevents_kafka.spark.options import PipelineOptions, on_command_line
-from cloudevents_kafka.spark.progress import batch_of
-from cloudevents_kafka.spark.security import kafka_options
-from cloudevents_kafka.spark.store import local_path
-from cloudevents_kafka.spark.summary import Summary, aligned
-from cloudevents_kafka.spark.tally import Offsets, Tally
+from cloudevents_kafka.spark.pipeline.counts import Offsets, Tally
+from cloudevents_kafka.spark.pipeline.errors import explained
+from cloudevents_kafka.spark.pipeline.kafka_settings import kafka_options
+from cloudevents_kafka.spark.pipeline.options import PipelineOptions, on_command_line
+from cloudevents_kafka.spark.pipeline.progress import batch_of
+from cloudevents_kafka.spark.pipeline.store import local_path
+from cloudevents_kafka.spark.pipeline.summary import Summary, aligned
 
 GOOD: dict[str, Any] = {"bootstrap_servers": "b:1", "topics": ("t",), "out": "o"}
 TALLY = Tally(

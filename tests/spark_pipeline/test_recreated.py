@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloudevents_kafka.spark import tables
-from cloudevents_kafka.spark.admin import AdminBrokers
-from cloudevents_kafka.spark.topics import Topic, TopicChanged
+from cloudevents_kafka.spark.pipeline import tables
+from cloudevents_kafka.spark.pipeline.admin import AdminBrokers
+from cloudevents_kafka.spark.pipeline.topics import Topic, TopicChanged
 from cloudevents_kafka.testing import LocalBroker
-from cloudevents_kafka.testing.clients import delete_topic
-from cloudevents_kafka.testing.legacy import LegacyKafka
+from cloudevents_kafka.testing.local.clients import delete_topic
+from cloudevents_kafka.testing.local.old_brokers import LegacyKafka
 
 from .lake import Lake, create, produce, recreate, until
 
@@ -69,7 +69,7 @@ def test_recreated_under_way(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, count: int, *, allow_data_loss: bool
 ) -> None:
     """A running pipeline ends with the same sentence, whatever Spark itself makes of the new topic."""
-    monkeypatch.setattr("cloudevents_kafka.spark.pipeline._LOOK_AGAIN_SECONDS", 1.0)
+    monkeypatch.setattr("cloudevents_kafka.spark.pipeline.job._LOOK_AGAIN_SECONDS", 1.0)
     produce(lake.broker, lake.topic, 20)
     options = {"once": False, "interval": 0.1, "allow_data_loss": allow_data_loss}
     with closing(lake.start(**options)) as pipeline:

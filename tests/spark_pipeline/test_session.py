@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cloudevents_kafka.spark import session
+from cloudevents_kafka.spark.pipeline import session
 
 
 def test_ctrl_c_is_ours_when_spark_has_started(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloudevents_kafka.spark.checkpoint import WrongCheckpoint
-from cloudevents_kafka.spark.landing import Landing
-from cloudevents_kafka.spark.store import HadoopStore
+from cloudevents_kafka.spark.pipeline.checkpoint import WrongCheckpoint
+from cloudevents_kafka.spark.pipeline.landing import Landing
+from cloudevents_kafka.spark.pipeline.store import HadoopStore
 from cloudevents_kafka.testing import LocalBroker
 
 from .lake import Lake, produce

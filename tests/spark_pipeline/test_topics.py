@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from cloudevents_kafka.spark.admin import AdminBrokers, answer
-from cloudevents_kafka.spark.failures import PipelineFailed
-from cloudevents_kafka.spark.offsets import Span, Spans
-from cloudevents_kafka.spark.topics import NotSaid, Topic, TopicChanged, Topics
+from cloudevents_kafka.spark.pipeline.admin import AdminBrokers, answer
+from cloudevents_kafka.spark.pipeline.errors import PipelineFailed
+from cloudevents_kafka.spark.pipeline.offsets import Span, Spans
+from cloudevents_kafka.spark.pipeline.topics import NotSaid, Topic, TopicChanged, Topics
 
 ERRORS = "org.apache.kafka.common.errors."
 
@@ -93,7 +93,7 @@ def check(before: Mapping[str, str], landed: Spans, planned: Spans | None = None
 
 @pytest.fixture(autouse=True)
 def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloudevents_kafka.spark.topics._GONE_SECONDS", 0.01)
+    monkeypatch.setattr("cloudevents_kafka.spark.pipeline.topics._GONE_SECONDS", 0.01)
 
 
 LANDED = {"t": {"0": Span(0, 10), "1": Span(5, 7)}}

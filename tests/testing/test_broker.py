@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 from cloudevents_kafka.testing import BrokerFailed, LocalBroker
-from cloudevents_kafka.testing import broker as broker_module
+from cloudevents_kafka.testing.local import broker as broker_module
 
 pytestmark = pytest.mark.broker
 

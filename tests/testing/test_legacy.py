@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cloudevents_kafka.testing import BrokerFailed
-from cloudevents_kafka.testing.legacy import LegacyKafka
+from cloudevents_kafka.testing.local.old_brokers import LegacyKafka
 
 
 def test_unknown_release():

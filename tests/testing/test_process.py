@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from cloudevents_kafka.testing.process import Process, tail
+from cloudevents_kafka.testing.local.process import Process, tail
 
 SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(100)"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
 from typing import Final, TypeAlias
 
-from cloudevents_kafka.protocol.client.outgoing import Place
+from cloudevents_kafka.protocol.client.batches import Place
 
 Assignor: TypeAlias = Callable[
     [Mapping[str, Sequence[str]], Mapping[str, Sequence[int]]], dict[str, list[Place]]

@@ -8,6 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, Self
 
+from cloudevents_kafka.protocol.client.batches import Place
+from cloudevents_kafka.protocol.client.capture import Trace, as_trace
 from cloudevents_kafka.protocol.client.cluster import Broker, Cluster, Settings
 from cloudevents_kafka.protocol.client.connection import Address
 from cloudevents_kafka.protocol.client.consumer import Consumer
@@ -15,12 +17,10 @@ from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.client.fetcher import FetchPolicy, Reset
 from cloudevents_kafka.protocol.client.group import GroupPolicy
 from cloudevents_kafka.protocol.client.offsets import GroupOffsets, offset_at
-from cloudevents_kafka.protocol.client.outgoing import Place
 from cloudevents_kafka.protocol.client.partitioners import Partitioner, by_key
 from cloudevents_kafka.protocol.client.producer import Producer
 from cloudevents_kafka.protocol.client.security import Sasl, Security, check_credentials
 from cloudevents_kafka.protocol.client.sender import Policy
-from cloudevents_kafka.protocol.client.trace import Trace, as_trace
 from cloudevents_kafka.protocol.errors import BrokerError
 from cloudevents_kafka.protocol.messages.create_topics import (
     CreatableTopic,
@@ -30,7 +30,7 @@ from cloudevents_kafka.protocol.messages.create_topics import (
 )
 from cloudevents_kafka.protocol.messages.metadata import MetadataResponse
 from cloudevents_kafka.protocol.records import Codec
-from cloudevents_kafka.protocol.versions import Versions
+from cloudevents_kafka.protocol.schema.versions import Versions
 
 _TIMEOUT: Final = 30.0
 _DEFAULT_PORT: Final = 9092

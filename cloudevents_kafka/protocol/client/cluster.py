@@ -12,13 +12,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
-from cloudevents_kafka.protocol.client import negotiation
+from cloudevents_kafka.protocol.client import api_versions
+from cloudevents_kafka.protocol.client.capture import Trace
 from cloudevents_kafka.protocol.client.connection import Address, Connection
 from cloudevents_kafka.protocol.client.deadline import Deadline
-from cloudevents_kafka.protocol.client.login import log_in
+from cloudevents_kafka.protocol.client.sasl import log_in
 from cloudevents_kafka.protocol.client.security import AuthenticationFailed, Security
-from cloudevents_kafka.protocol.client.trace import Trace
-from cloudevents_kafka.protocol.declare import Structure
 from cloudevents_kafka.protocol.errors import (
     BrokerError,
     ClientError,
@@ -33,7 +32,8 @@ from cloudevents_kafka.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseTopic,
 )
-from cloudevents_kafka.protocol.versions import Versions
+from cloudevents_kafka.protocol.schema.message import Structure
+from cloudevents_kafka.protocol.schema.versions import Versions
 
 _Result = TypeVar("_Result")
 
@@ -68,7 +68,7 @@ class Broker(NamedTuple):
 
     def version(self, structure: type[Structure], *, most: int | None = None) -> int:
         """Return the best version of a request; `Unsupported` if there is none."""
-        return negotiation.choose(structure, self.versions, most=most)
+        return api_versions.choose(structure, self.versions, most=most)
 
 
 class Cluster:
@@ -241,19 +241,19 @@ def connect(address: Address, settings: Settings, deadline: Deadline) -> Broker:
     """Open a connection, log in, and learn what the broker speaks."""
     connection = _connection(address, settings, deadline)
     if not settings.ask_versions:
-        return Broker(_ready(connection, settings, negotiation.OLD, deadline), negotiation.OLD)
+        return Broker(_ready(connection, settings, api_versions.OLD, deadline), api_versions.OLD)
     logs_in = settings.security.sasl is not None
     try:
-        versions = negotiation.ask(connection, deadline, logs_in=logs_in)
+        versions = api_versions.ask(connection, deadline, logs_in=logs_in)
     except Disconnected:  # 0.8 hangs up each time; others once, as they stop or restart
         connection = _connection(address, settings, deadline)
         try:
-            versions = negotiation.ask(connection, deadline, logs_in=logs_in)
+            versions = api_versions.ask(connection, deadline, logs_in=logs_in)
         except Disconnected:
-            versions = negotiation.OLDEST
+            versions = api_versions.OLDEST
     if connection.closed:
         connection = _connection(address, settings, deadline)
-        negotiation.greet(connection, deadline)
+        api_versions.greet(connection, deadline)
     return Broker(_ready(connection, settings, versions, deadline), versions)
 
 

@@ -17,13 +17,13 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.client.capture import Trace, frame
 from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.client.security import AuthenticationFailed, Security
-from cloudevents_kafka.protocol.client.trace import Trace, frame
-from cloudevents_kafka.protocol.declare import Structure
 from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Malformed, ProtocolError
-from cloudevents_kafka.protocol.layout import description
 from cloudevents_kafka.protocol.messages import APIS
+from cloudevents_kafka.protocol.schema.layout import description
+from cloudevents_kafka.protocol.schema.message import Structure
 
 _CHUNK: Final = 1 << 18
 _LAST_ID: Final = (1 << 31) - 1

@@ -12,13 +12,13 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Protocol, Self, TypeAlias
 
+from cloudevents_kafka.protocol.client.batches import Place
 from cloudevents_kafka.protocol.client.cluster import Cluster, worth_another_try
 from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.client.fetcher import Fetcher, FetchPolicy
 from cloudevents_kafka.protocol.client.group import MOVED_ON, GroupPolicy, Membership
 from cloudevents_kafka.protocol.client.message import Message
 from cloudevents_kafka.protocol.client.offsets import EARLIEST, LATEST, GroupOffsets, offset_at
-from cloudevents_kafka.protocol.client.outgoing import Place
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, DeadlineExceeded, ProtocolError
 
 STORED: Final = -1000

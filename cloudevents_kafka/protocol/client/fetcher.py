@@ -6,6 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, Literal, NamedTuple
 
+from cloudevents_kafka.protocol.client.batches import Place
 from cloudevents_kafka.protocol.client.cluster import (
     Broker,
     Cluster,
@@ -17,7 +18,6 @@ from cloudevents_kafka.protocol.client.connection import answering
 from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.client.message import Message
 from cloudevents_kafka.protocol.client.offsets import EARLIEST, LATEST, offset_at
-from cloudevents_kafka.protocol.client.outgoing import Place
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages.fetch import (
     FetchPartition,

@@ -15,9 +15,9 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client import offsets
 from cloudevents_kafka.protocol.client.assignors import ASSIGNORS
+from cloudevents_kafka.protocol.client.batches import Place
 from cloudevents_kafka.protocol.client.cluster import Broker, Cluster, worth_another_try
 from cloudevents_kafka.protocol.client.deadline import Deadline
-from cloudevents_kafka.protocol.client.outgoing import Place
 from cloudevents_kafka.protocol.errors import (
     BrokerError,
     DeadlineExceeded,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from cloudevents_kafka.protocol.client.batches import Place
 from cloudevents_kafka.protocol.client.cluster import Broker, Cluster
 from cloudevents_kafka.protocol.client.deadline import Deadline
-from cloudevents_kafka.protocol.client.outgoing import Place
 from cloudevents_kafka.protocol.errors import BrokerError
 from cloudevents_kafka.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,

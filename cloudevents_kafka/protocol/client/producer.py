@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Final, Self, TypeAlias
 
+from cloudevents_kafka.protocol.client.batches import Pending, Report
 from cloudevents_kafka.protocol.client.cluster import Cluster
 from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.client.message import Message
-from cloudevents_kafka.protocol.client.outgoing import Pending, Report
 from cloudevents_kafka.protocol.client.sender import Policy, Sender
 from cloudevents_kafka.protocol.errors import ClientError, ProtocolError
 from cloudevents_kafka.protocol.records import Headers, Record

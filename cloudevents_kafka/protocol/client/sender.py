@@ -12,10 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from cloudevents_kafka.protocol.client.cluster import Broker, Cluster, worth_another_try
-from cloudevents_kafka.protocol.client.connection import Address
-from cloudevents_kafka.protocol.client.deadline import Deadline
-from cloudevents_kafka.protocol.client.outgoing import (
+from cloudevents_kafka.protocol.client.batches import (
     BATCHES,
     NOBODY,
     Batch,
@@ -25,6 +22,9 @@ from cloudevents_kafka.protocol.client.outgoing import (
     check_headers,
     cut,
 )
+from cloudevents_kafka.protocol.client.cluster import Broker, Cluster, worth_another_try
+from cloudevents_kafka.protocol.client.connection import Address
+from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.client.partitioners import Partitioner
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, ProtocolError, Unsupported
 from cloudevents_kafka.protocol.messages.init_producer_id import (

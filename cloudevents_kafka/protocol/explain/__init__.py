@@ -8,7 +8,7 @@ from __future__ import annotations
 from cloudevents_kafka.protocol.explain.capture import Pairing
 from cloudevents_kafka.protocol.explain.field import Explained, Field, Problem
 from cloudevents_kafka.protocol.explain.frame import explain_request, explain_response
-from cloudevents_kafka.protocol.explain.legacy import explain_request_07, explain_response_07
+from cloudevents_kafka.protocol.explain.frame_v07 import explain_request_07, explain_response_07
 
 __all__ = [
     "Explained",

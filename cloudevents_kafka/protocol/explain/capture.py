@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import Final
 
-from cloudevents_kafka.protocol.client.trace import Frame
+from cloudevents_kafka.protocol.client.capture import Frame
 from cloudevents_kafka.protocol.errors import ProtocolError, Unsupported
 from cloudevents_kafka.protocol.explain.field import Cursor, Explained
 from cloudevents_kafka.protocol.explain.frame import (

@@ -7,17 +7,18 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from cloudevents_kafka.protocol import frames, walker
-from cloudevents_kafka.protocol.api_names import api_name
-from cloudevents_kafka.protocol.codes import CODES, ErrorCode
-from cloudevents_kafka.protocol.declare import Structure
+from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.api_keys import api_name
+from cloudevents_kafka.protocol.codec import interpreter
+from cloudevents_kafka.protocol.error_codes import CODES, ErrorCode
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unsupported
 from cloudevents_kafka.protocol.explain.field import MOST_FIELDS, Collected, Cursor, Explained
-from cloudevents_kafka.protocol.explain.notes import note
+from cloudevents_kafka.protocol.explain.meanings import note
 from cloudevents_kafka.protocol.explain.records import explain_records
-from cloudevents_kafka.protocol.layout import layout_of
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
+from cloudevents_kafka.protocol.schema.layout import layout_of
+from cloudevents_kafka.protocol.schema.message import Structure
 
 _SIZE: Final = 4
 _API_VERSIONS: Final = 18
@@ -146,7 +147,7 @@ def tell_structure(
 
     data = cursor.data if cursor.end == len(cursor.data) else cursor.data[: cursor.end]
     try:
-        walker.read(layout_of(structure, version), data, cursor.at, visit)
+        interpreter.read(layout_of(structure, version), data, cursor.at, visit)
     except Malformed as error:
         raise Malformed(error.rule, at=error.at, path=prefix + error.path) from None
     except Truncated as error:

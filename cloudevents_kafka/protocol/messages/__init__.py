@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from cloudevents_kafka.protocol.declare import Structure
-from cloudevents_kafka.protocol.layout import description
 from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from cloudevents_kafka.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from cloudevents_kafka.protocol.messages.fetch import FetchRequest, FetchResponse
@@ -35,7 +33,9 @@ from cloudevents_kafka.protocol.messages.sasl import (
     SaslHandshakeResponse,
 )
 from cloudevents_kafka.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from cloudevents_kafka.protocol.versions import Versions
+from cloudevents_kafka.protocol.schema.layout import description
+from cloudevents_kafka.protocol.schema.message import Structure
+from cloudevents_kafka.protocol.schema.versions import Versions
 
 
 class Api(NamedTuple):

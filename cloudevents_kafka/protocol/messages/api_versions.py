@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.declare import Message, Structure, wire
-from cloudevents_kafka.protocol.types import Boolean, Int16, Int32, Int64, String
+from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.types import Boolean, Int16, Int32, Int64, String
 
 
 class ApiVersionsRequest(Structure, kw_only=True):

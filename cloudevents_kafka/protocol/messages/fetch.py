@@ -9,8 +9,17 @@ from typing import Annotated, ClassVar
 
 from msgspec import field
 
-from cloudevents_kafka.protocol.declare import Message, Structure, wire
-from cloudevents_kafka.protocol.types import NO_UUID, Int8, Int16, Int32, Int64, Records, String, UuidField
+from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.types import (
+    NO_UUID,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Records,
+    String,
+    UuidField,
+)
 
 
 class ReplicaState(Structure, kw_only=True):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.declare import Message, Structure, wire
-from cloudevents_kafka.protocol.types import Bytes, Int8, Int32, Int64
+from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.types import Bytes, Int8, Int32, Int64
 
 
 class MessageOfSet(Structure, kw_only=True):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.declare import Message, Structure, wire
-from cloudevents_kafka.protocol.types import NO_UUID, Boolean, Int16, Int32, String, UuidField
+from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.types import NO_UUID, Boolean, Int16, Int32, String, UuidField
 
 
 class MetadataRequestTopic(Structure, kw_only=True):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.declare import Message, Structure, wire
-from cloudevents_kafka.protocol.types import NO_UUID, Int16, Int32, Int64, String, UuidField
+from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.types import NO_UUID, Int16, Int32, Int64, String, UuidField
 
 
 class OffsetCommitRequestPartition(Structure, kw_only=True):

@@ -10,8 +10,8 @@ from typing import Annotated, ClassVar
 
 from msgspec import field
 
-from cloudevents_kafka.protocol.declare import Message, Structure, wire
-from cloudevents_kafka.protocol.types import NO_UUID, Int16, Int32, Int64, Records, String, UuidField
+from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.types import NO_UUID, Int16, Int32, Int64, Records, String, UuidField
 
 
 class PartitionProduceData(Structure, kw_only=True):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.declare import Message, Structure, wire
-from cloudevents_kafka.protocol.types import Bytes, Int16, Int64, String
+from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.types import Bytes, Int16, Int64, String
 
 
 class SaslHandshakeRequest(Structure, kw_only=True):

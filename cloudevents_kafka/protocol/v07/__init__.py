@@ -6,8 +6,8 @@ Byte positions for offsets, no keys, no replicas, no versions. `zookeeper` needs
 
 from __future__ import annotations
 
-from cloudevents_kafka.protocol.v07.codes import CODES, PartitionError
 from cloudevents_kafka.protocol.v07.connection import Connection
+from cloudevents_kafka.protocol.v07.error_codes import CODES, PartitionError
 from cloudevents_kafka.protocol.v07.message_set import Entry, Message, MessageSet, encode, pack
 from cloudevents_kafka.protocol.v07.messages import (
     ANY_PARTITION,

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, Self, TypeVar
 
-from cloudevents_kafka.protocol.declare import Structure
 from cloudevents_kafka.protocol.errors import (
     DeadlineExceeded,
     Disconnected,
@@ -17,8 +16,9 @@ from cloudevents_kafka.protocol.errors import (
     Unencodable,
 )
 from cloudevents_kafka.protocol.frames import MOST, size_of
-from cloudevents_kafka.protocol.v07 import frames, reading
-from cloudevents_kafka.protocol.v07.codes import PartitionError
+from cloudevents_kafka.protocol.schema.message import Structure
+from cloudevents_kafka.protocol.v07 import consumer, frames
+from cloudevents_kafka.protocol.v07.error_codes import PartitionError
 from cloudevents_kafka.protocol.v07.message_set import Entry, Message, MessageSet, encode
 from cloudevents_kafka.protocol.v07.messages import (
     LATEST,
@@ -125,11 +125,11 @@ class Connection:
         partition: int,
         offset: int = 0,
         *,
-        max_size: int = reading.MAX_SIZE,
+        max_size: int = consumer.MAX_SIZE,
         most: int = MOST,
     ) -> Iterator[Entry]:
         """Give all messages from an offset to the end of the log; see `reading.messages`."""
-        return reading.messages(self.fetch, topic, partition, offset, max_size=max_size, most=most)
+        return consumer.messages(self.fetch, topic, partition, offset, max_size=max_size, most=most)
 
     def _tell(self, request: Structure) -> None:
         raw = frames.encode_request(request)

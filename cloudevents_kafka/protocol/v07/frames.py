@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Final, TypeVar
 
-from cloudevents_kafka.protocol import compiled
-from cloudevents_kafka.protocol.declare import Structure
+from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unsupported
 from cloudevents_kafka.protocol.frames import framed, size_of
-from cloudevents_kafka.protocol.layout import description
+from cloudevents_kafka.protocol.schema.layout import description
+from cloudevents_kafka.protocol.schema.message import Structure
 from cloudevents_kafka.protocol.v07.messages import REQUESTS, FetchResponse, RequestHeader, RequestType
 
 _LENGTH_SIZE: Final = 4
@@ -22,12 +22,12 @@ _S = TypeVar("_S", bound=Structure)
 def encode_request(request: Structure) -> bytes:
     """Encode a request's frame, its length in front; `Unencodable`."""
     header = RequestHeader(request_type=description(type(request)).key)
-    return framed(compiled.write(header, 0) + compiled.write(request, 0))
+    return framed(compiler.write(header, 0) + compiler.write(request, 0))
 
 
 def decode_request(data: bytes) -> Structure:
     """Decode a request's frame without its length; `Unsupported`, `Malformed`, `Truncated`."""
-    header, at = compiled.read(RequestHeader, 0, data)
+    header, at = compiler.read(RequestHeader, 0, data)
     assert isinstance(header, RequestHeader)
     structure = REQUESTS.get(header.request_type)
     if structure is None:
@@ -38,7 +38,7 @@ def decode_request(data: bytes) -> Structure:
 
 def encode_response(response: Structure) -> bytes:
     """Encode a response's frame, its length in front; `Unencodable`."""
-    return framed(compiled.write(response, 0))
+    return framed(compiler.write(response, 0))
 
 
 def decode_response(structure: type[_S], data: bytes) -> _S:
@@ -66,7 +66,7 @@ def joined(responses: list[FetchResponse]) -> bytes:
 
 
 def _whole(structure: type[_S], data: bytes, at: int) -> _S:
-    message, end = compiled.read(structure, 0, data, at)
+    message, end = compiler.read(structure, 0, data, at)
     if end != len(data):
         raise Malformed(f"{len(data) - end} bytes are left over", at=end, path=structure.__name__)
     assert isinstance(message, structure)

@@ -22,12 +22,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final, NamedTuple
 
-from cloudevents_kafka.protocol import compiled
-from cloudevents_kafka.protocol.declare import Message as Declared
-from cloudevents_kafka.protocol.declare import Structure, wire
+from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed, Truncated, Unencodable
 from cloudevents_kafka.protocol.records.compression import LIMIT, Codec, compress, decompress
-from cloudevents_kafka.protocol.types import Int8, Rest, UInt32
+from cloudevents_kafka.protocol.schema.message import Message as Declared
+from cloudevents_kafka.protocol.schema.message import Structure, wire
+from cloudevents_kafka.protocol.schema.types import Int8, Rest, UInt32
 
 MOST_NESTED: Final = 8
 """How deep compressed sets may lie in each other; writers make one level."""
@@ -147,7 +147,7 @@ class MessageSet:
 
     def _message(self, at: int, end: int) -> Message:
         magic = self.data[at + 4]
-        body, _ = compiled.read(Body, magic, self.data[at + 5 : end])
+        body, _ = compiler.read(Body, magic, self.data[at + 5 : end])
         assert isinstance(body, Body)
         if (crc := zlib.crc32(body.payload)) != body.crc:
             raise Corrupt(
@@ -164,7 +164,7 @@ def _encoded(message: Message) -> bytes:
     if message.magic not in {0, 1}:
         raise Unencodable(f"magic {message.magic}; Kafka 0.7 has 0 and 1")
     body = Body(attributes=message.attributes, crc=zlib.crc32(message.payload), payload=message.payload)
-    raw = _MAGIC.pack(message.magic) + compiled.write(body, message.magic)
+    raw = _MAGIC.pack(message.magic) + compiler.write(body, message.magic)
     return _LENGTH.pack(len(raw)) + raw
 
 

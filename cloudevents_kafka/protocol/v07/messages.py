@@ -11,9 +11,9 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Annotated, ClassVar, Final, TypeAlias
 
-from cloudevents_kafka.protocol.declare import Message, Structure, wire
-from cloudevents_kafka.protocol.layout import description
-from cloudevents_kafka.protocol.types import Bytes, Int16, Int32, Int64, Rest, String
+from cloudevents_kafka.protocol.schema.layout import description
+from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.types import Bytes, Int16, Int32, Int64, Rest, String
 
 LATEST: Final = -1
 """As the time of an `OffsetsRequest`: the end of the log, and the starts of its segments."""

@@ -17,11 +17,11 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple, TypeVar
 
 from cloudevents_kafka.protocol.errors import Malformed
-from cloudevents_kafka.protocol.v07 import nodes, session
-from cloudevents_kafka.protocol.v07.live import Live
-from cloudevents_kafka.protocol.v07.nodes import Broker
+from cloudevents_kafka.protocol.v07 import session, znodes
 from cloudevents_kafka.protocol.v07.partitions import Place, assign, destinations, places
 from cloudevents_kafka.protocol.v07.session import PATIENCE, StillThere, announce, connect, create
+from cloudevents_kafka.protocol.v07.watcher import Live
+from cloudevents_kafka.protocol.v07.znodes import Broker
 
 __all__ = [
     "Broker",
@@ -82,9 +82,9 @@ def watch_cluster(
 
     def read(live: Live[Cluster]) -> Cluster:
         problems: list[str] = []
-        brokers = _numbered(live, nodes.BROKERS, Broker.parse, problems)
+        brokers = _numbered(live, znodes.BROKERS, Broker.parse, problems)
         found: dict[str, dict[int, int]] = {}
-        for topic in live.children(nodes.TOPICS) if topics is None else topics:
+        for topic in live.children(znodes.TOPICS) if topics is None else topics:
             found[topic] = _counts(live, topic, problems)
         return Cluster(brokers, found, tuple(problems))
 
@@ -97,11 +97,11 @@ def watch_group(client: Any, group: str, changed: Callable[[Group], None] | None
     def read(live: Live[Group]) -> Group:
         problems: list[str] = []
         found: dict[str, dict[str, int]] = {}
-        for consumer in live.children(nodes.group_path(group)):
-            path = nodes.group_path(group, consumer)
+        for consumer in live.children(znodes.group_path(group)):
+            path = znodes.group_path(group, consumer)
             if (value := live.value(path)) is not None:
                 with _noted(problems):
-                    found[consumer] = nodes.parse_topics(value, path)
+                    found[consumer] = znodes.parse_topics(value, path)
         return Group(found, tuple(problems))
 
     return Live(client, read, changed)
@@ -109,7 +109,7 @@ def watch_group(client: Any, group: str, changed: Callable[[Group], None] | None
 
 def announce_broker(client: Any, broker: Broker, *, patience: float = PATIENCE) -> None:
     """Put a broker's address up, as it does when it starts; `StillThere`, `Disconnected`."""
-    path = nodes.broker_path(broker.id)
+    path = znodes.broker_path(broker.id)
     announce(client, path, broker.encode(), creator=broker.creator, patience=patience)
 
 
@@ -117,7 +117,7 @@ def announce_topic(
     client: Any, topic: str, broker: Broker, partitions: int, *, patience: float = PATIENCE
 ) -> None:
     """Put a broker's partitions of a topic up, as it does with the topic's first message."""
-    path = nodes.topic_path(topic, broker.id)
+    path = znodes.topic_path(topic, broker.id)
     announce(client, path, str(partitions).encode(), creator=broker.creator, patience=patience)
 
 
@@ -134,20 +134,20 @@ class Consumer:
         self._client: Final = client
         self.group: Final = group
         self.id: Final = id
-        self._own: Final = [nodes.group_path(group, id)]
-        value = nodes.encode_topics(streams)
+        self._own: Final = [znodes.group_path(group, id)]
+        value = znodes.encode_topics(streams)
         announce(client, self._own[0], value, creator=id, patience=patience)
 
     def claim(self, topic: str, place: Place, stream: int = 0, *, patience: float = PATIENCE) -> None:
         """Become the one reader of a place, once the one before has let go; `StillThere`."""
-        path = nodes.owner_path(self.group, topic, place)
+        path = znodes.owner_path(self.group, topic, place)
         value = f"{self.id}-{stream}".encode()
         announce(self._client, path, value, creator=self.id, patience=patience)
         self._own.append(path)
 
     def release(self, topic: str, place: Place) -> None:
         """Let go of a place; nothing happens if it is not claimed."""
-        path = nodes.owner_path(self.group, topic, place)
+        path = znodes.owner_path(self.group, topic, place)
         if path in self._own:
             self._own.remove(path)
             self._delete(path)
@@ -161,17 +161,17 @@ class Consumer:
         """Give the offset that the group goes on from, None if there is none; `Malformed`."""
         from kazoo.exceptions import NoNodeError
 
-        path = nodes.offset_path(self.group, topic, place)
+        path = znodes.offset_path(self.group, topic, place)
         with session.errors():
             try:
                 value = self._client.get(path)[0]
             except NoNodeError:
                 return None
-        return nodes.parse_number(value, path)
+        return znodes.parse_number(value, path)
 
     def commit(self, topic: str, place: Place, offset: int) -> None:
         """Store the offset that the group goes on from."""
-        path, value = nodes.offset_path(self.group, topic, place), str(offset).encode()
+        path, value = znodes.offset_path(self.group, topic, place), str(offset).encode()
         if not create(self._client, path, value, creator=self.id):
             with session.errors():
                 self._client.set(path, value)
@@ -185,9 +185,9 @@ class Consumer:
 
 def _counts(live: Live[Any], topic: str, problems: list[str]) -> dict[int, int]:
     def count(broker: int, value: bytes) -> int:
-        return nodes.parse_count(value, nodes.topic_path(topic, broker))
+        return znodes.parse_count(value, znodes.topic_path(topic, broker))
 
-    return _numbered(live, nodes.topic_path(topic), count, problems)
+    return _numbered(live, znodes.topic_path(topic), count, problems)
 
 
 def _numbered(
@@ -197,7 +197,7 @@ def _numbered(
     found: dict[int, _T] = {}
     for name in live.children(path):
         with _noted(problems):
-            number = nodes.parse_number(name, path)
+            number = znodes.parse_number(name, path)
             if (value := live.value(f"{path}/{name}")) is not None:
                 found[number] = parse(number, value)
     return found

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from cloudevents_kafka.testing.wire_broker import faults
 from cloudevents_kafka.testing.wire_broker.broker import WireBroker
+from cloudevents_kafka.testing.wire_broker.broker_versions import DIALECTS, Dialect
 from cloudevents_kafka.testing.wire_broker.call import Call
 from cloudevents_kafka.testing.wire_broker.cluster import Node, Settings
-from cloudevents_kafka.testing.wire_broker.dialects import DIALECTS, Dialect
-from cloudevents_kafka.testing.wire_broker.ends import Refused
+from cloudevents_kafka.testing.wire_broker.errors import Refused
 from cloudevents_kafka.testing.wire_broker.v07 import Segments, WireBroker07
 
 __all__ = [

@@ -10,14 +10,14 @@ from types import TracebackType
 from typing import Final, Self
 
 from cloudevents_kafka.protocol.records import Record
+from cloudevents_kafka.testing.wire_broker.broker_versions import Dialect, dialect_of
 from cloudevents_kafka.testing.wire_broker.call import Call
 from cloudevents_kafka.testing.wire_broker.cluster import Cluster, Node, Settings
-from cloudevents_kafka.testing.wire_broker.dialects import Dialect, dialect_of
+from cloudevents_kafka.testing.wire_broker.committed_offsets import Position
+from cloudevents_kafka.testing.wire_broker.connection import Desk, Session
 from cloudevents_kafka.testing.wire_broker.faults import Faults
 from cloudevents_kafka.testing.wire_broker.group import Group
-from cloudevents_kafka.testing.wire_broker.listening import Connection, Listener
-from cloudevents_kafka.testing.wire_broker.positions import Position
-from cloudevents_kafka.testing.wire_broker.session import Desk, Session
+from cloudevents_kafka.testing.wire_broker.listener import Connection, Listener
 
 _HOST: Final = "127.0.0.1"
 

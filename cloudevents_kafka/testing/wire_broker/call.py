@@ -6,11 +6,11 @@ import uuid
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from cloudevents_kafka.protocol.types import NO_UUID
+from cloudevents_kafka.protocol.schema.types import NO_UUID
+from cloudevents_kafka.testing.wire_broker.broker_versions import Dialect
 from cloudevents_kafka.testing.wire_broker.cluster import Cluster, Node, Partition
-from cloudevents_kafka.testing.wire_broker.dialects import Dialect
-from cloudevents_kafka.testing.wire_broker.ends import Refused
-from cloudevents_kafka.testing.wire_broker.reading import Asked
+from cloudevents_kafka.testing.wire_broker.errors import Refused
+from cloudevents_kafka.testing.wire_broker.requests import Asked
 from cloudevents_kafka.testing.wire_broker.sasl import Login
 
 

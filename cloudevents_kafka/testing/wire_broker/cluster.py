@@ -9,10 +9,10 @@ import uuid
 import zlib
 from typing import Final, NamedTuple
 
-from cloudevents_kafka.testing.wire_broker.ends import Hangup, Refused
-from cloudevents_kafka.testing.wire_broker.groups import Groups
+from cloudevents_kafka.testing.wire_broker.committed_offsets import Positions
+from cloudevents_kafka.testing.wire_broker.coordinator import Groups
+from cloudevents_kafka.testing.wire_broker.errors import Hangup, Refused
 from cloudevents_kafka.testing.wire_broker.log import Log
-from cloudevents_kafka.testing.wire_broker.positions import Positions
 from cloudevents_kafka.testing.wire_broker.sequences import Sequences
 
 _UNKNOWN_TOPIC: Final = 3

@@ -15,10 +15,10 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from cloudevents_kafka.protocol.declare import Structure
 from cloudevents_kafka.protocol.messages.fetch import FetchResponse
+from cloudevents_kafka.protocol.schema.message import Structure
 from cloudevents_kafka.testing.wire_broker.call import Call, Denial
-from cloudevents_kafka.testing.wire_broker.ends import Hangup
+from cloudevents_kafka.testing.wire_broker.errors import Hangup
 
 Answer: TypeAlias = Callable[[], Structure | None]
 Fault: TypeAlias = Callable[[Call, Answer], Structure | None]

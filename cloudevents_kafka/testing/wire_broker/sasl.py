@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from cloudevents_kafka.testing.wire_broker import scram
-from cloudevents_kafka.testing.wire_broker.ends import Refused
+from cloudevents_kafka.testing.wire_broker.errors import Refused
 
 _UNSUPPORTED_MECHANISM: Final = 33
 _ILLEGAL_STATE: Final = 34

@@ -6,7 +6,7 @@ from collections import deque
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.records import RecordBatch
-from cloudevents_kafka.testing.wire_broker.ends import Refused
+from cloudevents_kafka.testing.wire_broker.errors import Refused
 
 _OUT_OF_ORDER: Final = 45
 _DUPLICATE: Final = 46

@@ -15,8 +15,8 @@ from collections import deque
 from types import TracebackType
 from typing import Final, Self
 
-from cloudevents_kafka.protocol.declare import Structure
 from cloudevents_kafka.protocol.errors import ProtocolError
+from cloudevents_kafka.protocol.schema.message import Structure
 from cloudevents_kafka.protocol.v07 import (
     ANY_PARTITION,
     EARLIEST,
@@ -32,8 +32,8 @@ from cloudevents_kafka.protocol.v07 import (
     ProduceRequest,
     frames,
 )
-from cloudevents_kafka.testing.wire_broker.ends import Hangup
-from cloudevents_kafka.testing.wire_broker.listening import Connection, Listener
+from cloudevents_kafka.testing.wire_broker.errors import Hangup
+from cloudevents_kafka.testing.wire_broker.listener import Connection, Listener
 
 _UNKNOWN: Final = -1
 _OUT_OF_RANGE: Final = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cloudevents_kafka.protocol.grammar import text
+from cloudevents_kafka.protocol.explain.grammar import text
 from cloudevents_kafka.protocol.messages import APIS
 
 

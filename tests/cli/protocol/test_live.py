@@ -12,7 +12,7 @@ import pytest
 from cli.calling import lines, start
 from confluent_kafka import Producer
 
-from cloudevents_kafka.cli.protocol.produce import CODECS
+from cloudevents_kafka.cli.commands.protocol.produce import CODECS
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.records import Codec
 from cloudevents_kafka.testing import LocalBroker

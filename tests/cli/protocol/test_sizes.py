@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloudevents_kafka.protocol import sizes
+from cloudevents_kafka.protocol.kip625 import sizes
 
 
 def test_table(run):

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from cloudevents_kafka import EventConsumer, EventProducer
-from cloudevents_kafka.errors import DeliveryError
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.producer import DeliveryError
 from cloudevents_kafka.protocol.client.client import Client, addresses
 from cloudevents_kafka.protocol.client.connection import Address
 from cloudevents_kafka.protocol.client.offsets import EARLIEST, LATEST

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from cloudevents_kafka.protocol import Client, DeadlineExceeded, Disconnected, frames
-from cloudevents_kafka.protocol.client import negotiation
+from cloudevents_kafka.protocol.client import api_versions
 from cloudevents_kafka.protocol.client.connection import Address, Connection
 from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
@@ -49,21 +49,21 @@ def connected(known, pause):
 def test_mute():
     """One that answers the request behind, but not this, is of 0.9; the connection is of no more use."""
     with connected({3}, 0.0) as connection:
-        assert negotiation.ask(connection, Deadline(5.0)) is negotiation.OLD
+        assert api_versions.ask(connection, Deadline(5.0)) is api_versions.OLD
         assert connection.closed
 
 
 def test_slow():
     """One that is slow, but answers this first, is believed; and nothing is left to be read."""
     with connected({3, 18}, 1.0) as connection:
-        assert negotiation.ask(connection, Deadline(5.0)) == {3: (0, 1)}
+        assert api_versions.ask(connection, Deadline(5.0)) == {3: (0, 1)}
         assert not connection.readable()
 
 
 def test_dead():
     """One that answers nothing at all is given up at the deadline."""
     with connected(set(), 0.0) as connection, pytest.raises(DeadlineExceeded):
-        negotiation.ask(connection, Deadline(1.0))
+        api_versions.ask(connection, Deadline(1.0))
 
 
 def test_hangs_up_on_all():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from cloudevents_kafka.protocol.client.negotiation import OLD, SPOKEN, choose
+from cloudevents_kafka.protocol.client.api_versions import OLD, SPOKEN, choose
 from cloudevents_kafka.protocol.errors import Unsupported
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.fetch import FetchRequest
 from cloudevents_kafka.protocol.messages.produce import ProduceRequest
-from cloudevents_kafka.protocol.versions import Versions
+from cloudevents_kafka.protocol.schema.versions import Versions
 from cloudevents_kafka.testing.wire_broker import DIALECTS, faults
 
 API_VERSIONS, PRODUCE, METADATA = 18, 0, 3

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cloudevents_kafka.protocol.client.batches import Batch, Identity, Pending, check_headers, cut
 from cloudevents_kafka.protocol.client.deadline import Deadline
-from cloudevents_kafka.protocol.client.outgoing import Batch, Identity, Pending, check_headers, cut
 from cloudevents_kafka.protocol.errors import Unsupported
 from cloudevents_kafka.protocol.records import Batches, Codec, Record, RecordBatch
 

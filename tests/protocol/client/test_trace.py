@@ -9,7 +9,7 @@ import json
 import pytest
 
 from cloudevents_kafka.protocol import frames
-from cloudevents_kafka.protocol.client.trace import Frame, as_trace, read, write_to
+from cloudevents_kafka.protocol.client.capture import Frame, as_trace, read, write_to
 from cloudevents_kafka.protocol.errors import Malformed
 from cloudevents_kafka.protocol.messages.metadata import MetadataRequest
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from protocol.generated import any_case, messages
 
 from cloudevents_kafka.protocol import frames
-from cloudevents_kafka.protocol.client.trace import Frame
+from cloudevents_kafka.protocol.client.capture import Frame
 from cloudevents_kafka.protocol.errors import ProtocolError
 from cloudevents_kafka.protocol.explain import (
     Explained,

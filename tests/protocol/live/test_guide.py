@@ -10,7 +10,7 @@ import pytest
 from wire import Wire, fetch, fetched, metadata, only, produce, produced
 
 from cloudevents_kafka.protocol.records import Record, encode_message_set
-from cloudevents_kafka.testing.legacy import LegacyKafka
+from cloudevents_kafka.testing.local.old_brokers import LegacyKafka
 
 pytestmark = pytest.mark.legacy
 

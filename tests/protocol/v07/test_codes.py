@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloudevents_kafka.protocol.v07.codes import CODES, PartitionError
+from cloudevents_kafka.protocol.v07.error_codes import CODES, PartitionError
 
 
 def test_codes():

@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from kafka07 import EXCHANGES
 
-from cloudevents_kafka.protocol import compiled, walker
+from cloudevents_kafka.protocol.codec import compiler, interpreter
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Unencodable, Unsupported
-from cloudevents_kafka.protocol.layout import description, layout_of
+from cloudevents_kafka.protocol.schema.layout import description, layout_of
 from cloudevents_kafka.protocol.v07 import (
     FetchRequest,
     FetchResponse,
@@ -145,10 +145,10 @@ def test_responses_return(response):
 def test_walker_and_compiled_agree(message, data):
     """The walker and the functions made for 0.7 write the same bytes, and read the same from cut ones."""
     layout = layout_of(type(message), 0)
-    raw = walker.write(layout, message)
-    assert compiled.encoder(type(message), 0)(message) == raw
+    raw = interpreter.write(layout, message)
+    assert compiler.encoder(type(message), 0)(message) == raw
     cut = raw[: data.draw(st.integers(0, len(raw)))]
-    assert outcome(compiled.read, type(message), 0, cut) == outcome(walker.read, layout, cut)
+    assert outcome(compiler.read, type(message), 0, cut) == outcome(interpreter.read, layout, cut)
 
 
 def outcome(read, *given):
@@ -189,4 +189,4 @@ def test_counts_are_int16():
 
 def test_header_is_a_type():
     """What is left of the request header is the same for single and multi requests."""
-    assert compiled.write(RequestHeader(request_type=3), 0) == b"\0\3"
+    assert compiler.write(RequestHeader(request_type=3), 0) == b"\0\3"

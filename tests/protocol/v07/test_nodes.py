@@ -11,28 +11,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka.protocol.errors import Malformed, Unencodable
-from cloudevents_kafka.protocol.v07 import nodes
-from cloudevents_kafka.protocol.v07.nodes import Broker
+from cloudevents_kafka.protocol.v07 import znodes
 from cloudevents_kafka.protocol.v07.partitions import Place
+from cloudevents_kafka.protocol.v07.znodes import Broker
 
 SEEN = b"127.0.0.1-1795255874813:127.0.0.1:29072"
 
 
 def test_paths():
     """Nodes stand where the wiki and a real broker have them."""
-    assert nodes.broker_path(3) == "/brokers/ids/3"
-    assert nodes.topic_path("t") == "/brokers/topics/t"
-    assert nodes.topic_path("t", 3) == "/brokers/topics/t/3"
-    assert nodes.group_path("g") == "/consumers/g/ids"
-    assert nodes.group_path("g", "c") == "/consumers/g/ids/c"
-    assert nodes.owner_path("g", "t", Place(3, 1)) == "/consumers/g/owners/t/3-1"
-    assert nodes.offset_path("g", "t", Place(3, 1)) == "/consumers/g/offsets/t/3-1"
+    assert znodes.broker_path(3) == "/brokers/ids/3"
+    assert znodes.topic_path("t") == "/brokers/topics/t"
+    assert znodes.topic_path("t", 3) == "/brokers/topics/t/3"
+    assert znodes.group_path("g") == "/consumers/g/ids"
+    assert znodes.group_path("g", "c") == "/consumers/g/ids/c"
+    assert znodes.owner_path("g", "t", Place(3, 1)) == "/consumers/g/owners/t/3-1"
+    assert znodes.offset_path("g", "t", Place(3, 1)) == "/consumers/g/offsets/t/3-1"
 
 
 def test_above():
     """The skeleton of a node is all nodes above it, the highest first."""
-    assert nodes.above("/consumers/g/ids/c") == ["/consumers", "/consumers/g", "/consumers/g/ids"]
-    assert nodes.above("/consumers") == []
+    assert znodes.above("/consumers/g/ids/c") == ["/consumers", "/consumers/g", "/consumers/g/ids"]
+    assert znodes.above("/consumers") == []
 
 
 def test_broker():
@@ -54,8 +54,8 @@ def test_no_broker(value):
 
 def test_topics():
     """A consumer's value is JSON: its streams by topic."""
-    assert nodes.parse_topics(nodes.encode_topics({"a": 1, "b": 2}), "/x") == {"a": 1, "b": 2}
-    assert nodes.parse_topics(b'{ "topic1" : 1 }', "/x") == {"topic1": 1}
+    assert znodes.parse_topics(znodes.encode_topics({"a": 1, "b": 2}), "/x") == {"a": 1, "b": 2}
+    assert znodes.parse_topics(b'{ "topic1" : 1 }', "/x") == {"topic1": 1}
 
 
 @pytest.mark.parametrize(
@@ -64,20 +64,25 @@ def test_topics():
 def test_no_topics(value):
     """Anything else is Malformed, with the node's path."""
     with pytest.raises(Malformed, match=r"^/x: "):
-        nodes.parse_topics(value, "/x")
+        znodes.parse_topics(value, "/x")
 
 
 def test_counts():
     """Numbers of partitions are believed up to a limit, as lists of them are made."""
-    assert nodes.parse_count(b"2", "/x") == 2
+    assert znodes.parse_count(b"2", "/x") == 2
     with pytest.raises(Malformed, match="100,001 partitions"):
-        nodes.parse_count(b"100001", "/x")
+        znodes.parse_count(b"100001", "/x")
 
 
 @given(st.binary(max_size=30))
 def test_any_bytes(value):
     """Any value is read or Malformed."""
-    for read in (nodes.parse_number, nodes.parse_count, nodes.parse_topics, lambda v, _: Broker.parse(0, v)):
+    for read in (
+        znodes.parse_number,
+        znodes.parse_count,
+        znodes.parse_topics,
+        lambda v, _: Broker.parse(0, v),
+    ):
         with suppress(Malformed):
             read(value, "/x")
 
@@ -85,7 +90,7 @@ def test_any_bytes(value):
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "nul\0"])
 def test_names(name):
     """A name that is none of a node is refused."""
-    for make in (nodes.topic_path, nodes.group_path, lambda n: nodes.group_path("g", n)):
+    for make in (znodes.topic_path, znodes.group_path, lambda n: znodes.group_path("g", n)):
         with pytest.raises(Unencodable, match="ZooKeeper node"):
             make(name)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from cloudevents_kafka.protocol import frames
-from cloudevents_kafka.protocol.declare import ArrayOf, fields_of
-from cloudevents_kafka.protocol.layout import default_of
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.types import BOOLEAN, Blob, Fixed, Text, Uuid
+from cloudevents_kafka.protocol.schema.layout import default_of
+from cloudevents_kafka.protocol.schema.message import ArrayOf, fields_of
+from cloudevents_kafka.protocol.schema.types import BOOLEAN, Blob, Fixed, Text, Uuid
 
 
 def _filled(structure, version):

@@ -20,7 +20,7 @@ from cloudevents_kafka.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from cloudevents_kafka.testing.wire_broker import DIALECTS, WireBroker
-from cloudevents_kafka.testing.wire_broker.dialects import Dialect
+from cloudevents_kafka.testing.wire_broker.broker_versions import Dialect
 
 EVERY_VERSION = DIALECTS["3.9"].with_versions({8: "0-10", 9: "0-10"})
 

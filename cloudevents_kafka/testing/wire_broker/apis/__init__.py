@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from cloudevents_kafka.protocol.declare import Structure
+from cloudevents_kafka.protocol.schema.message import Structure
 from cloudevents_kafka.testing.wire_broker.apis.fetch import fetch
 from cloudevents_kafka.testing.wire_broker.apis.groups import (
     heartbeat,
@@ -20,7 +20,7 @@ from cloudevents_kafka.testing.wire_broker.apis.metadata import (
     find_coordinator,
     metadata,
 )
-from cloudevents_kafka.testing.wire_broker.apis.positions import offset_commit, offset_fetch
+from cloudevents_kafka.testing.wire_broker.apis.offsets import offset_commit, offset_fetch
 from cloudevents_kafka.testing.wire_broker.apis.produce import init_producer_id, produce
 from cloudevents_kafka.testing.wire_broker.apis.sasl import authenticate, handshake
 

@@ -15,7 +15,7 @@ from cloudevents_kafka.protocol.messages.fetch import (
 )
 from cloudevents_kafka.testing.wire_broker.call import Call
 from cloudevents_kafka.testing.wire_broker.cluster import Partition
-from cloudevents_kafka.testing.wire_broker.ends import Refused
+from cloudevents_kafka.testing.wire_broker.errors import Refused
 
 _OUT_OF_RANGE: Final = 1
 _NO_SESSION: Final = 70

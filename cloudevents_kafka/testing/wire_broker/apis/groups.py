@@ -18,9 +18,9 @@ from cloudevents_kafka.protocol.messages.leave_group import (
 )
 from cloudevents_kafka.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from cloudevents_kafka.testing.wire_broker.call import Call
-from cloudevents_kafka.testing.wire_broker.ends import Refused, outcome
+from cloudevents_kafka.testing.wire_broker.coordinator import MemberIdRequired
+from cloudevents_kafka.testing.wire_broker.errors import Refused, outcome
 from cloudevents_kafka.testing.wire_broker.group import Joining
-from cloudevents_kafka.testing.wire_broker.groups import MemberIdRequired
 
 _NOT_COORDINATOR: Final = 16
 _ID_FIRST: Final = 4

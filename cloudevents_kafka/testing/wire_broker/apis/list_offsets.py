@@ -12,7 +12,7 @@ from cloudevents_kafka.protocol.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from cloudevents_kafka.testing.wire_broker.call import Call
-from cloudevents_kafka.testing.wire_broker.ends import Refused
+from cloudevents_kafka.testing.wire_broker.errors import Refused
 from cloudevents_kafka.testing.wire_broker.log import Log
 
 _LATEST: Final = -1

@@ -28,10 +28,10 @@ from cloudevents_kafka.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from cloudevents_kafka.protocol.types import NO_UUID
+from cloudevents_kafka.protocol.schema.types import NO_UUID
 from cloudevents_kafka.testing.wire_broker.call import Call
 from cloudevents_kafka.testing.wire_broker.cluster import Topic
-from cloudevents_kafka.testing.wire_broker.ends import Refused, outcome
+from cloudevents_kafka.testing.wire_broker.errors import Refused, outcome
 
 _API_VERSIONS: Final = 18
 _NO_LEADER: Final = 5

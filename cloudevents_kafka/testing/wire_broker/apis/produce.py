@@ -17,10 +17,10 @@ from cloudevents_kafka.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from cloudevents_kafka.testing.wire_broker.appending import sent_in_batch, sent_in_set
+from cloudevents_kafka.testing.wire_broker.append import sent_in_batch, sent_in_set
 from cloudevents_kafka.testing.wire_broker.call import Call
 from cloudevents_kafka.testing.wire_broker.cluster import Partition
-from cloudevents_kafka.testing.wire_broker.ends import Hangup, Refused, outcome
+from cloudevents_kafka.testing.wire_broker.errors import Hangup, Refused, outcome
 
 _TIMED_OUT: Final = 7
 _INVALID_ACKS: Final = 21

@@ -11,7 +11,7 @@ from cloudevents_kafka.protocol.messages.sasl import (
     SaslHandshakeResponse,
 )
 from cloudevents_kafka.testing.wire_broker.call import Call
-from cloudevents_kafka.testing.wire_broker.ends import Refused, outcome
+from cloudevents_kafka.testing.wire_broker.errors import Refused, outcome
 from cloudevents_kafka.testing.wire_broker.scram import Denied
 
 _AUTHENTICATION_FAILED: Final = 58

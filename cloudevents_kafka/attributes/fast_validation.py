@@ -1,0 +1,85 @@
+"""A quick look at attributes, which passes nearly every good event and never a bad one.
+
+What it does not pass is no worse for it: `rules.find_problems` decides. Names and
+values that many events share are remembered, within bounds, once they proved good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from cloudevents_kafka.attributes.extension_types import now
+from cloudevents_kafka.attributes.media_type import media_type
+from cloudevents_kafka.attributes.timestamps import is_timestamp
+from cloudevents_kafka.attributes.types import SPECVERSION, is_name, is_string
+from cloudevents_kafka.attributes.uri import is_uri, is_uri_reference
+
+_sources: Final[set[str]] = set()
+_schemas: Final[set[str]] = set()
+_REMEMBERED: Final = 4096
+_REMEMBERED_LENGTH: Final = 256
+_ONLY_TEXTS: Final = frozenset((str,))
+_write_json: Final = msgspec.json.Encoder().encode
+
+
+def surely_good(attributes: Mapping[str, Any]) -> bool:
+    """Tell, quickly, that attributes of any names and types are texts that break no rule."""
+    return (
+        _ONLY_TEXTS.issuperset(map(type, attributes.values()))
+        and are_plain(attributes)
+        and ("datacontenttype" not in attributes or media_type(attributes["datacontenttype"]).valid)
+        and surely_valid(attributes, "".join(attributes.values()))
+    )
+
+
+def surely_valid(attributes: Mapping[str, Any], joined: str = "") -> bool:
+    """Tell, quickly, that texts of plain names break no rule; False means "look closer".
+
+    For the names see `are_plain`. ``joined`` is all texts together, to be checked
+    for what a String may hold; it is left out where that was done already. That
+    datacontenttype is a media type is the caller's to see, who looks at it anyway.
+    """
+    # JSON escapes control characters, so a text that it leaves alone has none; that leaves DEL.
+    if joined and not (
+        len(_write_json(joined)) == len(joined) + 2 and "\x7f" not in joined
+        if joined.isascii()
+        else is_string(joined)
+    ):
+        return False
+    try:
+        source = attributes["source"]
+        return (
+            attributes["specversion"] == SPECVERSION
+            and "id" in attributes
+            and "type" in attributes
+            and all(attributes.values())
+            and (source in _sources or (is_uri_reference(source) and _remember(_sources, source)))
+            and ("time" not in attributes or is_timestamp(attributes["time"]))
+            and ("dataschema" not in attributes or _is_schema(attributes["dataschema"]))
+        )
+    except KeyError:
+        return False
+
+
+def _is_schema(text: str) -> bool:
+    return text in _schemas or (is_uri(text) and _remember(_schemas, text))
+
+
+def are_plain(names: Iterable[str]) -> bool:
+    """Tell whether the names may name attributes whose values are texts, by all that is known."""
+    known = now.known
+    return known.plain.issuperset(names) or all(
+        is_name(name) and name not in known.ruled and _remember(known.plain, name) for name in names
+    )
+
+
+def _remember(seen: set[str], text: str) -> bool:
+    """Keep a text that proved good, within bounds; true, for use in a condition."""
+    if len(text) <= _REMEMBERED_LENGTH:
+        if len(seen) >= _REMEMBERED:
+            seen.clear()
+        seen.add(text)
+    return True

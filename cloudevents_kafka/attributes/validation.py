@@ -1,0 +1,177 @@
+"""The rules that an event's attributes must keep, and which of them are broken.
+
+This is the one place that decides; `glance` only saves it work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping
+from typing import Final
+
+from cloudevents_kafka.attributes.documented_extensions import Extension
+from cloudevents_kafka.attributes.extension_types import Known, now, type_of, with_types
+from cloudevents_kafka.attributes.media_type import media_type
+from cloudevents_kafka.attributes.timestamps import is_timestamp
+from cloudevents_kafka.attributes.types import (
+    INTEGER_RANGE,
+    REQUIRED,
+    SPECVERSION,
+    AttributeType,
+    AttributeValue,
+    is_name,
+    is_string,
+)
+from cloudevents_kafka.attributes.uri import is_uri, is_uri_reference
+from cloudevents_kafka.errors import Problem, shown
+
+_PYTHON_TYPES: Final = {AttributeType.BOOLEAN: bool, AttributeType.INTEGER: int, AttributeType.BINARY: bytes}
+_TYPE_RULES: Final[dict[AttributeType, tuple[str, str]]] = {
+    AttributeType.BOOLEAN: ("must be true or false", "T-03"),
+    AttributeType.INTEGER: ("must be a whole number of 32 bits in plain digits", "T-05"),
+    AttributeType.STRING: ("must be text without control characters, surrogates and noncharacters", "T-06"),
+    AttributeType.BINARY: ("must be bytes, or base64 of RFC 4648 with padding", "T-09"),
+    AttributeType.URI: ("must be a URI with a scheme", "T-10"),
+    AttributeType.URI_REFERENCE: ("must be a URI-reference", "T-11"),
+    AttributeType.TIMESTAMP: ("must be an RFC 3339 timestamp", "T-12"),
+}
+_TEXT_CHECKS: Final[dict[AttributeType, Callable[[str], bool]]] = {
+    AttributeType.STRING: is_string,
+    AttributeType.URI: is_uri,
+    AttributeType.URI_REFERENCE: is_uri_reference,
+    AttributeType.TIMESTAMP: is_timestamp,
+}
+
+
+def judged(
+    attributes: dict[str, AttributeValue],
+) -> tuple[dict[str, AttributeValue], list[Problem]]:
+    """Give attributes their types, and find every rule that they break, by what is known at one moment."""
+    at = now.known
+    attributes = with_types(attributes, at)
+    return attributes, find_problems(attributes, at)
+
+
+def without_lost(
+    broken: Iterable[Problem], named: Iterable[str | None], attributes: Container[str]
+) -> list[Problem]:
+    """Return the rules that attributes break, but for those whose values did not arrive.
+
+    ``named`` are the attributes that problems of the form are about: one of them that is
+    not among ``attributes`` was lost by that problem, and is not missing besides.
+    """
+    lost = {name for name in named if name is not None and name not in attributes}
+    return [problem for problem in broken if problem.attribute not in lost]
+
+
+def find_problems(attributes: Mapping[str, AttributeValue], at: Known | None = None) -> list[Problem]:
+    """Find every rule of the core specification and known extensions that is broken.
+
+    Values are as `extensions.with_types` leaves them. An empty list means: a valid event.
+    """
+    known = (at or now.known).extensions
+    problems = [Problem(name, "is required", "R-01") for name in REQUIRED if name not in attributes]
+    for name, value in attributes.items():
+        extension = known.get(name)
+        problem = (
+            _problem_of(name, value)
+            if extension is None
+            else _extension_problem(name, value, extension, attributes)
+        )
+        if problem is not None:
+            problems.append(problem)
+    return problems + _lacking(attributes, known)
+
+
+def _lacking(attributes: Mapping[str, AttributeValue], known: Mapping[str, Extension]) -> list[Problem]:
+    """Find what extensions ask for beside them and is not there, each once."""
+    found: dict[str, Problem] = {}
+    for name in attributes:
+        extension = known.get(name)
+        if extension is None:
+            continue
+        for other in extension.needs:
+            if other not in attributes:
+                found.setdefault(other, Problem(other, f"is required beside {name}", extension.clause))
+    return list(found.values())
+
+
+_FILLED_CLAUSES: Final = {
+    "id": "R-02",
+    "source": "R-04",
+    "specversion": "R-05",
+    "type": "R-06",
+    "datacontenttype": "R-07",
+    "dataschema": "R-11",
+    "subject": "R-12",
+    "time": "R-13",
+}
+
+
+def _problem_of(name: str, value: AttributeValue) -> Problem | None:
+    if not is_name(name):
+        return _name_problem(name)
+    if name in _FILLED_CLAUSES:
+        return _core_problem(name, value)
+    return type_problem(name, value, _native_type(value))
+
+
+def _extension_problem(
+    name: str, value: AttributeValue, extension: Extension, attributes: Mapping[str, AttributeValue]
+) -> Problem | None:
+    problem = type_problem(name, value, extension.type)
+    if problem is not None:
+        return problem
+    broken = (rule.text for rule in extension.rules if not rule.kept(value, attributes))
+    text = next(broken, None)
+    return None if text is None else Problem(name, text, extension.clause, shown(value))
+
+
+def _name_problem(name: str) -> Problem:
+    if name == "data":
+        return Problem("data", "cannot name an attribute: data is not one", "N-04")
+    if name == "":
+        return Problem("", "an attribute name has at least one character", "N-03", "''")
+    return Problem(name, "an attribute name has only a-z and 0-9", "N-01", shown(name))
+
+
+def _core_problem(name: str, value: AttributeValue) -> Problem | None:
+    clause = _FILLED_CLAUSES[name]
+    if value == "":
+        return Problem(name, "must not be empty", clause, "''")
+    if not isinstance(value, str):
+        return Problem(name, "must be text", clause, shown(value))
+    if name == "specversion" and value != SPECVERSION:
+        return Problem(name, f"must be {SPECVERSION}; other versions are not supported", clause, shown(value))
+    if name == "datacontenttype" and is_string(value) and not media_type(value).valid:
+        return Problem(name, "must be a media type of RFC 2046", clause, shown(value))
+    return type_problem(name, value, type_of(name))
+
+
+def _native_type(value: AttributeValue) -> AttributeType:
+    for kind, python in _PYTHON_TYPES.items():
+        if isinstance(value, python):
+            return kind
+    return AttributeType.STRING
+
+
+def type_problem(name: str, value: object, kind: AttributeType) -> Problem | None:
+    """Say which rule of its type a value breaks; None where it is of that type."""
+    rule, clause = _TYPE_RULES[kind]
+    check = _TEXT_CHECKS.get(kind)
+    if check is None:
+        good = type(value) is _PYTHON_TYPES[kind] and (
+            kind is not AttributeType.INTEGER or value in INTEGER_RANGE
+        )
+        clause = "T-04" if type(value) is int and kind is AttributeType.INTEGER else clause
+        return None if good else Problem(name, rule, clause, shown(value))
+    if not isinstance(value, str):
+        scalar = isinstance(value, bool | int | bytes)
+        return Problem(
+            name,
+            rule if scalar else "must be of one of the seven types",
+            clause if scalar else "T-01",
+            shown(value),
+        )
+    if not is_string(value):
+        return Problem(name, _TYPE_RULES[AttributeType.STRING][0], "T-06", shown(value))
+    return None if check(value) else Problem(name, rule, clause, shown(value))

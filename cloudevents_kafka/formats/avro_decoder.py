@@ -1,0 +1,107 @@
+"""Read one datum of the schema ``io.cloudevents.AvroCloudEvent``, whatever the bytes are.
+
+A general reader follows nested data in C as deep as it goes, so a hostile datum would
+end the process; and it keeps one of two attributes of one name without a word. The
+schema is small and never changes, so it is read by hand here (`avro_wire`): each length
+is checked against what is left, and depth has a bound.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Final
+
+from cloudevents_kafka.attributes.types import AttributeValue
+from cloudevents_kafka.codecs.avro_binary import (
+    Malformed,
+    Reader,
+    read_attributes,
+    read_boolean,
+    read_bytes,
+    read_count,
+    read_long,
+    read_null,
+    read_text,
+    read_whole,
+    union,
+)
+
+DEPTH: Final = 64
+"""How deep objects may be nested in data; reader and writer recurse."""
+
+_EXACT: Final = 2**53  # whole numbers up to here are the same as doubles
+_read_double: Final = struct.Struct("<d").unpack_from
+
+
+def read(datum: bytes) -> tuple[list[tuple[str, AttributeValue | None]], Any]:
+    """Read the attributes, in order and with repeats, and the data; raises `Malformed`.
+
+    Data is bytes, None, or a JSON value.
+    """
+    found: tuple[list[tuple[str, AttributeValue | None]], Any] = read_whole(datum, _datum)
+    return found
+
+
+def _datum(datum: bytes) -> tuple[tuple[list[tuple[str, AttributeValue | None]], Any], int]:
+    attributes, at = read_attributes(datum, 0, _attribute)
+    data, at = _data(datum, at, 0)
+    return (attributes, data), at
+
+
+def _double(datum: bytes, at: int, _: int) -> tuple[float, int]:
+    """Read a number; one that is whole reads as int: JSON does not tell 1 from 1.0, and people do."""
+    number: float = _read_double(datum, at)[0]
+    return int(number) if number.is_integer() and abs(number) <= _EXACT else number, at + 8
+
+
+# --- what is made of others ------------------------------------------------------
+
+
+def _map(read_value: Reader) -> Reader:
+    def read_map(datum: bytes, at: int, depth: int) -> tuple[dict[str, Any], int]:
+        found: dict[str, Any] = {}
+        count, at = read_count(datum, at)
+        while count:
+            for _ in range(count):
+                name, at = read_text(datum, at)
+                if name in found:
+                    raise Malformed("it has a map with a key that occurs twice")
+                found[name], at = read_value(datum, at, depth)
+            count, at = read_count(datum, at)
+        return found, at
+
+    return read_map
+
+
+def _array(read_item: Reader) -> Reader:
+    def read_array(datum: bytes, at: int, depth: int) -> tuple[list[Any], int]:
+        found: list[Any] = []
+        count, at = read_count(datum, at)
+        while count:
+            for _ in range(count):
+                item, at = read_item(datum, at, depth)
+                found.append(item)
+            count, at = read_count(datum, at)
+        return found, at
+
+    return read_array
+
+
+def _object(datum: bytes, at: int, depth: int) -> tuple[dict[str, Any], int]:
+    """Read an ``AvroCloudEventData``: a record of one field, which is a map."""
+    if depth >= DEPTH:
+        raise Malformed(f"its data is nested deeper than {DEPTH} objects")
+    return _members(datum, at, depth + 1)
+
+
+_attribute: Final = union(read_null, read_boolean, read_long, read_text, read_bytes)
+_members: Final = _map(union(read_null, read_boolean, _map(_object), _array(_object), _double, read_text))
+_data: Final = union(
+    read_bytes,
+    read_null,
+    read_boolean,
+    _map(union(read_null, read_boolean, _object, _double, read_text)),
+    _array(_object),
+    _double,
+    read_text,
+)

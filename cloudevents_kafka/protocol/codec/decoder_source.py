@@ -1,0 +1,231 @@
+"""The source of reading functions (`compiled`)."""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from cloudevents_kafka.protocol import varint
+from cloudevents_kafka.protocol.codec import interpreter
+from cloudevents_kafka.protocol.codec.source_builder import Code
+from cloudevents_kafka.protocol.schema.layout import Array, Codec, Layout, Sized, Slot, default_of
+from cloudevents_kafka.protocol.schema.message import Structure
+from cloudevents_kafka.protocol.schema.types import REST, STRING, Fixed, Uuid, Varint
+
+_FEW: Final = 64
+
+
+def source(layout: Layout) -> Code:
+    """Write ``run(data, at)``, which gives a structure and the position after it."""
+    writer = _Writer()
+    code = writer.code
+    code.add("size = len(data)")
+    result = writer.structure(layout)
+    # Slices beyond the end come out short without a word; then the position tells.
+    with code.block("if at > size:"):
+        code.add("raise GaveUp")
+    code.add(f"return {result}, at")
+    return code
+
+
+class _Unpackers(dict[int, Callable[[bytes, int], tuple[Any, ...]]]):
+    """Functions that read so many values of fixed width; those for few are kept."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__()
+        self._code: Final = code
+
+    def __missing__(self, count: int) -> Callable[[bytes, int], tuple[Any, ...]]:
+        unpack = struct.Struct(f">{count}{self._code}").unpack_from
+        if count <= _FEW:
+            self[count] = unpack
+        return unpack
+
+
+class _Length(NamedTuple):
+    """A length or count that was read: a variable, which is ``more`` than what it stands for."""
+
+    variable: str
+    more: int
+
+    def __str__(self) -> str:
+        return f"{self.variable} - {self.more}" if self.more else self.variable
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.code: Final = Code("def run(data, at):")
+        self.code.names |= {
+            "UUID": uuid.UUID,
+            "decode_length": varint.decode_length,
+            "read_tags": read_tags,
+        }
+        # Neighbours of fixed width that are not read yet: their variables and codes.
+        self.run: list[tuple[str, str]] = []
+
+    def structure(self, layout: Layout) -> str:
+        values = {field.name: self.default(default_of(field)) for field in layout.absent}
+        for number, slot in enumerate(layout.slots):
+            if number >= layout.optional_from:
+                values[slot.name] = self.optional(slot)
+            else:
+                values[slot.name] = self.value(slot.codec)
+        values |= {slot.name: self.default(default_of(slot.field)) for slot in layout.tagged.values()}
+        tags = self.next_byte() if layout.flexible else None
+        self.flush()
+        # In the order of declaration, and all of them, as msgspec finds keywords one by one.
+        values["unknown_tags"] = "()"
+        made = ", ".join(f"{name}={values[name]}" for name in layout.structure.__struct_fields__)
+        result = self.code.fresh("s")
+        self.code.add(f"{result} = {self.code.refer(layout.structure, 'S')}({made})")
+        if tags is not None:
+            with self.code.block(f"if {tags}:"):
+                self.code.add(f"at = read_tags({self.code.refer(layout, 'L')}, {result}, data, at - 1)")
+        return result
+
+    def default(self, value: Any) -> str:
+        if value in ([], None, "", b"", 0) and not isinstance(value, float):
+            return repr(value)
+        if isinstance(value, Structure):
+            made = (f"{name}={self.default(getattr(value, name))}" for name in value.__struct_fields__)
+            return f"{self.code.refer(type(value), 'S')}({', '.join(made)})"
+        return self.code.refer(value, "K")
+
+    def optional(self, slot: Slot) -> str:
+        self.flush()
+        variable = self.code.fresh()
+        with self.code.block("if at == size:"):
+            self.code.add(f"{variable} = {self.default(default_of(slot.field))}")
+        with self.code.block("else:"):
+            value = self.value(slot.codec)
+            self.flush()
+            self.code.add(f"{variable} = {value}")
+        return variable
+
+    def value(self, codec: Codec) -> str:
+        """Add the lines that read a value; return the expression for it, valid after `flush`."""
+        if isinstance(codec, Fixed):
+            return self.fixed(codec.code)
+        if isinstance(codec, Uuid):
+            return f"UUID(bytes={self.fixed('16s')})"
+        if isinstance(codec, Layout):
+            self.flush()
+            return self.structure(codec)
+        if isinstance(codec, Varint):
+            return self.varint(codec)
+        return self.array(codec) if isinstance(codec, Array) else self.sized(codec)
+
+    def fixed(self, code: str) -> str:
+        variable = self.code.fresh()
+        self.run.append((variable, code))
+        return variable
+
+    def next_byte(self) -> str:
+        """Read a byte, together with what is of fixed width before it; return its variable."""
+        variable = self.fixed("B")
+        if len(self.run) > 1:
+            self.flush()
+        else:
+            self.run.clear()
+            self.code.add(f"{variable} = data[at]")
+            self.code.add("at += 1")
+        return variable
+
+    def flush(self) -> None:
+        """Read the neighbours of fixed width in one go."""
+        if not self.run:
+            return
+        codes = "".join(code for _, code in self.run)
+        variables = "".join(f"{variable}, " for variable, _ in self.run)
+        self.code.add(f"{variables.rstrip()} = {self.code.struct(codes, 'unpack_from')}(data, at)")
+        self.code.add(f"at += {struct.calcsize('>' + codes)}")
+        self.run.clear()
+
+    def varint(self, codec: Varint) -> str:
+        self.flush()
+        decode = varint.decode_signed if codec.signed else varint.decode_unsigned
+        variable = self.code.fresh()
+        with self.code.block("if data[at] < 128:"):
+            self.code.add(f"{variable} = data[at]")
+            if codec.signed:
+                self.code.add(f"{variable} = ({variable} >> 1) ^ -({variable} & 1)")
+            self.code.add("at += 1")
+        with self.code.block("else:"):
+            self.code.add(f"{variable}, at = {self.code.refer(decode, 'decode')}(data, at, {codec.bits})")
+        return variable
+
+    def length(self, *, compact: bool, code: str) -> _Length:
+        if not compact:
+            variable = self.fixed(code)
+            self.flush()
+            return _Length(variable, 0)
+        variable = self.next_byte()
+        with self.code.block(f"if {variable} > 127:"):
+            self.code.add(f"{variable}, at = decode_length(data, at - 1)")
+        return _Length(variable, 1)
+
+    def sized(self, codec: Sized) -> str:
+        if codec.type is REST:
+            return self.rest()
+        length = self.length(compact=codec.compact, code="h" if codec.type is STRING else "i")
+        end, variable = self.code.fresh("e"), self.code.fresh()
+        with self.code.block(f"if {length.variable} >= {length.more}:"):
+            self.code.add(f"{end} = at + {length}")
+            self.code.add(f"{variable} = data[at:{end}]{'.decode()' * (codec.type is STRING)}")
+            self.code.add(f"at = {end}")
+        self.null(length, variable, nullable=codec.nullable)
+        return variable
+
+    def rest(self) -> str:
+        self.flush()
+        variable = self.code.fresh()
+        self.code.add(f"{variable} = data[at:]; at = max(at, size)")
+        return variable
+
+    def null(self, length: _Length, variable: str, *, nullable: bool) -> None:
+        if nullable:
+            with self.code.block(f"elif {length.variable} == {length.more - 1}:"):
+                self.code.add(f"{variable} = None")
+        with self.code.block("else:"):
+            self.code.add("raise GaveUp")
+
+    def array(self, codec: Array) -> str:
+        count = self.length(compact=codec.compact, code="h" if codec.short else "i")
+        variable = self.code.fresh("a")
+        with self.code.block(f"if {count.variable} > {count.more}:"):
+            self.check(count)
+            self.elements(codec.element, count, variable)
+        with self.code.block(f"elif {count.variable} == {count.more}:"):
+            self.code.add(f"{variable} = []")
+        self.null(count, variable, nullable=codec.nullable)
+        return variable
+
+    def check(self, count: _Length) -> None:
+        """Give up before anything is made for a count that cannot be: an element takes a byte at least."""
+        with self.code.block(f"if {count} > size - at:"):
+            self.code.add("raise GaveUp")
+
+    def elements(self, element: Codec, count: _Length, variable: str) -> None:
+        if isinstance(element, Fixed):
+            unpack = f"unpack_{element.code.replace('?', '_')}"
+            self.code.names.setdefault(unpack, _Unpackers(element.code))
+            self.code.add(f"{variable} = [*{unpack}[{count}](data, at)]")
+            self.code.add(f"at += {element.size} * ({count})")
+            return
+        self.code.add(f"{variable} = []")
+        append = self.code.fresh("add")
+        self.code.add(f"{append} = {variable}.append")
+        with self.code.block(f"for _ in range({count}):"):
+            value = self.value(element)
+            self.flush()
+            self.code.add(f"{append}({value})")
+
+
+def read_tags(layout: Layout, structure: Structure, data: bytes, at: int) -> int:
+    """Read tagged fields, which are few and rare, as the walker does; return the position after them."""
+    found, at = interpreter.read_tags(layout, data, at)
+    for name, value in found.items():
+        setattr(structure, name, value)
+    return at

@@ -1,0 +1,141 @@
+"""The grammar of any message in any version, in the notation of the guide to the 0.8 protocol.
+
+::
+
+    MetadataResponse => [Broker][TopicMetadata]
+      Broker => NodeId Host Port
+        NodeId => int32
+        ...
+
+A sequence of productions is concatenation, ``[foo]`` an array, ``|foo|`` optional. Names are
+the guide's where it has one. The notation has no word for null, which is a length, and
+none for what came later; so ``compact[foo]`` and ``compact_string`` have lengths of
+variable size, and ``tagged_fields(0:Foo)`` are KIP-482's, with the known tags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.messages import APIS
+from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
+from cloudevents_kafka.protocol.messages.message_set import MessageSetEntry
+from cloudevents_kafka.protocol.schema.layout import (
+    Array,
+    Codec,
+    Layout,
+    Sized,
+    Slot,
+    description,
+    layout_of,
+)
+from cloudevents_kafka.protocol.schema.message import Structure
+from cloudevents_kafka.protocol.schema.types import RECORDS
+from cloudevents_kafka.protocol.schema.versions import Versions
+
+MESSAGE_SETS: Final = Versions(0, 2)
+"""The versions of Produce and Fetch that the guide's names of the records are true of."""
+
+
+class Production(NamedTuple):
+    """A name, what it stands for, and the productions of that."""
+
+    name: str
+    body: str
+    parts: tuple[Production, ...] = ()
+
+
+class _Side(NamedTuple):
+    """A right side, and the productions of its names."""
+
+    body: str
+    parts: tuple[Production, ...] = ()
+
+
+def text(structure: type[Structure], version: int) -> str:
+    """Print the grammar of a message; `Unsupported` where it has no such version."""
+    return "\n".join(_lines(production(structure, version), ""))
+
+
+def production(structure: type[Structure], version: int) -> Production:
+    """Return the grammar of a message; `Unsupported` where it has no such version."""
+    side = _structure(layout_of(structure, version))
+    if structure in {RequestHeader, ResponseHeader}:
+        side = _before_message(side, structure, version)
+    if structure is MessageSetEntry:
+        side = _Side(f"[{side.body}]", side.parts)
+    return Production(name_of(structure), *side)
+
+
+def name_of(structure: type[Structure]) -> str:
+    """Return what the guide calls a whole message, or else its own name."""
+    return description(structure).guide or structure.__name__
+
+
+def _lines(given: Production, indent: str) -> Iterator[str]:
+    yield f"{indent}{given.name} => {given.body}"
+    for part in given.parts:
+        yield from _lines(part, f"{indent}  ")
+
+
+def _structure(layout: Layout) -> _Side:
+    sides = [_slot(slot, layout.version) for slot in layout.slots]
+    words = [side.body for side in sides]
+    if layout.optional_from < len(words):
+        words[layout.optional_from :] = [f"|{' '.join(words[layout.optional_from :])}|"]
+    tagged = {tag: _slot(slot, layout.version) for tag, slot in layout.tagged.items()}
+    if layout.flexible:
+        known = " ".join(f"{tag}:{side.body}" for tag, side in tagged.items())
+        words.append(f"tagged_fields({known})" if known else "tagged_fields")
+    parts = [part for side in [*sides, *tagged.values()] for part in side.parts]
+    # Structures that are written in place may name one thing twice.
+    return _Side(" ".join(words).replace("] [", "]["), tuple(dict.fromkeys(parts)))
+
+
+def _slot(slot: Slot, version: int) -> _Side:
+    """Return how a field stands in its structure's line, by its name in the guide (`declare.wire`)."""
+    name = slot.field.wire.guide
+    if isinstance(slot.codec, Sized) and slot.codec.type is RECORDS and version in MESSAGE_SETS:
+        return _Side(name or "", (Production((name or "").split()[0], "int32"),))
+    if name is None or " " in name:
+        name = "".join(word.title() for word in slot.name.split("_"))
+    if not name:
+        return _inside(slot.codec)
+    if isinstance(slot.codec, Array) and name[0] == "[":
+        return _Side(_array(slot.codec, name[1:-1]), (Production(name[1:-1], *_inside(slot.codec.element)),))
+    return _Side(name, (Production(name, *_inside(slot.codec)),))
+
+
+def _inside(codec: Codec) -> _Side:
+    if isinstance(codec, Layout):
+        return _structure(codec)
+    if isinstance(codec, Array):
+        element = _inside(codec.element)
+        return _Side(_array(codec, element.body), element.parts)
+    if isinstance(codec, Sized):
+        return _Side(f"{'compact_' * codec.compact}{codec.type.name}")
+    return _Side(codec.name)
+
+
+def _array(codec: Array, element: str) -> str:
+    return f"{'compact' * codec.compact}[{element}]"
+
+
+def _before_message(side: _Side, header: type[Structure], version: int) -> _Side:
+    """Add the message behind a header: one of those that have this version of the header."""
+    name = "RequestMessage" if header is RequestHeader else "ResponseMessage"
+    either = [name_of(message) for message, used in _headers(header) if version in used]
+    parts = (Production(name, " | ".join(either)),) if either else ()
+    return _Side(f"{side.body} {name}", (*side.parts, *parts))
+
+
+def _headers(header: type[Structure]) -> Iterator[tuple[type[Structure], set[int]]]:
+    """Yield each message with the versions of the header that its own versions have."""
+    for api in APIS.values():
+        versions = range(api.versions.first, api.versions.last + 1)
+        if header is RequestHeader:
+            yield api.request, {frames.request_header(api.key, version) for version in versions}
+        else:
+            yield api.response, {frames.response_header(api.response, version) for version in versions}

@@ -1,0 +1,68 @@
+"""What a number means, told by its field's name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from cloudevents_kafka.protocol.api_keys import api_name
+from cloudevents_kafka.protocol.error_codes import CODES, ErrorCode
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+_FLAGS: Final = {0x10: "transactional", 0x20: "control", 0x40: "delete horizon"}
+
+
+def note(name: str, value: Any, codes: Mapping[int, ErrorCode] = CODES) -> str:
+    """Say what a field's value means, where it is not plain from the value; "" else."""
+    explain = _error if name == "error_code" else _NOTES.get(name)
+    if explain is None or not isinstance(value, int) or isinstance(value, bool):
+        return ""
+    return _error(value, codes) if explain is _error else explain(value)
+
+
+def moment(milliseconds: int) -> str:
+    """Write milliseconds since the epoch as RFC 3339; "" where they are no date."""
+    try:
+        at = _EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return ""
+    return at.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+
+
+def attributes(number: int, magic: int) -> str:
+    """Say what the attributes of a message or batch mean."""
+    codec = number & 7
+    words = [_CODECS[codec] if codec < len(_CODECS) else f"no codec has {codec}"]
+    if magic:
+        words.append("broker's time" if number & 8 else "producer's time")
+    if magic == 2:
+        words += [word for bit, word in _FLAGS.items() if number & bit]
+    return ", ".join(words)
+
+
+def _error(code: int, codes: Mapping[int, ErrorCode] = CODES) -> str:
+    row = codes.get(code)
+    return "no name for this code is known" if row is None else row.name
+
+
+def _time(milliseconds: int) -> str:
+    return {-1: "none, or the latest", -2: "none, or the earliest"}.get(milliseconds) or moment(milliseconds)
+
+
+def _among(*meanings: str, first: int = 0) -> Callable[[int], str]:
+    words = dict(enumerate(meanings, first))
+    return lambda value: words.get(value, "")
+
+
+_NOTES: Final[dict[str, Callable[[int], str]]] = {
+    "request_api_key": api_name,
+    "api_key": api_name,
+    "acks": _among("all replicas in sync", "no answer", "the leader", first=-1),
+    "isolation_level": _among("read uncommitted", "read committed"),
+    "timestamp": _time,
+    "log_append_time_ms": _time,
+    "base_timestamp": moment,
+    "max_timestamp": moment,
+}

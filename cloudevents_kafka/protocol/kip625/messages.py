@@ -1,0 +1,97 @@
+"""MetadataResponse with integers of variable length, declared in both ways that KIP-625 offers.
+
+Versions 0 to 9 are Kafka's. Version 10 encodes the seven integers of a partition as unsigned
+varints, version 11 as zigzag ones. Both are private: the KIP never left discussion, Kafka's own
+version 10 is another one, and no broker speaks these.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Final
+
+from cloudevents_kafka.protocol.messages.metadata import MetadataResponseBroker
+from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.types import Boolean, Int16, Int32, String
+
+FIXED: Final = 9
+UNSIGNED: Final = 10
+ZIGZAG: Final = 11
+
+_MESSAGE: Final = Message.of("PrivateMetadata", -1, "data", versions="0-11", flexible="9+")
+
+# Alternative A, "Making FieldSpec's type version-dependent".
+_TYPE16: Final = {"0-9": "int16", "10": "unsigned_varint16", "11+": "varint16"}
+_TYPE32: Final = {"0-9": "int32", "10": "unsigned_varint32", "11+": "varint32"}
+# Alternative B, "Adding a separate encoding property".
+_ENCODING16: Final = {"0-9": "fixed16", "10": "unsigned16", "11+": "signed16"}
+_ENCODING32: Final = {"0-9": "fixed32", "10": "unsigned32", "11+": "signed32"}
+
+
+class PartitionByType(Structure, kw_only=True):
+    """A partition, whose fields' types depend on the version (A)."""
+
+    error_code: Annotated[Int16, wire(type=_TYPE16)]
+    partition_index: Annotated[Int32, wire(type=_TYPE32)]
+    leader_id: Annotated[Int32, wire(type=_TYPE32)]
+    leader_epoch: Annotated[Int32, wire("7+", ignorable=True, type=_TYPE32)] = -1
+    replica_nodes: Annotated[list[Int32], wire(type=_TYPE32)]
+    isr_nodes: Annotated[list[Int32], wire(type=_TYPE32)]
+    offline_replicas: Annotated[list[Int32], wire("5+", ignorable=True, type=_TYPE32)] = []
+
+
+class PartitionByEncoding(Structure, kw_only=True):
+    """A partition, whose fields have one type each, and encodings that depend on the version (B)."""
+
+    error_code: Annotated[Int16, wire(encoding=_ENCODING16)]
+    partition_index: Annotated[Int32, wire(encoding=_ENCODING32)]
+    leader_id: Annotated[Int32, wire(encoding=_ENCODING32)]
+    leader_epoch: Annotated[Int32, wire("7+", ignorable=True, encoding=_ENCODING32)] = -1
+    replica_nodes: Annotated[list[Int32], wire(encoding=_ENCODING32)]
+    isr_nodes: Annotated[list[Int32], wire(encoding=_ENCODING32)]
+    offline_replicas: Annotated[list[Int32], wire("5+", ignorable=True, encoding=_ENCODING32)] = []
+
+
+class TopicByType(Structure, kw_only=True):
+    """A topic and its partitions (A)."""
+
+    error_code: Int16
+    name: String
+    is_internal: Annotated[Boolean, wire("1+", ignorable=True)] = False
+    partitions: list[PartitionByType]
+    topic_authorized_operations: Annotated[Int32, wire("8+")] = -2147483648
+
+
+class TopicByEncoding(Structure, kw_only=True):
+    """A topic and its partitions (B)."""
+
+    error_code: Int16
+    name: String
+    is_internal: Annotated[Boolean, wire("1+", ignorable=True)] = False
+    partitions: list[PartitionByEncoding]
+    topic_authorized_operations: Annotated[Int32, wire("8+")] = -2147483648
+
+
+class MetadataByType(Structure, kw_only=True):
+    """The brokers and topics of a cluster (A)."""
+
+    message: ClassVar = _MESSAGE
+
+    throttle_time_ms: Annotated[Int32, wire("3+", ignorable=True)] = 0
+    brokers: list[MetadataResponseBroker]
+    cluster_id: Annotated[String | None, wire("2+", nullable="2+", ignorable=True)] = None
+    controller_id: Annotated[Int32, wire("1+", ignorable=True)] = -1
+    topics: list[TopicByType]
+    cluster_authorized_operations: Annotated[Int32, wire("8+")] = -2147483648
+
+
+class MetadataByEncoding(Structure, kw_only=True):
+    """The brokers and topics of a cluster (B)."""
+
+    message: ClassVar = _MESSAGE
+
+    throttle_time_ms: Annotated[Int32, wire("3+", ignorable=True)] = 0
+    brokers: list[MetadataResponseBroker]
+    cluster_id: Annotated[String | None, wire("2+", nullable="2+", ignorable=True)] = None
+    controller_id: Annotated[Int32, wire("1+", ignorable=True)] = -1
+    topics: list[TopicByEncoding]
+    cluster_authorized_operations: Annotated[Int32, wire("8+")] = -2147483648

@@ -1,0 +1,190 @@
+"""How messages are declared: once, for all their versions.
+
+::
+
+    class JoinGroupRequest(Structure, kw_only=True):
+        \"\"\"Become a member of a group.\"\"\"
+
+        message: ClassVar = Message.of("JoinGroup", 11, "request", versions="0-9", flexible="6+")
+
+        group_id: String
+        session_timeout_ms: Int32
+        rebalance_timeout_ms: Annotated[Int32, wire("1+")] = -1
+
+The annotation of a field is its type (`types`), and `wire` tells in which versions it is
+there and in which it may be null; what it is in others is its default. From these
+`layout` makes what stands on the wire in one version.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from functools import cache
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Union,
+    get_args,
+    get_origin,
+)
+
+import msgspec
+
+from cloudevents_kafka.protocol.schema.types import ENCODINGS, INTEGERS, Fixed, Scalar, Varint
+from cloudevents_kafka.protocol.schema.versions import ALL, NONE, Versions
+
+Kind = Literal["request", "response", "header", "data"]
+
+
+class Message(NamedTuple):
+    """What a whole message is: its API, its versions, and from which on it is flexible (KIP-482).
+
+    ``key`` is the API key of a request or response, else -1; ``guide`` is what the 0.8 guide
+    calls the message, where not so.
+    """
+
+    name: str
+    key: int
+    kind: Kind
+    versions: Versions
+    flexible: Versions
+    guide: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        key: int,
+        kind: Kind,
+        *,
+        versions: str,
+        flexible: str = "none",
+        guide: str | None = None,
+    ) -> Message:
+        """Describe a message; ranges in `versions`' notation."""
+        return cls(name, key, kind, Versions.parse(versions), Versions.parse(flexible), guide)
+
+
+class Wire(NamedTuple):
+    """What is to be said of a field beside its type; see `wire`."""
+
+    versions: Versions = ALL
+    nullable: Versions = NONE
+    tagged: Versions = NONE
+    tag: int = -1
+    ignorable: bool = False
+    flexible: Versions = ALL
+    types: Mapping[Versions, Fixed | Varint] = types.MappingProxyType({})
+    guide: str | None = None
+    optional: Versions = NONE
+    short: bool = False
+
+
+def wire(
+    versions: str = "0+",
+    *,
+    nullable: str = "none",
+    tag: int = -1,
+    tagged: str = "none",
+    ignorable: bool = False,
+    flexible: str = "0+",
+    type: Mapping[str, str] | None = None,
+    encoding: Mapping[str, str] | None = None,
+    guide: str | None = None,
+    optional: str = "none",
+    short: bool = False,
+) -> Wire:
+    """Say in which versions a field is there, and how.
+
+    ``tag`` and ``tagged`` make it a tagged field; an ``ignorable`` one may be given to a
+    version that cannot carry it; ``flexible`` narrows down where its length is compact.
+    ``type`` and ``encoding`` are the two ways of KIP-625 to let an integer's bytes
+    depend on the version: ``{"0-9": "int32", "10+": "unsigned_varint32"}``, or a logical
+    type with ``{"0-9": "fixed32", "10+": "unsigned32"}``. ``guide`` is the field's name in the 0.8
+    guide, in brackets where it names the elements of an array, "" where it writes the parts in
+    place. An ``optional`` field may be missing at the end of a message (the guide's ``|foo|``).
+    The count of a ``short`` array is an int16 (0.7).
+    """
+    names, known = (type, INTEGERS) if type is not None else (encoding or {}, ENCODINGS)
+    return Wire(
+        versions=Versions.parse(versions),
+        nullable=Versions.parse(nullable),
+        tagged=Versions.parse(tagged),
+        tag=tag,
+        ignorable=ignorable,
+        flexible=Versions.parse(flexible),
+        types={Versions.parse(range_): known[name] for range_, name in names.items()},
+        guide=guide,
+        optional=Versions.parse(optional),
+        short=short,
+    )
+
+
+class Structure(msgspec.Struct, gc=False, kw_only=True):
+    """A structure of a message, or a whole one, which then says so by ``message``."""
+
+    message: ClassVar[Message | None] = None
+
+    unknown_tags: tuple[tuple[int, bytes], ...] = ()
+    """Tagged fields that are not declared, by tag, as they came (KIP-482)."""
+
+
+class ArrayOf(NamedTuple):
+    """Repeated elements behind their count."""
+
+    element: Scalar | type[Structure]
+
+
+class Field(NamedTuple):
+    """One declared field."""
+
+    name: str
+    type: Scalar | ArrayOf | type[Structure]
+    wire: Wire
+    default: Any
+    required: bool
+
+
+@cache
+def fields_of(structure: type[Structure]) -> tuple[Field, ...]:
+    """Return the declared fields, in their order on the wire."""
+    return tuple(_field(info) for info in msgspec.structs.fields(structure) if info.name != "unknown_tags")
+
+
+def _field(info: msgspec.structs.FieldInfo) -> Field:
+    declared, wired = _parted(info.type)
+    default = info.default
+    if info.default_factory is not msgspec.NODEFAULT:
+        default = info.default_factory()
+    return Field(info.name, _type_of(declared), wired, default, required=default is msgspec.NODEFAULT)
+
+
+def _parted(annotation: Any) -> tuple[Any, Wire]:
+    """Part ``Annotated[type, Wire]``; a type's own mark stays with it."""
+    if get_origin(annotation) is not Annotated:
+        return annotation, Wire()
+    declared, *marks = get_args(annotation)
+    wired = next((mark for mark in marks if isinstance(mark, Wire)), Wire())
+    own = [mark for mark in marks if not isinstance(mark, Wire)]
+    return (Annotated[declared, own[0]] if own else declared), wired
+
+
+def _type_of(declared: Any) -> Scalar | ArrayOf | type[Structure]:
+    if get_origin(declared) is Annotated:
+        found: Scalar = get_args(declared)[1]
+        return found
+    if get_origin(declared) in (Union, types.UnionType):
+        (kept,) = (part for part in get_args(declared) if part is not type(None))
+        return _type_of(kept)
+    if get_origin(declared) is list:
+        element = _type_of(get_args(declared)[0])
+        if isinstance(element, ArrayOf):
+            raise TypeError("Kafka has no arrays of arrays; declare a structure between them")
+        return ArrayOf(element)
+    if isinstance(declared, type) and issubclass(declared, Structure):
+        return declared
+    raise TypeError(f"{declared!r} is no type of the Kafka protocol; take one of protocol.types")

@@ -1,0 +1,114 @@
+"""The exact path: records through the library's own converters, in Spark's Python workers.
+
+A record comes as one JSON text and goes as one, null where there is nothing to do.
+One column of nulls costs next to nothing on its way to Python and back; a struct
+with its many children would cost each of them, for every row.
+
+Runs on workers, which need this package, and no Kafka client.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+import zipimport
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import pandas as pd  # type: ignore[import-untyped]  # published without types
+
+from cloudevents_kafka.attributes.extension_types import type_of
+from cloudevents_kafka.attributes.timestamps import to_datetime
+from cloudevents_kafka.attributes.types import CORE, AttributeType
+from cloudevents_kafka.binding.decode import Decoded, Undecodable, decode
+from cloudevents_kafka.binding.sniffer import sniff
+from cloudevents_kafka.codecs.payload import DataKind
+from cloudevents_kafka.errors import BrokenEvent, DecodeError, NotAnEvent, UnsupportedBatch
+from cloudevents_kafka.event import Event, held
+from cloudevents_kafka.record import Headers, Record
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_TYPES: Final = {bool: AttributeType.BOOLEAN, int: AttributeType.INTEGER, bytes: AttributeType.BINARY}
+_VERDICTS: Final = ((NotAnEvent, "not-an-event"), (BrokenEvent, "broken-event"), (UnsupportedBatch, "batch"))
+
+
+def decode_batch(records: pd.Series) -> pd.Series:  # PySpark reads these types
+    """Decode packed records, one text each; null stays null."""
+    _speed_up_next_task()
+    if not records.notna().any():
+        return records
+    return records.map(decode_packed, na_action="ignore")
+
+
+def decode_packed(packed: str) -> str:
+    """Decode one record, JSON ``{"value": base64, "headers": [...]}``, to JSON of `wire_schema`."""
+    record = json.loads(packed)
+    decoded = decode(Record(value=_bytes(record.get("value")), headers=_headers(record.get("headers"))))
+    return json.dumps(fields_of(decoded), default=_base64)
+
+
+def _headers(given: list[dict[str, str | None] | None] | None) -> Headers:
+    """Return the headers; what is null, or has a null for its name, is not one that Kafka can carry."""
+    named = ((header.get("key"), header.get("value")) for header in given or () if header is not None)
+    return [(name, _bytes(value)) for name, value in named if name is not None]
+
+
+def fields_of(decoded: Decoded | Undecodable) -> dict[str, Any]:
+    """Return the fields of `event_schema` that are not null; ``time`` in microseconds of the epoch."""
+    if isinstance(decoded, Undecodable):
+        return {"error": _error_fields(decoded.error)}
+    fields = event_fields(decoded.event)
+    fields["mode"] = sniff(decoded.record.headers).mode
+    return fields
+
+
+def event_fields(event: Event) -> dict[str, Any]:
+    """Return what an event has, under the names of `event_schema`."""
+    texts = {name: event.text(name) for name in event}
+    types = _untold_types(event)
+    fields: dict[str, Any] = {name: texts.pop(name) for name in CORE if name in texts}
+    if (time := fields.pop("time", None)) is not None:
+        fields |= {"time_text": time, "time": (to_datetime(time) - _EPOCH) // timedelta(microseconds=1)}
+    if types:
+        fields["extension_types"] = types
+    if event.kind is not DataKind.BYTES:
+        fields["data_kind"] = event.kind.value
+    return fields | {"extensions": texts, "data": event.payload}
+
+
+def _untold_types(event: Event) -> dict[str, str]:
+    """Return the types of those extensions that would be read from their texts as others."""
+    attributes, _ = held(event)
+    typed = {name: _TYPES[type(value)] for name, value in attributes.items() if type(value) is not str}
+    return {name: kind.value for name, kind in typed.items() if type_of(name) is not kind}
+
+
+def _error_fields(error: DecodeError) -> dict[str, Any]:
+    verdict = next((word for kind, word in _VERDICTS if isinstance(error, kind)), "unsupported-format")
+    fields: dict[str, Any] = {"verdict": verdict, "reason": error.reason}
+    if isinstance(error, BrokenEvent):
+        fields |= {"attribute": error.problems[0].attribute, "clause": error.problems[0].clause}
+    return fields
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)
+
+
+def _base64(value: object) -> str:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    raise TypeError(f"no JSON for a {type(value).__name__}")
+
+
+def _speed_up_next_task() -> None:
+    """Spare the next task of this worker process some 0.2 s.
+
+    PySpark calls `importlib.invalidate_caches` before each task, which reads the
+    directory of pyspark.zip again for every package in it. Finders that are not
+    remembered need no refreshing; they are made again where an import asks for them.
+    """
+    remembered = sys.path_importer_cache
+    for path in [path for path, finder in remembered.items() if isinstance(finder, zipimport.zipimporter)]:
+        del remembered[path]

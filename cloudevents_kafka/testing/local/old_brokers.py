@@ -1,0 +1,243 @@
+"""Real brokers of old, 0.8.2 to 1.1, each with its ZooKeeper, on 127.0.0.1: for tests of what old ones do."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Final, NamedTuple, Self
+
+from cloudevents_kafka.jvm import find_java, resolve
+from cloudevents_kafka.protocol import Client, ProtocolError
+from cloudevents_kafka.testing.local.ports import free_ports, is_free
+from cloudevents_kafka.testing.local.prepared import java_command, wait_for
+from cloudevents_kafka.testing.local.process import Process
+from cloudevents_kafka.testing.local.settings import HOST, write_properties
+
+
+class Release(NamedTuple):
+    """What a release needs: Maven coordinates, and the setting that says where it listens."""
+
+    coordinates: tuple[str, ...]
+    listens: str = "listeners=PLAINTEXT://{host}:{port}"
+
+
+_FIRST: Final = "host.name={host}\nport={port}"  # before 0.9
+
+RELEASES: Final[Mapping[str, Release]] = {
+    "0.8.2-beta": Release(("org.apache.kafka:kafka_2.10:0.8.2-beta",), _FIRST),
+    "0.8.2.2": Release(("org.apache.kafka:kafka_2.11:0.8.2.2",), _FIRST),
+    "0.9.0.1": Release(("org.apache.kafka:kafka_2.11:0.9.0.1",)),
+    # What Java had at the time, and has no more.
+    "0.10.2.2": Release(("org.apache.kafka:kafka_2.12:0.10.2.2", "javax.xml.bind:jaxb-api:2.3.1")),
+    # Its ZooKeeper names classes of log4j, which it does not ask for.
+    "1.1.1": Release(("org.apache.kafka:kafka_2.12:1.1.1", "org.slf4j:slf4j-log4j12:1.7.25")),
+}
+"""The releases that can be started, by version."""
+
+_TICK: Final = 0.5
+# ZooKeeper holds a dead broker's registration for so long, and rounds up to the tick.
+_SESSION: Final = 2.0
+# Brokers of 0.8 do not know of each other, nor of themselves, until there is a topic.
+_FIRST_TOPIC: Final = "first"
+_LOG4J: Final = """\
+log4j.rootLogger=WARN, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=%d{HH:mm:ss.SSS} %p %c{1}: %m%n
+"""
+_FIXED: Final[dict[str, object]] = {
+    "num.partitions": 1,
+    "offsets.topic.num.partitions": 1,
+    "offsets.topic.replication.factor": 1,
+    "transaction.state.log.num.partitions": 1,
+    "transaction.state.log.replication.factor": 1,
+    "transaction.state.log.min.isr": 1,
+    "group.initial.rebalance.delay.ms": 0,
+    "controlled.shutdown.enable": "false",
+    "log.cleaner.enable": "false",
+    "zookeeper.session.timeout.ms": int(_SESSION * 1000),
+}
+
+
+def fetch() -> None:
+    """Make sure that the jars of all releases are in the cache; raises `NoJava` or `NoJars`."""
+    for release in RELEASES.values():
+        resolve(release.coordinates)
+
+
+class LegacyBroker:
+    """One broker of a `LegacyKafka`, which makes it; it can fall, and rise again."""
+
+    def __init__(self, node_id: int, port: int, log_file: Path, launch: Callable[[], Process]) -> None:
+        self.node_id: Final = node_id
+        self.port: Final = port
+        self.log_file: Final = log_file
+        self._launch: Final = launch
+        self._process: Process | None = None
+        self._killed_at = -_SESSION * 2
+
+    @property
+    def address(self) -> str:
+        """Give ``host:port``; the same over restarts."""
+        return f"{HOST}:{self.port}"
+
+    @property
+    def running(self) -> bool:
+        """Say whether the broker's process lives."""
+        return self._process is not None and self._process.exit_code is None
+
+    def launch(self) -> None:
+        """Start the broker, and do not wait; after `kill`, not before ZooKeeper has forgotten it."""
+        gone_at = self._killed_at + _SESSION + 2 * _TICK
+        time.sleep(max(0.0, gone_at - time.monotonic()))
+        self._process = self._launch()
+
+    def wait(self, seconds: float = 60.0) -> None:
+        """Wait until it serves what it leads; raise `BrokerFailed` with the end of its log."""
+        assert self._process is not None, "the broker was not started"
+        wait_for(self._process, self._is_ready, self.log_file, seconds)
+
+    def start(self) -> None:
+        """Start the broker on its data, and wait until it serves."""
+        if not self.running:
+            self.launch()
+            self.wait()
+
+    def stop(self) -> None:
+        """Shut down in order."""
+        if self._process is not None:
+            self._process.terminate()
+
+    def restart(self) -> None:
+        """Shut down in order, then start on the same data and port."""
+        self.stop()
+        self.start()
+
+    def kill(self) -> None:
+        """End the broker as a power cut would (SIGKILL); `start` goes on from its data."""
+        if self._process is not None:
+            self._process.kill()
+            self._killed_at = time.monotonic()
+
+    def _is_ready(self) -> bool:
+        try:
+            with Client(self.address, ask_versions=False, timeout=0.25) as client:
+                known = client.metadata()
+                if not known.brokers:
+                    client.metadata([_FIRST_TOPIC])
+        except ProtocolError:
+            return False
+        parts = [part for topic in known.topics for part in topic.partitions]
+        led = all(part.leader_id >= 0 for part in parts if self.node_id in part.replica_nodes)
+        return led and any(broker.node_id == self.node_id for broker in known.brokers)
+
+
+class LegacyKafka:
+    """Brokers of an old release and their ZooKeeper; a context manager.
+
+    `release` is one of `RELEASES`; `properties` are broker settings that win over
+    ours. All is ready when the block begins and gone after it, with its data; also
+    when this process is killed. The first use of a release fetches it (15 to 20 MB).
+    """
+
+    def __init__(
+        self, release: str, *, brokers: int = 1, properties: Mapping[str, object] | None = None
+    ) -> None:
+        if release not in RELEASES:
+            raise ValueError(f"no recipe for Kafka {release!r}; there are {', '.join(RELEASES)}")
+        self.release: Final = release
+        self._count: Final = brokers
+        self._properties: Final = dict(properties or {})
+        self._zookeeper: Process | None = None
+        self._folder: Path | None = None
+        self.brokers: list[LegacyBroker] = []
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Give the addresses of all brokers, for clients; the same over restarts."""
+        return ",".join(broker.address for broker in self.brokers)
+
+    def start(self) -> Self:
+        """Start ZooKeeper and the brokers, and wait until they serve.
+
+        Raises `NoJava`, `NoJars`, or `BrokerFailed` with the end of the log.
+        """
+        self._folder = Path(tempfile.mkdtemp(prefix="cloudevents-kafka-"))
+        zookeeper_port, *ports = free_ports(1 + self._count)
+        try:
+            self._start_zookeeper(self._folder, zookeeper_port)
+            for node_id, port in enumerate(ports, 1):
+                self.brokers.append(self._broker(self._folder, zookeeper_port, node_id, port))
+            for broker in self.brokers:
+                broker.launch()
+            for broker in self.brokers:
+                broker.wait()
+        except BaseException:
+            # Ctrl-C as well: nothing may stay behind that nobody has a name for.
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """End all, brokers first: one that has lost ZooKeeper hangs. Their data is gone."""
+        for broker in self.brokers:
+            broker.kill()
+        if self._zookeeper is not None:
+            self._zookeeper.kill()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        self._zookeeper, self._folder, self.brokers = None, None, []
+
+    def _start_zookeeper(self, folder: Path, port: int) -> None:
+        (folder / "log4j.properties").write_text(_LOG4J, encoding="ascii")
+        properties, log = folder / "zookeeper.properties", folder / "zookeeper.log"
+        settings = {
+            "tickTime": int(_TICK * 1000),
+            "dataDir": folder / "zookeeper",
+            "clientPort": port,
+            "clientPortAddress": HOST,
+            "admin.enableServer": "false",
+        }
+        write_properties(properties, {name: str(value) for name, value in settings.items()})
+        self._zookeeper = self._run("org.apache.zookeeper.server.ZooKeeperServerMain", properties, log)
+        wait_for(self._zookeeper, lambda: _listens(port), log, 60.0)
+
+    def _broker(self, folder: Path, zookeeper_port: int, node_id: int, port: int) -> LegacyBroker:
+        properties, log = folder / f"broker-{node_id}.properties", folder / f"broker-{node_id}.log"
+        listens = RELEASES[self.release].listens.format(host=HOST, port=port)
+        settings = {
+            **_FIXED,
+            "broker.id": node_id,
+            **dict(line.split("=", 1) for line in listens.splitlines()),
+            "zookeeper.connect": f"{HOST}:{zookeeper_port}",
+            "log.dirs": folder / f"data-{node_id}",
+            "default.replication.factor": self._count,
+            **self._properties,
+        }
+        write_properties(properties, {name: str(value) for name, value in settings.items()})
+        return LegacyBroker(node_id, port, log, lambda: self._run("kafka.Kafka", properties, log))
+
+    def _run(self, main: str, properties: Path, log: Path) -> Process:
+        jars = resolve(RELEASES[self.release].coordinates)
+        options = ("-Xmx256m", f"-Dlog4j.configuration=file:{properties.parent / 'log4j.properties'}")
+        argv = java_command(find_java(), jars, options, main, str(properties))
+        return Process(argv, log=log, remove=self._folder)
+
+
+def _listens(port: int) -> bool:
+    if is_free(port):
+        time.sleep(0.02)
+        return False
+    return True

@@ -1,0 +1,147 @@
+"""The documented extensions: what each asks of an event, and what it leaves open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from strategies import GOOD
+
+from cloudevents_kafka import Decoded, Event, InvalidEvent, Record, decode, from_record, to_record
+from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED
+from cloudevents_kafka.attributes.extension_types import ruled
+from cloudevents_kafka.clauses import SECTIONS
+
+BAM = {"bamtxid": "1", "bampid": "orders", "bamptxid": "payment", "bamptxsid": "start"}
+
+
+def event(**extensions: Any) -> Event:
+    return Event(id="1", source="/", type="t", **extensions)
+
+
+@pytest.mark.parametrize(
+    ("extensions", "clause", "faults"),
+    [
+        ({"tracestate": "a=b"}, "X-02", {"traceparent"}),
+        ({"traceparent": "", "tracestate": ""}, "X-02", {"traceparent"}),
+        ({"sequence": ""}, "X-03", {"sequence"}),
+        ({"severitytext": "INFO"}, "X-08", {"severitynumber"}),
+        ({"severitytext": "", "severitynumber": 9}, "X-08", {"severitytext"}),
+        ({"deprecationmigration": "https://a.example/new"}, "X-09", {"deprecated"}),
+        (
+            {
+                "deprecated": True,
+                "deprecationfrom": "2025-01-01T00:00:00.0000002Z",
+                "deprecationsunset": "2025-01-01T01:00:00.0000001+01:00",
+            },
+            "X-09",
+            {"deprecationsunset"},
+        ),
+        (
+            {
+                "deprecated": True,
+                "deprecationfrom": "2016-12-31T23:59:60Z",
+                "deprecationsunset": "2016-12-31T23:59:59.9999999Z",
+            },
+            "X-09",
+            {"deprecationsunset"},
+        ),
+        ({"authid": "7", "authclaims": "{}"}, "X-10", {"authtype"}),
+        ({"correlationid": "", "causationid": ""}, "X-11", {"correlationid", "causationid"}),
+        ({"dataregulation": "GDPR"}, "X-12", {"dataclassification"}),
+        ({"dataclassification": "public", "datacategory": ""}, "X-12", {"datacategory"}),
+        *[
+            ({"dataclassification": "x", "dataregulation": bad}, "X-12", {"dataregulation"})
+            for bad in ("", " ", ",", "PCI DSS", "GDPR, PCI DSS")
+        ],
+        *[({name: BAM[name]}, "X-13", BAM.keys() - {name}) for name in BAM],
+        ({**BAM, "bamptxsstatus": ""}, "X-13", {"bamptxsstatus"}),
+        ({"bamptxcompleted": False}, "X-13", BAM.keys()),
+        ({"opcuametadatamajorversion": 1, "dataschema": "urn:s"}, "X-14", {"opcuametadatamajorversion"}),
+        ({"opcuametadataminorversion": 0, "dataschema": "urn:s"}, "X-14", {"opcuametadataminorversion"}),
+    ],
+    ids=repr,
+)
+def test_what_a_document_forbids_is_refused(
+    extensions: dict[str, Any], clause: str, faults: set[str]
+) -> None:
+    """Every attribute at fault is named, the missing ones too, with the document's clause."""
+    with pytest.raises(InvalidEvent) as caught:
+        event(**extensions)
+    assert {(p.attribute, p.clause) for p in caught.value.problems} == {(name, clause) for name in faults}
+    assert SECTIONS[clause] in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "extensions",
+    [
+        {"traceparent": "none of W3C's", "tracestate": ""},
+        {"sequence": "2"},
+        {"dataref": ""},
+        {"expirytime": "2000-01-01T00:00:00Z", "time": "2001-01-01T00:00:00Z"},
+        {"recordedtime": "2000-01-01T00:00:00Z", "time": "2001-01-01T00:00:00Z"},
+        {"severitynumber": 0},
+        {"severitytext": "info", "severitynumber": 100},
+        {
+            "deprecated": True,
+            "deprecationfrom": "2025-01-01T00:00:00Z",
+            "deprecationsunset": "2025-01-01T01:00:00+01:00",
+        },
+        {"deprecated": True, "deprecationsunset": "1999-01-01T00:00:00Z"},
+        {"authtype": "robot", "authid": "", "authclaims": "no JSON"},
+        {"causationid": "7"},
+        {"dataclassification": "", "dataregulation": " GDPR , ISO-27001,HIPAA"},
+        {**BAM, "bamptxsstatus": "waiting", "bamptxcompleted": True},
+        {"opcuastatus": 0, "dataschema": "urn:s"},
+        {"opcuametadatamajorversion": 672338910, "opcuametadataminorversion": 0},
+        {"dssematerial": b"no envelope"},
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("mode", ["binary", "structured"])
+def test_what_a_document_leaves_open_is_taken(extensions: dict[str, Any], mode: Any) -> None:
+    """What is only recommended, or not said at all, makes no event invalid; both modes give it back."""
+    made = event(**extensions)
+    assert from_record(to_record(made, mode=mode)) == made
+
+
+@pytest.mark.parametrize(
+    ("headers", "told"),
+    [
+        ({"tracestate": "a=b"}, {"traceparent"}),
+        ({"bampid": "p"}, BAM.keys() - {"bampid"}),
+        ({"severitynumber": "-1"}, {"severitynumber"}),
+        (
+            {
+                "deprecated": "true",
+                "deprecationfrom": "2026-01-01T00:00:00Z",
+                "deprecationsunset": "2025-01-01T00:00:00Z",
+            },
+            {"deprecationsunset"},
+        ),
+        ({"deprecated": "true", "deprecationfrom": "soon", "deprecationsunset": "now"}, None),
+    ],
+    ids=repr,
+)
+def test_lenient_reading_lets_a_broken_extension_pass(headers: dict[str, str], told: set[str] | None) -> None:
+    """The attributes stay as they came, typed where they can be, and what is wrong is told."""
+    texts = {**GOOD, **headers}
+    result = decode(Record(headers=[(f"ce_{n}", v.encode()) for n, v in texts.items()]), lenient=True)
+    assert isinstance(result, Decoded)
+    assert {p.attribute for p in result.tolerated} == (told or {"deprecationfrom", "deprecationsunset"})
+    assert {name: result.event.text(name) for name in headers} == headers
+
+
+def test_every_clause_has_its_attributes() -> None:
+    """All fifteen documents are there, and what needs a closer look is known to need it."""
+    assert {extension.clause for extension in DOCUMENTED.values()} == {f"X-{n:02}" for n in range(1, 16)}
+    plain = {
+        "partitionkey",
+        "traceparent",
+        "sequence",
+        "authtype",
+        "correlationid",
+        "causationid",
+        "dataclassification",
+    }
+    assert DOCUMENTED.keys() - ruled() == plain

@@ -1,0 +1,250 @@
+"""Timestamps: RFC 3339 texts, the instants they name, and datetimes written as text."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+import strategies as make
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudevents_kafka.attributes.timestamps import (
+    EPOCH_SECONDS,
+    from_datetime,
+    from_epoch,
+    instant,
+    is_timestamp,
+    to_datetime,
+    to_epoch,
+    utc_second,
+)
+
+NOON = datetime(2018, 4, 5, 12, 0, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2018-04-05T17:31:00Z",
+        "2018-04-05T17:31:00.000000000Z",
+        "0000-02-29T00:00:00Z",
+        "0001-01-01T00:00:00+23:59",
+        "2018-04-05T18:31:00+01:00",
+        "2018-04-05t17:31:00z",
+        "2018-04-05T17:31:00-00:00",
+        "2018-04-05T17:31:00.1234567890123Z",
+        "2016-12-31T23:59:60Z",
+        "2020-02-29T00:00:00Z",
+        "2016-12-31T18:59:60.5-05:00",
+        "2017-01-01T00:59:60+01:00",
+        "0001-01-01T00:00:00Z",
+        "9999-12-31T23:59:59Z",
+    ],
+)
+def test_good(text: str) -> None:
+    """RFC 3339, lower-case letters and leap seconds among it, is a timestamp."""
+    assert is_timestamp(text)
+    assert to_datetime(text).tzinfo is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "lunchtime",
+        "2018-04-05",
+        "2018-04-05T18:31Z",
+        "2018-04-05T18:31:00",
+        "2018-04-05T18:31:00X",
+        "20180405T183100Z",
+        "2018-04-05T18:31:00+25:00",
+        "2018-04-05T18:31:00+xx:00",
+        "2018-04-05T18:31:00+05",
+        "2018-04-05T18:31:00+0530",
+        "2018-04-05T18:31:00+01:30:30",
+        "2018-04-05T18:31:00-00:60",
+        "2018-04-05 18:31:00Z",
+        "2018-04-05T18:31:00,5Z",
+        "2018-04-05T24:00:00Z",
+        "2018-04-05T18:60:00Z",
+        "2018-13-05T18:31:00Z",
+        "2100-02-29T00:00:00Z",
+        "10000-01-01T00:00:00Z",
+        "2018-04-05T18:31:60Z",
+        "2016-12-31T23:59:60+01:00",
+        "2016-12-31T23:59:61Z",
+        "2018-W14-4T03:56:24Z",
+        "0000-02-30T00:00:00Z",
+        "2018-04-05T18:31:00.Z",
+        "2018-04-05T18:31:00.123456xZ",
+        "2018-04-05T18:31:00.1234567+Z",
+        " 2018-04-05T18:31:00Z",
+        "2018-04-05T18:31:00Z\n",
+        "\u0662018-04-05T18:31:00Z",
+        "2018-04-05T18:31:00.\u0661Z",
+        "2018-04-05T18:31:00.²Z",
+        "2018-04-05T18:31:00ZZ",
+        "2018-04-05T18:31:00.123456789²Z",
+    ],
+)
+def test_bad(text: str) -> None:
+    """What date parsers let pass beside RFC 3339 is no timestamp."""
+    assert not is_timestamp(text)
+    for read in (to_datetime, instant):
+        with pytest.raises(ValueError, match="no RFC 3339 timestamp"):
+            read(text)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("2018-04-05T17:31:00Z", "2018-04-05T18:31:00+01:00", True),
+        ("2018-04-05T17:31:00Z", "2018-04-05T17:31:00.000000000Z", True),
+        ("2018-04-05T17:31:00Z", "2018-04-05t17:31:00-00:00", True),
+        ("2018-04-05T17:31:00.1Z", "2018-04-05T17:31:00.10Z", True),
+        ("2018-04-05T17:31:00.123456789Z", "2018-04-05T17:31:00.1234567890Z", True),
+        ("2018-04-05T17:31:00.123456789Z", "2018-04-05T17:31:00.123456788Z", False),
+        ("2018-04-05T17:31:00.123456Z", "2018-04-05T17:31:00.1234560001Z", False),
+        ("2018-04-05T17:31:00Z", "2018-04-05T17:31:01Z", False),
+        ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59.999999Z", False),
+        ("2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z", False),
+        ("2016-12-31T23:59:60Z", "2017-01-01T00:59:60.000+01:00", True),
+        ("2016-12-31T23:59:60.1Z", "2016-12-31T23:59:60.2Z", False),
+        ("2016-12-31T23:59:60.1Z", "2016-12-31T23:59:59.999999601Z", False),
+        ("2016-12-31T23:59:60.1Z", "2016-12-31T23:59:60.10Z", True),
+    ],
+)
+def test_instants(one: str, other: str, same: bool) -> None:  # noqa: FBT001 - a column
+    """Two texts are one instant by time and offset, to the last digit, leap seconds apart."""
+    assert (instant(one) == instant(other)) is same
+
+
+@pytest.mark.parametrize(
+    ("moment", "text"),
+    [
+        (NOON, "2018-04-05T12:00:00Z"),
+        (NOON.replace(microsecond=500000), "2018-04-05T12:00:00.500000Z"),
+        (NOON.replace(tzinfo=timezone(timedelta(0), "GMT")), "2018-04-05T12:00:00Z"),
+        (NOON.astimezone(timezone(timedelta(hours=-5, minutes=-30))), "2018-04-05T06:30:00-05:30"),
+        (datetime(1, 1, 1, tzinfo=UTC), "0001-01-01T00:00:00Z"),
+    ],
+)
+def test_datetimes_as_text(moment: datetime, text: str) -> None:
+    """A datetime keeps its offset, UTC is Z, and no digit is made up or lost."""
+    assert from_datetime(moment) == text
+
+
+@pytest.mark.parametrize(
+    ("moment", "why"),
+    [
+        (NOON.replace(tzinfo=None), "needs an offset"),
+        (NOON.replace(tzinfo=timezone(timedelta(minutes=53, seconds=28))), "no seconds"),
+        (NOON.replace(tzinfo=timezone(timedelta(microseconds=1))), "no seconds"),
+    ],
+)
+def test_datetimes_without_rfc_3339_text(moment: datetime, why: str) -> None:
+    """No offset is assumed, and none is rounded."""
+    with pytest.raises(ValueError, match=why):
+        from_datetime(moment)
+
+
+@given(st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31), timezones=make.zones))  # noqa: DTZ001 - bounds are naive
+def test_a_datetime_comes_back(moment: datetime) -> None:
+    """Written and read, a datetime is the same instant in the same offset."""
+    again = to_datetime(from_datetime(moment))
+    assert again == moment
+    assert again.utcoffset() == moment.utcoffset()
+
+
+@given(make.timestamps())
+def test_every_spelling_is_read(text: str) -> None:
+    """All spellings that RFC 3339 has are timestamps, equal to themselves in upper case."""
+    assert is_timestamp(text)
+    assert instant(text) == instant(text.upper())
+
+
+@pytest.mark.parametrize(
+    ("text", "epoch", "again"),
+    [
+        ("1970-01-01T00:00:00Z", (0, 0), None),
+        ("1969-12-31T23:59:59.999999999Z", (-1, 999_999_999), None),
+        ("2018-04-05T17:31:00.000000001Z", (1522949460, 1), None),
+        ("2018-04-05T19:31:00.500+02:00", (1522949460, 500_000_000), "2018-04-05T17:31:00.5Z"),
+        ("2018-04-05T17:31:00.1200000000000Z", (1522949460, 120_000_000), "2018-04-05T17:31:00.12Z"),
+        ("0001-01-01T00:00:00Z", (EPOCH_SECONDS[0], 0), None),
+        ("9999-12-31T23:59:59.999999999Z", (EPOCH_SECONDS[-1], 999_999_999), None),
+    ],
+)
+def test_instants_as_numbers(text: str, epoch: tuple[int, int], again: str | None) -> None:
+    """Seconds and nanoseconds name the same instant, whose text is in UTC, and as short as can be."""
+    assert to_epoch(text) == epoch
+    assert from_epoch(*epoch) == (again or text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("2016-12-31T23:59:60Z", "leap second"),
+        ("2016-12-31T23:59:60.123Z", "leap second"),
+        ("2018-04-05T17:31:00.0000000001Z", "below a nanosecond"),
+        ("0000-01-01T00:00:00Z", "year is 0"),
+        ("0001-01-01T00:00:00+00:01", "before the year 1"),
+        ("9999-12-31T23:59:59-00:01", "after 9999"),
+        ("lunchtime", "no RFC 3339 timestamp"),
+    ],
+)
+def test_instants_that_no_such_numbers_name(text: str, why: str) -> None:
+    """None is moved to a neighbour."""
+    with pytest.raises(ValueError, match=why):
+        to_epoch(text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "nanos"), [(EPOCH_SECONDS[0] - 1, 0), (EPOCH_SECONDS[-1] + 1, 0), (0, -1), (0, 10**9)]
+)
+def test_numbers_that_name_no_instant(seconds: int, nanos: int) -> None:
+    """Beyond the calendar there is none, and a second has a billion nanoseconds."""
+    with pytest.raises(ValueError, match="years 1 to 9999"):
+        from_epoch(seconds, nanos)
+
+
+@pytest.mark.parametrize(
+    ("text", "second"),
+    [
+        ("2026-05-13T10:49:12.999999+01:00", "2026-05-13T09:49:12Z"),
+        ("2020-01-01t00:00:00.5z", "2020-01-01T00:00:00Z"),
+        ("2020-01-01T00:00:00", "2020-01-01T00:00:00Z"),
+        ("2016-12-31T15:59:60.25-08:00", "2016-12-31T23:59:60Z"),
+        ("0000-01-01T00:00:00Z", "0000-01-01T00:00:00Z"),
+        ("0000-03-01T00:00:00+00:01", "0000-02-29T23:59:00Z"),
+        ("0400-01-01T00:00:00+00:01", "0399-12-31T23:59:00Z"),
+        ("9999-12-31T23:59:59.9+00:01", "9999-12-31T23:58:59Z"),
+    ],
+)
+def test_seconds_in_utc(text: str, second: str) -> None:
+    """A time is cut, not rounded, and told in UTC; where no offset is told it is UTC already."""
+    assert utc_second(text) == second
+
+
+@pytest.mark.parametrize(
+    "text", ["0000-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01", "2020-06-31T00:00:00Z", "soon", ""]
+)
+def test_no_second_in_utc(text: str) -> None:
+    """Beyond the years that four digits name, and for what is no timestamp, there is none."""
+    with pytest.raises(ValueError, match=r"years 0 to 9999|no RFC 3339 timestamp"):
+        utc_second(text)
+
+
+@given(make.timestamps())
+def test_seconds_in_utc_are_those_of_the_instant(text: str) -> None:
+    """The second is the one that the instant lies in."""
+    moment, _ = instant(text)
+    assert to_datetime(utc_second(text)) == moment.replace(microsecond=0)
+
+
+@given(st.sampled_from(EPOCH_SECONDS), st.sampled_from(range(10**9)))
+def test_numbers_come_back(seconds: int, nanos: int) -> None:
+    """Each pair has a text, and that names the pair."""
+    assert to_epoch(from_epoch(seconds, nanos)) == (seconds, nanos)
+    assert is_timestamp(from_epoch(seconds, nanos))

@@ -1,0 +1,160 @@
+"""Binary mode: what stands in the headers and in the value, byte for byte, and back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import strategies as make
+
+from cloudevents_kafka import BrokenEvent, EncodeError, Event, Record, from_record, to_record
+from cloudevents_kafka.attributes.extension_types import now
+from cloudevents_kafka.binding import binary
+
+CE = make.required_headers
+
+
+def least(**more: Any) -> Event:
+    return Event(**{"id": "1", "source": "/", "type": "t", **more})
+
+
+@pytest.mark.parametrize(
+    ("event", "added", "value"),
+    [
+        (least(), [], None),
+        (least(data=b""), [], b""),
+        (least(data=b"\xff\x00"), [], b"\xff\x00"),
+        (least(datacontenttype="text/plain"), [("content-type", b"text/plain")], None),
+        (least(datacontenttype="text/plain", data="é"), [("content-type", b"text/plain")], b"\xc3\xa9"),
+        (
+            least(datacontenttype="text/plain;charset=latin-1", data="é"),
+            [("content-type", b"text/plain;charset=latin-1")],
+            b"\xe9",
+        ),
+        (
+            least(datacontenttype="application/json", data="hi"),
+            [("content-type", b"application/json")],
+            b'"hi"',
+        ),
+        (least(data={"a": 1}), [("content-type", b"application/json")], b'{"a":1}'),
+        (least(data="I'm"), [("content-type", b"application/json")], b'"I\'m"'),
+        (least(data=True), [("content-type", b"application/json")], b"true"),
+        (least(x=True, y=False, z=0), [("ce_x", b"true"), ("ce_y", b"false"), ("ce_z", b"0")], None),
+        (
+            least(x=b"Ma", y=b"", z=-(2**31)),
+            [("ce_x", b"TWE="), ("ce_y", b""), ("ce_z", b"-2147483648")],
+            None,
+        ),
+        (least(x='Euro € 😀 a%20b "q"'), [("ce_x", b'Euro \xe2\x82\xac \xf0\x9f\x98\x80 a%20b "q"')], None),
+        (least(time=datetime(2018, 4, 5, tzinfo=UTC)), [("ce_time", b"2018-04-05T00:00:00Z")], None),
+        (least(time="2018-04-05t00:00:00.10-00:00"), [("ce_time", b"2018-04-05t00:00:00.10-00:00")], None),
+        (least(partitionkey="p"), [("ce_partitionkey", b"p")], None),
+        (least(x=""), [("ce_x", b"")], None),
+    ],
+    ids=lambda value: repr(value)[:60],
+)
+def test_records_byte_for_byte(event: Event, added: Any, value: bytes | None) -> None:
+    """Headers are canonical texts in UTF-8, unquoted; no data is null; no key, no invented header."""
+    record = to_record(event)
+    assert record.headers == [*CE, *added]
+    assert record.value == value
+    assert record.key is None
+    again = from_record(record)
+    assert again.payload == event.payload
+    assert {n: again.text(n) for n in event} == {n: event.text(n) for n in event}
+
+
+def test_a_content_type_of_event_formats_is_refused() -> None:
+    """A receiver would take the record for a structured one."""
+    for content_type in ("application/cloudevents+json", "Application/CloudEvents"):
+        with pytest.raises(EncodeError, match="K-20"):
+            to_record(least(datacontenttype=content_type, data=b"{}"))
+
+
+@pytest.mark.parametrize(
+    ("added", "clauses"),
+    [
+        ([("ce_id", b"1")], ["N-05"]),
+        ([("ce_id", b"1"), ("ce_id", b"2"), ("ce_id", b"3"), ("ce_x", b""), ("ce_x", b"")], ["N-05", "N-05"]),
+        ([("content-type", b"a/b"), ("content-type", b"a/b")], ["N-05"]),
+        ([("ce_subject", b"\xff")], ["K-06"]),
+        ([("content-type", b"\xff")], ["K-06"]),
+        ([("ce_SUBJECT", b"x")], ["N-01"]),
+        ([("ce_my_ext", b"x")], ["N-01"]),
+        ([("ce_data", b"x")], ["N-04"]),
+        ([("ce_datacontenttype", b"a/b")], ["K-04"]),
+        ([("ce_datacontenttype", b"a/b"), ("content-type", b"a/c")], ["K-04"]),
+        ([("ce_subject", b"")], ["R-12"]),
+        ([("ce_x", b"\x00")], ["T-06"]),
+        ([("ce_sampledrate", b"0")], ["X-05"]),
+        ([("ce_time", b"noon"), ("ce_x", b"\x00"), ("ce_data", b"")], ["T-12", "T-06", "N-04"]),
+        ([("content-type", b"xyz"), ("ce_datacontenttype", b"a/b")], ["K-04", "R-07"]),
+        ([("ce_datacontenttype", b"a/b"), ("ce_datacontenttype", b"a/b")], ["N-05", "K-04"]),
+        ([("ce_time", b"noon"), ("ce_time", b"later")], ["N-05", "T-12"]),
+        ([("ce_time", b"\xff"), ("ce_time", b"later")], ["K-06", "N-05", "T-12"]),
+        ([("ce_my_ext", b"x"), ("ce_my_ext", b"y")], ["N-05", "N-01"]),
+        ([("ce_data", b"x"), ("ce_data", b"\xff")], ["K-06", "N-05", "N-04"]),
+    ],
+)
+def test_broken_headers_are_told_all_at_once(added: Any, clauses: list[str]) -> None:
+    """Each broken header is a problem with its clause; the record stays with the error."""
+    record = Record(headers=[*CE, *added], value=b"x")
+    with pytest.raises(BrokenEvent) as caught:
+        from_record(record)
+    assert [p.clause for p in caught.value.problems] == clauses
+    assert caught.value.record is record
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        [("ce_", b"\xff")],
+        [("ce_subject", None)],
+        [("content-type", None)],
+        [("traceparent", b"\xff"), ("foo", None), ("foo", b""), ("", b"")],
+        [("CE_ID", b"2"), ("Content-Type", b"a/b"), ("ce-id", b"3"), ("cE_x", b"")],
+        [(b"ce_id", b"2"), (5, b""), (None, None)],
+    ],
+)
+def test_other_headers_are_no_attributes(added: Any) -> None:
+    """Foreign and null headers neither break the event nor get into it, in whatever order."""
+    for headers in ([*CE, *added], [*added, *CE]):
+        for _ in range(2):  # the second time their names are known
+            assert from_record(Record(headers=headers)) == least()
+
+
+def test_a_tombstone_is_an_event_without_data_both_ways() -> None:
+    """A null value is no data, an empty one is data of no bytes."""
+    assert from_record(Record(headers=CE, value=None)).payload is None
+    assert from_record(Record(headers=CE, value=b"")).payload == b""
+    assert to_record(least()).value is None
+
+
+def test_no_content_type_means_no_guess() -> None:
+    """Bytes that look like JSON stay bytes."""
+    event = from_record(Record(headers=CE, value=b"123"))
+    assert event.data == b"123"
+    assert event.datacontenttype is None
+
+
+def test_a_flood_of_header_names_is_not_kept() -> None:
+    """Names of strangers are remembered within bounds, in number and in length."""
+    for number in range(5000):
+        from_record(Record(headers=[*CE, (f"h{number}", b""), (f"ce_h{number}", b"")]))
+        binary.header_of(f"h{number}")
+    from_record(Record(headers=[*CE, ("h" * 10**6, b"")]))
+    assert len(now.known.headers) <= 4096
+    assert len(binary._header_names) <= 4096
+    assert max(map(len, now.known.headers)) <= 256
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+@pytest.mark.parametrize("name", ["id", "source"])
+def test_a_required_header_that_is_no_text_is_not_called_missing(name: str, *, lenient: bool) -> None:
+    """It is there, and what is wrong with it is told; nothing else is."""
+    bad = {f"ce_{name}": b"\xff"}
+    headers = [(header, bad.get(header, value)) for header, value in make.required_headers]
+    with pytest.raises(BrokenEvent) as caught:
+        from_record(Record(headers=headers), lenient=lenient)
+    assert [(p.attribute, p.clause) for p in caught.value.problems] == [(f"ce_{name}", "K-06")]

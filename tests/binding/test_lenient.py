@@ -1,0 +1,440 @@
+"""Lenient reading: what is let pass is reported, nothing is invented, and the rest is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lenient_table
+import pytest
+import strategies as make
+
+from cloudevents_kafka import (
+    BrokenEvent,
+    Decoded,
+    Event,
+    NotAnEvent,
+    Record,
+    Undecodable,
+    UnsupportedFormat,
+    decode,
+    from_record,
+    to_record,
+)
+from cloudevents_kafka.codecs.payload import DataKind
+from cloudevents_kafka.event import trusted
+from cloudevents_kafka.formats.registry import Format, find
+
+CE = make.required_headers
+JSON = ("content-type", b"application/cloudevents+json")
+HEAD = b'{"specversion":"1.0","id":"1","source":"/","type":"t"'
+
+
+def read(headers: Any, value: bytes | None = None) -> Decoded:
+    result = decode(Record(headers=headers, value=value), lenient=True)
+    assert isinstance(result, Decoded), result
+    return result
+
+
+def found_format(name: str) -> Format:
+    form = find(name)
+    assert form is not None
+    return form
+
+
+@pytest.mark.parametrize(
+    ("headers", "attribute", "text", "clauses"),
+    [
+        ([*CE, ("CE_SUBJECT", b"x")], "subject", "x", ["K-05"]),
+        ([*CE, ("ce-subject", b"x")], "subject", "x", ["K-05"]),
+        ([*CE, ("Content-Type", b"a/b")], "datacontenttype", "a/b", ["K-05"]),
+        ([*CE, ("ce_subject", b"x"), ("CE_SUBJECT", b"y")], "subject", "x", ["K-05"]),
+        ([*CE, ("CE_SUBJECT", b"y"), ("ce_subject", b"x")], "subject", "x", ["K-05"]),
+        ([*CE, ("ce_id", b"2")], "id", "2", ["N-05"]),
+        ([*CE, ("ce_datacontenttype", b"a/b")], "datacontenttype", "a/b", ["K-04"]),
+        ([*CE, ("ce_datacontenttype", b"a/b"), ("content-type", b"a/c")], "datacontenttype", "a/c", ["K-04"]),
+        ([*CE, ("ce_datacontenttype", b"a/b"), ("content-type", b"a/b")], "datacontenttype", "a/b", []),
+        ([*CE, ("ce_data", b"x")], "data", None, ["N-04"]),
+        ([*CE, ("ce_my_ext", b"x")], "my_ext", None, ["N-01"]),
+        ([*CE, ("ce_subject", b"")], "subject", None, ["R-12"]),
+        ([*CE, ("content-type", b"")], "datacontenttype", None, ["R-07"]),
+        ([*CE, ("content-type", b"xyz")], "datacontenttype", "xyz", ["R-07"]),
+        ([*CE, ("ce_time", b"2018-04-05 17:31:00Z")], "time", "2018-04-05T17:31:00Z", ["T-12"]),
+        ([*CE, ("ce_dataschema", b"rel/path")], "dataschema", "rel/path", ["T-10"]),
+        ([*CE, ("ce_dataschema", b"http://a b")], "dataschema", "http://a b", ["T-10"]),
+        ([*CE, ("ce_dataschema", b'"urn:x"')], "dataschema", "urn:x", ["T-10"]),
+        ([*CE, ("ce_dataschema", b'"')], "dataschema", '"', ["T-10"]),
+        ([*CE, ("ce_time", b'"2018-04-05T17:31:00Z"')], "time", "2018-04-05T17:31:00Z", ["T-12"]),
+        ([*CE, ("ce_deprecated", b"True")], "deprecated", "true", ["T-03"]),
+        ([*CE, ("ce_deprecated", b"False")], "deprecated", "False", ["T-03"]),
+        ([*CE, ("ce_sampledrate", b'"5"')], "sampledrate", "5", ["T-05"]),
+        ([*CE, ("ce_subject", b'"x"')], "subject", '"x"', []),
+        ([*CE, ("cloudEvents:subject", b"x")], "subject", "x", ["K-05"]),
+        ([*CE, ("cloudEvents_subject", b"x")], "subject", "x", ["K-05"]),
+        ([*CE, ("ce_expirytime", b"soon")], "expirytime", "soon", ["T-12"]),
+        ([*CE, ("ce_subject", None)], "subject", None, []),
+        ([*CE, ("foo", b"\xff")], "foo", None, []),
+    ],
+    ids=lambda value: repr(value)[-60:],
+)
+def test_headers_let_pass(headers: Any, attribute: str, text: str | None, clauses: list[str]) -> None:
+    """What was meant counts, an attribute that cannot be is absent, and each is told."""
+    result = read(headers)
+    assert result.event.text(attribute) == text
+    assert [p.clause for p in result.tolerated] == clauses
+    assert all(map(str, result.tolerated))
+
+
+@pytest.mark.parametrize(
+    ("headers", "said"),
+    [
+        ([("ce_subject", b"x"), ("CE_SUBJECT", b"y")], ["passed over: ce_subject is there"]),
+        ([("CE_SUBJECT", b"y"), ("ce_subject", b"x")], ["passed over: ce_subject is there"]),
+        ([("CE_SUBJECT", b"x"), ("ce-subject", b"x")], ["read as ce_subject", "read as ce_subject"]),
+        ([("ce_subject", None), ("CE_SUBJECT", b"x")], ["read as ce_subject"]),
+    ],
+)
+def test_what_does_not_count_is_told(headers: Any, said: list[str]) -> None:
+    """Of two headers for one attribute one is lost, and the report says which."""
+    result = read([*CE, *headers])
+    assert result.event.subject == "x"
+    assert len(result.tolerated) == len(said)
+    for problem, words in zip(result.tolerated, said, strict=True):
+        assert words in str(problem)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        Record(headers=[("foo", b"x")], value=b"{}", topic="t", offset=1),
+        Record(headers=CE[:3]),
+        Record(headers=[("content-type", b"application/cloudevents-batch+json")], value=b"[]"),
+        Record(headers=[("content-type", b"application/cloudevents+xml")], value=b"<a/>"),
+    ],
+)
+def test_what_is_refused_either_way_is_refused_in_the_same_words(record: Record) -> None:
+    """What was seen, the rule and what to do next do not depend on who asks."""
+    strict, lenient = (decode(record, lenient=lenient) for lenient in (False, True))
+    assert isinstance(strict, Undecodable)
+    assert isinstance(lenient, Undecodable)
+    assert type(strict.error) is type(lenient.error)
+    assert str(strict.error) == str(lenient.error)
+
+
+@pytest.mark.parametrize(
+    ("members", "attribute", "text", "clauses"),
+    [
+        (b',"x":{"a":[1]}', "x", '{"a":[1]}', ["J-03"]),
+        (b',"x":[]', "x", "[]", ["J-03"]),
+        (b',"x":{ "a" : 1.00,\n"a":1e2, "b":"\\u00e9" }', "x", '{"a":1.00,"a":1e2,"b":"\\u00e9"}', ["J-03"]),
+        (b',"X":[1,{"y":0.10000000000000001}]', "x", '[1,{"y":0.10000000000000001}]', ["N-01", "J-03"]),
+        (b',"myExt":"v"', "myext", "v", ["N-01"]),
+        (b',"myExt":"v","myext":"w"', "myext", "w", ["N-01"]),
+        (b',"myExt":"v","MYEXT":"v"', "myext", "v", ["N-01", "N-01"]),
+        (b',"myExt":[1]', "myext", "[1]", ["N-01", "J-03"]),
+        (b',"dataSchema":"#"', "dataschema", "#", ["N-01", "T-10"]),
+        (b',"Data":1', "data", None, ["N-01"]),
+        (b',"\xe2\x84\xaa":1', "k", None, ["N-01"]),
+        (b',"expirytime":"2018-04-05 17:31:00Z"', "expirytime", "2018-04-05T17:31:00Z", ["T-12"]),
+        (b',"my_ext":{}', "my_ext", None, ["N-01"]),
+        (b',"subject":""', "subject", None, ["R-12"]),
+        (b',"partitionkey":5', "partitionkey", "5", ["T-06"]),
+        (b',"time":"2018-04-05 17:31:00Z"', "time", "2018-04-05T17:31:00Z", ["T-12"]),
+        (b',"datacontenttype":"xyz"', "datacontenttype", "xyz", ["R-07"]),
+    ],
+)
+def test_members_let_pass(members: bytes, attribute: str, text: str | None, clauses: list[str]) -> None:
+    """The same in JSON, where objects and lists are kept as their text."""
+    result = read([JSON], HEAD + members + b"}")
+    assert result.event.text(attribute) == text
+    assert [p.clause for p in result.tolerated] == clauses
+
+
+@pytest.mark.parametrize(
+    ("members", "payload", "kind"),
+    [
+        (b',"datacontenttype":"text/plain","data":{"a": 1}', b'{"a": 1}', DataKind.JSON),
+        (b',"datacontenttype":"text/plain","data":5', b"5", DataKind.JSON),
+        (b',"datacontenttype":"text/plain","data":null', None, DataKind.BYTES),
+    ],
+)
+def test_data_of_another_type_is_kept_as_json(members: bytes, payload: bytes | None, kind: DataKind) -> None:
+    """A value where a string should stand is not lost."""
+    result = read([JSON], HEAD + members + b"}")
+    assert (result.event.payload, result.event.kind) == (payload, kind)
+    assert [p.clause for p in result.tolerated] == ["J-16"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "value", "clauses"),
+    [
+        ([], HEAD + b"}", ["K-09"]),
+        ([("content-type", b"application/cloudevents")], HEAD + b"}", ["K-10"]),
+        ([JSON], b"\xef\xbb\xbf" + HEAD + b"}", ["J-01"]),
+        ([("Content-Type", b"application/cloudevents+json")], HEAD + b"}", ["K-05"]),
+        ([("ce_datacontenttype", b"application/cloudevents+json")], HEAD + b"}", ["K-04"]),
+        ([("content-type", b"application/json; charset=utf-8")], HEAD + b"}", ["K-15"]),
+        ([("content-type", b"application/xml")], HEAD + b',"data":"<a/>"}', ["K-15"]),
+    ],
+)
+def test_structured_records_let_pass(headers: Any, value: bytes, clauses: list[str]) -> None:
+    """Structured JSON that says so badly, or not at all, is read as what it is."""
+    result = read(headers, value)
+    assert [p.clause for p in result.tolerated] == clauses
+    assert result.event.id == "1"
+
+
+@pytest.mark.parametrize(
+    ("headers", "value", "error"),
+    [
+        (CE[:3], None, NotAnEvent),
+        ([], b'{"type":"t","source":"/"}', NotAnEvent),
+        ([], b"\xff", NotAnEvent),
+        ([], None, NotAnEvent),
+        ([("content-type", b"application/json")], HEAD[:-8] + b"}", NotAnEvent),
+        ([("content-type", b"application/json")], b"[" + HEAD + b"}]", NotAnEvent),
+        ([("content-type", b"application/json")], HEAD.replace(b"1.0", b"0.3") + b"}", NotAnEvent),
+        ([("cloudEvents:id", b"\xa1\x011"), *CE[:1], *CE[2:]], None, BrokenEvent),
+        ([*CE[1:], ("ce-specversion", b"1.0"), ("CE_SPECVERSION", b"1.1")], None, BrokenEvent),
+        ([*CE[:3], ("ce-type", b"t"), ("CE-TYPE", b"u")], None, BrokenEvent),
+        ([*CE, ("ce_time", b"2018-04-05 17:31:00Z"), ("CE_X", b"1"), ("CE_X", b"2")], None, BrokenEvent),
+        ([("Content-Type", b"a/b"), ("CONTENT-TYPE", b"a/c")], HEAD + b"}", BrokenEvent),
+        ([("Content-Type", b"a/b"), ("CONTENT-TYPE", b"a/c")], b"{}", NotAnEvent),
+        ([("Content-Type", JSON[1]), ("CONTENT-TYPE", b"a/c")], HEAD + b"}", BrokenEvent),
+        ([("Content-Type", b"a/b"), ("CONTENT-TYPE", JSON[1])], HEAD + b"}", BrokenEvent),
+        ([("content-type", b'text/plain; x="\xff"')], HEAD + b"}", BrokenEvent),
+        ([("Content-Type", b'text/plain; x="\xff"')], HEAD + b"}", BrokenEvent),
+        ([("content-type", b'text/plain; x="\xff"')], b"{}", NotAnEvent),
+        ([("content-type", b"application/cloudevents+xyz; charset=latin-1")], HEAD + b"}", UnsupportedFormat),
+        ([("content-type", b"application/cloudeventsfoo")], HEAD + b"}", UnsupportedFormat),
+        ([("content-type", b"application/cloudevents+json; charset=latin-1")], HEAD + b"}", BrokenEvent),
+        ([("content-type", b"application/cloudevents; charset=utf-16")], HEAD + b"}", BrokenEvent),
+        ([("content-type", b"application/cloudevents+json;\xff")], HEAD + b"}", BrokenEvent),
+        ([JSON], None, BrokenEvent),
+        ([JSON], HEAD + b',"id":"2"}', BrokenEvent),
+        ([JSON], HEAD + b',"myExt":"v","MYEXT":"w"}', BrokenEvent),
+        ([JSON], HEAD + b',"myExt":1,"MYEXT":true}', BrokenEvent),
+        ([JSON], HEAD + b',"myExt":[1],"MYEXT":[true]}', BrokenEvent),
+        ([JSON], HEAD + b',"x":1.5}', BrokenEvent),
+        ([JSON], HEAD + b',"x":2147483648}', BrokenEvent),
+        ([JSON], HEAD + b',"x":18446744073709551615}', BrokenEvent),
+        ([JSON], HEAD + b',"subject":{"a":1}}', BrokenEvent),
+        ([JSON], HEAD + b',"subject":5}', BrokenEvent),
+        ([JSON], HEAD + b',"data":1,"data_base64":"TQ=="}', BrokenEvent),
+        ([JSON], HEAD + b',"data_base64":"TQ"}', BrokenEvent),
+        ([JSON], HEAD.replace(b'"1"', b'{"a":1}') + b"}", BrokenEvent),
+        ([("content-type", b"application/cloudevents+avro")], b"\x00", BrokenEvent),
+        ([*CE, ("ce_x", b"\xff")], None, BrokenEvent),
+        ([*CE, ("ce_x", b"\x00")], None, BrokenEvent),
+        ([*CE, ("ce_time", b"noon")], None, BrokenEvent),
+        ([*CE[1:], ("ce_specversion", b"0.3")], None, BrokenEvent),
+        ([*CE[1:], ("ce_specversion", b"")], None, BrokenEvent),
+    ],
+    ids=lambda value: repr(value)[-70:],
+)
+def test_what_lenient_reading_refuses_too(headers: Any, value: bytes | None, error: type[Exception]) -> None:
+    """What cannot be meant in one way only is refused, with the record."""
+    result = decode(Record(headers=headers, value=value), lenient=True)
+    assert isinstance(result, Undecodable), result
+    assert type(result.error) is error
+
+
+OTHER = b'{"specversion":"1.0","id":"OTHER","source":"/o","type":"o","data":1}'
+
+
+@pytest.mark.parametrize("content_type", [b"application/cloudevents+json", b"Application/CloudEvents-batch"])
+@pytest.mark.parametrize(
+    "name", ["Content-Type", "CONTENT-TYPE", "ce-datacontenttype", "CE_DATACONTENTTYPE", "ce_datacontenttype"]
+)
+@pytest.mark.parametrize("more", [[], [("ce_time", b"2018-04-05 17:31:00Z")]])
+def test_no_header_but_content_type_makes_a_binary_event_a_structured_one(
+    name: str, content_type: bytes, more: Any
+) -> None:
+    """Where all ce_ headers of an event are there, it is theirs, and no other event is read."""
+    result = read([*CE, *more, (name, content_type)], OTHER)
+    assert (result.event.id, result.event.payload, result.event.datacontenttype) == ("1", OTHER, None)
+    assert "passed over" in str(result.tolerated)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("cloudEvents:subject", b"x"), ("ce-subject", b"y"), ("CE_SUBJECT", b"z")],
+        [("CE_SUBJECT", b"x"), ("ce-subject", b"x"), ("CE_SUBJECT", b"z")],
+        [("Content-Type", b"a/b"), ("CONTENT-TYPE", b"a/c")],
+        [("CE_TIME", b"noon")],
+        [("CE_SUBJECT", b"\xff")],
+        [("ce-my_ext", b"x")],
+        [("ce-tracestate", b"a=1")],
+    ],
+)
+def test_what_cannot_be_added_to_a_good_event_is_told(headers: Any) -> None:
+    """Foreign headers that contradict each other, or break a rule, leave the event as it is."""
+    result = read([*CE, *headers], b"x")
+    assert result.event == from_record(Record(headers=CE, value=b"x"))
+    assert "left out" in str(result.tolerated)
+
+
+def test_one_header_that_cannot_be_added_does_not_keep_others_out() -> None:
+    """Of foreign headers that look like the event's the good ones count."""
+    result = read([*CE, ("CE_TIME", b"noon"), ("CE_SUBJECT", b"x"), ("CE_SAMPLEDRATE", b"5")])
+    assert (result.event.time, result.event.subject, result.event["sampledrate"]) == (None, "x", 5)
+
+
+@pytest.mark.parametrize("form", ["json", "avro", "protobuf"])
+def test_in_structured_mode_no_other_header_adds_anything(form: str) -> None:
+    """The whole event stands in the value; only what might be its content-type is told."""
+    record = to_record(from_record(Record(headers=CE)), mode="structured", format=form)
+    result = read([*record.headers, ("ce-subject", b"x"), ("Content-Type", b"a/b")], record.value)
+    assert result.event == from_record(record)
+    assert [p.attribute for p in result.tolerated] == ["Content-Type"]
+
+
+def test_what_is_refused_leniently_is_told_all_at_once() -> None:
+    """Attributes and data alike, and nothing of what is let pass."""
+    value = (
+        HEAD.replace(b'"/"', b'""')
+        + b',"myExt":1,"id":"2","time":"","time":"noon","data":1,"data_base64":"!!"}'
+    )
+    with pytest.raises(BrokenEvent) as caught:
+        from_record(Record(headers=[JSON], value=value), lenient=True)
+    assert [problem.clause for problem in caught.value.problems] == [
+        "N-05",
+        "N-05",
+        "R-04",
+        "T-12",
+        "J-12",
+        "J-14",
+    ]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        ("Content-Type", b"\x00"),
+        ("Content-Type", b"1"),
+        ("CE_TIME", b"noon"),
+        ("CE_DATASCHEMA", b"rel"),
+        ("ce-subject", b""),
+        ("ce-my_ext", b"x"),
+        ("ce-sampledrate", b"0"),
+        ("ce-source", b""),
+    ],
+)
+def test_what_is_good_by_the_rules_is_good_leniently(header: tuple[str, bytes]) -> None:
+    """A foreign header that only looks like one of the event's cannot make a good record bad."""
+    event = Event(id="1", source="/s", type="t", time="2018-04-05T17:31:00Z")
+    record = to_record(event)
+    strange = Record(value=record.value, headers=[*record.headers, header])
+    assert from_record(strange, lenient=True) == from_record(strange) == event
+    told = [str(problem) for problem in read(strange.headers, strange.value).tolerated]
+    assert any("left out" in words or "passed over" in words for words in told)
+
+
+def test_nothing_is_reported_of_a_good_record() -> None:
+    """A record by the rules gives the same event, and exact bytes when written again."""
+    for record in (Record(headers=CE, value=b"x"), Record(headers=[JSON], value=HEAD + b', "data": 1.0}')):
+        result = decode(record, lenient=True)
+        assert isinstance(result, Decoded)
+        assert result.tolerated == ()
+        assert result.event == from_record(record)
+        assert to_record(result.event, like=record) == record
+
+
+@pytest.mark.parametrize(
+    ("content_type", "members", "datacontenttype", "payload"),
+    [
+        (b"application/json", b',"data":1', None, b"1"),
+        (b"application/xml", b',"data":"<a/>"', "application/xml", b"<a/>"),
+        (b"application/xml", b',"datacontenttype":"text/plain","data":"a"', "text/plain", b"a"),
+        (b"text/plain; charset=latin-1", b',"data":"\xc3\xbc"', "text/plain; charset=latin-1", b"\xfc"),
+    ],
+)
+def test_a_content_type_that_no_json_is_of_is_that_of_the_data(
+    content_type: bytes, members: bytes, datacontenttype: str | None, payload: bytes
+) -> None:
+    """The SDK for Python, version 1, moves datacontenttype out of the envelope into the header."""
+    event = read([("content-type", content_type)], HEAD + members + b"}").event
+    assert (event.datacontenttype, event.payload) == (datacontenttype, payload)
+
+
+BINARY_FORMATS = ["avro", "avro-compact", "protobuf"]
+
+
+@pytest.mark.parametrize("form", BINARY_FORMATS)
+@pytest.mark.parametrize(
+    ("broken", "clauses"),
+    [
+        ({"dataschema": "type.googleapis.com/shop.Order"}, ["T-10"]),
+        ({"sampledrate": 0}, ["X-05"]),
+        ({"tracestate": "a=1"}, ["X-02"]),
+        ({"dataschema": "order", "authid": "x"}, ["T-10", "X-10"]),
+    ],
+)
+def test_attributes_in_other_formats_let_pass(form: str, broken: dict[str, Any], clauses: list[str]) -> None:
+    """What is let pass in headers is let pass in Avro and Protobuf: well formed, with a rule broken."""
+    attributes = {"specversion": "1.0", "id": "1", "source": "/", "type": "t", **broken}
+    value = found_format(form).encode(trusted(attributes, b"\xff", DataKind.BYTES))
+    record = Record(value=value, headers=[("content-type", f"application/cloudevents+{form}".encode())])
+    with pytest.raises(BrokenEvent) as caught:
+        from_record(record)
+    assert sorted(problem.clause for problem in caught.value.problems) == clauses
+    result = read(record.headers, value)
+    assert (dict(result.event.attributes), result.event.payload) == (attributes, b"\xff")
+    assert sorted(problem.clause for problem in result.tolerated) == clauses
+
+
+@pytest.mark.parametrize("form", ["json", *BINARY_FORMATS])
+@pytest.mark.parametrize(
+    ("members", "found"),
+    [
+        ({"myExt": "v"}, {"myext": "v"}),
+        ({"myExt": "v", "myext": "w"}, {"myext": "w"}),
+        ({"sampledRate": 5}, {"sampledrate": 5}),
+        ({"DATA": "v"}, {}),
+        ({"my_ext": "v"}, {}),
+        ({"partitionkey": ""}, {}),
+        ({"myExt": "v", "MYEXT": "w"}, None),
+    ],
+)
+def test_names_are_read_alike_in_all_formats(
+    form: str, members: dict[str, Any], found: dict[str, Any] | None
+) -> None:
+    """A name in capital letters is read in small ones, and what is dropped is said to be."""
+    attributes = {**make.GOOD, **members}
+    value = found_format(form).encode(trusted(attributes, None, DataKind.BYTES))
+    record = Record(value=value, headers=[("content-type", f"application/cloudevents+{form}".encode())])
+    result = decode(record, lenient=True)
+    if found is None:
+        assert isinstance(result, Undecodable)
+        return
+    assert isinstance(result, Decoded)
+    assert dict(result.event.attributes) == {**make.GOOD, **found}
+    assert str(result.tolerated).count("left out") == len(members) - len(found)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "said"),
+    [
+        (b"", "content-type: names no event format: the value reads as a JSON event, got '' (K-15"),
+        (b"xyz", "content-type: names no event format: the value reads as a JSON event, got 'xyz' (K-15"),
+    ],
+)
+def test_a_content_type_is_told_as_what_it_is(content_type: bytes, said: str) -> None:
+    """One that says nothing of the data is not said to."""
+    assert str(read([("content-type", content_type)], HEAD + b"}").tolerated[0]).startswith(said)
+
+
+@pytest.mark.parametrize("form", BINARY_FORMATS)
+def test_other_formats_have_one_spelling(form: str) -> None:
+    """Headers may be misspelt around them, and what is not well formed is refused either way."""
+    value = to_record(from_record(Record(headers=CE)), mode="structured", format=form).value or b""
+    headers = [("Content-Type", f"application/cloudevents+{form}".encode())]
+    result = read(headers, value)
+    assert result.event == from_record(Record(headers=CE))
+    assert [p.clause for p in result.tolerated] == ["K-05"]
+    assert isinstance(decode(Record(headers=headers, value=value[:-1]), lenient=True), Undecodable)
+
+
+def test_the_list_of_what_is_let_pass_is_made_of_the_vectors() -> None:
+    """`spec-conformance/lenient.md` says what the vectors say."""
+    assert lenient_table.TABLE.read_text("utf-8") == lenient_table.made()

@@ -1,0 +1,277 @@
+"""Data: from Python values to payload bytes and back, by content type, and never by guessing."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from typing import Any
+
+import msgspec
+import pytest
+import strategies as make
+from hypothesis import given
+
+from cloudevents_kafka import DataError
+from cloudevents_kafka.codecs.json import is_json, json_text, parse_json
+from cloudevents_kafka.codecs.payload import DataKind, from_payload, to_payload
+
+B, J, T = DataKind.BYTES, DataKind.JSON, DataKind.TEXT
+
+
+@pytest.mark.parametrize(
+    ("data", "content_type", "payload", "kind"),
+    [
+        (None, None, None, B),
+        (None, "application/json", None, B),
+        (b"", None, b"", B),
+        (b"\xff", "application/json", b"\xff", B),
+        (bytearray(b"x"), "text/plain", b"x", B),
+        (memoryview(b"x"), None, b"x", B),
+        ("hi", None, b'"hi"', J),
+        ("hi", "application/json", b'"hi"', J),
+        ("123", "application/json", b'"123"', J),
+        ("", None, b'""', J),
+        ("hi", "text/plain", b"hi", T),
+        ("", "text/plain", b"", T),
+        ("é", "text/plain", b"\xc3\xa9", T),
+        ("é", "text/plain; charset=latin-1", b"\xe9", T),
+        ("é", 'text/plain; charset="UTF-16BE"', b"\x00\xe9", T),
+        ("<a/>", "application/xml", b"<a/>", T),
+        ({"a": [1, None, True, 1.5, "é"]}, None, '{"a":[1,null,true,1.5,"é"]}'.encode(), J),
+        (["a", True, None], "Application/JSON", b'["a",true,null]', J),
+        (1.5, None, b"1.5", J),
+        (True, "application/vnd.a_b+json", b"true", J),
+        (0, None, b"0", J),
+        (2**70, None, str(2**70).encode(), J),
+        ({"a": 1}, "application/json; charset=utf-16be", '{"a":1}'.encode("utf-16-be"), J),
+    ],
+    ids=repr,
+)
+def test_values_become_payloads(
+    data: Any, content_type: str | None, payload: bytes | None, kind: DataKind
+) -> None:
+    """None is no data, bytes are the payload, text is text or a JSON string, all else is JSON."""
+    made = to_payload(data, content_type)
+    assert made == (payload, kind)
+    assert type(made[0]) in {bytes, type(None)}
+
+
+@dataclasses.dataclass
+class Point:
+    x: float
+
+
+@pytest.mark.parametrize(
+    ("data", "content_type"),
+    [
+        ({"a": 1}, "text/plain"),
+        (5, "application/xml"),
+        (True, "application/octet-stream"),
+        (math.nan, None),
+        ({"a": [1, {"b": -math.inf}]}, "application/json"),
+        ((math.nan,), None),
+        (Point(math.nan), None),
+        ([Point(math.inf)], None),
+        ([2**64, {"a": -math.nan}], None),
+        ("\ud800", None),
+        ("\ud800", "text/plain"),
+        ("é", "text/plain; charset=us-ascii"),
+        ("é", "text/plain; charset=none-such"),
+        ("x", "text/plain; charset=base64"),
+        (object(), None),
+        ({"a": object()}, None),
+        (10**5000, None),
+        (msgspec.Raw(b"{bad"), None),
+        (msgspec.Raw(b""), None),
+        (msgspec.Raw(b"NaN"), None),
+        (msgspec.Raw(b'1,"id":"2"'), "application/json"),
+        ({"a": msgspec.Raw(b'1},"id":"2","x":{"a":1')}, None),
+        ([msgspec.Raw(b'"\xff"')], None),
+        ({"a": [{"b": msgspec.Raw(b'"')}]}, None),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_cannot_be_written_is_refused(data: Any, content_type: str | None) -> None:
+    """No value is written as Python shows it, and none as null that is not."""
+    with pytest.raises(DataError):
+        to_payload(data, content_type)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (msgspec.Raw(b'{"a":1.50}'), b'{"a":1.50}'),
+        ({"a": msgspec.Raw(b"1e2"), "b": [msgspec.Raw(b'"\xc3\xa9"')]}, b'{"a":1e2,"b":["\xc3\xa9"]}'),
+    ],
+)
+def test_json_that_is_written_already_stays_as_it_is(value: Any, text: bytes) -> None:
+    """What a Raw has in it is copied, where the whole is JSON."""
+    assert json_text(value) == text
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        [None, 1.5],
+        {"a": None},
+        "null",
+        Point(1.5),
+        [msgspec.Raw(b"null")],
+        {"null": 1},
+        [None, 2**64],
+        [None, b"\xcb\x7f\xf8"],
+    ],
+)
+def test_null_is_no_reason_for_refusal(value: Any) -> None:
+    """A value with null in its text is looked at twice, and taken."""
+    assert is_json(json_text(value))
+
+
+@pytest.mark.parametrize("leaf", [None, 1.5])
+def test_deep_values_are_written_or_refused(leaf: Any) -> None:
+    """Nesting beyond what the encoder follows is a DataError, with null in it and without."""
+    for depth in (100, 500, *range(880, 1000), 3000):
+        value = leaf
+        for _ in range(depth):
+            value = [value]
+        try:
+            text = json_text(value)
+        except DataError as error:
+            assert "recursion" in str(error)  # noqa: PT017 - either is right
+        else:
+            assert len(text) > 2 * depth
+
+
+@pytest.mark.parametrize(
+    ("payload", "kind", "content_type", "data"),
+    [
+        (None, B, None, None),
+        (None, B, "application/json", None),
+        (b"", B, None, b""),
+        (b"123", B, None, b"123"),
+        (b'"x"', B, "application/octet-stream", b'"x"'),
+        (b"abc", B, "application/avro", b"abc"),
+        (b"123", B, "Application/JSON", 123),
+        (b"null", B, "text/json", None),
+        (b"123", J, None, 123),
+        (b'{"a":"\\ud83d\\ude00"}', J, None, {"a": "😀"}),
+        ('{"a":1}'.encode("utf-16"), B, "application/json; charset=utf-16", {"a": 1}),
+        (b'"\xe9"', B, "application/json; charset=latin-1", "é"),
+        (b"\xc3\xa9", B, "text/plain", "é"),
+        (b"\xe9", B, "text/plain; charset=latin-1", "é"),
+        (b"123", B, "text/csv", "123"),
+        (b"<a/>", B, "application/xml", b"<a/>"),
+        (b"<a/>", T, "application/xml", "<a/>"),
+    ],
+    ids=repr,
+)
+def test_payloads_become_values(
+    payload: bytes | None, kind: DataKind, content_type: str | None, data: Any
+) -> None:
+    """JSON and texts are decoded in their charset; bytes stay bytes."""
+    value = from_payload(payload, kind, content_type)
+    assert value == data
+    assert type(value) is type(data)
+
+
+@pytest.mark.parametrize(
+    ("payload", "content_type"),
+    [
+        (b"", "application/json"),
+        (b"{", "application/json"),
+        (b'{"a":1}x', "application/json"),
+        (b"NaN", "application/json"),
+        (b'"\xff"', "application/json"),
+        (b'\xef\xbb\xbf"x"', "application/json"),
+        (b'"\\ud800"', "application/json"),
+        (b"1e999", "application/json"),
+        (b"[" * 10**5, "application/json"),
+        (b"\xff", "text/plain"),
+        (b"\xff", "text/plain; charset=us-ascii"),
+        (b"x", "text/plain; charset=none-such"),
+        (b"x", "text/plain; charset=hex"),
+        (b"x", "application/json; charset=utf-16"),
+        (b"+2AA-", "application/json; charset=utf-7"),
+        (b'"\\ud800"', "application/json; charset=unicode_escape"),
+        (b"x", "text/plain; charset=undefined"),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_what_is_not_what_it_says_is_a_data_error(payload: bytes, content_type: str) -> None:
+    """Whatever a payload is, asking for its value raises DataError and nothing else."""
+    with pytest.raises(DataError):
+        from_payload(payload, B, content_type)
+
+
+def test_long_numbers_take_no_time() -> None:
+    """A number of a million digits is refused or read at once, not in quadratic time."""
+    with pytest.raises(DataError):
+        parse_json(b"9" * 10**6)
+
+
+@given(make.json_values)
+def test_json_comes_back(value: Any) -> None:
+    """A JSON value is the same after it was a payload."""
+    payload, kind = to_payload(value, "application/json")
+    assert from_payload(payload, kind, "application/json") == value
+
+
+@pytest.mark.parametrize("charset", ["utf-16", "UTF16", "utf_32", "Utf-32"])
+@pytest.mark.parametrize("text", ["A text", "é😀", "\ufeffmarked", ""])
+def test_text_without_a_byte_order_mark_is_big_endian(charset: str, text: str) -> None:
+    """RFC 2781 4.3 for UTF-16, Unicode 3.10 for UTF-32; with a mark, the mark decides."""
+    wide = charset.lower().replace("_", "-").replace("utf16", "utf-16")
+    content_type = f"text/plain; charset={charset}"
+    if not text.startswith("\ufeff"):
+        assert from_payload(text.encode(f"{wide}-be"), B, content_type) == text
+    for order in ("be", "le"):
+        assert from_payload(f"\ufeff{text}".encode(f"{wide}-{order}"), B, content_type) == text
+    assert from_payload(*to_payload(text, content_type), content_type) == text
+
+
+def test_json_without_a_byte_order_mark_is_big_endian_too() -> None:
+    """JSON data of such a charset is read in the same order, and written anew as JSON's value."""
+    payload = '{"a":"é"}'.encode("utf-16-be")
+    assert from_payload(payload, B, "application/json; charset=utf-16") == {"a": "é"}
+
+
+SECRETS = "\xe9\u20ac\U0001f600\ud800"
+
+
+@pytest.mark.parametrize(
+    "charset",
+    [
+        "us-ascii",
+        "utf-8",
+        "latin-1",
+        "cp1252",
+        "utf-16",
+        "utf-7",
+        "shift_jis",
+        "iso-2022-jp",
+        "gb18030",
+        "big5",
+        "koi8-r",
+    ],
+)
+@pytest.mark.parametrize("kind", ["text/plain", "application/json"])
+def test_no_error_of_a_codec_shows_data(charset: str, kind: str) -> None:
+    """Neither a byte nor a character of the data is in the message; where it stands, is."""
+    said: list[str] = []
+    content_type = f"{kind}; charset={charset}"
+    for payload in (b"\xe9\x81", b"\xff", b"\x81\x00", b"+2AA-", b"\x1b$B\xff", b'"\xc3\x28"'):
+        try:
+            from_payload(payload, B, content_type)
+        except DataError as error:
+            said.append(str(error))
+    for data in (*SECRETS, {"a": SECRETS}, {SECRETS: 1}):
+        try:
+            to_payload(data, content_type)
+        except DataError as error:
+            said.append(str(error))
+    assert said
+    for message in said:
+        assert message.isascii()
+        assert re.search(r"0x[0-9a-f]|\\[xuU]", message) is None, message

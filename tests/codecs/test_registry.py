@@ -1,0 +1,278 @@
+"""Data codecs: found by content type, asked for what they can, and never in the way of the payload."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import math
+import pickle
+from typing import Any
+
+import fastavro
+import msgspec
+import pytest
+import strategies as make
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudevents_kafka import (
+    Codec,
+    DataError,
+    Event,
+    InvalidEvent,
+    Record,
+    from_record,
+    register_codec,
+    to_record,
+)
+from cloudevents_kafka.codecs.avro import avro
+from cloudevents_kafka.codecs.json import typed_json
+from cloudevents_kafka.codecs.registry import find
+
+pytestmark = pytest.mark.usefixtures("registry")
+
+ORDER = {
+    "type": "record",
+    "name": "Order",
+    "fields": [{"name": "id", "type": "long"}, {"name": "total", "type": "string"}],
+}
+
+
+class Order(msgspec.Struct):
+    id: int
+    total: str
+
+
+def upper(mark: str) -> Codec:
+    """A codec that can be told from others."""
+    return Codec(lambda payload: (mark, payload), lambda value: f"{mark}{value}".encode())
+
+
+def event(content_type: str | None, data: Any, **attributes: Any) -> Event:
+    return Event(id="1", source="/", type="t", datacontenttype=content_type, data=data, **attributes)
+
+
+def test_data_goes_through_its_codec() -> None:
+    """A value is written by the codec, and read by it, in both modes; bytes are the payload themselves."""
+    register_codec("application/avro", avro(ORDER))
+    order = {"id": 17, "total": "9.50"}
+    made = event("application/avro", order)
+    assert made.payload == b"\x22\x089.50"
+    assert made.data == order
+    for mode in ("binary", "structured"):
+        again = from_record(to_record(made, mode=mode))  # type: ignore[arg-type]  # both are modes
+        assert again == made
+        assert again.data == order
+        assert again.data is again.data
+    assert event("application/avro", made.payload).data == order
+    assert made.replace(data={"id": 18, "total": ""}).payload == b"\x24\x00"
+    assert event("application/avro", None).data is None
+
+
+@pytest.mark.parametrize(
+    ("content_type", "about", "mark"),
+    [
+        ("Application/CBOR; a=b", {}, "exact"),
+        ("application/cbor", {"type": "u"}, "type"),
+        ("application/cbor", {"dataschema": "urn:s"}, "schema"),
+        ("application/cbor", {"dataschema": "urn:other"}, "exact"),
+        ("application/cbor", {"type": "u", "dataschema": "urn:s"}, "both"),
+        ("application/vnd.x+CBOR", {}, "suffix"),
+        ("application/vnd.y+cbor", {}, "exact y"),
+        ("application/cbor+x", {}, None),
+        ("cbor", {}, None),
+        ("", {}, None),
+        (None, {}, None),
+    ],
+)
+def test_the_nearest_codec_is_taken(content_type: str | None, about: dict[str, str], mark: str) -> None:
+    """Media type before suffix, and each with what it is for before without; case and parameters aside."""
+    register_codec("+cbor", upper("suffix"))
+    register_codec("application/CBOR", upper("exact"))
+    register_codec("application/vnd.y+cbor", upper("exact y"))
+    register_codec("application/cbor", upper("type"), type="u")
+    register_codec("application/cbor", upper("schema"), dataschema="urn:s")
+    register_codec("application/cbor", upper("both"), type="u", dataschema="urn:s")
+    found = find(content_type, {"type": "t", **about})
+    assert (None if found is None else found.decode and found.decode(b"")[0]) == mark
+
+
+def test_a_codec_can_take_over_json() -> None:
+    """JSON of one event type becomes an object of the user's, and stays JSON in an envelope."""
+    register_codec("application/json", typed_json(Order), type="order.placed")
+    placed = Event(
+        id="1", source="/", type="order.placed", datacontenttype="application/json", data=Order(1, "2")
+    )
+    record = to_record(placed, mode="structured")
+    assert (record.value or b"").endswith(b',"data":{"id":1,"total":"2"}}')
+    assert from_record(record).data == Order(1, "2")
+    assert event("application/json", {"id": 1}).data == {"id": 1}
+    with pytest.raises(DataError):
+        _ = Event(
+            id="1", source="/", type="order.placed", datacontenttype="application/json", data=b'{"id":1}'
+        ).data
+
+
+def test_what_a_codec_leaves_out_is_done_as_ever() -> None:
+    """One that only reads, or only writes, is no hindrance to the other."""
+    register_codec("text/csv", Codec(decode=lambda payload: payload.decode().split(",")))
+    assert event("text/csv", "a,b").payload == b"a,b"
+    assert event("text/csv", "a,b").data == ["a", "b"]
+    register_codec("text/csv", Codec(encode=lambda row: ",".join(row).encode()))
+    assert event("text/csv", ["a", "b"]).data == "a,b"
+
+
+class OwnError(Exception):
+    """Of a library that has its own."""
+
+
+def test_a_codecs_error_is_a_data_error() -> None:
+    """It names the content type, has its cause, tells nothing of the data, and the payload is there."""
+
+    def fail(value: Any) -> Any:
+        raise OwnError(f"S3CRET {value!r}")
+
+    register_codec("application/x", Codec(fail, fail))
+    read = event("application/x", b"S3CRET")
+    for _ in range(2):
+        with pytest.raises(DataError, match="data is not application/x: its codec raised OwnError") as caught:
+            _ = read.data
+        assert isinstance(caught.value.__cause__, OwnError)
+        assert "S3CRET" not in str(caught.value)
+    assert read.payload == b"S3CRET"
+    with pytest.raises(InvalidEvent, match=r"a str cannot be written as application/x.*OwnError") as refused:
+        event("application/x", "S3CRET")
+    assert [(p.attribute, p.clause) for p in refused.value.problems] == [("data", "J-10")]
+    assert "S3CRET" not in str(refused.value)
+
+
+def test_a_codec_must_give_bytes() -> None:
+    """Text from an encoder is not guessed at."""
+    register_codec("application/x", Codec(encode=str))  # type: ignore[arg-type]  # the mistake
+    with pytest.raises(InvalidEvent, match="gave a str, not bytes"):
+        event("application/x", 5)
+
+
+def test_a_value_that_no_codec_takes_is_refused() -> None:
+    """And told how that is changed."""
+    with pytest.raises(InvalidEvent, match=r"a dict cannot be application/avro: .*register a codec"):
+        event("application/avro", {})
+
+
+@pytest.mark.parametrize(
+    "name", ["", "avro", "a/b;c=d", "a/b; ", "a/b ", "+", "++avro", "a/", "é/x", "a/*", "*/*"]
+)
+def test_what_is_no_media_type_is_refused(name: str) -> None:
+    """A name that no content type can have would never be found."""
+    with pytest.raises(ValueError, match="no media type"):
+        register_codec(name, Codec())
+
+
+@dataclasses.dataclass
+class Point:
+    x: float
+
+
+def test_typed_json_reads_its_type_only() -> None:
+    """What is of another shape is refused, and no value is made up."""
+    codec = typed_json(Point)
+    assert codec.decode is not None
+    assert codec.encode is not None
+    assert codec.decode(codec.encode(Point(1.5))) == Point(1.5)
+    with pytest.raises(msgspec.ValidationError):
+        codec.decode(b"{}")
+    for number in (math.nan, math.inf):
+        with pytest.raises(DataError, match="NaN or infinite"):
+            codec.encode(Point(number))
+
+
+@given(st.integers(-(2**63), 2**63 - 1), make.json_texts, st.binary(max_size=4))
+def test_avro_takes_one_datum_and_no_more(number: int, text: str, more: bytes) -> None:
+    """A datum comes back; bytes behind it, or too few, are an error; fastavro alone reads the same."""
+    codec = avro(ORDER)
+    assert codec.decode is not None
+    assert codec.encode is not None
+    value = {"id": number, "total": text}
+    payload = codec.encode(value)
+    assert codec.decode(payload) == value == fastavro.schemaless_reader(io.BytesIO(payload), ORDER, None)
+    if more:
+        with pytest.raises(ValueError, match="after the datum"):
+            codec.decode(payload + more)
+    with pytest.raises((EOFError, IndexError)):
+        codec.decode(payload[:-1] if text else b"")
+
+
+def test_an_event_can_be_read_its_own_way() -> None:
+    """What a reader makes of an event is its data, before every codec, until the data is changed."""
+    register_codec("application/json", upper("registered"))
+    asked: list[Event] = []
+
+    def read(event: Event) -> object:
+        asked.append(event)
+        return [event.type, event.payload]
+
+    plain = event("application/json", b"{}")
+    own = plain.read_with(read)
+    assert asked == []
+    assert own.data == ["t", b"{}"]
+    assert own.data is own.data
+    assert len(asked) == 1
+    assert own == plain
+    assert own == pickle.loads(pickle.dumps(own))
+    assert Event.of(own) is own
+    assert plain.data == ("registered", b"{}")
+    for changed in (own.replace(subject="s"), plain.read_with(read).replace(type="u").replace(subject="s")):
+        assert changed.data == [changed.type, b"{}"]
+        assert changed["subject"] == "s"
+    assert plain.read_with(read).replace(data=b"x").data == ("registered", b"x")
+    assert event(None, None).read_with(read).data is None
+    with pytest.raises(DataError, match="its codec raised ZeroDivisionError"):
+        _ = event(None, b"").read_with(lambda _: 1 / 0).data
+
+
+def test_a_reader_keeps_the_value_as_it_came() -> None:
+    """An event of a structured record gives that record's value again."""
+    record = to_record(event("application/json", {"a": 1}), mode="structured")
+    assert to_record(from_record(record).read_with(lambda _: 5), mode="structured") == record
+
+
+def test_no_codec_changes_what_is_read_of_others() -> None:
+    """Data of other types, and without one, is what it is without codecs."""
+    register_codec("application/x", upper("x"))
+    headers = [*make.required_headers]
+    assert from_record(Record(headers=headers, value=b"123")).data == b"123"
+    assert event(None, {"a": 1}).data == {"a": 1}
+    assert event("text/plain", "a").data == "a"
+
+
+@pytest.mark.usefixtures("registry")
+@pytest.mark.parametrize(
+    "codec",
+    [
+        None,
+        bytes.decode,
+        (bytes.decode, str.encode),
+        Codec(5),  # type: ignore[arg-type]  # the mistake
+        Codec(None, "x"),  # type: ignore[arg-type]  # the mistake
+    ],
+)
+def test_what_is_no_codec_is_refused(codec: Any) -> None:
+    """At once, and not when the first data comes."""
+    with pytest.raises(TypeError, match="Codec"):
+        register_codec("application/x", codec)
+
+
+@pytest.mark.usefixtures("registry")
+@pytest.mark.parametrize(
+    ("media_type", "about", "said"),
+    [
+        (None, {}, "a media type is a text, not a NoneType"),
+        ("a/b", {"type": 5}, "a type is a text, not a int"),
+        ("a/b", {"type": b"t"}, "a type is a text, not a bytes"),
+        ("a/b", {"dataschema": ["urn:s"]}, "a dataschema is a text, not a list"),
+    ],
+)
+def test_what_no_event_can_have_is_refused(media_type: Any, about: dict[str, Any], said: str) -> None:
+    """A codec that would never be found, or only stop one that looks."""
+    with pytest.raises(TypeError, match=said):
+        register_codec(media_type, Codec(), **about)

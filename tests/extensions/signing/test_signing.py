@@ -1,0 +1,350 @@
+"""Signed events: what a signature covers, who may be trusted, and what is given of an event."""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+from typing import Any
+
+import pytest
+import strategies as make
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, utils
+from cryptography.hazmat.primitives.hashes import SHA256
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudevents_kafka import AttributeType, Event, Record, from_record, register_extension, to_record
+from cloudevents_kafka.attributes.types import CORE
+from cloudevents_kafka.conformance.dataset import Library
+from cloudevents_kafka.conformance.modes import WAYS
+from cloudevents_kafka.conformance.notation import as_record
+from cloudevents_kafka.event import with_content_type
+from cloudevents_kafka.extensions.signing import dsse
+from cloudevents_kafka.extensions.signing.digest import PAYLOAD_TYPE, core_digest, extension_digest, untyped
+from cloudevents_kafka.extensions.signing.errors import SigningError, VerificationError
+from cloudevents_kafka.extensions.signing.signing import forwardable, sign, verify
+from cloudevents_kafka.registry import temporarily
+
+PRIVATE = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(32))
+ORDER = Event(
+    id="1",
+    source="/shop",
+    type="com.example.order",
+    time="2026-01-01T12:00:00.5Z",
+    datacontenttype="application/json",
+    data=b'{"total": 1.10}',
+    partitionkey="c-4",
+    expirytime="2027-01-01T00:00:00Z",
+)
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+def holds(message: bytes, signature: bytes) -> bool:
+    try:
+        PRIVATE.public_key().verify(signature, message)
+    except InvalidSignature:
+        return False
+    return True
+
+
+KEYS = {"k": holds}
+
+
+def signed(event: Event = ORDER, *extensions: str) -> Event:
+    return sign(event, PRIVATE.sign, keyid="k", extensions=extensions)
+
+
+@pytest.mark.usefixtures("registry")
+def test_the_documents_own_signature_is_made() -> None:
+    """With the document's key its event of bytes gets the very dssematerial that it shows (case 5)."""
+    number = 97358161215184420915383655311931858321456579547487070936769975997791359926199
+    private = ec.derive_private_key(number, ec.SECP256R1())
+
+    def key(message: bytes) -> bytes:
+        r, s = utils.decode_dss_signature(
+            private.sign(message, ec.ECDSA(SHA256(), deterministic_signing=True))
+        )
+        return r.to_bytes(32) + s.to_bytes(32)
+
+    event = Event(
+        id="1",
+        source="example/uri",
+        type="example.type.binary",
+        datacontenttype="application/octet-stream",
+        data=base64.b64decode("8J+koQ=="),
+    )
+    case = next(case for _, case in Library().all_cases if case["id"] == "X-46/1")
+    assert sign(event, key, keyid="testkey") == from_record(as_record(case["record"]))
+
+
+@pytest.mark.parametrize(("mode", "form"), WAYS)
+def test_a_signature_survives_every_form(mode: Any, form: str | None) -> None:
+    """What was signed is verified after any content mode and format."""
+    record = to_record(signed(ORDER, "partitionkey", "expirytime"), mode=mode, format=form)
+    result = verify(from_record(record), KEYS)
+    assert (result.verified, result.keyid) == ("core and extensions", "k")
+    assert result.event == ORDER
+    assert not result.unverified
+
+
+@pytest.mark.parametrize("data", [{"a": 1}, "text", b"\xff", None])
+@pytest.mark.parametrize(("mode", "form"), WAYS)
+def test_a_content_type_that_forms_add_is_signed(mode: Any, form: str | None, data: object) -> None:
+    """Data without a content type is verified after any form, though some have to tell what JSON implies."""
+    event = Event(id="1", source="/s", type="t", data=data)
+    again = from_record(to_record(signed(event), mode=mode, format=form))
+    assert verify(again, KEYS).event.data == data
+
+
+@given(make.events())
+@make.examples(60)
+def test_what_is_signed_is_verified(event: Event) -> None:
+    """Any event can be signed with all extensions of known type, and is verified; no other is, under it."""
+    names = [name for name in event.extensions if name != "dssematerial" and not untyped(event, [name])]
+    made = sign(event, PRIVATE.sign, keyid="k", extensions=names)
+    result = verify(made, KEYS)
+    assert result.event.kind is made.kind
+    expected = with_content_type(event)
+    assert result.event == expected.replace(**{n: None for n in event.extensions if n not in names})
+    with pytest.raises(VerificationError):
+        verify(made.replace(id=f"{event.id}x"), KEYS)
+    with pytest.raises(VerificationError):
+        verify(made.replace(data=(event.payload or b"") + b" "), KEYS)
+
+
+@given(st.one_of(st.binary(max_size=40), make.mutated(bytes(signed()["dssematerial"]))))  # type: ignore[arg-type]  # it is a Binary
+@make.examples(300)
+def test_any_bytes_are_verified_or_refused(content: bytes) -> None:
+    """For any dssematerial there is a verified event, an unsigned one, or the one error."""
+    try:
+        result = verify(ORDER.replace(dssematerial=content), {**KEYS, "": holds})
+    except VerificationError:
+        return
+    assert result.event == ORDER.replace(partitionkey=None, expirytime=None)
+
+
+def test_what_is_discarded_is_named() -> None:
+    """The error has the event, names it, and says what is wrong and what to do."""
+    event = signed().replace(subject="other")
+    with pytest.raises(VerificationError) as caught:
+        verify(event, KEYS)
+    assert caught.value.event is event
+    assert str(caught.value) == (
+        "event '1' of '/shop' is not verified: its core attributes or data are not those that were signed; "
+        "discard it (X-46, extension verifiability)"
+    )
+    again = pickle.loads(pickle.dumps(caught.value))  # our own bytes
+    assert str(again) == str(caught.value)
+
+
+CORE_DIGEST = base64.b64encode(core_digest(ORDER))
+NO_NAMES = extension_digest(ORDER, [])
+
+
+@pytest.mark.parametrize(
+    "material",
+    [
+        *(
+            b'{"more": ' + b"[" * 100_000,
+            b"\xff",
+            b'{"core": "\\ud800"}',
+            b'{"core": null}',
+            b'{"core": "x"}',
+            b"",
+        ),
+        b'{"core": "%b", "more": "\xff"}' % CORE_DIGEST,
+        b'{"core": "%b", "ext": "%b", "signedextattrs": []}' % (CORE_DIGEST, base64.b64encode(NO_NAMES)),
+        *(
+            b'{"core": "%b", "ext": "%b", "signedextattrs": ["exta"]}' % (CORE_DIGEST, base64.b64encode(ext))
+            for ext in (NO_NAMES[:-1], NO_NAMES + b"\0")
+        ),
+        b'{"core": "%b", "ext": null, "signedextattrs": null}' % CORE_DIGEST,
+    ],
+)
+def test_any_signed_payload_is_read_or_refused(material: bytes) -> None:
+    """A trusted key may have signed nonsense: that is refused, even of extensions that nobody asks for."""
+    event = ORDER.replace(dssematerial=dsse.seal(PAYLOAD_TYPE, material, "k", PRIVATE.sign))
+    with pytest.raises(VerificationError):
+        verify(event, KEYS, behaviour="core-only")
+
+
+def test_what_lenient_reading_let_pass_is_refused() -> None:
+    """An attribute that is not of its type has no bytes to be signed or verified, and is named."""
+    told = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
+    seal = signed(Event(**told, expirytime="2026-01-01T00:00:00Z"), "expirytime").text("dssematerial")
+    for more, why in [
+        ({"expirytime": "soon", "dssematerial": seal}, "'soon'"),
+        ({"sampledrate": "x", "dssematerial": seal}, "expirytime are not those"),
+        ({"dssematerial": "!"}, "no DSSE envelope"),
+    ]:
+        headers = [(f"ce_{name}", str(value).encode()) for name, value in {**told, **more}.items()]
+        event = from_record(Record(headers=headers), lenient=True)
+        with pytest.raises(VerificationError, match=why):
+            verify(event, KEYS)
+        if "soon" in why:
+            with pytest.raises(SigningError, match=why):
+                signed(event, "expirytime")
+
+
+def test_a_policy_says_which_events_must_be_signed() -> None:
+    """Whether an unsigned event passes is the user's word, event by event; by default it does not."""
+    with pytest.raises(VerificationError, match="must be signed"):
+        verify(ORDER, KEYS)
+
+    def of_the_shop(event: Event) -> bool:
+        return event.source == "/shop"
+
+    with pytest.raises(VerificationError, match="must be signed"):
+        verify(ORDER, KEYS, required=of_the_shop)
+    elsewhere = ORDER.replace(source="/elsewhere")
+    result = verify(elsewhere, KEYS, required=of_the_shop)
+    assert (result.event, result.verified, result.keyid) == (elsewhere, "nothing", None)
+    silent: Any = {}.get
+    with pytest.raises(VerificationError, match="must be signed"):
+        verify(ORDER, KEYS, required=silent)
+
+
+def test_what_is_not_signed_is_not_given() -> None:
+    """Strictly, an extension that nobody vouches for is gone; otherwise it stands apart."""
+    event = signed(ORDER, "expirytime").replace(partitionkey="put in on the way")
+    assert "partitionkey" not in verify(event, KEYS).event
+    apart = verify(event, KEYS, behaviour="passthrough")
+    assert "partitionkey" not in apart.event
+    assert apart.unverified["partitionkey"] == "put in on the way"
+    assert set(verify(event, KEYS, behaviour="core-only").event) <= set(CORE)
+
+
+def test_an_extension_may_be_given_without_what_it_needs() -> None:
+    """A verified extension stays, even if another that it needs was not signed."""
+    traced = ORDER.replace(traceparent=TRACE, tracestate="a=1")
+    assert "tracestate" in verify(signed(traced, "tracestate"), KEYS).event
+
+
+@pytest.mark.usefixtures("registry")
+@pytest.mark.parametrize(
+    ("kind", "value", "changed"),
+    [
+        (AttributeType.STRING, "true", True),
+        (AttributeType.STRING, "5", 5),
+        (AttributeType.STRING, "x", b"x"),
+        (AttributeType.BOOLEAN, True, b"true"),
+    ],
+)
+def test_a_value_is_of_the_type_that_was_made_known(kind: AttributeType, value: Any, changed: Any) -> None:
+    """Two values of the same bytes are told apart by type, which a form tells and anybody can change."""
+    with temporarily():
+        register_extension("heard", kind)
+        seal = signed(ORDER.replace(heard=value), "heard")["dssematerial"]
+    other = ORDER.replace(heard=changed, dssematerial=seal)
+    result = verify(other, KEYS)
+    assert result.verified == "core, extensions skipped"
+    assert "heard" not in result.event
+    register_extension("heard", kind)
+    with pytest.raises(VerificationError, match=f"heard is not of its type {kind.value}"):
+        verify(other, KEYS)
+
+
+@pytest.mark.usefixtures("registry")
+def test_types_of_extensions_have_to_be_known() -> None:
+    """Nobody signs a text of unknown type, and who does not know it skips what others signed."""
+    event = ORDER.replace(heard="2026-01-01T12:00:00.25+01:00")
+    with pytest.raises(SigningError, match=r"types of heard are not known.*register_extension"):
+        signed(event, "heard", "partitionkey")
+    received = to_record(signed(event.replace(heard=None, counted=5), "counted"))
+    assert verify(from_record(received), KEYS).verified == "core, extensions skipped"
+    register_extension("counted", AttributeType.INTEGER)
+    assert verify(from_record(received), KEYS).verified == "core and extensions"
+    register_extension("heard", AttributeType.TIMESTAMP)
+    made = signed(event, "heard").replace(heard="2026-01-01T11:00:00Z")
+    assert verify(made, KEYS).verified == "core and extensions"
+
+
+def test_the_reader_of_data_stays() -> None:
+    """A verified event reads its data as the received one did."""
+    received = signed().read_with(lambda event: len(event.payload or b""))
+    assert verify(received, KEYS).event.data == len(ORDER.payload or b"")
+
+
+def test_a_signature_is_replaced() -> None:
+    """Who signs again leaves one signature, of the new key."""
+    again = sign(signed(), PRIVATE.sign, keyid="other")
+    assert verify(again, {"other": holds}).keyid == "other"
+    with pytest.raises(VerificationError, match="no key that may sign it"):
+        verify(again, KEYS)
+
+
+def test_who_signs_a_changed_event_anew_forwards_it() -> None:
+    """What was changed goes on unsigned, or signed by who changed it; what was not goes on as it came."""
+    received = signed(ORDER, "partitionkey")
+    assert forwardable(received, received) is received
+    changed = received.replace(partitionkey="c-5", subject="other")
+    assert "dssematerial" not in forwardable(changed, received)
+    broken = received.replace(dssematerial=b"?")
+    assert forwardable(broken, broken) is broken
+    assert "dssematerial" not in forwardable(broken.replace(partitionkey="c-5"), broken)
+    resigned = sign(changed, PRIVATE.sign, keyid="mine")
+    assert forwardable(resigned, received) is resigned
+    assert forwardable(ORDER, received) is ORDER
+    assert forwardable(elsewhere := ORDER.replace(source="/elsewhere"), ORDER) is elsewhere
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"keyid": keyid} for keyid in ("", None, "\ud800")),
+        *({"extensions": names} for names in ("exta", b"exta", ["partitionKey"], ["data"], [""], [1], [[]])),
+        {"extensions": ["\ud800"]},
+    ],
+)
+def test_misuse_is_told(wrong: Any) -> None:
+    """A key needs an id, and extensions are a list of names that attributes may have."""
+    with pytest.raises(SigningError, match=r"a keyid|cannot name an extension"):
+        sign(ORDER, PRIVATE.sign, **{"keyid": "k", **wrong})
+
+
+def test_a_broken_event_is_not_signed() -> None:
+    """What breaks a rule, covered or not, is told before a key is asked."""
+    needing = verify(signed(ORDER.replace(traceparent=TRACE, tracestate="a=1"), "tracestate"), KEYS).event
+    asked = []
+    with pytest.raises(SigningError, match="traceparent: is required beside tracestate"):
+        sign(needing, asked.append, keyid="k")  # type: ignore[arg-type,func-returns-value]  # it is not asked
+    assert not asked
+
+
+def test_extensions_may_come_one_by_one() -> None:
+    """Names are read once."""
+    names: Any = (name for name in ["expirytime", "partitionkey"])
+    made = sign(ORDER, PRIVATE.sign, keyid="k", extensions=names)
+    assert verify(made, KEYS).event == ORDER
+
+
+def test_a_behaviour_that_is_none_is_told() -> None:
+    """A slip in a behaviour's name must not decide what is trusted."""
+    wrong: Any = "lax"
+    with pytest.raises(ValueError, match="strict, passthrough, core-only, not 'lax'"):
+        verify(signed(), KEYS, behaviour=wrong)
+
+
+def test_what_a_key_raises_is_raised() -> None:
+    """A key service that is down says nothing of an event."""
+
+    def down(*_: bytes) -> Any:
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        sign(ORDER, down, keyid="k")
+    with pytest.raises(TimeoutError):
+        verify(signed(), {"k": down})
+
+
+def test_the_material_is_the_documents_object() -> None:
+    """Nothing but core is in it where no extension is signed; both others are, where one is."""
+
+    def names(event: Event) -> list[str]:
+        envelope = json.loads(bytes(event["dssematerial"]))  # type: ignore[arg-type]  # it is a Binary
+        return list(json.loads(base64.b64decode(envelope["payload"])))
+
+    assert names(signed()) == ["core"]
+    assert names(signed(ORDER, "partitionkey")) == ["core", "ext", "signedextattrs"]

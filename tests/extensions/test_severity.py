@@ -1,0 +1,87 @@
+"""Severities: names for numbers, and sources that name one in two ways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import strategies as make
+from hypothesis import given
+
+from cloudevents_kafka import Decoded, Event, Record, decode
+from cloudevents_kafka.extensions.severity import SeverityWatch, severity_name
+
+
+def event(number: int | None, text: str | None = None, source: str = "/") -> Event:
+    return Event(id="1", source=source, type="t", severitynumber=number, severitytext=text)
+
+
+@pytest.mark.parametrize(
+    ("number", "text", "name"),
+    [
+        (None, None, None),
+        (9, "Information", "Information"),
+        (1, None, "TRACE"),
+        (2, None, "TRACE2"),
+        (4, None, "TRACE4"),
+        (5, None, "DEBUG"),
+        (9, None, "INFO"),
+        (13, None, "WARN"),
+        (20, None, "ERROR4"),
+        (21, None, "FATAL"),
+        (24, None, "FATAL4"),
+        (0, None, None),
+        (25, None, None),
+    ],
+)
+def test_a_number_has_a_name(number: int | None, text: str | None, name: str | None) -> None:
+    """The source's own text, else OpenTelemetry's short name; beyond 1 to 24 there is none."""
+    assert severity_name(event(number, text)) == name
+
+
+@pytest.mark.parametrize(
+    ("pairs", "told"),
+    [
+        ([(9, "INFO"), (17, "ERROR"), (9, "INFO")], []),
+        ([(9, "INFO"), (9, "Information")], ["severitytext"]),
+        ([(9, "INFO"), (10, "INFO")], ["severitynumber"]),
+        ([(9, "INFO"), (17, "ERROR"), (9, "ERROR")], ["severitytext"]),
+        ([(9, None), (9, "INFO"), (None, None)], []),
+    ],
+)
+def test_each_text_belongs_to_one_number(pairs: list[Any], told: list[str]) -> None:
+    """And the other way round, within a source; what came first counts."""
+    watch = SeverityWatch()
+    problems = [watch.see(event(number, text)) for number, text in pairs]
+    assert [problem.attribute for problem in problems if problem] == told
+    assert {problem.clause for problem in problems if problem} <= {"X-24"}
+
+
+def test_each_source_has_severities_of_its_own() -> None:
+    """A bounded number of sources and of their pairs is remembered."""
+    watch = SeverityWatch(sources=2, pairs=2)
+    assert watch.see(event(9, "INFO", "/a")) is None
+    assert watch.see(event(9, "Notice", "/b")) is None
+    assert watch.see(event(10, "INFO", "/a")) is not None
+    assert watch.see(event(9, "info", "/c")) is None
+    assert watch.see(event(9, "NOTE", "/b")) is None  # forgotten: /a was seen later
+    assert watch.see(event(17, "ERROR", "/b")) is None
+    assert watch.see(event(21, "FATAL", "/b")) is None
+    assert watch.see(event(21, "ALERT", "/b")) is None  # two pairs are all that is kept
+
+
+@given(make.hostile_records())
+def test_any_event_can_be_watched(record: Record) -> None:
+    """What lenient reading let pass too: a text is no number."""
+    item = decode(record, lenient=True)
+    if isinstance(item, Decoded):
+        severity_name(item.event)
+        assert SeverityWatch().see(item.event) is None
+
+
+def test_a_number_that_is_none_has_no_name() -> None:
+    """Lenient reading keeps a text where a number should be."""
+    headers = [("ce_specversion", b"1.0"), ("ce_id", b"1"), ("ce_source", b"/"), ("ce_type", b"t")]
+    item = decode(Record(headers=[*headers, ("ce_severitynumber", b"high")]), lenient=True)
+    assert isinstance(item, Decoded)
+    assert severity_name(item.event) is None

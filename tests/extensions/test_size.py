@@ -1,0 +1,44 @@
+"""The size on the wire: byte for byte what the protocol's own encoder makes."""
+
+from __future__ import annotations
+
+import strategies as make
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudevents_kafka import Event, Record, to_record
+from cloudevents_kafka.extensions.size import LIMIT, oversize, wire_size
+from cloudevents_kafka.protocol.records.record import Record as WireRecord
+from cloudevents_kafka.protocol.records.record_batch import encode_batch
+
+lengths = st.sampled_from([0, 1, 63, 64, 8191, 8192, 2**20 - 1, 2**20])
+
+
+@given(st.one_of(make.hostile_records(), st.builds(Record, value=lengths.map(bytes), key=lengths.map(bytes))))
+def test_the_size_is_that_of_a_batch_of_one(record: Record) -> None:
+    """Key, value, header names and values, each with its length, and the frame around them."""
+    try:
+        [name.encode() for name, _ in record.headers]
+    except UnicodeEncodeError:
+        assert wire_size(record) > 0  # no wire can carry it
+        return
+    batch = encode_batch([WireRecord(key=record.key, value=record.value, headers=record.headers)])
+    assert wire_size(record) == len(batch)
+
+
+def test_what_is_too_large_is_told_from_the_first_byte_on() -> None:
+    """64 KiB are fine with headers and all; a byte more is advised against, with both numbers."""
+    event = Event(id="1", source="/", type="t", datacontenttype="application/octet-stream")
+    empty = wire_size(to_record(event.replace(data=b"")))
+    fits = next(n for n in range(LIMIT - empty, 0, -1) if _size(event, n) <= LIMIT)
+    assert _size(event, fits) == LIMIT
+    assert oversize(to_record(event.replace(data=bytes(fits)))) is None
+    problem = oversize(to_record(event.replace(data=bytes(fits + 1))))
+    assert problem is not None
+    assert "65536 bytes" in str(problem)
+    assert "got 65537 bytes (S-02" in str(problem)
+    assert oversize(to_record(event), limit=10) is not None
+
+
+def _size(event: Event, length: int) -> int:
+    return wire_size(to_record(event.replace(data=bytes(length))))

@@ -1,0 +1,260 @@
+"""Traces: the event's own and each hop's, which have the same names and are two things."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import strategies as make
+from hypothesis import example, given
+from hypothesis import strategies as st
+from opentelemetry import trace as otel
+from opentelemetry.propagators.textmap import Getter, Setter
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from cloudevents_kafka import Event, EventProducer, Record, decode, from_record, to_record
+from cloudevents_kafka.extensions.tracing import (
+    Trace,
+    hop_of,
+    is_traceparent,
+    journey_of,
+    started,
+    with_hop,
+)
+from cloudevents_kafka.testing import FakeProducer
+
+TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+GOOD = f"00-{TRACE}-{SPAN}-01"
+EVENT = Event(id="1", source="/", type="t")
+
+
+@pytest.mark.parametrize(
+    ("text", "good"),
+    [
+        (GOOD, True),
+        (f"00-{TRACE}-{SPAN}-00", True),
+        (f"00-{TRACE}-{SPAN}-ff", True),
+        (f"cc-{TRACE}-{SPAN}-01", True),
+        (f"cc-{TRACE}-{SPAN}-01-what-the-future-brings", True),
+        (f"cc-{TRACE}-{SPAN}-01.future", False),
+        (f"cc-{TRACE}-{SPAN}-01-\n", False),
+        (f"00-{TRACE}-{SPAN}-01-more", False),
+        (f"ff-{TRACE}-{SPAN}-01", False),
+        (f"00-{'0' * 32}-{SPAN}-01", False),
+        (f"00-{TRACE}-{'0' * 16}-01", False),
+        (GOOD.upper(), False),
+        (f" {GOOD}", False),
+        (f"{GOOD}\n", False),
+        (f"00-{TRACE}-{SPAN}", False),
+        (f"{TRACE}-{SPAN}-00000011", False),
+        ("00-" + "٣" * 32 + f"-{SPAN}-01", False),
+        ("", False),
+    ],
+)
+def test_what_is_a_traceparent(text: str, *, good: bool) -> None:
+    """Version, ids that are not all zero, flags; lower-case, and nothing around."""
+    assert is_traceparent(text) is good
+    if good:
+        assert Trace(text).trace_id == TRACE
+        assert Trace(text).parent_id == SPAN
+        assert Trace(text).sampled is (int(text[53:55], 16) % 2 == 1)
+    else:
+        with pytest.raises(ValueError, match="traceparent is version-trace-parent-flags"):
+            Trace(text)
+
+
+@pytest.mark.parametrize("state", ["", "a=é", "a=b\n", "\ud800"])
+def test_what_is_no_tracestate_is_refused(state: str) -> None:
+    """So that what is a Trace can be sent."""
+    with pytest.raises(ValueError, match="printable"):
+        Trace(GOOD, state)
+
+
+@pytest.mark.parametrize("sampled", [True, False])
+def test_a_trace_begins_and_goes_on(*, sampled: bool) -> None:
+    """Each place has an id of its own, all have the trace's, its flag and its state."""
+    begun = Trace.begin(sampled=sampled)
+    assert begun != Trace.begin(sampled=sampled)
+    child = Trace(begun.traceparent, "a=b").child()
+    assert (child.trace_id, child.sampled, child.tracestate) == (begun.trace_id, sampled, "a=b")
+    assert child.parent_id != begun.parent_id
+
+
+@pytest.mark.parametrize("mode", ["binary", "structured"])
+def test_a_journey_of_three_hops(mode: Any) -> None:
+    """The producer sets both places, relays the headers alone; at the end both are told apart."""
+    event, headers = started(EVENT)
+    fake = FakeProducer()
+    with EventProducer(fake, topic="a", mode=mode) as producer:
+        producer.send(event, headers=headers)
+    (message,) = fake.log
+    record = Record.of(message)
+    first = hop_of(record)
+    assert first is not None
+    assert first == journey_of(from_record(record))  # a single hop: both are the same
+    for _ in range(2):
+        hop = hop_of(record)
+        assert hop is not None
+        record = to_record(from_record(record), like=with_hop(record, hop.child()))
+        assert [name for name, _ in record.headers].count("traceparent") == 1
+    last = hop_of(record)
+    assert journey_of(from_record(record)) == first
+    assert last is not None
+    assert last.trace_id == first.trace_id
+    assert last.parent_id != first.parent_id
+    assert from_record(record) == event
+
+
+def test_a_started_event_is_not_started_again() -> None:
+    """It keeps its journey; the hop is another one where that is given."""
+    event, _ = started(EVENT, Trace(GOOD, "a=b"))
+    assert (event["traceparent"], event["tracestate"]) == (GOOD, "a=b")
+    assert started(event) == (event, [("traceparent", GOOD.encode()), ("tracestate", b"a=b")])
+    other = Trace.begin()
+    assert started(event, other) == (event, [("traceparent", other.traceparent.encode())])
+    odd = EVENT.replace(traceparent="of another kind")
+    kept, headers = started(odd)
+    assert kept == odd
+    assert journey_of(odd) is None
+    assert hop_of(Record(headers=headers)) is not None
+
+
+def test_middleware_may_tell_the_journey_of_an_event_that_has_none() -> None:
+    """By the trace that brought it."""
+    record = with_hop(to_record(EVENT), Trace(GOOD))
+    event, _ = started(from_record(record), hop_of(record))
+    assert journey_of(event) == Trace(GOOD)
+
+
+@pytest.mark.parametrize(
+    ("headers", "state"),
+    [
+        ([("traceparent", GOOD.encode()), ("tracestate", b"a=b"), ("tracestate", b"c=d")], "a=b,c=d"),
+        ([("tracestate", None), ("traceparent", GOOD.encode()), ("tracestate", b"")], None),
+        ([("traceparent", GOOD.encode()), ("tracestate", b"\xff")], None),
+    ],
+)
+def test_states_are_joined_or_dropped(headers: Any, state: str | None) -> None:
+    """Several are one list; what is none does not spoil the parent."""
+    assert hop_of(Record(headers=headers)) == Trace(GOOD, state)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [],
+        [("ce_traceparent", GOOD.encode())],
+        [("Traceparent", GOOD.encode())],
+        [("traceparent", None)],
+        [("traceparent", b"\xff")],
+        [("traceparent", GOOD.encode()), ("traceparent", GOOD.encode())],
+        [("tracestate", b"a=b")],
+    ],
+)
+def test_headers_that_tell_no_trace(headers: Any) -> None:
+    """The attribute is no hop's, and of two parents neither counts."""
+    assert hop_of(Record(headers=headers)) is None
+
+
+hostile = st.one_of(st.binary(max_size=60), st.just(GOOD.encode()), st.none())
+
+
+@given(make.events(), st.lists(st.tuples(st.sampled_from(["traceparent", "tracestate", "x"]), hostile)))
+@example(EVENT, [("traceparent", GOOD.encode()), ("tracestate", b"a=\x7f")])
+def test_whatever_strangers_send_is_a_trace_or_none(event: Event, headers: Any) -> None:
+    """A hop is read or not, can be gone on with either way, and no other header is touched."""
+    record = Record(headers=headers)
+    hop = hop_of(record)
+    begun, _ = started(event.replace(traceparent=None, tracestate=None), hop)
+    assert journey_of(begun) is not None
+    assert hop is None or journey_of(begun) == hop
+    on = with_hop(record, (hop or Trace.begin()).child())
+    assert [h for h in on.headers if h[0] == "x"] == [h for h in headers if h[0] == "x"]
+    assert hop_of(on) is not None
+    decode(on)
+
+
+class KafkaHeaders(Getter[Any], Setter[Any]):
+    """Reads and writes a list of headers as OpenTelemetry's instrumentation of the Kafka clients does."""
+
+    def get(self, carrier: Any, key: str) -> list[str] | None:
+        return [value.decode() for name, value in carrier if name == key] or None
+
+    def keys(self, carrier: Any) -> list[str]:
+        return [name for name, _ in carrier]
+
+    def set(self, carrier: Any, key: str, value: str) -> None:
+        carrier.append((key, value.encode()))
+
+
+def test_opentelemetry_reads_what_we_write_and_the_other_way() -> None:
+    """By its own propagator, from headers of a record, and from a plain dict."""
+    propagator = TraceContextTextMapPropagator()
+    ours = Trace(GOOD, "a=b,c=d")
+    record = with_hop(to_record(EVENT), ours)
+    for context in (
+        propagator.extract(record.headers, getter=KafkaHeaders()),
+        propagator.extract(ours.carrier()),
+    ):
+        span = otel.get_current_span(context).get_span_context()
+        assert (f"{span.trace_id:032x}", f"{span.span_id:016x}") == (TRACE, SPAN)
+        headers: list[tuple[str, bytes | None]] = []
+        propagator.inject(headers, context=context, setter=KafkaHeaders())
+        assert hop_of(Record(headers=headers)) == ours
+        carrier: dict[str, str] = {}
+        propagator.inject(carrier, context=context)
+        assert Trace.of(carrier) == ours
+
+
+@pytest.mark.parametrize(
+    ("carrier", "told"),
+    [
+        ({}, None),
+        ({"baggage": "a=b"}, None),
+        ({"traceparent": "junk"}, None),
+        ({"tracestate": "a=b"}, None),
+        ({"traceparent": GOOD, "baggage": "a=b"}, Trace(GOOD)),
+        ({"traceparent": GOOD, "tracestate": "a=b"}, Trace(GOOD, "a=b")),
+        ({"traceparent": GOOD, "tracestate": ""}, Trace(GOOD)),
+    ],
+)
+def test_a_carrier_is_read_whatever_is_in_it(carrier: dict[str, str], told: Trace | None) -> None:
+    """Outside of any span a propagator lays out nothing, and with baggage more than a trace."""
+    assert Trace.of(carrier) == told
+
+
+@pytest.mark.parametrize(
+    ("flags", "kept"), [("00", "00"), ("01", "01"), ("02", "02"), ("03", "03"), ("ff", "03"), ("fc", "00")]
+)
+@pytest.mark.parametrize("version", ["00", "cc"])
+def test_a_child_keeps_the_flags_that_are_defined(version: str, flags: str, kept: str) -> None:
+    """Level 2 of Trace Context: the random flag is propagated with the id that it speaks of; others are 0."""
+    trace = Trace(f"{version}-{TRACE}-{SPAN}-{flags}")
+    child = trace.child()
+    assert child.traceparent[53:] == kept
+    assert (child.sampled, child.random) == (trace.sampled, trace.random)
+
+
+def test_what_begins_says_that_its_id_is_random() -> None:
+    """All of the id's bytes are, so the last seven too."""
+    assert [Trace.begin(sampled=sampled).traceparent[53:] for sampled in (False, True)] == ["02", "03"]
+    assert Trace.begin().random
+
+
+@pytest.mark.parametrize(
+    ("state", "read"),
+    [
+        ("a=1,\tb=2", "a=1,b=2"),
+        ("\ta=1 \t,\t b=2\t", "a=1,b=2"),
+        ("a=1, b=2", "a=1, b=2"),
+        ("a=1\t2", None),
+        ("a=1\n", None),
+        ("\t", None),
+    ],
+)
+def test_tabs_around_members_of_a_tracestate_say_nothing(state: str, read: str | None) -> None:
+    """They are ignored, as spaces are (3.3.1.1); within a member they are an error."""
+    headers = [("traceparent", GOOD.encode()), ("tracestate", state.encode())]
+    assert hop_of(Record(headers=headers)) == Trace(GOOD, read)
+    event, _ = started(EVENT, Trace.of({"traceparent": GOOD, "tracestate": state}))
+    assert event.get("tracestate") == read

@@ -1,0 +1,231 @@
+"""Compiled code is the walker, only faster: on good messages, on bad bytes, on bad values."""
+
+from __future__ import annotations
+
+import copy
+import time
+import uuid
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples
+
+from cloudevents_kafka.protocol.codec import compiler, interpreter
+from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unencodable
+from cloudevents_kafka.protocol.messages import APIS
+from cloudevents_kafka.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from cloudevents_kafka.protocol.messages.fetch import LeaderIdAndEpoch as Leader
+from cloudevents_kafka.protocol.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from cloudevents_kafka.protocol.messages.heartbeat import HeartbeatRequest
+from cloudevents_kafka.protocol.messages.metadata import MetadataRequest
+from cloudevents_kafka.protocol.schema.layout import layout_of
+from cloudevents_kafka.protocol.schema.message import Structure, fields_of
+
+from .generated import CASES, IDS, Everything, EverythingInner, any_case, bulk, messages
+
+ODD = [
+    *(None, -1, 1 << 15, 1 << 31, 1 << 63, -(1 << 64), 1.5, True, "no", "", "\ud800", "x" * 32_768),
+    *(b"", bytearray(b"ab"), [], (), [None], ["a"], [1, "b"], [1 << 40], {1: 2}, {"a"}, range(3), object),
+    *(uuid.UUID(int=7), Leader(), [Leader()], [[]], ((5, b"x"),), ((-1, b""),), (5,), ((5, b""), (5, b""))),
+]
+
+
+def outcome(work: Any, *args: Any) -> tuple[Any, ...]:
+    """Say what came of a call: its result's text, or the class and text of a `ProtocolError`."""
+    try:
+        return ("done", repr(work(*args)))
+    except ProtocolError as error:
+        return (type(error), str(error))
+
+
+def read_both(structure: type[Structure], version: int, data: bytes) -> tuple[Any, ...]:
+    """Read with both, which must agree; return what came of it."""
+    slow = outcome(interpreter.read, layout_of(structure, version), data)
+    assert outcome(compiler.read, structure, version, data) == slow
+    return slow
+
+
+def write_both(message: Structure, version: int) -> tuple[Any, ...]:
+    """Write with both, which must agree; return what came of it."""
+    slow = outcome(interpreter.write, layout_of(type(message), version), message)
+    assert outcome(compiler.write, message, version) == slow
+    return slow
+
+
+@pytest.mark.parametrize(("structure", "version"), CASES, ids=IDS)
+def test_same_bytes_and_values(structure, version):
+    """Both write the same bytes, and read from them what was written, wherever they stand."""
+    layout = layout_of(structure, version)
+    for message in bulk(structure, version, count=20):
+        data = interpreter.write(layout, message)
+        # Without the way back to the walker, which would hide that the code gives up.
+        assert compiler.encoder(structure, version)(message) == data
+        assert compiler.decoder(structure, version)(data, 0) == (message, len(data))
+        assert interpreter.read(layout, data) == (message, len(data))
+        inside = b"abc" + data + b"d" * (layout.optional_from == len(layout.slots))
+        assert compiler.decoder(structure, version)(inside, 3) == (message, len(data) + 3)
+        assert interpreter.read(layout, inside, 3) == (message, len(data) + 3)
+
+
+@pytest.mark.parametrize(("structure", "version"), CASES, ids=IDS)
+def test_cut_and_changed_bytes(structure, version):
+    """Cut at any length, or with any byte changed, both give the same value or the same error."""
+    layout = layout_of(structure, version)
+    for number, message in enumerate(bulk(structure, version, small=True, count=2)):
+        data = interpreter.write(layout, message)
+        for length in range(len(data)):
+            came = read_both(structure, version, data[:length])
+            assert came[0] is Truncated or layout.optional_from < len(layout.slots)
+        for at in range(len(data)):
+            changed = data[at] ^ (0xFF, 0x01)[number % 2]
+            read_both(structure, version, data[:at] + bytes([changed]) + data[at + 1 :])
+
+
+@examples(200)
+@given(any_case(), st.data())
+def test_changed_bytes(case, data):
+    """Any byte of any message changed to any other gives the same value or the same error."""
+    structure, version = case
+    written = interpreter.write(
+        layout_of(structure, version), data.draw(messages(structure, version, small=True))
+    )
+    at = data.draw(st.integers(0, max(0, len(written) - 1)))
+    read_both(
+        structure, version, written[:at] + data.draw(st.binary(min_size=1, max_size=2)) + written[at + 1 :]
+    )
+
+
+@examples(400)
+@given(any_case(), st.binary(max_size=80))
+def test_random_bytes(case, data):
+    """Any bytes at all give the same value or the same error."""
+    read_both(*case, data)
+
+
+@examples(400)
+@given(any_case(), st.data())
+def test_odd_values(case, data):
+    """A field with any value at all, of any type, is written the same or refused with the same error."""
+    structure, version = case
+    message = copy.deepcopy(data.draw(messages(structure, version, small=True)))
+    place: Any = message
+    while True:
+        name = data.draw(st.sampled_from([*(field.name for field in fields_of(type(place))), "unknown_tags"]))
+        inner = getattr(place, name)
+        if isinstance(inner, list) and inner and isinstance(inner[0], Structure) and data.draw(st.booleans()):
+            place = inner[0]
+        elif isinstance(inner, Structure) and data.draw(st.booleans()):
+            place = inner
+        else:
+            break
+    setattr(place, name, data.draw(st.sampled_from(ODD)))
+    came = write_both(message, version)
+    assert came[0] in {"done", Unencodable}
+
+
+@pytest.mark.parametrize(
+    ("message", "version", "said"),
+    [
+        (HeartbeatRequest(group_id="g", generation_id=1 << 31, member_id=""), 0, "2147483648 is no int32"),
+        (HeartbeatRequest(group_id="g", generation_id="1", member_id=""), 0, "'1' is no int32"),
+        (HeartbeatRequest(group_id=None, generation_id=1, member_id=""), 0, "group_id: None is no string"),
+        (HeartbeatRequest(group_id=b"g", generation_id=1, member_id=""), 0, "group_id: b'g' is no string"),
+        (HeartbeatRequest(group_id="\ud800", generation_id=1, member_id=""), 0, "is no string"),
+        (HeartbeatRequest(group_id="é" * 16384, generation_id=1, member_id=""), 0, "32768 bytes or elements"),
+        (
+            HeartbeatRequest(group_id="g", generation_id=1, member_id="", group_instance_id="i"),
+            2,
+            "group_instance_id: version 2 cannot carry it; it is there in 3[+]. Leave it at None, or ask",
+        ),
+        (MetadataRequest(topics=None), 0, "topics: None is no array"),
+        (MetadataRequest(topics="ab"), 0, "topics: 'ab' is no array"),
+        (MetadataRequest(topics=["a"]), 0, r"topics\[0\]: 'a' is no MetadataRequestTopic"),
+        (MetadataRequest(topics=[], allow_auto_topic_creation="no"), 4, "creation: 'no' is no boolean"),
+        (MetadataRequest(topics=[], allow_auto_topic_creation=None), 4, "creation: None is no boolean"),
+        (FindCoordinatorRequest(coordinator_keys="ab"), 4, "coordinator_keys: 'ab' is no compact_array"),
+        (FindCoordinatorRequest(coordinator_keys={"a"}), 4, "coordinator_keys: {'a'} is no compact_array"),
+        (HeartbeatRequest(group_id="", generation_id=1, member_id="", unknown_tags=((1, b""),)), 3, "tags"),
+        (HeartbeatRequest(group_id="", generation_id=1, member_id="", unknown_tags=((-1, b""),)), 4, "tags"),
+        (
+            FetchResponse(responses=[], unknown_tags=((0, b""),)),
+            16,
+            "unlike each other and the declared ones",
+        ),
+    ],
+    ids=repr,
+)
+def test_unencodable(message, version, said):
+    """What does not fit a field or a version is refused, by both, with the field and the rule."""
+    kind, text = write_both(message, version)
+    assert kind is Unencodable
+    with pytest.raises(Unencodable, match=said):
+        compiler.write(message, version)
+    assert text.startswith(type(message).__name__)
+
+
+def test_ignorable():
+    """A field that may be ignored is, in versions that cannot carry it."""
+    message = FetchResponse(responses=[], throttle_time_ms=7, error_code=3)
+    assert compiler.write(message, 0) == bytes(4)
+    assert compiler.write(message, 1) == bytes([0, 0, 0, 7]) + bytes(4)
+    with pytest.raises(Unencodable, match="session_id: version 1 cannot carry it"):
+        compiler.write(FetchResponse(responses=[], session_id=1), 1)
+
+
+def test_arrays_are_lists_or_tuples():
+    """A tuple is an array as well as a list is."""
+    listed, tupled = (FindCoordinatorRequest(coordinator_keys=keys) for keys in (["a"], ("a",)))
+    assert compiler.encoder(FindCoordinatorRequest, 4)(tupled) == compiler.write(listed, 4)
+
+
+@pytest.mark.parametrize("coordinator", [b"", b"\0\0\0\1", b"\0\0\0\1\0\1h", b"\0\0\0\1\0\1h\0\0\x23\x84"])
+def test_optional_fields(coordinator):
+    """The coordinator that the guide makes optional may be missing, in part or whole; it is written."""
+    came = read_both(FindCoordinatorResponse, 0, b"\0\x0f" + coordinator)
+    assert came[0] == "done"
+    message, end = compiler.decoder(FindCoordinatorResponse, 0)(b"\0\x0f" + coordinator, 0)
+    assert (message.error_code, end) == (15, 2 + len(coordinator))
+    assert message.node_id == (1 if coordinator else 0)
+    assert len(compiler.write(message, 0)) == 2 + 4 + 2 + len(message.host) + 4
+    assert read_both(FindCoordinatorResponse, 0, b"\0\x0f\0")[0] is Truncated
+
+
+@pytest.mark.parametrize("count", [b"\x7f\xff\xff\xff", b"\0\0\0\5"])
+@pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
+def test_huge_counts(api, count):
+    """A count that the bytes cannot hold is refused before anything is made of it."""
+    for structure in (api.request, api.response):
+        started = time.monotonic()
+        for at in range(30):
+            came = read_both(structure, 0, bytes(at) + count + b"\0\0")
+            assert came[0] in {"done", Truncated, Malformed}
+        assert time.monotonic() - started < 2
+
+
+def test_tagged_fields_behind_much():
+    """Tagged fields cost what they weigh, not what stands before them."""
+    big = PartitionData(partition_index=0, error_code=0, high_watermark=0, records=bytes(20_000_000))
+    small = msgspec.structs.replace(big, records=b"", current_leader=Leader(leader_id=1))
+    message = FetchResponse(responses=[FetchableTopicResponse(partitions=[big, *[small] * 2000])])
+    data = compiler.write(message, 12)
+    started = time.monotonic()
+    assert compiler.read(FetchResponse, 12, data) == (message, len(data))
+    assert time.monotonic() - started < 2
+
+
+def test_defaults_are_not_shared():
+    """What a version does not have is made anew for each message."""
+    data = compiler.write(Everything(tiny=1, inner=EverythingInner()), 0)
+    for read in (
+        compiler.decoder(Everything, 0),
+        lambda *args: interpreter.read(layout_of(Everything, 0), *args),
+    ):
+        (first, _), (second, _) = read(data, 0), read(data, 0)
+        first.keys.append(b"x")
+        assert second.keys == []

@@ -1,0 +1,197 @@
+"""The walker reads and writes what layouts say, and tells exactly what is wrong and where."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloudevents_kafka.protocol.codec import interpreter
+from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable
+from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from cloudevents_kafka.protocol.messages.fetch import FetchRequest
+from cloudevents_kafka.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+)
+from cloudevents_kafka.protocol.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from cloudevents_kafka.protocol.schema.layout import layout_of
+
+from .generated import CASES, IDS, Everything, EverythingInner, bulk
+
+
+def read(structure, version, data):
+    return interpreter.read(layout_of(structure, version), data)
+
+
+ONE_BROKER = MetadataResponse(brokers=[MetadataResponseBroker(node_id=1, host="h", port=9092)], topics=[])
+
+
+@pytest.mark.parametrize(
+    ("message", "version", "data"),
+    [
+        (ONE_BROKER, 0, "00000001 00000001 000168 00002384 00000000"),
+        (ONE_BROKER, 1, "00000001 00000001 000168 00002384 ffff ffffffff 00000000"),
+        (MetadataRequest(topics=None), 1, "ffffffff"),
+        (MetadataRequest(topics=None), 9, "00 01 00 00 00"),
+        (MetadataRequest(topics=[MetadataRequestTopic(name="é")]), 9, "02 03 c3a9 00 01 00 00 00"),
+        (SaslAuthenticateRequest(auth_bytes=b"ab"), 0, "00000002 6162"),
+        (SaslAuthenticateRequest(auth_bytes=b"ab"), 2, "03 6162 00"),
+        (ApiVersionsRequest(), 0, ""),
+        (ApiVersionsRequest(client_software_name="n", client_software_version=""), 3, "026e 01 00"),
+        (
+            ApiVersionsRequest(client_software_name="n", unknown_tags=((2, b"xy"), (300, b""))),
+            3,
+            "026e 01 02 02 02 7879 ac02 00",
+        ),
+        (
+            ApiVersionsResponse(
+                error_code=0, api_keys=[], finalized_features_epoch=5, zk_migration_ready=True
+            ),
+            3,
+            "0000 01 00000000 02 01 08 0000000000000005 03 01 01",
+        ),
+    ],
+)
+def test_bytes(message, version, data):
+    """Messages have the bytes that the protocol's documents give them, both ways."""
+    data = bytes.fromhex(data)
+    assert interpreter.write(layout_of(type(message), version), message) == data
+    assert read(type(message), version, data) == (message, len(data))
+
+
+@pytest.mark.parametrize(
+    ("structure", "version", "data", "said"),
+    [
+        (SaslHandshakeRequest, 0, "ffff", "mechanism at byte 0: null, where this version allows none"),
+        (
+            SaslHandshakeRequest,
+            0,
+            "fffe",
+            "mechanism at byte 0: a length of -2: it must be 0 or more, or -1 for",
+        ),
+        (SaslHandshakeRequest, 0, "0002 c328", "mechanism at byte 2: a string must be UTF-8"),
+        (MetadataRequest, 0, "ffffffff", "topics at byte 0: null, where"),
+        (MetadataRequest, 1, "80000000", "topics at byte 0: a length of -2147483648"),
+        (MetadataRequest, 0, "00000001 ffff", r"topics\[0\].name at byte 4: null, where"),
+        (SaslAuthenticateRequest, 2, "00 00", "auth_bytes at byte 0: null, where"),
+        (
+            SaslAuthenticateRequest,
+            2,
+            "8080808080 01",
+            "auth_bytes at byte 0: a variable-length integer of 32 bits",
+        ),
+        (ApiVersionsRequest, 3, "01 01 02 05 00 05 00", "at byte 5: tag 5 after tag 5: tags must ascend"),
+        (
+            ApiVersionsResponse,
+            3,
+            "0000 01 00000000 01 01 09 0000000000000005 00",
+            "at byte 10: a tagged field of 9 bytes that needs 8",
+        ),
+    ],
+)
+def test_malformed(structure, version, data, said):
+    """Bytes that break a rule are refused with field, byte and rule."""
+    with pytest.raises(Malformed, match=said):
+        read(structure, version, bytes.fromhex(data))
+
+
+@pytest.mark.parametrize(
+    ("structure", "version", "data", "at", "missing", "path"),
+    [
+        (SaslHandshakeRequest, 0, "", 0, 2, "mechanism"),
+        (SaslHandshakeRequest, 0, "00", 0, 1, "mechanism"),
+        (SaslHandshakeRequest, 0, "0003 61", 2, 2, "mechanism"),
+        (MetadataRequest, 0, "7fffffff 0000", 4, 2147483645, "topics"),
+        (MetadataRequest, 0, "00000001 0005 61", 6, 4, "topics[0].name"),
+        (SaslAuthenticateRequest, 2, "80", 1, 1, "auth_bytes"),
+        (ApiVersionsRequest, 3, "01 01 01 05 02 61", 5, 1, ""),
+        (ApiVersionsResponse, 3, "0000 01 00000000 01 01 04 00000005 00", 10, 4, "finalized_features_epoch"),
+    ],
+)
+def test_truncated(structure, version, data, at, missing, path):
+    """Bytes that end too early, also those of a tagged field, say where and how many are missing."""
+    with pytest.raises(Truncated) as caught:
+        read(structure, version, bytes.fromhex(data))
+    assert (caught.value.at, caught.value.missing, caught.value.path) == (at, missing, path)
+
+
+def test_visitor():
+    """A visitor is shown each byte once: fields with their value, and counts before what they count."""
+    message = MetadataRequest(topics=[MetadataRequestTopic(name="t"), MetadataRequestTopic(name="uv")])
+    data = interpreter.write(layout_of(MetadataRequest, 9), message)
+    seen = []
+    interpreter.read(layout_of(MetadataRequest, 9), data, 0, lambda *shown: seen.append(shown))
+    assert seen == [
+        ("topics", 0, 1, "compact_nullable_array", 2),
+        ("topics[0].name", 1, 3, "compact_string", "t"),
+        ("topics[0].tags", 3, 4, "tagged_fields", 0),
+        ("topics[1].name", 4, 7, "compact_string", "uv"),
+        ("topics[1].tags", 7, 8, "tagged_fields", 0),
+        ("allow_auto_topic_creation", 8, 9, "boolean", True),
+        ("include_cluster_authorized_operations", 9, 10, "boolean", False),
+        ("include_topic_authorized_operations", 10, 11, "boolean", False),
+        ("tags", 11, 12, "tagged_fields", 0),
+    ]
+
+
+@pytest.mark.parametrize(("structure", "version"), CASES, ids=IDS)
+def test_visitor_sees_all(structure, version):
+    """No byte of a message is kept from a visitor."""
+    layout = layout_of(structure, version)
+    for message in bulk(structure, version, count=3, small=True):
+        data = interpreter.write(layout, message)
+        seen = set()
+        interpreter.read(
+            layout, data, 0, lambda _path, at, end, _name, _value, seen=seen: seen.update(range(at, end))
+        )
+        assert seen == set(range(len(data)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"tiny": 128}, "Everything.tiny: 128 is no int8"),
+        ({"port": -1}, "Everything.port: -1 is no uint16"),
+        ({"port": 65536}, "65536 is no uint16"),
+        ({"ratio": "1.0"}, "'1.0' is no float64"),
+        ({"ratio": 10**400}, "is no float64"),
+        ({"flag": 1}, "1 is no boolean"),
+        ({"id": "00000000-0000-0000-0000-000000000000"}, "is no uuid"),
+        ({"signed": 1 << 63}, "9223372036854775808 is no varint64"),
+        ({"unsigned": 1.0}, "1.0 is no unsigned_varint32"),
+        ({"inner": None}, "Everything.inner: None is no EverythingInner"),
+        ({"inners": [EverythingInner(short=1 << 15)]}, r"inners\[0\].short: 32768 is no varint16"),
+        ({"inners": [None]}, r"inners\[0\]: None is no EverythingInner"),
+        ({"lengths": [1, None]}, r"lengths\[1\]: None is no uint16"),
+        ({"keys": ["a"]}, r"keys\[0\]: 'a' is no compact_bytes"),
+        ({"records": "a"}, "records: 'a' is no compact_nullable_records"),
+        ({"records": "x" * 100}, r"'xxx.*\.\.\. is no compact_nullable_records"),
+        ({"unknown_tags": ((1, b""),)}, "unknown_tags: tags must be unlike each other and the declared ones"),
+        ({"unknown_tags": ((9, b""), (9, b""))}, "tags must be unlike"),
+        ({"unknown_tags": ((1 << 31, b""),)}, "tags must be unlike"),
+        ({"unknown_tags": ((9, 5),)}, "is no pairs of a tag and bytes"),
+        ({"unknown_tags": None}, "is no pairs"),
+        ({"unknown_tags": iter(())}, "is no pairs"),
+    ],
+    ids=lambda part: str(part)[:40],
+)
+def test_unencodable(changes, said):
+    """Values that do not fit are refused with the field's path, the value and the type."""
+    message = Everything(**{"tiny": 1, "inner": EverythingInner()} | changes)
+    with pytest.raises(Unencodable, match=said):
+        interpreter.write(layout_of(Everything, 3), message)
+
+
+def test_tags_in_order():
+    """Tagged fields are written by ascending tag, declared and unknown ones together; defaults are not."""
+    message = Everything(tiny=1, inner=EverythingInner(), keys=[b"k"], unknown_tags=((7, b"z"), (0, b"a")))
+    data = interpreter.write(layout_of(Everything, 3), message)
+    assert data.endswith(bytes.fromhex("03 00 01 61 01 03 02 02 6b 07 01 7a"))
+    assert read(Everything, 3, data)[0].unknown_tags == ((0, b"a"), (7, b"z"))
+    assert (
+        interpreter.write(layout_of(FetchRequest, 15), FetchRequest(max_wait_ms=0, min_bytes=0, topics=[]))[
+            -1
+        ]
+        == 0
+    )

@@ -1,0 +1,363 @@
+"""The grammar that is printed from the declarations equals what the protocol's documents print.
+
+The productions below are those of the 0.8 guide and of JoinGroup's page, one a line.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.codec import interpreter
+from cloudevents_kafka.protocol.errors import Unsupported
+from cloudevents_kafka.protocol.explain.grammar import Production, production, text
+from cloudevents_kafka.protocol.messages import APIS
+from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsResponse
+from cloudevents_kafka.protocol.messages.fetch import FetchRequest, FetchResponse
+from cloudevents_kafka.protocol.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
+from cloudevents_kafka.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from cloudevents_kafka.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from cloudevents_kafka.protocol.messages.message_set import MessageSetEntry
+from cloudevents_kafka.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from cloudevents_kafka.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestBeta,
+    OffsetCommitResponse,
+)
+from cloudevents_kafka.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from cloudevents_kafka.protocol.messages.produce import ProduceRequest, ProduceResponse
+from cloudevents_kafka.protocol.schema.layout import layout_of
+
+GUIDE = {
+    MetadataRequest: """
+        MetadataRequest => [TopicName]
+        TopicName => string
+    """,
+    MetadataResponse: """
+        MetadataResponse => [Broker][TopicMetadata]
+        Broker => NodeId Host Port
+        NodeId => int32
+        Host => string
+        Port => int32
+        TopicMetadata => TopicErrorCode TopicName [PartitionMetadata]
+        TopicErrorCode => int16
+        PartitionMetadata => PartitionErrorCode PartitionId Leader Replicas Isr
+        PartitionErrorCode => int16
+        PartitionId => int32
+        Leader => int32
+        Replicas => [int32]
+        Isr => [int32]
+    """,
+    ProduceRequest: """
+        ProduceRequest => RequiredAcks Timeout [TopicName [Partition MessageSetSize MessageSet]]
+        RequiredAcks => int16
+        Timeout => int32
+        Partition => int32
+        MessageSetSize => int32
+    """,
+    ProduceResponse: """
+        ProduceResponse => [TopicName [Partition ErrorCode Offset]]
+        TopicName => string
+        Partition => int32
+        ErrorCode => int16
+        Offset => int64
+    """,
+    FetchRequest: """
+        FetchRequest => ReplicaId MaxWaitTime MinBytes [TopicName [Partition FetchOffset MaxBytes]]
+        ReplicaId => int32
+        MaxWaitTime => int32
+        MinBytes => int32
+        TopicName => string
+        Partition => int32
+        FetchOffset => int64
+        MaxBytes => int32
+    """,
+    FetchResponse: """
+        FetchResponse => [TopicName [Partition ErrorCode HighwaterMarkOffset MessageSetSize MessageSet]]
+        TopicName => string
+        Partition => int32
+        ErrorCode => int16
+        HighwaterMarkOffset => int64
+        MessageSetSize => int32
+    """,
+    ListOffsetsRequest: """
+        OffsetRequest => ReplicaId [TopicName [Partition Time MaxNumberOfOffsets]]
+        ReplicaId => int32
+        TopicName => string
+        Partition => int32
+        Time => int64
+        MaxNumberOfOffsets => int32
+    """,
+    ListOffsetsResponse: """
+        OffsetResponse => [TopicName [PartitionOffsets]]
+        PartitionOffsets => Partition ErrorCode [Offset]
+        Partition => int32
+        ErrorCode => int16
+        Offset => int64
+    """,
+    FindCoordinatorRequest: """
+        ConsumerMetadataRequest => ConsumerGroup
+        ConsumerGroup => string
+    """,
+    FindCoordinatorResponse: """
+        ConsumerMetadataResponse => ErrorCode |CoordinatorId CoordinatorHost CoordinatorPort|
+        ErrorCode => int16
+        CoordinatorId => int32
+        CoordinatorHost => string
+        CoordinatorPort => int32
+    """,
+    OffsetCommitRequestBeta: """
+        OffsetCommitRequest => ConsumerGroup [TopicName [Partition Offset TimeStamp Metadata]]
+        ConsumerGroup => string
+        TopicName => string
+        Partition => int32
+        Offset => int64
+        TimeStamp => int64
+        Metadata => string
+    """,
+    OffsetCommitResponse: """
+        OffsetCommitResponse => [TopicName [Partition ErrorCode]]
+        TopicName => string
+        Partition => int32
+        ErrorCode => int16
+    """,  # the guide has one closing bracket more
+    OffsetFetchRequest: """
+        OffsetFetchRequest => ConsumerGroup [TopicName [Partition]]
+        ConsumerGroup => string
+        TopicName => string
+        Partition => int32
+    """,
+    OffsetFetchResponse: """
+        OffsetFetchResponse => [TopicName [Partition Offset Metadata ErrorCode]]
+        TopicName => string
+        Partition => int32
+        Offset => int64
+        Metadata => string
+        ErrorCode => int16
+    """,
+    MessageSetEntry: """
+        MessageSet => [Offset MessageSize Message]
+        Offset => int64
+        MessageSize => int32
+        Message => Crc MagicByte Attributes Key Value
+        Crc => int32
+        MagicByte => int8
+        Attributes => int8
+        Key => bytes
+        Value => bytes
+    """,
+}
+# Names that the guide uses there and does not define.
+UNDEFINED = {MetadataResponse: "TopicName", ProduceRequest: "TopicName", ListOffsetsResponse: "TopicName"}
+
+HEADERS = [
+    (
+        (RequestHeader, 1),
+        [
+            "RequestMessage => ApiKey ApiVersion CorrelationId ClientId RequestMessage",
+            "ApiKey => int16",
+            "ApiVersion => int16",
+            "CorrelationId => int32",
+            "ClientId => string",
+        ],
+        ["Metadata", "Produce", "Fetch", "Offset", "OffsetCommit", "OffsetFetch"],
+    ),
+    (
+        (ResponseHeader, 0),
+        ["Response => CorrelationId ResponseMessage", "CorrelationId => int32"],
+        ["Metadata", "Produce", "Fetch", "Offset", "OffsetCommit", "OffsetFetch"],
+    ),
+]
+
+# JoinGroup's page, lines and indents as printed.
+JOIN_GROUP_0 = """\
+JoinGroupRequest => GroupId SessionTimeout MemberId ProtocolType GroupProtocols
+  GroupId => string
+  SessionTimeout => int32
+  MemberId => string
+  ProtocolType => string
+  GroupProtocols => [ProtocolName ProtocolMetadata]
+    ProtocolName => string
+    ProtocolMetadata => bytes"""
+JOIN_GROUP_1 = """\
+JoinGroupRequest => GroupId SessionTimeout MemberId ProtocolType GroupProtocols
+  GroupId => string
+  SessionTimeout => int32
+  RebalanceTimeout => int32
+  MemberId => string
+  ProtocolType => string
+  GroupProtocols => [ProtocolName ProtocolMetadata]
+    ProtocolName => string
+    ProtocolMetadata => bytes"""
+JOIN_GROUP_RESPONSE = """\
+JoinGroupResponse => ErrorCode GenerationId GroupProtocol LeaderId MemberId Members
+  ErrorCode => int16
+  GenerationId => int32
+  GroupProtocol => string
+  LeaderId => string
+  MemberId => string
+  Members => [MemberId MemberMetadata]
+    MemberId => string
+    MemberMetadata => bytes"""
+
+VERSIONS = [
+    (message, version)
+    for api in APIS.values()
+    for message in (api.request, api.response)
+    for version in range(api.versions.last + 1)
+]
+
+
+def lines(printed: str) -> list[str]:
+    return [line.strip() for line in printed.strip().splitlines()]
+
+
+def tree(given: Production) -> Iterator[Production]:
+    yield given
+    for part in given.parts:
+        yield from tree(part)
+
+
+@pytest.mark.parametrize("message", GUIDE, ids=lambda message: message.__name__)
+def test_guide(message):
+    """Version 0 is the guide's grammar, production by production, in its order."""
+    theirs = lines(GUIDE[message])
+    ours = lines(text(message, 0))
+    if message in UNDEFINED:
+        assert not any(line.startswith(f"{UNDEFINED[message]} =>") for line in theirs)
+        ours.remove(f"{UNDEFINED[message]} => string")
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(("header", "theirs", "messages"), HEADERS)
+def test_headers(header, theirs, messages):
+    """The headers are the guide's; behind them stands one of its messages, or of those it has not yet."""
+    *ours, either = lines(text(*header))
+    assert ours == theirs
+    name, _, known = either.partition(" => ")
+    kind = name.removesuffix("Message")
+    assert ours[0].endswith(f" {kind}Message")
+    assert {f"{message}{kind}" for message in messages} < set(known.split(" | "))
+
+
+def test_api_keys():
+    """The guide's requests have the guide's keys; 4 to 7, which are for brokers alone, are not there."""
+    guides = {key: text(api.request, 0).split()[0] for key, api in APIS.items() if key <= 10}
+    assert guides == {
+        0: "ProduceRequest",
+        1: "FetchRequest",
+        2: "OffsetRequest",
+        3: "MetadataRequest",
+        8: "OffsetCommitRequest",
+        9: "OffsetFetchRequest",
+        10: "ConsumerMetadataRequest",
+    }
+
+
+def test_released_offset_commit():
+    """OffsetCommit 0 as brokers released it is the guide's without the time stamp."""
+    theirs = lines(GUIDE[OffsetCommitRequestBeta])
+    theirs[0] = theirs[0].replace(" TimeStamp", "")
+    theirs.remove("TimeStamp => int64")
+    assert lines(text(OffsetCommitRequest, 0)) == theirs
+
+
+def test_join_group():
+    """JoinGroup 0 and both answers are its page's text, indents included."""
+    assert text(JoinGroupRequest, 0) == JOIN_GROUP_0
+    assert text(JoinGroupResponse, 0) == text(JoinGroupResponse, 1) == JOIN_GROUP_RESPONSE
+
+
+def test_join_group_with_rebalance_timeout():
+    """JoinGroup 1 is its page's text; the page's first line forgets what its fourth one defines."""
+    heading, rest = JOIN_GROUP_1.split("\n", 1)
+    whole = heading.replace("SessionTimeout MemberId", "SessionTimeout RebalanceTimeout MemberId")
+    assert whole != heading
+    assert text(JoinGroupRequest, 1) == f"{whole}\n{rest}"
+
+
+def test_indents():
+    """What a production is made of stands below it, two columns further in."""
+    printed = text(MetadataResponse, 0).splitlines()
+    depth = {line.split()[0]: len(line) - len(line.lstrip()) for line in printed}
+    assert depth["MetadataResponse"] == 0
+    assert depth["Broker"] == depth["TopicMetadata"] == 2
+    assert depth["NodeId"] == depth["PartitionMetadata"] == depth["TopicErrorCode"] == 4
+    assert depth["Isr"] == 6
+
+
+def test_flexible_versions():
+    """Compact lengths and tagged fields, which the guide has no signs for, have signs of their own."""
+    heading, _, keys, *_ = text(ApiVersionsResponse, 3).splitlines()
+    assert heading.endswith(
+        "tagged_fields(0:SupportedFeatures 1:FinalizedFeaturesEpoch 2:FinalizedFeatures 3:ZkMigrationReady)"
+    )
+    assert keys == "  ApiKeys => compact[ApiKey MinVersion MaxVersion tagged_fields]"
+    assert "  ClientId => string\n" in text(RequestHeader, 2)
+    assert text(RequestHeader, 2).startswith(
+        "RequestMessage => ApiKey ApiVersion CorrelationId ClientId tagged"
+    )
+    assert "SaslHandshake" not in text(RequestHeader, 2)
+    assert "ApiVersionsResponse" not in text(ResponseHeader, 1)
+    assert text(RequestHeader, 0).endswith("  CorrelationId => int32")
+
+
+@pytest.mark.parametrize(("version", "records"), [(2, False), (3, True), (9, True)])
+def test_record_batches(version, records):
+    """From version 3 on Produce carries records under a name of their own."""
+    assert ("MessageSet" in text(ProduceRequest, version)) is not records
+    assert ("Records => " in text(ProduceRequest, version)) is records
+
+
+@pytest.mark.parametrize(("message", "version"), VERSIONS)
+def test_all_versions(message, version):
+    """In every version each name on a right side is defined once, beside or below it, and none is idle."""
+    for given in tree(production(message, version)):
+        names = [part.name for part in given.parts]
+        assert len(names) == len(set(names)), given
+        words = "".join(sign if sign.isalnum() or sign == "_" else " " for sign in given.body).split()
+        used = {word for word in words if word[0].isupper()}
+        assert set(names) == used - {"MessageSet"}, given
+
+
+def test_no_such_version():
+    """A version that a message does not have is refused, and its versions are named."""
+    with pytest.raises(Unsupported, match="JoinGroupRequest has the versions 0-9, not 10"):
+        text(JoinGroupRequest, 10)
+
+
+def captured_sets() -> Iterator[bytes]:
+    folder = Path(__file__).parent / "vectors"
+    for name in ("0.8.2.2.json", "old-apis-0.10.2.2.json"):
+        for one in json.loads((folder / name).read_text())["exchanges"]:
+            if one.get("api_key") != 1 or one["response"] is None or one["version"] > 3:
+                continue
+            data = bytes.fromhex(one["response"])[4:]
+            _, message = frames.decode_response(FetchResponse, one["version"], data)
+            assert isinstance(message, FetchResponse)
+            yield from (part.records or b"" for topic in message.responses for part in topic.partitions)
+
+
+def test_message_sets():
+    """Entries of captured message sets walk by their declaration, each exactly to its end."""
+    walked = {0: 0, 1: 0}
+    for records in captured_sets():
+        at = 0
+        while (end := at + 12 + int.from_bytes(records[at + 8 : at + 12], "big")) <= len(records):
+            layout = layout_of(MessageSetEntry, records[at + 16])
+            entry, after = interpreter.read(layout, records, at)
+            assert isinstance(entry, MessageSetEntry)
+            assert (after, end) == (at + 12 + entry.message_size, after)
+            assert interpreter.write(layout, entry) == records[at:end]
+            walked[entry.content.magic_byte] += 1
+            at = end
+    assert walked[0] > 20
+    assert walked[1] > 5

@@ -1,0 +1,311 @@
+"""What KIP-625 would save: both of its declarations, sizes as encoded, and its totals."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Annotated, ClassVar
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from cloudevents_kafka.protocol import frames, varint
+from cloudevents_kafka.protocol.codec import interpreter
+from cloudevents_kafka.protocol.errors import Unencodable
+from cloudevents_kafka.protocol.kip625 import messages, sizes
+from cloudevents_kafka.protocol.kip625.messages import (
+    FIXED,
+    UNSIGNED,
+    ZIGZAG,
+    MetadataByEncoding,
+    MetadataByType,
+    PartitionByEncoding,
+    PartitionByType,
+    TopicByEncoding,
+    TopicByType,
+)
+from cloudevents_kafka.protocol.kip625.sizes import LARGE, PARTITIONS, SMALL, Lists, Numbers
+from cloudevents_kafka.protocol.messages import APIS
+from cloudevents_kafka.protocol.messages.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from cloudevents_kafka.protocol.schema.layout import layout_of
+from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.types import Int64
+
+WAYS = [
+    (MetadataByType, TopicByType, PartitionByType),
+    (MetadataByEncoding, TopicByEncoding, PartitionByEncoding),
+    (MetadataResponse, MetadataResponseTopic, MetadataResponsePartition),
+]
+EDGES = [
+    edge + step
+    for bits in (6, 7, 13, 14, 20, 21, 27, 28)
+    for edge in (1 << bits, -1 << bits)
+    for step in (-1, 0)
+]
+
+int16 = st.integers(-(2**15), 2**15 - 1)
+int32 = st.integers(-(2**31), 2**31 - 1) | st.sampled_from(EDGES)
+partitions = st.fixed_dictionaries(
+    {
+        "error_code": int16,
+        "partition_index": int32,
+        "leader_id": int32,
+        "replica_nodes": st.lists(int32, max_size=3),
+        "isr_nodes": st.lists(int32, max_size=3),
+    },
+    optional={"leader_epoch": int32, "offline_replicas": st.lists(int32, max_size=3)},
+)
+brokers = st.builds(
+    MetadataResponseBroker, node_id=int32, host=st.text(max_size=5), port=int32, rack=st.none()
+)
+
+
+def messages(way, its_partitions, its_brokers=()):
+    """Make the same message in one of the ways."""
+    whole, topic, partition = WAYS[way]
+    made = [partition(**values) for values in its_partitions]
+    return whole(brokers=list(its_brokers), topics=[topic(error_code=0, name="t", partitions=made)])
+
+
+@given(st.lists(partitions, max_size=3), st.lists(brokers, max_size=2), st.integers(0, ZIGZAG))
+@example(
+    [
+        {
+            "error_code": -1,
+            "partition_index": -1,
+            "leader_id": 2**31 - 1,
+            "replica_nodes": EDGES,
+            "isr_nodes": [],
+        }
+    ],
+    [],
+    10,
+)
+def test_both_ways_are_the_same(its_partitions, its_brokers, version):
+    """Alternatives A and B give the same bytes in all versions, for all values, and read them again."""
+    by_type, by_encoding = (messages(way, its_partitions, its_brokers) for way in (0, 1))
+    raw = frames.encode(by_type, version)
+    assert frames.encode(by_encoding, version) == raw
+    assert interpreter.write(layout_of(MetadataByType, version), by_type) == raw
+    again = frames.decode(MetadataByType, version, raw)
+    assert frames.encode(again, version) == raw
+    assert frames.encode(frames.decode(MetadataByEncoding, version, raw), version) == raw
+    if version >= 8:  # all fields are there
+        assert again == by_type
+
+
+@given(st.lists(partitions, max_size=3), st.lists(brokers, max_size=2), st.integers(0, FIXED))
+def test_old_versions_stay(its_partitions, its_brokers, version):
+    """Up to version 9 the bytes are those of Kafka's MetadataResponse: the mechanism changes nothing."""
+    private, real = (messages(way, its_partitions, its_brokers) for way in (0, 2))
+    assert frames.encode(private, version) == frames.encode(real, version)
+
+
+@given(partitions)
+def test_bytes_by_hand(values):
+    """A partition in versions 10 and 11 is its seven integers as varints, lists behind their length + 1."""
+    values = {"leader_epoch": -1, "offline_replicas": [], **values}
+    for version, encode in ((UNSIGNED, varint.encode_unsigned), (ZIGZAG, varint.encode_signed)):
+        lists = [values[name] for name in ("replica_nodes", "isr_nodes", "offline_replicas")]
+        wanted = encode(values["error_code"], 16)
+        wanted += b"".join(encode(values[name]) for name in ("partition_index", "leader_id", "leader_epoch"))
+        wanted += b"".join(bytes([len(its) + 1]) + b"".join(map(encode, its)) for its in lists) + b"\0"
+        raw, empty = (frames.encode(messages(0, its), version) for its in ([values], []))
+        assert len(raw) - len(empty) == len(wanted)
+        assert wanted in raw
+
+
+def test_java_type_is_the_widest():
+    """A field's values are those of its logical type, whatever bytes they get."""
+    for version in (FIXED, UNSIGNED, ZIGZAG):
+        with pytest.raises(Unencodable, match="error_code"):
+            frames.encode(
+                messages(
+                    0,
+                    [
+                        {
+                            "error_code": 1 << 15,
+                            "partition_index": 0,
+                            "leader_id": 0,
+                            "replica_nodes": [],
+                            "isr_nodes": [],
+                        }
+                    ],
+                ),
+                version,
+            )
+
+
+class Growing(Structure, kw_only=True):
+    """A field that outgrows its type, which the KIP's alternative A allows, too."""
+
+    message: ClassVar = Message.of("Growing", -1, "data", versions="0-2")
+
+    offset: Annotated[Int64, wire(type={"0": "int32", "1": "int64", "2": "varint64"})]
+
+
+def test_types_may_widen():
+    """A type that depends on the version may go from 32 to 64 bits; the value is the widest's."""
+    raws = [frames.encode(Growing(offset=-1), version) for version in range(3)]
+    assert raws == [b"\xff" * 4, b"\xff" * 8, b"\1"]
+    assert frames.decode(Growing, 2, frames.encode(Growing(offset=1 << 40), 2)).offset == 1 << 40
+    with pytest.raises(Unencodable, match="offset"):
+        frames.encode(Growing(offset=1 << 40), 0)
+
+
+def test_table():
+    """The sizes of the KIP's example are these, as our encoders write it."""
+    assert [(tuple(row.lists), *row.sizes) for row in sizes.rows()] == [
+        ((2, 2, 0), 3471, 1271, 1307, 4271),
+        ((2, 1, 0), 3071, 1171, 1207, 3771),
+        ((2, 1, 1), 3471, 1271, 1307, 4271),
+    ]
+
+
+@given(
+    st.lists(st.builds(Lists, *[st.integers(0, 5)] * 3), max_size=120),
+    st.sampled_from([SMALL, LARGE, Numbers(1001, 64, 3, 5)]),
+    st.text("abc", max_size=20),
+)
+def test_sums(lists, numbers, topic):
+    """With fixed integers the size is 48 + hosts + topic + 18 a partition + 4 an entry, for all numbers."""
+    message = sizes.metadata(lists, numbers, topic)
+    entries = sum(map(sum, lists))
+    length = 1 if len(lists) < 127 else 2
+    found = sizes.size(message, FIXED)
+    assert found == sizes.expected(["localhost"] * 2, topic, len(lists), entries) + length - 1
+
+
+def test_the_kip_forgets_a_byte():
+    """A partition has 18 bytes and 4 an entry, where the KIP counts 17; as varints 8 and 1, not 7."""
+    for version, alone, entry in ((FIXED, 18, 4), (UNSIGNED, 8, 1)):
+        none, one, filled = (
+            sizes.size(sizes.metadata(lists), version) for lists in ([], [Lists(0, 0, 0)], [Lists(2, 2, 1)])
+        )
+        assert (one - none, filled - one) == (alone, 5 * entry)
+
+
+def test_real_version_9():
+    """With fixed integers the sizes are those of our MetadataResponse in version 9, Kafka's own."""
+    for row in sizes.rows():
+        private = sizes.metadata([row.lists] * PARTITIONS)
+        raw = frames.encode(private, FIXED)
+        real = frames.decode(MetadataResponse, 9, raw)
+        assert len(frames.encode(real, 9)) == row.fixed
+        assert [len(p.replica_nodes) for p in real.topics[0].partitions] == [row.lists.replicas] * PARTITIONS
+
+
+def test_totals_of_the_kip():
+    """Each of the KIP's totals comes out of one fill of the same shape, and of none of the others."""
+    fills = sizes.fills()
+    assert [fill.sizes for fill in fills] == [(3216, 1211, 3951), (3052, 1170, 3746), (3276, 1226, 4026)]
+    assert tuple(fill.kip for fill in fills) == sizes.KIP_TOTALS
+    assert [[size == fill.kip for size in fill.sizes] for fill in fills] == [
+        [True, False, False],
+        [False, True, False],
+        [False, False, True],
+    ]
+    assert [sum(map(sum, fill.lists)) for fill in fills] == [335, 294, 350]
+
+
+def test_no_message_has_all_totals():
+    """With x int32, y int16 and L other bytes, the three totals leave too little for 100 partitions."""
+    fixed, best, worst = sizes.KIP_TOTALS
+    most_left = -1
+    for int16s in range(PARTITIONS + 2):  # a code for each partition and one for the topic
+        int32s = worst - fixed - int16s  # each grows by a byte at worst
+        left = fixed - 4 * int32s - 2 * int16s
+        saved_at_most = 3 * int32s + int16s
+        if left >= 0 and saved_at_most >= fixed - best:
+            most_left = max(most_left, left)
+    assert most_left == 178
+    assert most_left < 3 * PARTITIONS  # the lengths of three lists each
+
+
+def test_ranges():
+    """The edges are exact, where the KIP's are off by one, and cover all 32 bits without gap."""
+    assert [tuple(r) for r in sizes.unsigned_ranges()] == [
+        (1, 0, 127),
+        (2, 128, 16_383),
+        (3, 16_384, 2_097_151),
+        (4, 2_097_152, 268_435_455),
+        (5, 268_435_456, 4_294_967_295),
+    ]
+    assert [tuple(r) for r in sizes.zigzag_ranges()] == [
+        (5, -2_147_483_648, -134_217_729),
+        (4, -134_217_728, -1_048_577),
+        (3, -1_048_576, -8_193),
+        (2, -8_192, -65),
+        (1, -64, 63),
+        (2, 64, 8_191),
+        (3, 8_192, 1_048_575),
+        (4, 1_048_576, 134_217_727),
+        (5, 134_217_728, 2_147_483_647),
+    ]
+    for ranges in (sizes.unsigned_ranges(), sizes.zigzag_ranges()):
+        assert all(before.last + 1 == after.first for before, after in pairwise(ranges))
+
+
+@pytest.mark.parametrize(("value", "count"), [(-1, 5), (-(2**31), 5), (2**31 - 1, 5), (127, 1)])
+def test_negative_unsigned(value, count):
+    """As an unsigned varint a negative integer takes all five bytes: error code -1 is dear."""
+    assert len(varint.encode_unsigned(value)) == count
+
+
+def test_texts():
+    """The texts have all figures, fit a terminal and end with a line."""
+    table, histogram = sizes.table(), sizes.histogram()
+    for row in sizes.rows():
+        assert all(f"{size:,}" in table for size in row.sizes)
+    assert [table.count(f"{total:,}*") for total in sizes.KIP_TOTALS] == [1, 1, 1]
+    for found in [*sizes.unsigned_ranges(), *sizes.zigzag_ranges()]:
+        assert f"{found.first:,} to {found.last:,}" in histogram
+    assert max(map(len, table.splitlines())) <= 100
+    assert all(line == line.rstrip() for line in (table + histogram).splitlines())
+    assert table.endswith(".\n")
+    assert histogram.endswith("0\n")
+
+
+def test_staircases():
+    """The histograms are the KIP's: rising from 0, and falling to 0 and rising again."""
+    lines = sizes.histogram().splitlines()
+    assert lines[1:8] == [
+        "5 |                     ----------  268,435,456 to 4,294,967,295",
+        "4 |             --------            2,097,152 to 268,435,455",
+        "3 |       ------                    16,384 to 2,097,151",
+        "2 |   ----                          128 to 16,383",
+        "1 | --                              0 to 127",
+        "  +-------------------------------",
+        "    0",
+    ]
+    for line in lines[10:15]:
+        bars = line[4:62]
+        assert bars == bars[::-1]
+        assert bars.strip("- ") == ""
+
+
+def test_picture():
+    """The picture is well-formed, and has every size and every edge as a text within it."""
+    root = ET.fromstring(sizes.picture())
+    space = "{http://www.w3.org/2000/svg}"
+    texts = {element.text for element in root.iter(f"{space}text")}
+    assert {f"{size:,}" for row in sizes.rows() for size in row.sizes} <= texts
+    for found in [*sizes.unsigned_ranges(), *sizes.zigzag_ranges()]:
+        assert {f"{found.first:,} to", f"{found.last:,}"} <= texts
+    width = float(root.attrib["width"])
+    for box in root.iter(f"{space}rect"):
+        assert float(box.get("x", 0)) + float(box.attrib["width"]) <= width
+        assert float(box.attrib["height"]) > 0
+
+
+def test_private_versions():
+    """The versions with varints are ours alone: no API of Kafka's is declared by them."""
+    ours = {messages.MetadataByType, messages.MetadataByEncoding}
+    assert {structure.message.key for structure in ours} == {-1}
+    assert ours.isdisjoint(api.response for api in APIS.values())

@@ -1,0 +1,135 @@
+"""Layouts are what of a declaration stands on the wire in one version."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloudevents_kafka.protocol.errors import Unsupported
+from cloudevents_kafka.protocol.messages.fetch import FetchRequest, FetchTopic, ReplicaState
+from cloudevents_kafka.protocol.messages.headers import RequestHeader
+from cloudevents_kafka.protocol.messages.metadata import MetadataRequest
+from cloudevents_kafka.protocol.schema.layout import (
+    Array,
+    Layout,
+    Sized,
+    default_of,
+    description,
+    layout_of,
+)
+from cloudevents_kafka.protocol.schema.message import fields_of
+from cloudevents_kafka.protocol.schema.types import INT32, NO_UUID, RECORDS, STRING, VARINTS, Fixed
+
+from .generated import CASES, IDS, Everything, EverythingInner
+
+
+def names(layout):
+    return [slot.name for slot in layout.slots]
+
+
+@pytest.mark.parametrize(
+    ("version", "present"),
+    [
+        (0, ["replica_id", "max_wait_ms", "min_bytes", "topics"]),
+        (3, ["replica_id", "max_wait_ms", "min_bytes", "max_bytes", "topics"]),
+        (
+            15,
+            [
+                *("max_wait_ms", "min_bytes", "max_bytes", "isolation_level", "session_id", "session_epoch"),
+                *("topics", "forgotten_topics_data", "rack_id"),
+            ],
+        ),
+    ],
+)
+def test_slots(version, present):
+    """Fields of a version stand in their order; the others are absent, tagged ones go by their tags."""
+    layout = layout_of(FetchRequest, version)
+    assert names(layout) == present
+    assert {tag: slot.name for tag, slot in layout.tagged.items()} == (
+        {0: "cluster_id", 1: "replica_state"} if version == 15 else {}
+    )
+    everywhere = {*present, *(slot.name for slot in layout.tagged.values()), *(f.name for f in layout.absent)}
+    assert len(everywhere) == len(present) + len(layout.tagged) + len(layout.absent) == 12
+
+
+def test_compact_lengths():
+    """Lengths are compact from the first flexible version on, but for fields that say otherwise."""
+    assert layout_of(MetadataRequest, 8).slots[0].codec.compact is False
+    assert layout_of(MetadataRequest, 9).slots[0].codec.compact is True
+    client_id = layout_of(RequestHeader, 2).slots[3].codec
+    assert client_id == Sized(STRING, compact=False, nullable=True)
+    assert layout_of(RequestHeader, 2).flexible
+
+
+def test_names():
+    """Types go by the names of Kafka's documents."""
+    assert Sized(STRING, compact=True, nullable=True).name == "compact_nullable_string"
+    assert Sized(RECORDS, compact=False, nullable=False).name == "records"
+    assert Array(INT32, compact=True, nullable=False).name == "compact_array"
+    assert layout_of(FetchRequest, 0).name == "FetchRequest"
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_types_by_version(version):
+    """A field's bytes may depend on the version (KIP-625)."""
+    slots = {slot.name: slot.codec for slot in layout_of(Everything, version).slots}
+    signed = [Fixed("int64", "q", 8), VARINTS["unsigned_varint64"], VARINTS["varint64"], VARINTS["varint64"]]
+    assert slots["signed"] == signed[version]
+    lengths = slots["lengths"]
+    assert isinstance(lengths, Array)
+    assert lengths.compact is (version == 3)
+
+
+def test_optional():
+    """From the first optional field on the bytes may end, in the versions that say so."""
+    assert names(layout_of(Everything, 1))[layout_of(Everything, 1).optional_from :] == ["last", "very_last"]
+    assert layout_of(Everything, 2).optional_from == len(layout_of(Everything, 2).slots)
+
+
+@pytest.mark.parametrize("version", [-1, 19, 99])
+def test_no_such_version(version):
+    """A version that a message does not have is refused with those that it has."""
+    with pytest.raises(Unsupported, match=f"FetchRequest has the versions 0-18, not {version}"):
+        layout_of(FetchRequest, version)
+
+
+def test_parts_of_messages():
+    """A part of a message has no versions of its own."""
+    with pytest.raises(TypeError, match="FetchTopic is a part of a message"):
+        description(FetchTopic)
+
+
+@pytest.mark.parametrize(("structure", "version"), CASES, ids=IDS)
+def test_defaults(structure, version):
+    """Each field has a default that its type, or null, allows; what can be changed is new each time."""
+
+    def check(layout: Layout) -> None:
+        for slot in (*layout.slots, *layout.tagged.values()):
+            first, second = default_of(slot.field), default_of(slot.field)
+            assert first == second
+            if isinstance(first, list | ReplicaState | EverythingInner):
+                assert first is not second
+            inner = slot.codec.element if isinstance(slot.codec, Array) else slot.codec
+            if isinstance(inner, Layout):
+                check(inner)
+
+    check(layout_of(structure, version))
+
+
+@pytest.mark.parametrize(
+    ("structure", "name", "default"),
+    [
+        (FetchRequest, "max_wait_ms", 0),
+        (FetchRequest, "max_bytes", 2147483647),
+        (FetchRequest, "cluster_id", None),
+        (FetchRequest, "replica_state", ReplicaState(replica_id=-1, replica_epoch=-1)),
+        (FetchRequest, "topics", []),
+        (Everything, "id", NO_UUID),
+        (Everything, "inner", EverythingInner(short=0, name="", numbers=[], extra=None)),
+        (Everything, "said", "hello"),
+        (Everything, "records", b""),
+    ],
+)
+def test_default(structure, name, default):
+    """A field without a default of its own is empty or zero, part by part."""
+    (field,) = (field for field in fields_of(structure) if field.name == name)
+    assert default_of(field) == default

@@ -1,0 +1,184 @@
+"""Shown are only settings known to be harmless, and of these only values of the right shape."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudevents_kafka.redaction.settings import (
+    mask_assignments,
+    redacted,
+    shown,
+    shown_name,
+    speaks_of_secret,
+)
+from cloudevents_kafka.redaction.urls import MASK
+
+HARMLESS = [
+    ("bootstrap.servers", "a:9092, [::1]:9093,c"),
+    ("bootstrap.servers", "SASL_SSL://a.example:9092"),
+    ("kafka.security.protocol", "SASL_SSL"),
+    ("sasl.username", "me"),
+    ("sasl.mechanisms", "SCRAM-SHA-256"),
+    ("ssl.key.location", "/etc/key.pem"),
+    ("ssl.ca.location", "~/ca.crt"),
+    ("sasl.oauthbearer.assertion.private.key.file", "key.pem"),
+    ("sasl.oauthbearer.token.endpoint.url", "https://h/oauth/token"),
+    ("client.id", "me and you"),
+    ("acks", "-1"),
+    ("debug", "broker, all"),
+    ("linger.ms", "0.5"),
+    ("enable.idempotence", "true"),
+    ("partition.assignment.strategy", "range,roundrobin"),
+    ("message.max.bytes", "1000"),
+]
+SECRET = [
+    "sasl.password",
+    "sasl.passwd",
+    "sasl.pass",
+    "ssl.key.password",
+    "ssl.key.pem",
+    "ssl_key",
+    "sasl.jaas.config",
+    "sasl.oauthbearer.client.secret",
+    "sasl.oauthbearer.config",
+    "sasl.oauthbearer.extensions",
+    "sasl.oauthbearer.assertion.private.key.passphrase",
+    "basic.auth.user.info",
+    "SASL.PASSWORD",
+    "kafka.sasl.jaas.config",
+    "spark.hadoop.fs.azure.account.key.me",
+    "x",
+    "",
+]
+
+
+@pytest.mark.parametrize(("name", "value"), HARMLESS)
+def test_harmless(name, value):
+    """A value that is known to be harmless is shown as it is."""
+    assert shown(name, value) == value
+
+
+@pytest.mark.parametrize("name", SECRET)
+@pytest.mark.parametrize("value", ["hunter2", "1", "true", "/path"])
+def test_secret(name, value):
+    """Whatever is not known is masked, harmless as its value may look."""
+    assert shown(name, value) == MASK
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("acks", "hunter2"),
+        ("sasl.mechanism", "hunter2"),
+        ("linger.ms", "hunter2"),
+        ("ssl.key.location", "-----BEGIN PRIVATE KEY-----\nhunter2"),
+        ("ssl.key.location", "hunter2"),
+        ("sasl.username", "me:hunter2"),
+        ("sasl.username", "Endpoint=sb://h/;SharedAccessKey=hunter2"),
+        ("sasl.oauthbearer.token.endpoint.url", "hunter2"),
+        ("bootstrap.servers", "me:hunter2"),
+        ("bootstrap.servers", "h:1/?token=hunter2"),
+    ],
+)
+def test_wrong_shape(name, value):
+    """A value that is not what its setting takes may be a secret that was misplaced."""
+    assert shown(name, value) == MASK
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("bootstrap.servers", "a:1,me:hun,ter@2@b:2,c:3", f"{MASK}@b:2,c:3"),
+        ("bootstrap.servers", "a:1,hunter#2,c:3", MASK),
+        ("sasl.oauthbearer.token.endpoint.url", "https://h/t?secret=hunter2", f"https://h/t?{MASK}"),
+        ("sasl.oauthbearer.token.endpoint.url", "https://me:hunt/er@2@h/t", f"https://{MASK}@h/t"),
+    ],
+)
+def test_harmless_parts(name, value, text):
+    """Of addresses and URLs the harmless part is shown."""
+    assert shown(name, value) == text
+
+
+@pytest.mark.parametrize(
+    "name", ["sasl.passwd", "linger.ms", "acks", "spark.driver.extraJavaOptions", "log_level", "no.such"]
+)
+def test_names(name):
+    """A name that resembles that of a setting is shown, known or not."""
+    assert shown_name(name) == name
+
+
+@pytest.mark.parametrize(
+    "name", ["aGVsbG8", "hunter2", "hunter2.two", "sasl.hunter 2", f"sasl.{'x' * 30}", ""]
+)
+def test_no_names(name):
+    """A secret that stands where a name should is masked."""
+    assert shown_name(name) == MASK
+
+
+KEY = "-----BEGIN PRIVATE KEY-----\nhunter2hunter2\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"sasl.passwd": "hunter2"}, "no such user: hunter2!"),
+        ({"sasl.password": 'a\\b"hunter2'}, 'password="a\\\\b\\"hunter2";'),
+        ({"kafka.ssl.keystore.key": KEY}, "bad key: hunter2hunter2"),
+        ({"acks": "hunter2"}, 'Invalid value "hunter2"'),
+        ({"bootstrap.servers": "me:hun/hunter2@h:1"}, "Failed to resolve 'hunter2@h:1'"),
+        ({"sasl.oauthbearer.token.endpoint.url": "http://h/?a=b&s=hunter2"}, "refused: s is hunter2"),
+        ({"hunter2": ""}, 'No such configuration property: "hunter2"'),
+        ({}, "cannot reach http://me:hunter2@h/"),
+    ],
+)
+def test_taken_out_of_text(settings, text):
+    """Whatever form a client writes it in, a secret is taken out of its message."""
+    masked = redacted(text, settings)
+    assert "hunter2" not in masked
+    assert MASK in masked
+
+
+_FORMS = ["http://me:{}@h/x", "http://h/x?token={}", "me:{}@h:9092", "a:1,SSL://me:{}@h:9092,b:2"]
+
+
+@given(st.text(min_size=1) | st.text("/:@?#a,&= .-", min_size=1), st.sampled_from(_FORMS))
+def test_any_password(password, form):
+    """No character of a password brings a part of it out, whichever setting has it in an address."""
+    given_ = form.format(f"Qa7{password}Xv9")
+    for name in ("bootstrap.servers", "sasl.oauthbearer.token.endpoint.url", "x.url", "ssl.ca.location"):
+        for text in (shown(name, given_), redacted(f"bad '{given_}' here", {name: given_})):
+            assert "Qa7" not in text
+            assert "Xv9" not in text
+
+
+def test_text_stays_readable():
+    """Harmless values, and what is too common to be one, stay in a text."""
+    settings = {"acks": "all", "client.id": "me", "x.y": "true", "spark.driver.memory": "4g", "z": "9"}
+    text = "all of me, 4g, true and 9"
+    assert redacted(text, settings) == text
+
+
+def test_assignments():
+    """What follows the name of a secret and an equals sign is masked to the end of the line."""
+    assert (
+        mask_assignments("cannot read sasl.password=a b: no\nnext")
+        == f"cannot read sasl.password={MASK}\nnext"
+    )
+    assert mask_assignments("cannot read a.b=c: no") == "cannot read a.b=c: no"
+
+
+@pytest.mark.parametrize(
+    ("name", "speaks"),
+    [
+        ("sasl.passwd", True),
+        ("fs.s3a.access.key", True),
+        ("ssl.key.pem", True),
+        ("x.y", False),
+        ("acks", False),
+    ],
+)
+def test_names_that_tell(name, speaks):
+    """Some names say that their value is a secret."""
+    assert speaks_of_secret(name) is speaks

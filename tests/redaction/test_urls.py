@@ -1,0 +1,64 @@
+"""Passwords and tokens are taken out of URLs, in whatever text they stand."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudevents_kafka.redaction.urls import MASK, has_credentials, mask_logins, mask_url, mask_urls
+
+CASES = [
+    ("http://me:hunter2@h/x", f"http://{MASK}@h/x"),
+    ("http://me@h/x", f"http://{MASK}@h/x"),
+    ("http://me:hun/ter@2@h:1/x", f"http://{MASK}@h:1/x"),
+    ("http://h/x?client_secret=hunter2&a=b", f"http://h/x?{MASK}"),
+    ("http://h/x#access_token=hunter2", f"http://h/x#{MASK}"),
+    ("http://me:hunter?2@h/x", f"http://{MASK}"),
+    ("me:hunter2@h:9092", f"{MASK}@h:9092"),
+    ("me:hun/ter@2@h:9092", f"{MASK}@h:9092"),
+    ("me:hun://ter2@h:9092", f"{MASK}@h:9092"),
+    ("SASL_SSL://me:hunter2@h:9092: no route", f"SASL_SSL://{MASK}@h:9092: no route"),
+    ("cannot reach 'http://me:hunter2@h/x' (refused)", f"cannot reach 'http://{MASK}@h/x' (refused)"),
+    ("central (http://me:hunter2@h/x)", f"central (http://{MASK}@h/x)"),
+]
+PLAIN = ["h:9092", "http://h:80/x/y", "me@example.org", "why? at 10:30", "a:1,b:2", "", "jdbc:x://h/y"]
+
+
+@pytest.mark.parametrize(("text", "masked"), CASES)
+def test_masked(text, masked):
+    """User, password and query go; scheme, host, port, path and the text around stay."""
+    assert mask_urls(text) == masked
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_nothing_to_mask(text):
+    """A text without credentials stays as it is."""
+    assert mask_urls(text) == text
+
+
+@given(
+    st.text(min_size=1) | st.text("/:@?#a", min_size=1),
+    st.sampled_from(["http://me:{}@h/x", "http://h/x?token={}", "me:{}@h:9092"]),
+)
+def test_any_password(password, form):
+    """No character of a password ends it early, where it is known where the URL begins and ends."""
+    secret = f"Qa7{password}Xv9"
+    masked = mask_url(form.format(secret))
+    assert "Qa7" not in masked
+    assert "Xv9" not in masked
+    assert masked.startswith(("http://", MASK))
+
+
+@pytest.mark.parametrize(("url", "has"), [("me:x@h", True), ("http://me@h", True), ("http://h/x", False)])
+def test_credentials_are_seen(url, has):
+    """A URL with a user has credentials, with and without a password."""
+    assert has_credentials(url) is has
+
+
+def test_logins_alone():
+    """Where queries are data, such as in the source of an event, only logins are masked."""
+    assert (
+        mask_logins("http://h/?a=b and http://me:hunter2@h/?a")
+        == f"http://h/?a=b and http://{MASK}@h/?{MASK}"
+    )
