@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 from cloudevents_kafka.binding.decode import Decoded, Undecodable, decode
 from cloudevents_kafka.binding.keys import ReverseKeyMapper
@@ -21,10 +21,6 @@ from cloudevents_kafka.client_shapes import Consumer, check_consumer
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Record
-
-if TYPE_CHECKING:
-    from cloudevents_kafka.event import Event
-    from cloudevents_kafka.record import Record
 
 _PARTITION_EOF: Final = -191  # librdkafka's code for "read to the end", news and no error
 _TURN: Final = 0.5  # seconds the client may wait for a record before stop() is looked at

@@ -23,15 +23,12 @@ message holds a byte of event data: attributes may be logged, data may not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
 from cloudevents_kafka.clauses import SECTIONS
-
-if TYPE_CHECKING:
-    from cloudevents_kafka.record import Record
-
+from cloudevents_kafka.record import Record
 
 _MOST: Final = 20  # problems that a message tells; ``problems`` has all of them
 _LONGEST: Final = 60  # characters of a name

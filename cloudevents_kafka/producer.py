@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, get_args
+from typing import Any, Final, Generic, Self, TypeVar, get_args
 from weakref import ReferenceType, ref
 
 import msgspec
@@ -23,11 +23,6 @@ from cloudevents_kafka.client_shapes import Producer, check_producer
 from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import HeaderInput, Record
-
-if TYPE_CHECKING:
-    from cloudevents_kafka.event import Event
-    from cloudevents_kafka.producer import Delivery
-    from cloudevents_kafka.record import Record
 
 _TURN: Final = 0.2  # seconds between looks at signals, so that Ctrl-C is never late
 # librdkafka's codes for what abort_transaction() or purge() took back: its user knows of it.

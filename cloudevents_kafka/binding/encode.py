@@ -7,7 +7,7 @@ from typing import Any, Literal
 from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.binding import binary, structured
-from cloudevents_kafka.binding.headers import CONTENT_TYPE, PREFIX
+from cloudevents_kafka.binding.headers import CONTENT_TYPE, PREFIX, attribute_of
 from cloudevents_kafka.binding.keys import KeyMapper
 from cloudevents_kafka.binding.sniffer import sniff
 from cloudevents_kafka.errors import (
@@ -151,7 +151,7 @@ def _in_place(written: Headers, like: Headers, *, same: bool) -> Headers:
     told = {name for name, value in like if value is not None}
     kept: Headers = []
     for name, value in like:
-        attribute = binary.attribute_of(name)
+        attribute = attribute_of(name)
         if name in fresh and (value is not None or name not in told):
             new = fresh.pop(name)
             kept.append((name, value if _means_same(attribute, value, new) else new))

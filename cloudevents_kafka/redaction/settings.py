@@ -83,7 +83,7 @@ def mask_assignments(text: str) -> str:
 
 @cache
 def _listed(shape: str) -> frozenset[str]:
-    text = (files("cloudevents_kafka") / "harmless.toml").read_text(encoding="utf-8")
+    text = (files("cloudevents_kafka.redaction") / "harmless.toml").read_text(encoding="utf-8")
     return frozenset(tomllib.loads(text)[shape].split())
 
 

@@ -78,7 +78,7 @@ def test_without_rich():
     script = """
 import sys; sys.modules["rich"] = sys.modules["rich.console"] = None
 import io
-from cloudevents_kafka.cli.text import Painter
+from cloudevents_kafka.cli.records.text import Painter
 Painter(sys.stdout, colours=True).paint([[("a", "bold"), ("b", "")]])
 """
     done = python(script)

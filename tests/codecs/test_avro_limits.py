@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from cloudevents_kafka import DataError, Event, InvalidEvent, codecs, register_codec
 from cloudevents_kafka.codecs.avro_binary import long, sized
 from cloudevents_kafka.codecs.avro_limits import DECIMAL, DEPTH, EMPTY, Bounds
+from cloudevents_kafka.codecs.registry import decoded, encoded
 
 NODE = {"type": "record", "name": "Node", "fields": [{"name": "next", "type": ["null", "Node"]}]}
 TREE = {
@@ -38,11 +39,11 @@ DEC = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
 
 
 def data(schema: Any, value: bytes) -> Any:
-    return codecs.decoded(codecs.avro(schema).decode, value, "application/avro")  # type: ignore[arg-type]  # it has one
+    return decoded(codecs.avro(schema).decode, value, "application/avro")  # type: ignore[arg-type]  # it has one
 
 
 def written(schema: Any, value: Any) -> bytes:
-    return codecs.encoded(codecs.avro(schema).encode, value, "application/avro")  # type: ignore[arg-type]  # it has one
+    return encoded(codecs.avro(schema).encode, value, "application/avro")  # type: ignore[arg-type]  # it has one
 
 
 def chain(nodes: int) -> Any:
@@ -94,7 +95,7 @@ def test_what_is_beyond_the_bounds_is_refused(schema: Any, value: bytes, said: s
     tracemalloc.start()
     started = time.process_time()
     with pytest.raises(DataError, match=said) as caught:
-        codecs.decoded(codec.decode, value, "application/avro")
+        decoded(codec.decode, value, "application/avro")
     assert time.process_time() - started < 2
     assert tracemalloc.get_traced_memory()[1] < 2_000_000
     tracemalloc.stop()
@@ -194,7 +195,7 @@ def test_a_plain_schema_needs_no_look_at_its_data() -> None:
 
 ROOM = """
 import threading
-from cloudevents_kafka.avro_bounds import DEPTH
+from cloudevents_kafka.codecs.avro_limits import DEPTH
 from cloudevents_kafka.codecs import avro
 node = {"type": "record", "name": "Node", "fields": [{"name": "next", "type": ["null", "Node"]}]}
 two = ["null", {"type": "record", "name": "A", "fields": [{"name": "a", "type": "int"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from protocol.generated import message, versions_of
 from strategies import examples
 
 from cloudevents_kafka.protocol import frames
@@ -14,8 +15,6 @@ from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest,
 from cloudevents_kafka.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from cloudevents_kafka.protocol.messages.metadata import MetadataRequest
 from cloudevents_kafka.protocol.messages.sasl import SaslHandshakeRequest
-
-from .generated import message, versions_of
 
 BEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 API_VERSIONS = [(api, version) for api in APIS.values() for version in versions_of(api.request)]

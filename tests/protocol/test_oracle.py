@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from protocol.generated import bulk, versions_of
 
 from cloudevents_kafka.jvm import find_java, resolve
 from cloudevents_kafka.protocol import varint
@@ -25,7 +26,6 @@ from cloudevents_kafka.protocol.schema.message import Structure, fields_of
 
 from .apache import MESSAGES, NEWEST, OLDEST
 from .apache import versions_of as their_versions
-from .generated import bulk, versions_of
 
 pytestmark = pytest.mark.legacy
 

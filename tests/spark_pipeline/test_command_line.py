@@ -10,7 +10,7 @@ import pytest
 
 _SCRIPT = """
 import json, subprocess
-from cloudevents_kafka.spark import session
+from cloudevents_kafka.spark.pipeline import session
 
 conf = {
     "spark.driver.memory": "600m",

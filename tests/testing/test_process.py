@@ -70,7 +70,7 @@ def test_starts_in_threads(tmp_path):
 PARENT = """
     import sys, time
     from pathlib import Path
-    from cloudevents_kafka.testing.process import Process
+    from cloudevents_kafka.testing.local.process import Process
     folder = Path({folder!r})
     sleep = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(100)"]
     process = Process(sleep, log=folder / "log", remove=folder)

@@ -1,1 +1,1 @@
-"""To be written."""
+"""Kafka for the commands: settings, clients, reading and sending."""

@@ -1,1 +1,1 @@
-"""To be written."""
+"""Records and events as the commands read and write them: JSON lines, text, filters."""

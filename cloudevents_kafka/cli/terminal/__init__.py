@@ -1,1 +1,1 @@
-"""To be written."""
+"""The terminal: output that is safe to print, errors and exit codes, signals, progress."""

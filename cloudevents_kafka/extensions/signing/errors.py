@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cloudevents_kafka.clauses import SECTIONS
 from cloudevents_kafka.errors import CloudEventsKafkaError, shown
-
-if TYPE_CHECKING:
-    from cloudevents_kafka.event import Event
+from cloudevents_kafka.event import Event
 
 
 class SigningError(CloudEventsKafkaError):

@@ -1,1 +1,1 @@
-"""To be written."""
+"""From messages to bytes and back: a compiler of flat functions, and an interpreter as its reference."""

@@ -1,1 +1,1 @@
-"""To be written."""
+"""The sizes that variable-length integers would save (KIP-625)."""

@@ -1,1 +1,1 @@
-"""To be written."""
+"""How messages are declared: types, versions, fields."""

@@ -1,4 +1,4 @@
-"""Error codes of Kafka 0.7, whose numbers mean other things than those of `protocol.codes`."""
+"""Error codes of Kafka 0.7, whose numbers mean other things than those of `protocol.error_codes`."""
 
 from __future__ import annotations
 

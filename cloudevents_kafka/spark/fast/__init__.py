@@ -1,1 +1,1 @@
-"""To be written."""
+"""Reading plain records inside Spark, without Python."""

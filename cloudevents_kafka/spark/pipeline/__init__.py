@@ -1,1 +1,1 @@
-"""To be written."""
+"""The job that lands topics of events in tables."""

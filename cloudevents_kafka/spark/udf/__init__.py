@@ -1,1 +1,1 @@
-"""To be written."""
+"""What Spark's Python workers run: the converters, for what Spark cannot read by itself."""

@@ -1,1 +1,1 @@
-"""To be written."""
+"""Stand-ins for confluent-kafka's clients, in memory."""

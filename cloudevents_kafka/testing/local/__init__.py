@@ -1,1 +1,1 @@
-"""To be written."""
+"""A real Kafka on this machine, started and stopped by tests."""

@@ -11,7 +11,7 @@ class Refused(Exception):
     """The request, or one partition of it, is answered with an error code."""
 
     def __init__(self, code: int) -> None:
-        """Keep the code, one of `protocol.codes`."""
+        """Keep the code, one of `protocol.error_codes`."""
         known = CODES.get(code)
         super().__init__(f"{known.name} ({code}): {known.meaning}" if known else f"error {code}")
         self.code = code

@@ -10,7 +10,7 @@ import pytest
 from cli.calling import lines
 
 from cloudevents_kafka.protocol import frames
-from cloudevents_kafka.protocol.client import capture
+from cloudevents_kafka.protocol.client.capture import Frame, write_to
 from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest
 from cloudevents_kafka.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from cloudevents_kafka.protocol.records import Codec, Record, encode_batch
@@ -35,10 +35,10 @@ def vectors(file: str) -> list[dict]:
 def capture(pairs, broker="127.0.0.1:9092") -> str:
     """Write a capture as a client does: first all requests, then all answers."""
     stream = io.StringIO()
-    write = capture.write_to(stream)
+    write = write_to(stream)
     for direction, name in (("sent", "request"), ("received", "response")):
         for pair in pairs:
-            write(capture.Frame(1.5, broker, direction, bytes.fromhex(pair[name])))
+            write(Frame(1.5, broker, direction, bytes.fromhex(pair[name])))
     return stream.getvalue()
 
 

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from protocol.generated import CASES, IDS, Everything, EverythingInner, any_case, bulk, messages
 from strategies import examples
 
 from cloudevents_kafka.protocol.codec import compiler, interpreter
@@ -26,8 +27,6 @@ from cloudevents_kafka.protocol.messages.heartbeat import HeartbeatRequest
 from cloudevents_kafka.protocol.messages.metadata import MetadataRequest
 from cloudevents_kafka.protocol.schema.layout import layout_of
 from cloudevents_kafka.protocol.schema.message import Structure, fields_of
-
-from .generated import CASES, IDS, Everything, EverythingInner, any_case, bulk, messages
 
 ODD = [
     *(None, -1, 1 << 15, 1 << 31, 1 << 63, -(1 << 64), 1.5, True, "no", "", "\ud800", "x" * 32_768),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from protocol.generated import CASES, IDS, Everything, EverythingInner, bulk
 
 from cloudevents_kafka.protocol.codec import interpreter
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable
@@ -16,8 +17,6 @@ from cloudevents_kafka.protocol.messages.metadata import (
 )
 from cloudevents_kafka.protocol.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from cloudevents_kafka.protocol.schema.layout import layout_of
-
-from .generated import CASES, IDS, Everything, EverythingInner, bulk
 
 
 def read(structure, version, data):

@@ -335,7 +335,7 @@ def test_no_such_version():
 
 
 def captured_sets() -> Iterator[bytes]:
-    folder = Path(__file__).parent / "vectors"
+    folder = Path(__file__).parents[1] / "vectors"
     for name in ("0.8.2.2.json", "old-apis-0.10.2.2.json"):
         for one in json.loads((folder / name).read_text())["exchanges"]:
             if one.get("api_key") != 1 or one["response"] is None or one["version"] > 3:

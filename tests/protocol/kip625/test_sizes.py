@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cloudevents_kafka.protocol import frames, varint
 from cloudevents_kafka.protocol.codec import interpreter
 from cloudevents_kafka.protocol.errors import Unencodable
-from cloudevents_kafka.protocol.kip625 import messages, sizes
+from cloudevents_kafka.protocol.kip625 import sizes
 from cloudevents_kafka.protocol.kip625.messages import (
     FIXED,
     UNSIGNED,
@@ -306,6 +306,6 @@ def test_picture():
 
 def test_private_versions():
     """The versions with varints are ours alone: no API of Kafka's is declared by them."""
-    ours = {messages.MetadataByType, messages.MetadataByEncoding}
+    ours = {MetadataByType, MetadataByEncoding}
     assert {structure.message.key for structure in ours} == {-1}
     assert ours.isdisjoint(api.response for api in APIS.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from protocol.generated import CASES, IDS, Everything, EverythingInner
 
 from cloudevents_kafka.protocol.errors import Unsupported
 from cloudevents_kafka.protocol.messages.fetch import FetchRequest, FetchTopic, ReplicaState
@@ -18,8 +19,6 @@ from cloudevents_kafka.protocol.schema.layout import (
 )
 from cloudevents_kafka.protocol.schema.message import fields_of
 from cloudevents_kafka.protocol.schema.types import INT32, NO_UUID, RECORDS, STRING, VARINTS, Fixed
-
-from .generated import CASES, IDS, Everything, EverythingInner
 
 
 def names(layout):
