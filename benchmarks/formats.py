@@ -20,7 +20,7 @@ from converters import make
 from sidebyside import interleaved, row
 
 from cloudevents_kafka import Event, formats
-from cloudevents_kafka.event import held
+from cloudevents_kafka.event import raw_parts
 from cloudevents_kafka.formats.avro import SCHEMA
 from cloudevents_kafka.formats.protobuf_schema import CloudEvent
 
@@ -55,7 +55,7 @@ def avro_pairs() -> list[Pair]:
     assert form is not None
     event = make()
     value = form.encode(event)
-    datum = {"attribute": held(event)[0], "data": event.payload}
+    datum = {"attribute": raw_parts(event)[0], "data": event.payload}
     return [
         ("Avro read", lambda: form.decode(value), lambda: _read_avro(value)),
         ("Avro written", lambda: form.encode(event), lambda: _write_avro(datum)),
@@ -78,7 +78,7 @@ def protobuf_pairs() -> list[Pair]:
     assert form is not None
     event = make()
     value = form.encode(event)
-    attributes, text = dict(held(event)[0]), (event.payload or b"").decode()
+    attributes, text = dict(raw_parts(event)[0]), (event.payload or b"").decode()
     return [
         ("Protobuf read", lambda: form.decode(value), lambda: _read_protobuf(value)),
         ("Protobuf written", lambda: form.encode(event), lambda: _write_protobuf(attributes, text)),

@@ -44,15 +44,15 @@ class Problem(msgspec.Struct, frozen=True):
     attribute: str | None
     rule: str
     clause: str
-    seen: str | None = None
+    value: str | None = None
 
     def __str__(self) -> str:
-        what = "" if self.attribute is None else f"{brief(self.attribute)}: "
-        seen = "" if self.seen is None else f", got {self.seen}"
-        return f"{what}{self.rule}{seen} ({self.clause}, {SECTIONS[self.clause]})"
+        what = "" if self.attribute is None else f"{preview_name(self.attribute)}: "
+        got = "" if self.value is None else f", got {self.value}"
+        return f"{what}{self.rule}{got} ({self.clause}, {SECTIONS[self.clause]})"
 
 
-def shown(value: object, limit: int = 60) -> str:
+def preview(value: object, limit: int = 60) -> str:
     """Show a value in an error: its `repr`, cut to `limit` characters; of what may be endless, its kind."""
     if isinstance(value, dict | list):
         return f"a {type(value).__name__} of {len(value)}"
@@ -62,7 +62,7 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
-def without_data(error: Exception) -> str:
+def message_without_data(error: Exception) -> str:
     """Return what an error of a codec says, without the character or byte that it names: these are data."""
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start} does not fit ({error.reason})"
@@ -71,10 +71,10 @@ def without_data(error: Exception) -> str:
     return str(error)
 
 
-def brief(name: str | None) -> str:
+def preview_name(name: str | None) -> str:
     """Return a name as it is, or shown, where it is too long or a log would obey it."""
     name = str(name)
-    return name if len(name) <= _LONGEST and name.isprintable() else shown(name, _LONGEST)
+    return name if len(name) <= _LONGEST and name.isprintable() else preview(name, _LONGEST)
 
 
 def _told(problems: Sequence[Problem]) -> str:
@@ -150,7 +150,7 @@ class UnsupportedFormat(DecodeError):
 
     def __init__(self, media_type: str, record: Record, hint: str | None = None) -> None:
         super().__init__(
-            f"event format {shown(media_type)} is not supported (K-10, Kafka binding 3)", record, hint
+            f"event format {preview(media_type)} is not supported (K-10, Kafka binding 3)", record, hint
         )
         self.media_type = media_type
 
@@ -163,7 +163,9 @@ class UnsupportedBatch(DecodeError):
 
     def __init__(self, media_type: str, record: Record, hint: str | None = None) -> None:
         super().__init__(
-            f"{shown(media_type)} is a batch; Kafka has no batch mode (K-01, Kafka binding 1.3)", record, hint
+            f"{preview(media_type)} is a batch; Kafka has no batch mode (K-01, Kafka binding 1.3)",
+            record,
+            hint,
         )
         self.media_type = media_type
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final, Self
 
 from cloudevents_kafka.attributes.extension_types import type_of
-from cloudevents_kafka.attributes.fast_validation import surely_good
+from cloudevents_kafka.attributes.fast_validation import is_valid_fast
 from cloudevents_kafka.attributes.timestamps import instant, is_timestamp, to_datetime
 from cloudevents_kafka.attributes.types import (
     CORE,
@@ -24,9 +24,9 @@ from cloudevents_kafka.attributes.types import (
     canonical_text,
     to_attribute,
 )
-from cloudevents_kafka.attributes.validation import judged, without_lost
+from cloudevents_kafka.attributes.validation import validate, without_lost
 from cloudevents_kafka.codecs.payload import DataKind, data_problem, from_payload, to_payload
-from cloudevents_kafka.codecs.registry import decoded
+from cloudevents_kafka.codecs.registry import call_decode
 from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
 
 _UNREAD: Final = object()
@@ -333,18 +333,20 @@ class _ReadAsTold(Event):
     _reader: Callable[[Event], Any]
 
     def _read(self) -> Any:
-        return None if self._payload is None else decoded(self._reader, self, self.datacontenttype)
+        return None if self._payload is None else call_decode(self._reader, self, self.datacontenttype)
 
     def replace(self, /, *, data: Any = _UNREAD, **attributes: AttributeValue | datetime | None) -> Event:
         """Make a changed event; the reader stays with it unless the data is another."""
         if data is not _UNREAD:
-            return trusted(self._attributes, self._payload, self._kind).replace(data=data, **attributes)
+            return unchecked_event(self._attributes, self._payload, self._kind).replace(
+                data=data, **attributes
+            )
         return super().replace(**attributes).read_with(self._reader)
 
     __replace__ = replace
 
 
-def trusted(
+def unchecked_event(
     attributes: dict[str, AttributeValue],
     payload: bytes | None,
     kind: DataKind = DataKind.BYTES,
@@ -363,13 +365,13 @@ def trusted(
     return event
 
 
-_restore = trusted
+_restore = unchecked_event
 
 
-def with_only(event: Event, names: Container[str]) -> Event:
+def select_attributes(event: Event, names: Container[str]) -> Event:
     """Make an event of some of the attributes of another, and its data; unchecked, as nothing is new."""
     kept = {name: value for name, value in event._attributes.items() if name in names}
-    made = trusted(kept, event._payload, event._kind)
+    made = unchecked_event(kept, event._payload, event._kind)
     return made.read_with(event._reader) if isinstance(event, _ReadAsTold) else made
 
 
@@ -380,7 +382,7 @@ def with_content_type(event: Event) -> Event:
     return event.replace(datacontenttype="application/json")
 
 
-def held(event: Event) -> tuple[dict[str, AttributeValue], tuple[str, bytes] | None]:
+def raw_parts(event: Event) -> tuple[dict[str, AttributeValue], tuple[str, bytes] | None]:
     """Give writers what they need beside an event's public face; not to be changed.
 
     That is its attributes as it holds them (see `attributes`), and the format and
@@ -392,7 +394,7 @@ def held(event: Event) -> tuple[dict[str, AttributeValue], tuple[str, bytes] | N
 def _checked(given: Mapping[str, object]) -> tuple[dict[str, AttributeValue], list[Problem]]:
     """Attribute values in canonical form, and every rule they break."""
     attributes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if surely_good(attributes):
+    if is_valid_fast(attributes):
         return attributes, []
     problems: list[Problem] = []
     for name, value in list(attributes.items()):
@@ -401,7 +403,7 @@ def _checked(given: Mapping[str, object]) -> tuple[dict[str, AttributeValue], li
         except ValueError as error:
             problems.append(Problem(name, str(error), "T-01"))
             del attributes[name]
-    attributes, broken = judged(attributes)
+    attributes, broken = validate(attributes)
     return attributes, problems + without_lost(broken, [p.attribute for p in problems], attributes)
 
 

@@ -44,9 +44,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def __post_init__(self) -> None:
         """Make bytes of a key and a value that are none yet."""
         if type(self.value) is not bytes and self.value is not None:
-            force_setattr(self, "value", as_bytes(self.value))
+            force_setattr(self, "value", to_bytes(self.value))
         if type(self.key) is not bytes and self.key is not None:
-            force_setattr(self, "key", as_bytes(self.key))
+            force_setattr(self, "key", to_bytes(self.key))
 
     def __repr__(self) -> str:
         """Show all but the value's bytes, which may not be for logs."""
@@ -88,19 +88,19 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         )
 
 
-def as_headers(headers: HeaderInput) -> Headers:
+def to_headers(headers: HeaderInput) -> Headers:
     """Make one fresh list of (name, bytes or None) from any shape clients use."""
     if not headers:
         return []
     pairs = headers.items() if isinstance(headers, Mapping) else headers
-    return [(name, as_bytes(value)) for name, value in pairs]
+    return [(name, to_bytes(value)) for name, value in pairs]
 
 
-def in_bytes(record: Record) -> Record:
+def with_bytes_headers(record: Record) -> Record:
     """Return a record whose headers' values are bytes or None: itself, where they are."""
     if all(type(value) is bytes or value is None for _, value in record.headers):
         return record
-    return msgspec.structs.replace(record, headers=as_headers(record.headers))
+    return msgspec.structs.replace(record, headers=to_headers(record.headers))
 
 
 def _of_message(message: Any) -> Record:
@@ -109,9 +109,9 @@ def _of_message(message: Any) -> Record:
         raise ValueError(f"a message must be a record, got an error: {error}; check message.error() first")
     kind, timestamp = message.timestamp()
     return Record(
-        key=as_bytes(message.key()),
-        value=as_bytes(message.value()),
-        headers=as_headers(message.headers()),
+        key=to_bytes(message.key()),
+        value=to_bytes(message.value()),
+        headers=to_headers(message.headers()),
         topic=message.topic(),
         partition=message.partition(),
         offset=message.offset(),
@@ -121,9 +121,9 @@ def _of_message(message: Any) -> Record:
 
 def _of_fields(get: Any) -> Record:
     return Record(
-        key=as_bytes(get("key")),
-        value=as_bytes(get("value")),
-        headers=as_headers(get("headers")),
+        key=to_bytes(get("key")),
+        value=to_bytes(get("value")),
+        headers=to_headers(get("headers")),
         topic=get("topic"),
         partition=get("partition"),
         offset=get("offset"),
@@ -131,7 +131,7 @@ def _of_fields(get: Any) -> Record:
     )
 
 
-def as_bytes(value: Any) -> bytes | None:
+def to_bytes(value: Any) -> bytes | None:
     """Make bytes of what may stand for a key, a value or a header's value; text becomes UTF-8.
 
     `TypeError` for anything else but None, `ValueError` for text that UTF-8 does not have.

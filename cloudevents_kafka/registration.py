@@ -10,4 +10,4 @@ from threading import RLock
 from typing import Final
 
 # Reentrant: what a format is made by may register others.
-registering: Final = RLock()
+registration_lock: Final = RLock()

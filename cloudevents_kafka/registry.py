@@ -21,7 +21,7 @@ from cloudevents_kafka.attributes import extension_types
 from cloudevents_kafka.attributes.extension_types import register_extension
 from cloudevents_kafka.codecs.registry import register_codec
 from cloudevents_kafka.formats.registry import register_format
-from cloudevents_kafka.registration import registering
+from cloudevents_kafka.registration import registration_lock
 
 __all__ = ["adopt", "register_codec", "register_extension", "register_format", "registered", "temporarily"]
 
@@ -39,7 +39,7 @@ def registered() -> Registered:
 
 def adopt(theirs: Registered) -> None:
     """Register what another process has `registered`; quick where that was done."""
-    with registering:
+    with registration_lock:
         for room, more in zip((extension_types, formats), theirs, strict=True):
             mine = room.registered()
             if any(mine.get(name) is not value for name, value in more.items()):
@@ -49,12 +49,12 @@ def adopt(theirs: Registered) -> None:
 @contextmanager
 def temporarily() -> Iterator[None]:
     """Forget at the end of the block what was registered in it, by other threads too."""
-    with registering:
+    with registration_lock:
         before = extension_types.registered(), formats.registered(), codecs.registered()
     try:
         yield
     finally:
-        with registering:
+        with registration_lock:
             extension_types.restore(before[0])
             formats.restore(before[1])
             codecs.restore(before[2])

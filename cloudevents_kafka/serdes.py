@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cloudevents_kafka.codecs.registry import encoded
+from cloudevents_kafka.codecs.registry import call_encode
 from cloudevents_kafka.consumer import DataReader
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Headers, Record
@@ -48,5 +48,5 @@ def serialized(event: Event, data: Any, serializer: Serde, topic: str) -> tuple[
 
     headers: list[Any] = []  # which the serializer may add to
     context = SerializationContext(topic, MessageField.VALUE, headers)
-    payload = encoded(lambda value: serializer(value, context), data, event.datacontenttype)
+    payload = call_encode(lambda value: serializer(value, context), data, event.datacontenttype)
     return event.replace(data=payload), headers

@@ -26,7 +26,7 @@ from cloudevents_kafka import (
     UnsupportedFormat,
 )
 from cloudevents_kafka.clauses import SECTIONS
-from cloudevents_kafka.errors import shown
+from cloudevents_kafka.errors import preview
 
 RECORD = Record(value=b"secret", headers=[("a", b"b")], topic="orders", partition=3, offset=7)
 PROBLEMS = (
@@ -129,5 +129,5 @@ def test_each_clause_that_the_code_names_is_known() -> None:
 )
 def test_values_are_shown_short(value: object, text: str) -> None:
     """However long, large or deep a value is, what an error shows of it is short."""
-    assert shown(value) == text
-    assert len(shown(value)) <= 61
+    assert preview(value) == text
+    assert len(preview(value)) <= 61

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cloudevents_kafka import Record
-from cloudevents_kafka.record import as_bytes, as_headers
+from cloudevents_kafka.record import to_bytes, to_headers
 
 FULL = Record(
     key=b"k", value=b"v", headers=[("a", b"1"), ("a", None)], topic="t", partition=1, offset=2, timestamp=3
@@ -138,7 +138,7 @@ def test_what_has_no_such_shape_is_refused(thing: object) -> None:
 def test_only_bytes_and_text_become_bytes(value: object) -> None:
     """A number is not turned into bytes: bytes(5) would be five zeros."""
     with pytest.raises(TypeError, match="bytes or None"):
-        as_bytes(value)
+        to_bytes(value)
     with pytest.raises(TypeError, match="bytes or None"):
         Record.of({"value": value})
 
@@ -156,7 +156,7 @@ def test_only_bytes_and_text_become_bytes(value: object) -> None:
 )
 def test_headers_become_one_fresh_list(given: Any, headers: list[tuple[str, bytes | None]]) -> None:
     """Any shape of headers gives name and bytes pairs in order; the caller's list is not kept."""
-    made = as_headers(given)
+    made = to_headers(given)
     assert made == headers
     assert made is not given
     assert all(type(value) in {bytes, type(None)} for _, value in made)

@@ -36,8 +36,8 @@ from cloudevents_kafka.registry import (
 
 def state() -> tuple[object, ...]:
     return (
-        extension_types.now.known.extensions,
-        extension_types.ruled(),
+        extension_types.current.table.extensions,
+        extension_types.constrained_names(),
         formats.names(),
         vars(formats.find("json")),
         codecs.registered(),
@@ -88,7 +88,10 @@ def test_registering_takes_nothing_away_from_other_threads() -> None:
         while not stop.is_set():
             if formats.find("json") is None:
                 missed.append("json")
-            if "sampledrate" not in extension_types.ruled() or extension_types.known("sampledrate") is None:
+            if (
+                "sampledrate" not in extension_types.constrained_names()
+                or extension_types.find_extension("sampledrate") is None
+            ):
                 missed.append("sampledrate")
 
     reader = threading.Thread(target=look)
@@ -143,7 +146,7 @@ def test_one_reading_goes_by_one_registry(kind: AttributeType, *, lenient: bool)
 @pytest.mark.usefixtures("registry")
 def test_what_was_remembered_meanwhile_is_not_kept() -> None:
     """A thread that looked at a name before its registration, and remembers it after that, does no harm."""
-    before = extension_types.now.known
+    before = extension_types.current.table
     register_extension("attempt", AttributeType.INTEGER)
     before.plain.add("attempt")
     before.headers["ce_attempt"] = "attempt"
@@ -204,7 +207,7 @@ def test_threads_that_register_at_once_lose_nothing() -> None:
         finally:
             sys.setswitchinterval(interval)
         names = {f"x{thread}y{number}" for thread in range(8) for number in range(50)}
-        assert names <= extension_types.now.known.registered.keys()
+        assert names <= extension_types.current.table.registered.keys()
         assert names <= set(formats.names())
         assert len(codecs.registered()) >= 400
 

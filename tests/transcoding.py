@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from cloudevents_kafka import EncodeError, Event, Record, formats, from_record, to_record
-from cloudevents_kafka.attributes.extension_types import type_of, typed
-from cloudevents_kafka.attributes.media_type import known_charset, media_type
+from cloudevents_kafka.attributes.extension_types import parse_value, type_of
+from cloudevents_kafka.attributes.media_type import media_type, python_codec
 from cloudevents_kafka.attributes.timestamps import from_epoch, to_epoch
 from cloudevents_kafka.attributes.types import AttributeType, AttributeValue, canonical_text
-from cloudevents_kafka.codecs.json import json_text, parse_json
+from cloudevents_kafka.codecs.json import decode_json, encode_json
 from cloudevents_kafka.codecs.payload import DataKind
-from cloudevents_kafka.event import held, trusted
-from cloudevents_kafka.formats.avro_decoder import DEPTH
+from cloudevents_kafka.event import raw_parts, unchecked_event
+from cloudevents_kafka.formats.avro_decoder import MAX_DEPTH
 
 FOLDER: Final = Path(__file__).parents[1] / "spec-conformance"
 SOURCE, TABLE = FOLDER / "transcoding.json", FOLDER / "transcoding.md"
@@ -43,7 +43,7 @@ class State(NamedTuple):
 
 
 def state_of(event: Event) -> State:
-    return State(dict(held(event)[0]), event.payload, event.kind)
+    return State(dict(raw_parts(event)[0]), event.payload, event.kind)
 
 
 def load() -> dict[str, Any]:
@@ -67,7 +67,9 @@ def write(event: Event, form: str) -> Record:
 
 def _extensions_as_text(*types: type) -> Callable[[State], State]:
     def change(state: State) -> State:
-        texts = {n: typed(n, canonical_text(v)) for n, v in state.attributes.items() if type(v) in types}
+        texts = {
+            n: parse_value(n, canonical_text(v)) for n, v in state.attributes.items() if type(v) in types
+        }
         return state._replace(attributes={**state.attributes, **texts})
 
     return change
@@ -97,7 +99,7 @@ def _other_json_is_named(state: State) -> State:
     if not bare or state.content_type is not None:
         return _json_is_named(state)
     value = json.loads(payload)
-    is_string = not _is_half_pair(value) and json_text(value) == payload
+    is_string = not _is_half_pair(value) and encode_json(value) == payload
     return state if is_string else _json_is_named(state)
 
 
@@ -126,7 +128,7 @@ def _outer_space_goes(state: State) -> State:
 def _json_is_spelled_anew(state: State) -> State:
     if state.kind is not DataKind.JSON or state.content_type is not None:
         return state
-    return state._replace(payload=json_text(_whole(parse_json(state.payload or b""))))
+    return state._replace(payload=encode_json(_whole(decode_json(state.payload or b""))))
 
 
 def _whole(value: Any) -> Any:
@@ -172,7 +174,7 @@ def _refused(_: str) -> Any:
 
 def _charset(state: State) -> str:
     media = media_type(state.content_type or "text/plain")
-    return "utf-8" if media.utf8 else known_charset(media)
+    return "utf-8" if media.utf8 else python_codec(media)
 
 
 CHANGES: Final[dict[str, Callable[[State], State]]] = {
@@ -206,7 +208,7 @@ def _untyped(state: State) -> Any:
 
 def _misfit(value: Any, place: str = "data", depth: int = 0) -> str | None:
     """Tell what of a JSON value the unions of Avro's schema have no place for, by place."""
-    if depth > DEPTH:
+    if depth > MAX_DEPTH:
         return "deep"
     if not isinstance(value, dict | list):
         return "shape" if place == "object" else None
@@ -309,7 +311,7 @@ _REFUSED: Final = _of_forms("refusals")
 def after(event: Event, form: str) -> State | None:
     """Say what comes back when an event is written in a form and read again; None where it is refused."""
     state = state_of(event)
-    _, wire = held(event)
+    _, wire = raw_parts(event)
     if wire is not None and wire[0] == form:
         return state
     if any(REFUSALS[name](state) for name in _REFUSED[form]):
@@ -361,7 +363,7 @@ def as_event(notation: dict[str, Any]) -> Event:
         payload = payload["text"].encode()
     elif payload is not None:
         payload = bytes.fromhex(payload)
-    return trusted(attributes, payload, DataKind(notation["kind"]))
+    return unchecked_event(attributes, payload, DataKind(notation["kind"]))
 
 
 def made(table: dict[str, Any]) -> str:

@@ -39,9 +39,9 @@ class Extension(msgspec.Struct, frozen=True):
     clause: str = "E-01"
 
     @property
-    def plain(self) -> bool:
+    def accepts_any_text(self) -> bool:
         """Whether any text will do that is not empty."""
-        return self.type is AttributeType.STRING and not self.needs and set(self.rules) <= {FILLED}
+        return self.type is AttributeType.STRING and not self.needs and set(self.rules) <= {NOT_EMPTY}
 
 
 def not_before(name: str) -> Rule:
@@ -61,7 +61,7 @@ def _entries_without_spaces(value: AttributeValue, _: Attributes) -> bool:
     return any(entries) and not any(" " in entry for entry in entries)
 
 
-FILLED: Final = Rule("must not be empty", lambda value, _: value != "")
+NOT_EMPTY: Final = Rule("must not be empty", lambda value, _: value != "")
 _POSITIVE: Final = Rule("must be greater than zero", lambda value, _: int(value) > 0)
 _NOT_NEGATIVE: Final = Rule("must not be negative", lambda value, _: int(value) >= 0)
 _TRUE: Final = Rule("must be true where it is set", lambda value, _: bool(value))
@@ -84,9 +84,9 @@ def _of(
 
 
 DOCUMENTED: Final[Mapping[str, Extension]] = {
-    **_of("X-01", (), partitionkey=(_STRING, FILLED)),
-    **_of("X-02", ("traceparent",), traceparent=(_STRING, FILLED), tracestate=(_STRING,)),
-    **_of("X-03", (), sequence=(_STRING, FILLED)),
+    **_of("X-01", (), partitionkey=(_STRING, NOT_EMPTY)),
+    **_of("X-02", ("traceparent",), traceparent=(_STRING, NOT_EMPTY), tracestate=(_STRING,)),
+    **_of("X-03", (), sequence=(_STRING, NOT_EMPTY)),
     **_of("X-04", (), dataref=(AttributeType.URI_REFERENCE,)),
     **_of("X-05", (), sampledrate=(AttributeType.INTEGER, _POSITIVE)),
     **_of("X-06", (), expirytime=(_TIME,)),
@@ -94,7 +94,7 @@ DOCUMENTED: Final[Mapping[str, Extension]] = {
     **_of(
         "X-08",
         ("severitynumber",),
-        severitytext=(_STRING, FILLED),
+        severitytext=(_STRING, NOT_EMPTY),
         severitynumber=(AttributeType.INTEGER, _NOT_NEGATIVE),
     ),
     **_of(
@@ -106,19 +106,19 @@ DOCUMENTED: Final[Mapping[str, Extension]] = {
         deprecationmigration=(AttributeType.URI,),
     ),
     **_of("X-10", ("authtype",), authtype=(_STRING,), authid=(_STRING,), authclaims=(_STRING,)),
-    **_of("X-11", (), correlationid=(_STRING, FILLED), causationid=(_STRING, FILLED)),
+    **_of("X-11", (), correlationid=(_STRING, NOT_EMPTY), causationid=(_STRING, NOT_EMPTY)),
     **_of(
         "X-12",
         ("dataclassification",),
         dataclassification=(_STRING,),
-        dataregulation=(_STRING, FILLED, _LIST),
-        datacategory=(_STRING, FILLED),
+        dataregulation=(_STRING, NOT_EMPTY, _LIST),
+        datacategory=(_STRING, NOT_EMPTY),
     ),
     **_of(
         "X-13",
         _BAM,
-        **dict.fromkeys(_BAM, (_STRING, FILLED)),
-        bamptxsstatus=(_STRING, FILLED),
+        **dict.fromkeys(_BAM, (_STRING, NOT_EMPTY)),
+        bamptxsstatus=(_STRING, NOT_EMPTY),
         bamptxcompleted=(AttributeType.BOOLEAN,),
     ),
     **_of(

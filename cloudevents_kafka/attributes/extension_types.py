@@ -14,8 +14,8 @@ import msgspec
 
 from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED, Extension, Rule
 from cloudevents_kafka.attributes.types import CORE, AttributeType, AttributeValue, is_name, parse
-from cloudevents_kafka.errors import shown
-from cloudevents_kafka.registration import registering
+from cloudevents_kafka.errors import preview
+from cloudevents_kafka.registration import registration_lock
 
 _EVENT_TYPES: Final = {
     "source": AttributeType.URI_REFERENCE,
@@ -24,30 +24,30 @@ _EVENT_TYPES: Final = {
 }
 
 
-class Known(msgspec.Struct, frozen=True):
-    """What is known of extensions at a moment: a registration makes another.
+class ExtensionTable(msgspec.Struct, frozen=True):
+    """The known extensions at one moment; each registration creates another table.
 
-    Who judges an event does it all by one of these, as other threads may register meanwhile.
-    ``ruled`` names what a quick look cannot settle: all but the plain texts. What was
-    remembered of names stands here too, and goes when it may no longer hold.
+    One event is validated by one table, since other threads may register meanwhile.
+    ``constrained`` names the extensions that need more than any text. The table also
+    caches names, which are checked again under the next table.
     """
 
     extensions: Mapping[str, Extension]
     registered: Mapping[str, Extension]
-    ruled: frozenset[str]
-    plain: set[str]
-    headers: dict[str, str | None]
+    constrained: frozenset[str]
+    text_names: set[str]
+    header_names: dict[str, str | None]
 
 
-class Now:
-    """What is known of extensions now: taken once for a reading."""
+class _Current:
+    """The holder of the current table."""
 
-    __slots__ = ("known",)
+    __slots__ = ("table",)
 
-    known: Known
+    table: ExtensionTable
 
 
-now: Final = Now()
+current: Final = _Current()
 
 
 def register_extension(
@@ -78,13 +78,15 @@ def register_extension(
         or not isinstance(needs, Collection)
         or not all(isinstance(other, str) for other in needs)
     ):
-        raise TypeError(f"for {name}, needs must be a list of names, not {shown(needs)}")
+        raise TypeError(f"for {name}, needs must be a list of names, not {preview(needs)}")
     if bad := [other for other in needs if not is_name(other)]:
-        raise ValueError(f"{name} cannot need {shown(bad[0])}: no attribute has that name, only a-z and 0-9")
+        raise ValueError(
+            f"{name} cannot need {preview(bad[0])}: no attribute has that name, only a-z and 0-9"
+        )
     text = rule or "is not accepted by its extension's rule"
     rules = () if accepts is None else (Rule(text, partial(_is_accepted, accepts)),)
-    with registering:
-        restore({**now.known.registered, name: Extension(type, rules, tuple(needs))})
+    with registration_lock:
+        restore({**current.table.registered, name: Extension(type, rules, tuple(needs))})
 
 
 def _is_accepted(accepts: Callable[[AttributeValue], bool], value: AttributeValue, _: object) -> bool:
@@ -96,40 +98,46 @@ def _is_accepted(accepts: Callable[[AttributeValue], bool], value: AttributeValu
 
 def registered() -> dict[str, Extension]:
     """Return the extensions that were registered."""
-    return dict(now.known.registered)
+    return dict(current.table.registered)
 
 
 def restore(extensions: Mapping[str, Extension]) -> None:
     """Have these extensions registered, and no others but the documented ones."""
-    ruled = {name for name, extension in DOCUMENTED.items() if not extension.plain} | extensions.keys()
-    with registering:
-        now.known = Known({**DOCUMENTED, **extensions}, dict(extensions), frozenset(ruled), set(), {})
+    constrained = {name for name, extension in DOCUMENTED.items() if not extension.accepts_any_text}
+    with registration_lock:
+        current.table = ExtensionTable(
+            {**DOCUMENTED, **extensions},
+            dict(extensions),
+            frozenset(constrained | extensions.keys()),
+            set(),
+            {},
+        )
 
 
-def type_of(name: str, at: Known | None = None) -> AttributeType:
+def type_of(name: str, table: ExtensionTable | None = None) -> AttributeType:
     """Return the type of an attribute: String where nothing else is known."""
     if name in CORE:
         return _EVENT_TYPES.get(name, AttributeType.STRING)
-    known = (at or now.known).extensions.get(name)
-    return AttributeType.STRING if known is None else known.type
+    extension = (table or current.table).extensions.get(name)
+    return AttributeType.STRING if extension is None else extension.type
 
 
-def known(name: str) -> Extension | None:
+def find_extension(name: str) -> Extension | None:
     """Return what is known of an extension attribute."""
-    return now.known.extensions.get(name)
+    return current.table.extensions.get(name)
 
 
-def known_names() -> frozenset[str]:
+def extension_names() -> frozenset[str]:
     """Return the names of all extensions that something is known of."""
-    return frozenset(now.known.extensions)
+    return frozenset(current.table.extensions)
 
 
-def ruled() -> frozenset[str]:
+def constrained_names() -> frozenset[str]:
     """Return the names of the extensions that are more than just texts, which may or may not be empty."""
-    return now.known.ruled
+    return current.table.constrained
 
 
-def typed(name: str, value: AttributeValue, at: Known | None = None) -> AttributeValue:
+def parse_value(name: str, value: AttributeValue, table: ExtensionTable | None = None) -> AttributeValue:
     """Turn the canonical text of a Boolean, Integer or Binary into its value.
 
     A text that does not fit stays as it is, for `find_problems` to report.
@@ -137,17 +145,19 @@ def typed(name: str, value: AttributeValue, at: Known | None = None) -> Attribut
     if not isinstance(value, str):
         return value
     try:
-        return parse(type_of(name, at), value)
+        return parse(type_of(name, table), value)
     except ValueError:
         return value
 
 
-def with_types(attributes: dict[str, AttributeValue], at: Known | None = None) -> dict[str, AttributeValue]:
+def parse_values(
+    attributes: dict[str, AttributeValue], table: ExtensionTable | None = None
+) -> dict[str, AttributeValue]:
     """Give the attributes of known type their type; the dict itself, where none needs it."""
-    at = at or now.known
-    if at.ruled.isdisjoint(attributes):
+    table = table or current.table
+    if table.constrained.isdisjoint(attributes):
         return attributes
-    return {name: typed(name, value, at) for name, value in attributes.items()}
+    return {name: parse_value(name, value, table) for name, value in attributes.items()}
 
 
 restore({})

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka.attributes.extension_types import now
+from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.timestamps import is_timestamp
 from cloudevents_kafka.attributes.types import SPECVERSION, is_name, is_string
@@ -25,20 +25,20 @@ _ONLY_TEXTS: Final = frozenset((str,))
 _write_json: Final = msgspec.json.Encoder().encode
 
 
-def surely_good(attributes: Mapping[str, Any]) -> bool:
+def is_valid_fast(attributes: Mapping[str, Any]) -> bool:
     """Tell, quickly, that attributes of any names and types are texts that break no rule."""
     return (
         _ONLY_TEXTS.issuperset(map(type, attributes.values()))
-        and are_plain(attributes)
+        and are_text_names(attributes)
         and ("datacontenttype" not in attributes or media_type(attributes["datacontenttype"]).valid)
-        and surely_valid(attributes, "".join(attributes.values()))
+        and are_valid_texts(attributes, "".join(attributes.values()))
     )
 
 
-def surely_valid(attributes: Mapping[str, Any], joined: str = "") -> bool:
+def are_valid_texts(attributes: Mapping[str, Any], joined: str = "") -> bool:
     """Tell, quickly, that texts of plain names break no rule; False means "look closer".
 
-    For the names see `are_plain`. ``joined`` is all texts together, to be checked
+    For the names see `are_text_names`. ``joined`` is all texts together, to be checked
     for what a String may hold; it is left out where that was done already. That
     datacontenttype is a media type is the caller's to see, who looks at it anyway.
     """
@@ -68,11 +68,12 @@ def _is_schema(text: str) -> bool:
     return text in _schemas or (is_uri(text) and _remember(_schemas, text))
 
 
-def are_plain(names: Iterable[str]) -> bool:
+def are_text_names(names: Iterable[str]) -> bool:
     """Tell whether the names may name attributes whose values are texts, by all that is known."""
-    known = now.known
-    return known.plain.issuperset(names) or all(
-        is_name(name) and name not in known.ruled and _remember(known.plain, name) for name in names
+    table = current.table
+    return table.text_names.issuperset(names) or all(
+        is_name(name) and name not in table.constrained and _remember(table.text_names, name)
+        for name in names
     )
 
 

@@ -68,7 +68,7 @@ class MediaType(msgspec.Struct, frozen=True):
     format: str | None
 
 
-def known_charset(media: MediaType) -> str:
+def python_codec(media: MediaType) -> str:
     """Return Python's name of the charset that text of this type is in: UTF-8 unless it says so.
 
     Raises `LookupError` for what is no charset of texts, or not known to Python.

@@ -82,7 +82,7 @@ def from_datetime(moment: datetime) -> str:
     return f"{text[:-6]}Z" if offset == timedelta(0) else text
 
 
-def utc_second(text: str) -> str:
+def to_utc_seconds(text: str) -> str:
     """Return the text of an instant in UTC, cut to the second; a text without an offset is of UTC.
 
     Raises `ValueError` where the text is no RFC 3339 timestamp, or in UTC is not in the years 0 to 9999.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Final
 
 from cloudevents_kafka.attributes.documented_extensions import Extension
-from cloudevents_kafka.attributes.extension_types import Known, now, type_of, with_types
+from cloudevents_kafka.attributes.extension_types import ExtensionTable, current, parse_values, type_of
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.timestamps import is_timestamp
 from cloudevents_kafka.attributes.types import (
@@ -22,7 +22,7 @@ from cloudevents_kafka.attributes.types import (
     is_string,
 )
 from cloudevents_kafka.attributes.uri import is_uri, is_uri_reference
-from cloudevents_kafka.errors import Problem, shown
+from cloudevents_kafka.errors import Problem, preview
 
 _PYTHON_TYPES: Final = {AttributeType.BOOLEAN: bool, AttributeType.INTEGER: int, AttributeType.BINARY: bytes}
 _TYPE_RULES: Final[dict[AttributeType, tuple[str, str]]] = {
@@ -42,13 +42,13 @@ _TEXT_CHECKS: Final[dict[AttributeType, Callable[[str], bool]]] = {
 }
 
 
-def judged(
+def validate(
     attributes: dict[str, AttributeValue],
 ) -> tuple[dict[str, AttributeValue], list[Problem]]:
     """Give attributes their types, and find every rule that they break, by what is known at one moment."""
-    at = now.known
-    attributes = with_types(attributes, at)
-    return attributes, find_problems(attributes, at)
+    table = current.table
+    attributes = parse_values(attributes, table)
+    return attributes, find_problems(attributes, table)
 
 
 def without_lost(
@@ -63,12 +63,14 @@ def without_lost(
     return [problem for problem in broken if problem.attribute not in lost]
 
 
-def find_problems(attributes: Mapping[str, AttributeValue], at: Known | None = None) -> list[Problem]:
+def find_problems(
+    attributes: Mapping[str, AttributeValue], table: ExtensionTable | None = None
+) -> list[Problem]:
     """Find every rule of the core specification and known extensions that is broken.
 
     Values are as `extensions.with_types` leaves them. An empty list means: a valid event.
     """
-    known = (at or now.known).extensions
+    known = (table or current.table).extensions
     problems = [Problem(name, "is required", "R-01") for name in REQUIRED if name not in attributes]
     for name, value in attributes.items():
         extension = known.get(name)
@@ -112,18 +114,18 @@ def _problem_of(name: str, value: AttributeValue) -> Problem | None:
         return _name_problem(name)
     if name in _FILLED_CLAUSES:
         return _core_problem(name, value)
-    return type_problem(name, value, _native_type(value))
+    return find_type_problem(name, value, _native_type(value))
 
 
 def _extension_problem(
     name: str, value: AttributeValue, extension: Extension, attributes: Mapping[str, AttributeValue]
 ) -> Problem | None:
-    problem = type_problem(name, value, extension.type)
+    problem = find_type_problem(name, value, extension.type)
     if problem is not None:
         return problem
     broken = (rule.text for rule in extension.rules if not rule.kept(value, attributes))
     text = next(broken, None)
-    return None if text is None else Problem(name, text, extension.clause, shown(value))
+    return None if text is None else Problem(name, text, extension.clause, preview(value))
 
 
 def _name_problem(name: str) -> Problem:
@@ -131,7 +133,7 @@ def _name_problem(name: str) -> Problem:
         return Problem("data", "cannot name an attribute: data is not one", "N-04")
     if name == "":
         return Problem("", "an attribute name has at least one character", "N-03", "''")
-    return Problem(name, "an attribute name has only a-z and 0-9", "N-01", shown(name))
+    return Problem(name, "an attribute name has only a-z and 0-9", "N-01", preview(name))
 
 
 def _core_problem(name: str, value: AttributeValue) -> Problem | None:
@@ -139,12 +141,14 @@ def _core_problem(name: str, value: AttributeValue) -> Problem | None:
     if value == "":
         return Problem(name, "must not be empty", clause, "''")
     if not isinstance(value, str):
-        return Problem(name, "must be text", clause, shown(value))
+        return Problem(name, "must be text", clause, preview(value))
     if name == "specversion" and value != SPECVERSION:
-        return Problem(name, f"must be {SPECVERSION}; other versions are not supported", clause, shown(value))
+        return Problem(
+            name, f"must be {SPECVERSION}; other versions are not supported", clause, preview(value)
+        )
     if name == "datacontenttype" and is_string(value) and not media_type(value).valid:
-        return Problem(name, "must be a media type of RFC 2046", clause, shown(value))
-    return type_problem(name, value, type_of(name))
+        return Problem(name, "must be a media type of RFC 2046", clause, preview(value))
+    return find_type_problem(name, value, type_of(name))
 
 
 def _native_type(value: AttributeValue) -> AttributeType:
@@ -154,7 +158,7 @@ def _native_type(value: AttributeValue) -> AttributeType:
     return AttributeType.STRING
 
 
-def type_problem(name: str, value: object, kind: AttributeType) -> Problem | None:
+def find_type_problem(name: str, value: object, kind: AttributeType) -> Problem | None:
     """Say which rule of its type a value breaks; None where it is of that type."""
     rule, clause = _TYPE_RULES[kind]
     check = _TEXT_CHECKS.get(kind)
@@ -163,15 +167,15 @@ def type_problem(name: str, value: object, kind: AttributeType) -> Problem | Non
             kind is not AttributeType.INTEGER or value in INTEGER_RANGE
         )
         clause = "T-04" if type(value) is int and kind is AttributeType.INTEGER else clause
-        return None if good else Problem(name, rule, clause, shown(value))
+        return None if good else Problem(name, rule, clause, preview(value))
     if not isinstance(value, str):
         scalar = isinstance(value, bool | int | bytes)
         return Problem(
             name,
             rule if scalar else "must be of one of the seven types",
             clause if scalar else "T-01",
-            shown(value),
+            preview(value),
         )
     if not is_string(value):
-        return Problem(name, _TYPE_RULES[AttributeType.STRING][0], "T-06", shown(value))
-    return None if check(value) else Problem(name, rule, clause, shown(value))
+        return Problem(name, _TYPE_RULES[AttributeType.STRING][0], "T-06", preview(value))
+    return None if check(value) else Problem(name, rule, clause, preview(value))

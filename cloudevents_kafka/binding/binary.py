@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final
 
-from cloudevents_kafka.attributes.extension_types import now
-from cloudevents_kafka.attributes.fast_validation import are_plain
+from cloudevents_kafka.attributes.extension_types import current
+from cloudevents_kafka.attributes.fast_validation import are_text_names
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import AttributeValue, canonical_text
-from cloudevents_kafka.attributes.validation import judged, without_lost
+from cloudevents_kafka.attributes.validation import validate, without_lost
 from cloudevents_kafka.binding.headers import (
     _REMEMBERED,
     _REMEMBERED_LENGTH,
@@ -24,8 +24,8 @@ from cloudevents_kafka.binding.headers import (
     name_in,
 )
 from cloudevents_kafka.codecs.payload import DataKind
-from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, shown
-from cloudevents_kafka.event import Event, held, trusted
+from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, preview
+from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.record import Headers, Record
 
 _IMPLIED: Final = b"application/json"
@@ -40,7 +40,7 @@ def collect(headers: Headers) -> dict[str, Any] | None:
     """Collect attributes from plain headers; None where one of them needs a closer look."""
     attributes: dict[str, Any] = {}
     foreign = 0
-    names = now.known.headers
+    names = current.table.header_names
     try:
         for header, value in headers:
             name = names[header]
@@ -67,19 +67,19 @@ def _learn(headers: Headers, names: dict[str, str | None]) -> bool:
             if len(names) >= _REMEMBERED:
                 names.clear()
             name = _attribute_of(header)
-            names[header] = name if name is None or are_plain((name,)) else _SUSPICIOUS
+            names[header] = name if name is None or are_text_names((name,)) else _SUSPICIOUS
     return all(header in names for header, _ in headers)
 
 
 def decode(record: Record) -> Event:
     """Read a binary-mode record; raises `InvalidEvent`, naming every problem."""
     texts, problems = _read_headers(record.headers)
-    attributes, broken = judged(texts)
+    attributes, broken = validate(texts)
     named = [_attribute_of(str(problem.attribute)) or problem.attribute for problem in problems]
     problems += without_lost(broken, named, attributes)
     if problems:
         raise InvalidEvent(problems)
-    return trusted(attributes, record.value)
+    return unchecked_event(attributes, record.value)
 
 
 def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Problem]]:
@@ -95,7 +95,7 @@ def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Pro
         try:
             text = value.decode()
         except UnicodeDecodeError:
-            problems.append(Problem(header, "header value must be UTF-8", "K-06", shown(value)))
+            problems.append(Problem(header, "header value must be UTF-8", "K-06", preview(value)))
             continue
         if header == _COPY:
             copies.append(text)
@@ -113,7 +113,7 @@ def _copy_problems(texts: list[str], content_type: AttributeValue | None) -> lis
     """Judge ce_datacontenttype, which some write beside content-type: a copy does no harm."""
     rule = "is carried by the content-type header, not by ce_datacontenttype"
     others = [text for text in texts if text != content_type]
-    return [Problem("datacontenttype", rule, "K-04", shown(text)) for text in others[:1]]
+    return [Problem("datacontenttype", rule, "K-04", preview(text)) for text in others[:1]]
 
 
 # --- writing -------------------------------------------------------------------
@@ -126,7 +126,7 @@ def encode(event: Event) -> tuple[Headers, bytes | None]:
     it is (R-10). Raises `EncodeError` for a datacontenttype that would make receivers
     take the record for a structured one (K-20).
     """
-    attributes, _ = held(event)
+    attributes, _ = raw_parts(event)
     names = _header_names
     try:
         headers: Headers = [(names[name], value.encode()) for name, value in attributes.items()]  # type: ignore[union-attr]  # all text, nearly always
@@ -138,7 +138,7 @@ def encode(event: Event) -> tuple[Headers, bytes | None]:
             headers.append((CONTENT_TYPE, _IMPLIED))
     elif media_type(content_type).cloudevents:
         raise EncodeError(
-            f"datacontenttype {shown(content_type)} would make the record look structured "
+            f"datacontenttype {preview(content_type)} would make the record look structured "
             "(K-20, Kafka binding 3); use structured mode"
         )
     return headers, event.payload

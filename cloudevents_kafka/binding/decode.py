@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from cloudevents_kafka.attributes.fast_validation import surely_valid
+from cloudevents_kafka.attributes.fast_validation import are_valid_texts
 from cloudevents_kafka.attributes.media_type import MediaType, media_type
 from cloudevents_kafka.binding import binary, structured
 from cloudevents_kafka.binding import lenient as lenient_reading
@@ -21,10 +21,10 @@ from cloudevents_kafka.errors import (
     DecodeError,
     InvalidEvent,
     Problem,
-    shown,
+    preview,
 )
-from cloudevents_kafka.event import Event, trusted
-from cloudevents_kafka.record import Record, in_bytes
+from cloudevents_kafka.event import Event, unchecked_event
+from cloudevents_kafka.record import Record, with_bytes_headers
 
 
 class Decoded(msgspec.Struct, frozen=True):
@@ -67,8 +67,8 @@ def from_record(record: Record | Any, *, lenient: bool = False) -> Event:
             return _read_structured(record, media)
         if not media.valid:
             return _read_closely(record)
-    if surely_valid(attributes, "".join(attributes.values())):
-        return trusted(attributes, record.value)
+    if are_valid_texts(attributes, "".join(attributes.values())):
+        return unchecked_event(attributes, record.value)
     return _read_closely(record)
 
 
@@ -104,7 +104,7 @@ def _read_structured(record: Record, media: MediaType) -> Event:
 
 def _read_closely(record: Record) -> Event:
     """Read a record that did not pass at first sight; says why it is none, or reads it after all."""
-    record = in_bytes(record)
+    record = with_bytes_headers(record)
     verdict = sniff(record.headers)
     if verdict.mode == "not-an-event":
         raise refused(verdict, record)
@@ -129,7 +129,7 @@ def _check_content_type(record: Record, media: MediaType) -> None:
         values[0].decode()
     except UnicodeDecodeError:
         raise InvalidEvent(
-            [Problem(CONTENT_TYPE, "header value must be UTF-8", "K-06", shown(values[0]))]
+            [Problem(CONTENT_TYPE, "header value must be UTF-8", "K-06", preview(values[0]))]
         ) from None
 
 
@@ -142,7 +142,7 @@ def _faults(record: Record, media: MediaType) -> tuple[Problem, ...]:
 
 
 def _read_leniently(record: Record) -> tuple[Event, tuple[Problem, ...]]:
-    record = in_bytes(record)
+    record = with_bytes_headers(record)
     strictly = decode(record)
     if isinstance(strictly, Decoded):
         return lenient_reading.beside(strictly.event, record)

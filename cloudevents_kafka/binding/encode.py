@@ -13,8 +13,8 @@ from cloudevents_kafka.binding.sniffer import sniff
 from cloudevents_kafka.errors import (
     EncodeError,
 )
-from cloudevents_kafka.event import Event, held
-from cloudevents_kafka.record import HeaderInput, Headers, Record, as_bytes, as_headers, in_bytes
+from cloudevents_kafka.event import Event, raw_parts
+from cloudevents_kafka.record import HeaderInput, Headers, Record, to_bytes, to_headers, with_bytes_headers
 
 ContentMode = Literal["binary", "structured"]
 _COPY = "ce_datacontenttype"  # some write it beside content-type
@@ -73,7 +73,7 @@ def _key(event: Event, key: bytes | str | None, key_mapper: KeyMapper | None) ->
     if key is None and key_mapper is not None:
         key = key_mapper(event)
     try:
-        return as_bytes(key)
+        return to_bytes(key)
     except ValueError as error:
         raise EncodeError(f"the key cannot be written: {error}") from None
 
@@ -93,7 +93,7 @@ def foreign(headers: HeaderInput) -> Headers:
     `TypeError` for names that are no texts, and values that are neither text, bytes nor None.
     """
     try:
-        added = as_headers(headers)
+        added = to_headers(headers)
     except ValueError as error:
         raise EncodeError(f"a header cannot be written: {error}") from None
     check_names(added)
@@ -118,7 +118,7 @@ def _like(
     topic: str | None,
 ) -> Record:
     try:
-        like = in_bytes(Record.of(like))
+        like = with_bytes_headers(Record.of(like))
     except ValueError as error:
         raise EncodeError(f"the record in like cannot be written: {error}") from None
     verdict = sniff(like.headers)
@@ -127,7 +127,7 @@ def _like(
     if format is None and mode == "structured":
         format = verdict.format
     written = to_record(event, mode=mode, format=format)
-    _, wire = held(event)
+    _, wire = raw_parts(event)
     if wire is not None and written.value is wire[1] and wire[1] == like.value:
         kept = list(like.headers)  # the very event of that record: its content-type and its ce_ copies too
     else:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from cloudevents_kafka import formats
-from cloudevents_kafka.attributes.extension_types import known, type_of, with_types
+from cloudevents_kafka.attributes.extension_types import find_extension, parse_values, type_of
 from cloudevents_kafka.attributes.media_type import CLOUDEVENTS, MediaType, media_type
 from cloudevents_kafka.attributes.types import (
     CORE,
@@ -26,16 +26,16 @@ from cloudevents_kafka.attributes.types import (
     is_name,
     is_string,
 )
-from cloudevents_kafka.attributes.validation import judged, without_lost
+from cloudevents_kafka.attributes.validation import validate, without_lost
 from cloudevents_kafka.binding import structured
 from cloudevents_kafka.binding.headers import CONTENT_TYPE, attribute_of, name_in
 from cloudevents_kafka.binding.lenient_headers import of_content_type, straighten
 from cloudevents_kafka.binding.sniffer import refused, sniff
-from cloudevents_kafka.codecs.payload import DataKind, holds_json
-from cloudevents_kafka.errors import InvalidEvent, Problem, shown
-from cloudevents_kafka.event import Event, held, trusted
-from cloudevents_kafka.formats.build import Unruly
-from cloudevents_kafka.formats.json import read_data, spelled, split
+from cloudevents_kafka.codecs.payload import DataKind, implies_json
+from cloudevents_kafka.errors import InvalidEvent, Problem, preview
+from cloudevents_kafka.event import Event, raw_parts, unchecked_event
+from cloudevents_kafka.formats.build import InvalidAttributes
+from cloudevents_kafka.formats.json import member_texts, read_data, split_envelope
 from cloudevents_kafka.record import Record
 
 _BOM: Final = b"\xef\xbb\xbf"
@@ -85,12 +85,12 @@ def beside(event: Event, record: Record) -> tuple[Event, tuple[Problem, ...]]:
         return event, ()
     if sniff(record.headers).mode == "structured":
         return event, tuple(of_content_type(tolerated))
-    attributes, _ = held(event)
+    attributes, _ = raw_parts(event)
     unread: list[Problem] = []
     texts = _texts({name: text for name, text in headers.items() if name_in(name) not in attributes}, unread)
     tolerated += map(_left_out, unread)
     if more := _fitting(attributes, texts, tolerated):
-        event = trusted(with_types({**attributes, **more}), event.payload, event.kind)
+        event = unchecked_event(parse_values({**attributes, **more}), event.payload, event.kind)
     return event, tuple(tolerated)
 
 
@@ -98,7 +98,7 @@ def _fitting(
     attributes: dict[str, AttributeValue], more: dict[str, Any], tolerated: list[Problem]
 ) -> dict[str, Any]:
     """Choose those of more attributes with which an event still keeps all rules."""
-    _, found = judged({**attributes, **more})
+    _, found = validate({**attributes, **more})
     broken = {problem.attribute: problem for problem in found}
     if not (more and broken):
         return more
@@ -106,12 +106,12 @@ def _fitting(
     faults = faults or dict.fromkeys(more, next(iter(broken.values())))
     for name, problem in faults.items():
         rule = problem.rule if problem.attribute == name else f"{problem.attribute} {problem.rule}"
-        tolerated.append(_left_out(Problem(name, rule, problem.clause, problem.seen)))
+        tolerated.append(_left_out(Problem(name, rule, problem.clause, problem.value)))
     return _fitting(attributes, {name: more[name] for name in more if name not in faults}, tolerated)
 
 
 def _needs(name: str) -> Sequence[str]:
-    extension = known(name)
+    extension = find_extension(name)
     return () if extension is None else extension.needs
 
 
@@ -139,7 +139,7 @@ def _texts(headers: dict[str, bytes], problems: list[Problem]) -> dict[str, Any]
         try:
             texts[name_in(header)] = content.decode()
         except UnicodeDecodeError:
-            problems.append(Problem(header, "header value must be UTF-8", "K-06", shown(content)))
+            problems.append(Problem(header, "header value must be UTF-8", "K-06", preview(content)))
     return texts
 
 
@@ -156,7 +156,7 @@ def _means_json(content_type: str | None, tolerated: list[Problem]) -> bool:
         rule, clause = "header is missing: the value reads as a JSON event", "K-09"
     elif media.essence == CLOUDEVENTS:
         rule, clause = "names no event format: read as JSON", "K-10"
-    seen = None if content_type is None else shown(content_type)
+    seen = None if content_type is None else preview(content_type)
     tolerated.append(Problem(CONTENT_TYPE, rule, clause, seen))
     return True
 
@@ -164,7 +164,7 @@ def _means_json(content_type: str | None, tolerated: list[Problem]) -> bool:
 def _is_whole(value: bytes | None) -> bool:
     """Tell whether a value is a JSON object with all required attributes of the specversion known here."""
     try:
-        members, _, _, repeats = split((value or b"").removeprefix(_BOM))
+        members, _, _, repeats = split_envelope((value or b"").removeprefix(_BOM))
     except InvalidEvent:
         return False
     whole = not repeats and all(isinstance(members.get(name), str) for name in REQUIRED)
@@ -175,8 +175,8 @@ def _by_format(value: bytes | None, media: MediaType, tolerated: list[Problem]) 
     """Read a value by a format other than JSON; what breaks rules of attributes alone may pass."""
     try:
         return structured.decode(value, media)
-    except Unruly as error:
-        attributes, _ = held(error.event)
+    except InvalidAttributes as error:
+        attributes, _ = raw_parts(error.event)
         problems: list[Problem] = []
         named = _named(attributes, tolerated, problems)
         attributes = _settle(named, problems, tolerated)
@@ -189,10 +189,10 @@ def _json(value: bytes | None, tolerated: list[Problem], content_type: str | Non
     if value.startswith(_BOM):
         tolerated.append(Problem(None, "the value starts with a byte order mark", "J-01"))
         value = value[len(_BOM) :]
-    members, data, encoded, problems = split(value)
-    if content_type and not (media_type(content_type).cloudevents or holds_json(content_type)):
+    members, data, encoded, problems = split_envelope(value)
+    if content_type and not (media_type(content_type).cloudevents or implies_json(content_type)):
         members.setdefault("datacontenttype", content_type)  # no JSON is of that type, so the data is
-    texts = _named({name: text for name, text in spelled(value).items() if name in members}, [], [])
+    texts = _named({name: text for name, text in member_texts(value).items() if name in members}, [], [])
     named = _named(members, tolerated, problems)
     attributes = _settle(_flatten(named, texts, tolerated), problems, tolerated)
     content = attributes.get("datacontenttype")
@@ -252,7 +252,7 @@ def _settle(
     texts: dict[str, Any], problems: list[Problem], tolerated: list[Problem]
 ) -> dict[str, AttributeValue]:
     """Mend what can be mended and keep what can be kept; the rest are problems."""
-    attributes, broken = judged(texts)
+    attributes, broken = validate(texts)
     named = [attribute_of(str(problem.attribute)) or problem.attribute for problem in problems]
     for problem in without_lost(broken, named, attributes):
         count = len(attributes)
@@ -268,7 +268,7 @@ def _made(
 ) -> Event:
     if problems:
         raise InvalidEvent(problems)
-    return trusted(attributes, payload, kind)
+    return unchecked_event(attributes, payload, kind)
 
 
 def _let_pass(problem: Problem, attributes: dict[str, Any]) -> bool:
@@ -293,7 +293,7 @@ def _mended(name: str, text: str) -> AttributeValue | None:
         meant = f"{meant[:10]}T{meant[11:]}"
     elif type_of(name) is AttributeType.BOOLEAN:
         meant = meant.lower()
-    alone, problems = judged({name: meant})
+    alone, problems = validate({name: meant})
     return None if any(problem.attribute == name for problem in problems) else alone[name]
 
 

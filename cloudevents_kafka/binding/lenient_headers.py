@@ -15,7 +15,7 @@ import msgspec
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import REQUIRED
 from cloudevents_kafka.binding.headers import CONTENT_TYPE, PREFIX, attribute_of
-from cloudevents_kafka.errors import Problem, shown
+from cloudevents_kafka.errors import Problem, preview
 from cloudevents_kafka.record import Headers
 
 _COPY: Final = "ce_datacontenttype"
@@ -116,4 +116,4 @@ def _settle_copy(kept: dict[str, bytes], tolerated: list[Problem]) -> None:
     else:
         rule = _COPY_COUNTS
         kept[CONTENT_TYPE] = copy
-    tolerated.append(Problem("datacontenttype", rule, "K-04", shown(copy)))
+    tolerated.append(Problem("datacontenttype", rule, "K-04", preview(copy)))

@@ -18,7 +18,7 @@ from cloudevents_kafka.attributes.media_type import MediaType, media_type
 from cloudevents_kafka.attributes.types import REQUIRED
 from cloudevents_kafka.binding.headers import CONTENT_TYPE, PREFIX
 from cloudevents_kafka.errors import DecodeError, NotAnEvent, UnsupportedBatch, UnsupportedFormat
-from cloudevents_kafka.record import Record, as_bytes
+from cloudevents_kafka.record import Record, to_bytes
 
 Mode = Literal["structured", "binary", "not-an-event", "unsupported-format", "batch"]
 
@@ -51,7 +51,7 @@ def sniff(headers: Iterable[tuple[str, bytes | None]] | Mapping[str, bytes | Non
         if value is None:
             continue  # a null header is an absent attribute
         if name == CONTENT_TYPE:
-            text = value if type(value) is bytes else as_bytes(value) or b""
+            text = value if type(value) is bytes else to_bytes(value) or b""
             content_type = text.decode("utf-8", "replace")  # whether it is UTF-8 is the reader's to judge
         else:
             present.add(name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from cloudevents_kafka import formats
 from cloudevents_kafka.attributes.media_type import MediaType
 from cloudevents_kafka.binding.headers import CONTENT_TYPE
-from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, shown
+from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Headers
 
@@ -56,7 +56,7 @@ def check_charset(media: MediaType) -> None:
     """Raise `InvalidEvent` where an event format's media type names a charset other than UTF-8."""
     if not media.utf8:
         rule = "an event format's charset must be UTF-8"
-        raise InvalidEvent([Problem(CONTENT_TYPE, rule, "K-15", shown(media.charset))])
+        raise InvalidEvent([Problem(CONTENT_TYPE, rule, "K-15", preview(media.charset))])
 
 
 def encode(event: Event, name: str) -> tuple[Headers, bytes]:

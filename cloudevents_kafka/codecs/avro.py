@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from cloudevents_kafka.codecs.avro_limits import Bounds
+from cloudevents_kafka.codecs.avro_limits import AvroLimits
 from cloudevents_kafka.codecs.registry import Codec
 
 
@@ -19,7 +19,7 @@ def avro(schema: Any) -> Codec:
 
     named: dict[str, Any] = {}
     known = fastavro.parse_schema(schema, named)
-    bounds = Bounds(known, named)
+    bounds = AvroLimits(known, named)
 
     def decode(payload: bytes) -> Any:
         bounds.check_datum(payload)

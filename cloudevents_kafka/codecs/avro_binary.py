@@ -2,7 +2,7 @@
 
 Readers take the datum, where to read, and a depth that most have no use for; they return
 what they read and where it ends. Each length is checked against what is left. Beyond the
-end they raise `IndexError`, for text that is none `UnicodeDecodeError`; `read_whole` turns
+end they raise `IndexError`, for text that is none `UnicodeDecodeError`; `read_datum` turns
 both into `Malformed`.
 """
 
@@ -22,7 +22,7 @@ class Malformed(ValueError):
     """The bytes are no datum of the schema; says why, and nothing of what is in them."""
 
 
-def read_whole(datum: bytes, read: Callable[[bytes], tuple[Any, int]]) -> Any:
+def read_datum(datum: bytes, read: Callable[[bytes], tuple[Any, int]]) -> Any:
     """Read what fills a datum to its end; raises `Malformed` for whatever the bytes are not."""
     try:
         value, at = read(datum)
@@ -92,7 +92,7 @@ def read_boolean(datum: bytes, at: int, _: int) -> tuple[bool, int]:
     return datum[at] == 1, at + 1
 
 
-def union(*branches: Reader) -> Reader:
+def union_reader(*branches: Reader) -> Reader:
     """Make a reader of a union, whose branches are told by number."""
 
     def read_branch(datum: bytes, at: int, depth: int) -> tuple[Any, int]:
@@ -121,7 +121,7 @@ def read_attributes(datum: bytes, at: int, read_value: Reader) -> tuple[list[tup
 # --- writing -------------------------------------------------------------------
 
 
-def long(number: int) -> bytes:
+def write_long(number: int) -> bytes:
     """Write a number of up to 64 bits: zigzag, seven bits a byte, the lowest first."""
     left = number << 1 if number >= 0 else (-number << 1) - 1
     written = bytearray()
@@ -132,6 +132,6 @@ def long(number: int) -> bytes:
     return bytes(written)
 
 
-def sized(content: bytes) -> bytes:
+def write_bytes(content: bytes) -> bytes:
     """Write bytes, or the UTF-8 of a string, behind their length."""
-    return long(len(content)) + content
+    return write_long(len(content)) + content

@@ -12,14 +12,14 @@ from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from cloudevents_kafka.codecs.avro_binary import Malformed, read_count, read_long, read_whole
+from cloudevents_kafka.codecs.avro_binary import Malformed, read_count, read_datum, read_long
 from cloudevents_kafka.errors import DataError
 
-DEPTH: Final = 128
+MAX_DEPTH: Final = 128
 """How deep records, arrays and maps may be nested where a schema is recursive: 512 KiB of stack hold that."""
-EMPTY: Final = 65_536
+MAX_EMPTY_ITEMS: Final = 65_536
 """How many items that take no bytes (null, a record of nothing) the arrays of a datum may have in all."""
-DECIMAL: Final = 1024
+MAX_DECIMAL_BYTES: Final = 1024
 """How many bytes a decimal may have."""
 
 _DIGITS: Final = 2465  # that many fit into them
@@ -46,7 +46,7 @@ _Shape = tuple[_Step, int | None]
 """A step, and the size of the value in bytes where all values of the schema have the same."""
 
 
-class Bounds:
+class AvroLimits:
     """The bounds of one schema, as fastavro parsed it, with the schemas that it found by name."""
 
     def __init__(self, schema: Any, named: Mapping[str, Any]) -> None:
@@ -58,9 +58,9 @@ class Bounds:
 
     def check_datum(self, raw: bytes) -> None:
         """Raise `DataError` for bytes that are beyond the bounds, or no datum."""
-        if self._recursive or self._empties or (self._decimals and len(raw) > DECIMAL):
+        if self._recursive or self._empties or (self._decimals and len(raw) > MAX_DECIMAL_BYTES):
             try:
-                read_whole(raw, self._walk)
+                read_datum(raw, self._walk)
             except Malformed as error:
                 raise DataError(str(error)) from None
 
@@ -150,8 +150,8 @@ def _bytes(datum: _Datum, at: int, _: int) -> int:
 
 def _decimal(datum: _Datum, at: int, depth: int) -> int:
     end = _bytes(datum, at, depth)
-    if end - at > DECIMAL + 2:  # the two say its length
-        raise DataError(f"it has a decimal of more than {DECIMAL} bytes; {_INSTEAD}")
+    if end - at > MAX_DECIMAL_BYTES + 2:  # the two say its length
+        raise DataError(f"it has a decimal of more than {MAX_DECIMAL_BYTES} bytes; {_INSTEAD}")
     return end
 
 
@@ -195,8 +195,10 @@ def _array_of_fixed(size: int) -> _Step:
         while count:
             at += count * size
             datum.empty += 0 if size else count
-            if datum.empty > EMPTY:
-                raise DataError(f"it has arrays with more than {EMPTY} items that take no bytes; {_INSTEAD}")
+            if datum.empty > MAX_EMPTY_ITEMS:
+                raise DataError(
+                    f"it has arrays with more than {MAX_EMPTY_ITEMS} items that take no bytes; {_INSTEAD}"
+                )
             count, at = read_count(datum.raw, at)
         return at
 
@@ -208,8 +210,8 @@ def _map(value: _Step) -> _Step:
 
 
 def _deeper(depth: int) -> int:
-    if depth >= DEPTH:
-        raise DataError(f"it is nested deeper than {DEPTH} records, arrays and maps; {_INSTEAD}")
+    if depth >= MAX_DEPTH:
+        raise DataError(f"it is nested deeper than {MAX_DEPTH} records, arrays and maps; {_INSTEAD}")
     return depth + 1
 
 

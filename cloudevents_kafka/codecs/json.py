@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka.codecs.json_grammar import half_pair, is_json_text
+from cloudevents_kafka.codecs.json_grammar import find_lone_surrogate, is_json_text
 from cloudevents_kafka.codecs.registry import Codec
-from cloudevents_kafka.errors import DataError, without_data
+from cloudevents_kafka.errors import DataError, message_without_data
 
 _encode_json: Final = msgspec.json.Encoder().encode
 _pack: Final = msgspec.msgpack.Encoder().encode
@@ -26,7 +26,7 @@ _ALONE: Final = frozenset((str, int, float, bool, type(None)))
 _check_json: Final = msgspec.json.Decoder(msgspec.Raw).decode
 
 
-def json_text(value: Any) -> bytes:
+def encode_json(value: Any) -> bytes:
     """Write a value as JSON in UTF-8; refuses what JSON cannot hold, such as NaN.
 
     A `msgspec.Raw` in it is taken for JSON: the whole must be that, or it is refused.
@@ -34,7 +34,7 @@ def json_text(value: Any) -> bytes:
     try:
         text = _encode_json(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise DataError(f"data cannot be written as JSON: {without_data(error)}") from None
+        raise DataError(f"data cannot be written as JSON: {message_without_data(error)}") from None
     # A Raw was copied as it is; to look for one takes longer than to look at the text.
     if type(value) not in _ALONE and not is_json(text):
         raise DataError("data cannot be written as JSON: a msgspec.Raw in it must be JSON in UTF-8")
@@ -44,27 +44,27 @@ def json_text(value: Any) -> bytes:
     return text
 
 
-def parse_json(text: bytes) -> Any:
+def decode_json(text: bytes) -> Any:
     """Return the value of JSON in UTF-8; raises `DataError`, also for JSON that has no value in Python."""
     try:
         return _decode_json(text)
     except UnicodeDecodeError as error:
-        raise DataError(f"data is not JSON: {without_data(error)}") from None
+        raise DataError(f"data is not JSON: {message_without_data(error)}") from None
     except (msgspec.MsgspecError, RecursionError) as error:
-        why = why_unread(text, error)
+        why = explain_error(text, error)
     whole = "JSON that has no value here" if is_json(text) else "not JSON"
     raise DataError(f"data is {whole}: {why}; its payload is complete")
 
 
-def why_unread(text: bytes, error: Exception) -> str:
+def explain_error(text: bytes, error: Exception) -> str:
     """Return why the parser refuses a JSON text, where its own words are about something else."""
     if isinstance(error, RecursionError):
         return "it is nested too deep for the parser"
-    half = half_pair(text) if isinstance(error, msgspec.DecodeError) else None
+    half = find_lone_surrogate(text) if isinstance(error, msgspec.DecodeError) else None
     return str(error) if half is None else f"the escape before byte {half} is half a surrogate pair"
 
 
-def has_value(text: bytes) -> bool:
+def is_parsable(text: bytes) -> bool:
     """Return whether the bytes are JSON in UTF-8 that parsers make a value of."""
     try:
         _ = text.isascii() or text.decode()
@@ -76,7 +76,7 @@ def has_value(text: bytes) -> bool:
 
 def is_json(text: bytes) -> bool:
     """Return whether the bytes are one JSON text in UTF-8, by its grammar."""
-    return has_value(text) or (_is_utf8(text) and is_json_text(text))
+    return is_parsable(text) or (_is_utf8(text) and is_json_text(text))
 
 
 def _is_utf8(text: bytes) -> bool:
@@ -114,4 +114,4 @@ def _has_odd_number(value: Any) -> bool:
 
 def typed_json(type: Any) -> Codec:
     """Make a codec for JSON in UTF-8 of one shape: a msgspec Struct, a dataclass, a TypedDict."""
-    return Codec(msgspec.json.Decoder(type).decode, json_text)
+    return Codec(msgspec.json.Decoder(type).decode, encode_json)

@@ -51,14 +51,14 @@ def is_json_text(text: bytes) -> bool:
     return end is not None and not text[end:].strip(b" \t\n\r")
 
 
-def half_pair(text: bytes) -> int | None:
+def find_lone_surrogate(text: bytes) -> int | None:
     """Return the index behind the first escape of a JSON text that is half a surrogate pair, or None."""
     match = _whole.match(text)
     at = len(text) if match is None else match.end()
     return at + _ESCAPE_LENGTH if at < len(text) else None
 
 
-def set_aside(text: bytes, *names: str) -> tuple[bytes, dict[str, bytes]] | None:
+def blank_members(text: bytes, *names: str) -> tuple[bytes, dict[str, bytes]] | None:
     """Return an object's text with some of its members set to 0, and the texts that they had.
 
     The text keeps its length. Of members of one name, the last one's text is returned.

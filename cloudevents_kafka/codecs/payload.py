@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final
 
-from cloudevents_kafka.attributes.media_type import known_charset, media_type
-from cloudevents_kafka.codecs.json import json_text, parse_json
-from cloudevents_kafka.codecs.registry import decoded, encoded, find
-from cloudevents_kafka.errors import DataError, Problem, brief, without_data
+from cloudevents_kafka.attributes.media_type import media_type, python_codec
+from cloudevents_kafka.codecs.json import decode_json, encode_json
+from cloudevents_kafka.codecs.registry import call_decode, call_encode, find
+from cloudevents_kafka.errors import DataError, Problem, message_without_data, preview_name
 
 
 class DataKind(Enum):
@@ -40,14 +40,14 @@ _BYTE_ORDER_MARKS: Final = {
 _PLAIN: Final = (dict, str, list, int, float)
 
 
-def holds_json(content_type: str | None) -> bool:
+def implies_json(content_type: str | None) -> bool:
     """Tell whether data that is a value is JSON: by its type, or because none is set (J-09)."""
     return content_type is None or media_type(content_type).is_json
 
 
-def is_utf8_json(content_type: str | None) -> bool:
+def implies_utf8_json(content_type: str | None) -> bool:
     """Return whether data that is a value is JSON in UTF-8."""
-    return holds_json(content_type) and (content_type is None or media_type(content_type).utf8)
+    return implies_json(content_type) and (content_type is None or media_type(content_type).utf8)
 
 
 def to_payload(
@@ -67,15 +67,15 @@ def to_payload(
         return bytes(data), DataKind.BYTES
     codec = find(content_type, about)
     if codec is not None and codec.encode is not None:
-        return encoded(codec.encode, data, content_type), DataKind.BYTES
+        return call_encode(codec.encode, data, content_type), DataKind.BYTES
     if not isinstance(data, _PLAIN) and (message := _serialized_any(data)) is not None:
         return message, DataKind.PROTO
-    if holds_json(content_type):
-        return in_charset(json_text(data), content_type), DataKind.JSON
+    if implies_json(content_type):
+        return from_utf8(encode_json(data), content_type), DataKind.JSON
     if isinstance(data, str):
         return encode_text(data, content_type), DataKind.TEXT
     raise DataError(
-        f"a {type(data).__name__} cannot be {brief(content_type)}: "
+        f"a {type(data).__name__} cannot be {preview_name(content_type)}: "
         "give text or bytes, or a JSON content type, or register a codec for this one"
     )
 
@@ -111,10 +111,10 @@ def from_payload(
         return payload
     codec = find(content_type, about)
     if codec is not None and codec.decode is not None:
-        return decoded(codec.decode, payload, content_type)
+        return call_decode(codec.decode, payload, content_type)
     media = None if content_type is None else media_type(content_type)
     if kind is DataKind.JSON or (media is not None and media.is_json):
-        return parse_json(payload if media is None or media.utf8 else to_utf8(payload, content_type))
+        return decode_json(payload if media is None or media.utf8 else to_utf8(payload, content_type))
     if kind is DataKind.TEXT or (media is not None and media.is_text):
         return decode_text(payload, content_type)
     return payload
@@ -127,10 +127,10 @@ def to_utf8(payload: bytes, content_type: str | None) -> bytes:
     try:
         return decode_text(payload, content_type).encode()
     except UnicodeEncodeError:  # utf-7 and its like can say half a surrogate pair
-        raise DataError(f"data is not {brief(content_type)}: it has a lone surrogate") from None
+        raise DataError(f"data is not {preview_name(content_type)}: it has a lone surrogate") from None
 
 
-def in_charset(text: bytes, content_type: str | None) -> bytes:
+def from_utf8(text: bytes, content_type: str | None) -> bytes:
     """Turn UTF-8 into the content type's charset; raises `DataError`."""
     if content_type is None or media_type(content_type).utf8:
         return text
@@ -140,9 +140,11 @@ def in_charset(text: bytes, content_type: str | None) -> bytes:
 def encode_text(text: str, content_type: str | None) -> bytes:
     """Write text in the content type's charset, UTF-8 by default; raises `DataError`."""
     try:
-        return text.encode("utf-8" if content_type is None else known_charset(media_type(content_type)))
+        return text.encode("utf-8" if content_type is None else python_codec(media_type(content_type)))
     except (LookupError, ValueError) as error:
-        raise DataError(f"data cannot be written as {brief(content_type)}: {without_data(error)}") from None
+        raise DataError(
+            f"data cannot be written as {preview_name(content_type)}: {message_without_data(error)}"
+        ) from None
 
 
 def decode_text(payload: bytes, content_type: str | None) -> str:
@@ -151,12 +153,12 @@ def decode_text(payload: bytes, content_type: str | None) -> str:
     UTF-16 and UTF-32 without a byte order mark are big-endian (RFC 2781 4.3, Unicode 3.10 D101).
     """
     try:
-        charset = "utf-8" if content_type is None else known_charset(media_type(content_type))
+        charset = "utf-8" if content_type is None else python_codec(media_type(content_type))
         if not payload.startswith(_BYTE_ORDER_MARKS.get(charset, b"")):
             charset += "_be"  # Python's codec would take this machine's order
         return payload.decode(charset)
     except (LookupError, ValueError) as error:
-        raise DataError(f"data is not {brief(content_type)}: {without_data(error)}") from None
+        raise DataError(f"data is not {preview_name(content_type)}: {message_without_data(error)}") from None
 
 
 def data_problem(error: DataError, clause: str = "J-10") -> Problem:

@@ -23,8 +23,8 @@ from typing import Any, Final
 import msgspec
 
 from cloudevents_kafka.attributes.media_type import media_type as parsed
-from cloudevents_kafka.errors import DataError, brief
-from cloudevents_kafka.registration import registering
+from cloudevents_kafka.errors import DataError, preview_name
+from cloudevents_kafka.registration import registration_lock
 
 
 class Codec(msgspec.Struct, frozen=True):
@@ -77,7 +77,7 @@ def register_codec(
         raise ValueError(
             f"{media_type!r} is no media type, such as 'application/avro', and no suffix, '+avro'"
         )
-    with registering:
+    with registration_lock:
         _codecs[media_type.lower(), type, dataschema] = codec
 
 
@@ -98,19 +98,19 @@ def find(content_type: str | None, about: Mapping[str, Any]) -> Codec | None:
 
 def registered() -> dict[Key, Codec]:
     """Return the codecs that were registered, by what for."""
-    with registering:
+    with registration_lock:
         return dict(_codecs)
 
 
 def restore(codecs: Mapping[Key, Codec]) -> None:
     """Have these codecs registered, and no others."""
-    with registering:
+    with registration_lock:
         _codecs.update(codecs)
         for key in _codecs.keys() - codecs.keys():
             del _codecs[key]
 
 
-def decoded(decode: Callable[[Any], Any], given: Any, content_type: str | None) -> Any:
+def call_decode(decode: Callable[[Any], Any], given: Any, content_type: str | None) -> Any:
     """Have a function of the user's read data; `DataError` for whatever it raises."""
     try:
         return decode(given)
@@ -120,7 +120,7 @@ def decoded(decode: Callable[[Any], Any], given: Any, content_type: str | None) 
         raise DataError(f"data is not {_named(content_type)}: its codec raised {_kind(error)}") from error
 
 
-def encoded(encode: Callable[[Any], bytes], value: Any, content_type: str | None) -> bytes:
+def call_encode(encode: Callable[[Any], bytes], value: Any, content_type: str | None) -> bytes:
     """Have a function of the user's write data; `DataError` for whatever it raises.
 
     Also where it gives something else than bytes.
@@ -138,7 +138,7 @@ def encoded(encode: Callable[[Any], bytes], value: Any, content_type: str | None
 
 
 def _named(content_type: str | None) -> str:
-    return brief(content_type) if content_type else "data without a content type"
+    return preview_name(content_type) if content_type else "data without a content type"
 
 
 def _kind(thing: object) -> str:

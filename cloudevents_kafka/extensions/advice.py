@@ -16,7 +16,7 @@ from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED
 from cloudevents_kafka.attributes.timestamps import from_datetime, instant, is_timestamp
 from cloudevents_kafka.attributes.types import CORE
 from cloudevents_kafka.codecs.json import is_json
-from cloudevents_kafka.errors import Problem, shown
+from cloudevents_kafka.errors import Problem, preview
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.extensions.opcua import opc_ua_problems
 from cloudevents_kafka.extensions.severity import NAMES
@@ -45,7 +45,7 @@ def advise(event: Event) -> list[Problem]:
     for name, clause, rule, kept in _ADVICE:
         text = event.text(name)
         if text is not None and not kept(text, event):
-            found.append(Problem(name, rule, clause, shown(text)))
+            found.append(Problem(name, rule, clause, preview(text)))
     return found + _of_claims(event) + _of_seal(event) + opc_ua_problems(event)
 
 

@@ -14,9 +14,9 @@ from typing import Final
 import msgspec
 
 from cloudevents_kafka.binding.encode import ContentMode, to_record
-from cloudevents_kafka.codecs.json import parse_json
-from cloudevents_kafka.codecs.payload import DataKind, holds_json, to_utf8
-from cloudevents_kafka.errors import DataError, EncodeError, shown
+from cloudevents_kafka.codecs.json import decode_json
+from cloudevents_kafka.codecs.payload import DataKind, implies_json, to_utf8
+from cloudevents_kafka.errors import DataError, EncodeError, preview
 from cloudevents_kafka.event import Event, with_content_type
 from cloudevents_kafka.extensions.size import LIMIT, wire_size
 
@@ -43,7 +43,7 @@ def check_in(event: Event, store: Store, *, limit: int = LIMIT, keep: bool = Fal
     reference = store(event.payload)
     if not isinstance(reference, str) or not reference:
         raise DataError(
-            f"the store gave {shown(reference)}, which is no reference: it must return the URI-reference "
+            f"the store gave {preview(reference)}, which is no reference: it must return the URI-reference "
             "at which the data is found (X-04, extension dataref)"
         )
     if keep:
@@ -64,7 +64,7 @@ def check_out(event: Event, fetch: Fetch) -> Event:
     fetched = fetch(reference)
     if not isinstance(fetched, bytes | bytearray | memoryview):
         raise DataError(
-            f"for dataref {shown(reference)} fetch gave a {type(fetched).__name__}, not bytes: "
+            f"for dataref {preview(reference)} fetch gave a {type(fetched).__name__}, not bytes: "
             "it must raise where nothing is found (X-04, extension dataref)"
         )
     fetched = bytes(fetched)
@@ -86,7 +86,7 @@ def _largest(event: Event) -> int:
 def _same_json(fetched: bytes, event: Event) -> bool:
     """Tell that two texts are one JSON value, by their canonical texts: 1, 1.0 and true are three."""
     content_type = event.datacontenttype
-    if not holds_json(content_type) or (content_type is None and event.kind is not DataKind.JSON):
+    if not implies_json(content_type) or (content_type is None and event.kind is not DataKind.JSON):
         return False
     try:
         one, other = (_canonical(to_utf8(data, content_type)) for data in (fetched, event.payload or b""))
@@ -96,4 +96,4 @@ def _same_json(fetched: bytes, event: Event) -> bool:
 
 
 def _canonical(text: bytes) -> bytes:
-    return msgspec.json.encode(parse_json(text), order="sorted")
+    return msgspec.json.encode(decode_json(text), order="sorted")

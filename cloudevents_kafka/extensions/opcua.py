@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cloudevents_kafka.attributes.media_type import media_type
-from cloudevents_kafka.codecs.json import parse_json
-from cloudevents_kafka.codecs.payload import DataKind, holds_json, to_utf8
+from cloudevents_kafka.codecs.json import decode_json
+from cloudevents_kafka.codecs.payload import DataKind, implies_json, to_utf8
 from cloudevents_kafka.errors import DataError, Problem
-from cloudevents_kafka.event import Event, held
+from cloudevents_kafka.event import Event, raw_parts
 
 _DATA: Final = ("ua-keyframe", "ua-deltaframe", "ua-event")
 _TYPES: Final = ("ua-metadata", *_DATA)
@@ -37,7 +37,7 @@ def opc_ua_problems(event: Event) -> list[Problem]:
 
 
 def _is_in_binary_mode(event: Event) -> bool:
-    _, wire = held(event)
+    _, wire = raw_parts(event)
     return wire is None  # or it was made here, and has no mode yet
 
 
@@ -50,7 +50,7 @@ def _has_schema(event: Event) -> bool:
     content_type = event.datacontenttype
     if "dataschema" in event or event.payload is None or content_type is None or event.type not in _DATA:
         return True
-    return holds_json(content_type) or media_type(content_type).essence == _ZIPPED
+    return implies_json(content_type) or media_type(content_type).essence == _ZIPPED
 
 
 def _has_event_id(event: Event) -> bool:
@@ -67,7 +67,7 @@ def _is_one_dataset(event: Event) -> bool:
 def _has_json(event: Event) -> bool:
     content_type = event.datacontenttype
     untyped = content_type is None and event.kind is not DataKind.JSON
-    return event.payload is not None and holds_json(content_type) and not untyped
+    return event.payload is not None and implies_json(content_type) and not untyped
 
 
 def _json_of(event: Event) -> Any:
@@ -75,7 +75,7 @@ def _json_of(event: Event) -> Any:
     if not _has_json(event):
         return None
     try:
-        return parse_json(to_utf8(event.payload or b"", event.datacontenttype))
+        return decode_json(to_utf8(event.payload or b"", event.datacontenttype))
     except (DataError, RecursionError):
         return None
 

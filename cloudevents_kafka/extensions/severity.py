@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
-from cloudevents_kafka.errors import Problem, shown
+from cloudevents_kafka.errors import Problem, preview
 from cloudevents_kafka.event import Event
 
 NAMES: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
@@ -48,9 +48,9 @@ class SeverityWatch:
         if len(self._known) > self._sources:
             self._known.popitem(last=False)
         if texts.get(number, text) != text:
-            return Problem("severitytext", _RULE.format(shown(texts[number])), "X-24", shown(text))
+            return Problem("severitytext", _RULE.format(preview(texts[number])), "X-24", preview(text))
         if numbers.get(text, number) != number:
-            return Problem("severitynumber", _RULE.format(numbers[text]), "X-24", shown(number))
+            return Problem("severitynumber", _RULE.format(numbers[text]), "X-24", preview(number))
         if len(numbers) < self._pairs:
             numbers[text], texts[number] = number, text
         return None

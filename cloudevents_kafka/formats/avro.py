@@ -14,13 +14,13 @@ from typing import Any, Final
 import fastavro
 
 from cloudevents_kafka.codecs.avro_binary import Malformed
-from cloudevents_kafka.codecs.json import json_text, parse_json
-from cloudevents_kafka.codecs.payload import DataKind, encode_text, holds_json, in_charset
-from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, brief
-from cloudevents_kafka.event import Event, held
+from cloudevents_kafka.codecs.json import decode_json, encode_json
+from cloudevents_kafka.codecs.payload import DataKind, encode_text, from_utf8, implies_json
+from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, preview_name
+from cloudevents_kafka.event import Event, raw_parts
 from cloudevents_kafka.formats import avro_decoder
-from cloudevents_kafka.formats.build import settled
-from cloudevents_kafka.record import as_bytes
+from cloudevents_kafka.formats.build import build_event
+from cloudevents_kafka.record import to_bytes
 
 _NODE: Final = {
     "type": "record",
@@ -82,7 +82,7 @@ class AvroFormat:
 
     def encode(self, event: Event) -> bytes:
         """Write an event as one datum; raises `EncodeError`."""
-        attributes, wire = held(event)
+        attributes, wire = raw_parts(event)
         if wire is not None and wire[0] == self.name:
             return wire[1]
         out = io.BytesIO()
@@ -92,7 +92,7 @@ class AvroFormat:
     def decode(self, value: bytes) -> Event:
         """Read one event from one datum; raises `InvalidEvent`, naming every problem."""
         if type(value) is not bytes:
-            value = as_bytes(value) or b""
+            value = to_bytes(value) or b""
         try:
             entries, data = avro_decoder.read(value)
         except Malformed as error:
@@ -104,7 +104,7 @@ class AvroFormat:
             payload, kind = _from_union(data, attributes.get("datacontenttype"))
         except DataError as error:
             problems.append(Problem("data", str(error), "A-06"))
-        return settled(attributes, payload, kind, (self.name, value), problems)
+        return build_event(attributes, payload, kind, (self.name, value), problems)
 
 
 def _repeats(entries: list[tuple[str, Any]]) -> list[Problem]:
@@ -121,7 +121,7 @@ def _to_union(event: Event) -> Any:
     if event.kind is not DataKind.JSON or event.datacontenttype is not None:
         return event.payload
     try:
-        data = parse_json(event.payload or b"")  # not event.data, which a reader may have changed
+        data = decode_json(event.payload or b"")  # not event.data, which a reader may have changed
     except DataError as error:
         raise _unfit(f"this data: {error}") from None
     if data is None:
@@ -146,7 +146,7 @@ def _in_top(value: Any) -> Any:
 def _record(value: Any, depth: int) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise _unfit(f"a {type(value).__name__} where only objects can stand")
-    if depth > avro_decoder.DEPTH:
+    if depth > avro_decoder.MAX_DEPTH:
         raise _unfit("data nested so deep")
     return {"value": {name: _in_record(entry, depth + 1) for name, entry in value.items()}}
 
@@ -181,8 +181,8 @@ def _from_union(data: Any, content_type: Any) -> tuple[bytes | None, DataKind]:
         return data, DataKind.BYTES
     if not isinstance(content_type, str):
         content_type = None
-    if holds_json(content_type):
-        return in_charset(json_text(data), content_type), DataKind.JSON
+    if implies_json(content_type):
+        return from_utf8(encode_json(data), content_type), DataKind.JSON
     if isinstance(data, str):
         return encode_text(data, content_type), DataKind.TEXT
-    raise DataError(f"must be bytes or a string where datacontenttype is {brief(content_type)}")
+    raise DataError(f"must be bytes or a string where datacontenttype is {preview_name(content_type)}")

@@ -19,27 +19,27 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from cloudevents_kafka.attributes.extension_types import known, type_of
+from cloudevents_kafka.attributes.extension_types import find_extension, type_of
 from cloudevents_kafka.attributes.timestamps import from_epoch, to_epoch
 from cloudevents_kafka.attributes.types import CORE, AttributeType, AttributeValue
 from cloudevents_kafka.codecs.avro_binary import (
     Malformed,
-    long,
     read_attributes,
     read_boolean,
     read_bytes,
+    read_datum,
     read_long,
     read_null,
     read_text,
-    read_whole,
-    sized,
-    union,
+    union_reader,
+    write_bytes,
+    write_long,
 )
 from cloudevents_kafka.codecs.payload import DataKind
-from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, shown
-from cloudevents_kafka.event import Event, held
-from cloudevents_kafka.formats.build import settled
-from cloudevents_kafka.record import as_bytes
+from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, preview
+from cloudevents_kafka.event import Event, raw_parts
+from cloudevents_kafka.formats.build import build_event
+from cloudevents_kafka.record import to_bytes
 
 _MILLION: Final = 10**6
 _IMPLIED: Final = b"application/json"
@@ -56,7 +56,7 @@ class AvroCompactFormat:
 
     def encode(self, event: Event) -> bytes:
         """Write an event as one datum; raises `EncodeError` for a time that it cannot hold."""
-        attributes, wire = held(event)
+        attributes, wire = raw_parts(event)
         if wire is not None and wire[0] == self.name:
             return wire[1]
         return _write(attributes, event)
@@ -64,9 +64,9 @@ class AvroCompactFormat:
     def decode(self, value: bytes) -> Event:
         """Read one event from one datum; raises `InvalidEvent`, naming every problem."""
         if type(value) is not bytes:
-            value = as_bytes(value) or b""
+            value = to_bytes(value) or b""
         attributes, payload, problems = _read(value)
-        return settled(attributes, payload, DataKind.BYTES, (self.name, value), problems)
+        return build_event(attributes, payload, DataKind.BYTES, (self.name, value), problems)
 
 
 class JavaAvroCompactFormat:
@@ -80,7 +80,7 @@ class JavaAvroCompactFormat:
 
     def encode(self, event: Event) -> bytes:
         """Give back what an unchanged event was read from; else raises `EncodeError`."""
-        _, wire = held(event)
+        _, wire = raw_parts(event)
         if wire is not None and wire[0] == self.name:
             return wire[1]
         raise EncodeError(
@@ -91,12 +91,12 @@ class JavaAvroCompactFormat:
     def decode(self, value: bytes) -> Event:
         """Read one event from one datum behind its header; raises `InvalidEvent`."""
         if type(value) is not bytes:
-            value = as_bytes(value) or b""
+            value = to_bytes(value) or b""
         if not value.startswith(_SINGLE_OBJECT):
             raise InvalidEvent([_malformed("it does not start with that schema's single-object header")])
         attributes, payload, problems = _read(value[len(_SINGLE_OBJECT) :])
         payload = None if payload == b"null" else payload
-        return settled(attributes, payload, DataKind.BYTES, (self.name, value), problems)
+        return build_event(attributes, payload, DataKind.BYTES, (self.name, value), problems)
 
 
 def _malformed(why: object) -> Problem:
@@ -116,13 +116,13 @@ def _write(attributes: dict[str, AttributeValue], event: Event) -> bytes:
         texts.setdefault("datacontenttype", _IMPLIED)
     extensions = {name: value for name, value in attributes.items() if name not in CORE}
     fields = [
-        *(sized(texts[name]) for name in ("id", "source", "type")),
-        *(b"\x02" + sized(texts[name]) if name in texts else _NULL for name in _OPTIONAL),
-        b"\x02" + long(_micros("time", str(attributes["time"]))) if "time" in attributes else _NULL,
-        long(len(extensions)) if extensions else b"",
-        *(sized(name.encode()) + _branch(name, value) for name, value in extensions.items()),
+        *(write_bytes(texts[name]) for name in ("id", "source", "type")),
+        *(b"\x02" + write_bytes(texts[name]) if name in texts else _NULL for name in _OPTIONAL),
+        b"\x02" + write_long(_micros("time", str(attributes["time"]))) if "time" in attributes else _NULL,
+        write_long(len(extensions)) if extensions else b"",
+        *(write_bytes(name.encode()) + _branch(name, value) for name, value in extensions.items()),
         b"\x00",
-        b"\x02" if event.payload is None else b"\x00" + sized(event.payload),
+        b"\x02" if event.payload is None else b"\x00" + write_bytes(event.payload),
     ]
     return b"".join(fields)
 
@@ -132,12 +132,12 @@ def _branch(name: str, value: AttributeValue) -> bytes:
     if isinstance(value, bool):
         return b"\x00\x01" if value else b"\x00\x00"
     if isinstance(value, int):
-        return b"\x02" + long(value)
+        return b"\x02" + write_long(value)
     if isinstance(value, bytes):
-        return b"\x08" + sized(value)
+        return b"\x08" + write_bytes(value)
     if type_of(name) is AttributeType.TIMESTAMP:
-        return b"\x04" + long(_micros(name, value))
-    return b"\x06" + sized(value.encode())
+        return b"\x04" + write_long(_micros(name, value))
+    return b"\x06" + write_bytes(value.encode())
 
 
 def _micros(name: str, text: str) -> int:
@@ -147,7 +147,7 @@ def _micros(name: str, text: str) -> int:
             raise ValueError("it has digits that are below a microsecond")  # noqa: TRY301  # as to_epoch does
     except ValueError as error:
         raise EncodeError(
-            f"the compact Avro format cannot hold {name}, {shown(text)}: {error} "
+            f"the compact Avro format cannot hold {name}, {preview(text)}: {error} "
             "(AC-02, Avro compact format 2.1); change it, or use another format"
         ) from None
     return seconds * _MILLION + nanos // 1000
@@ -171,10 +171,10 @@ def _read_time(datum: bytes, at: int, _: int) -> tuple[_Time, int]:
         raise Malformed("it has a time that is not in the years 1 to 9999") from None
 
 
-_text_or_null: Final = union(read_null, read_text)
-_time_or_null: Final = union(read_null, _read_time)
-_extension: Final = union(read_boolean, read_long, _read_time, read_text, read_bytes)
-_bytes_or_null: Final = union(read_bytes, read_null)
+_text_or_null: Final = union_reader(read_null, read_text)
+_time_or_null: Final = union_reader(read_null, _read_time)
+_extension: Final = union_reader(read_boolean, read_long, _read_time, read_text, read_bytes)
+_bytes_or_null: Final = union_reader(read_bytes, read_null)
 
 
 def _datum(datum: bytes) -> tuple[tuple[dict[str, Any], list[tuple[str, Any]], bytes | None], int]:
@@ -193,7 +193,7 @@ def _datum(datum: bytes) -> tuple[tuple[dict[str, Any], list[tuple[str, Any]], b
 def _read(value: bytes) -> tuple[dict[str, Any], bytes | None, list[Problem]]:
     """Read a bare datum, and tell what is wrong with its extensions; raises `InvalidEvent` for no datum."""
     try:
-        attributes, extensions, payload = read_whole(value, _datum)
+        attributes, extensions, payload = read_datum(value, _datum)
     except Malformed as error:
         raise InvalidEvent([_malformed(error)]) from None
     problems: dict[str, Problem] = {}
@@ -212,6 +212,10 @@ def _extension_problem(name: str, value: Any, attributes: dict[str, Any]) -> Pro
         return Problem(name, "has no place among the extensions", "AC-01")
     if name in attributes:
         return Problem(name, "occurs more than once", "N-05")
-    if type(value) is _Time and known(name) is not None and type_of(name) is not AttributeType.TIMESTAMP:
+    if (
+        type(value) is _Time
+        and find_extension(name) is not None
+        and type_of(name) is not AttributeType.TIMESTAMP
+    ):
         return Problem(name, "is no Timestamp, but came as one", "AC-02")
     return None

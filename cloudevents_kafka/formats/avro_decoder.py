@@ -19,14 +19,14 @@ from cloudevents_kafka.codecs.avro_binary import (
     read_boolean,
     read_bytes,
     read_count,
+    read_datum,
     read_long,
     read_null,
     read_text,
-    read_whole,
-    union,
+    union_reader,
 )
 
-DEPTH: Final = 64
+MAX_DEPTH: Final = 64
 """How deep objects may be nested in data; reader and writer recurse."""
 
 _EXACT: Final = 2**53  # whole numbers up to here are the same as doubles
@@ -38,7 +38,7 @@ def read(datum: bytes) -> tuple[list[tuple[str, AttributeValue | None]], Any]:
 
     Data is bytes, None, or a JSON value.
     """
-    found: tuple[list[tuple[str, AttributeValue | None]], Any] = read_whole(datum, _datum)
+    found: tuple[list[tuple[str, AttributeValue | None]], Any] = read_datum(datum, _datum)
     return found
 
 
@@ -89,18 +89,20 @@ def _array(read_item: Reader) -> Reader:
 
 def _object(datum: bytes, at: int, depth: int) -> tuple[dict[str, Any], int]:
     """Read an ``AvroCloudEventData``: a record of one field, which is a map."""
-    if depth >= DEPTH:
-        raise Malformed(f"its data is nested deeper than {DEPTH} objects")
+    if depth >= MAX_DEPTH:
+        raise Malformed(f"its data is nested deeper than {MAX_DEPTH} objects")
     return _members(datum, at, depth + 1)
 
 
-_attribute: Final = union(read_null, read_boolean, read_long, read_text, read_bytes)
-_members: Final = _map(union(read_null, read_boolean, _map(_object), _array(_object), _double, read_text))
-_data: Final = union(
+_attribute: Final = union_reader(read_null, read_boolean, read_long, read_text, read_bytes)
+_members: Final = _map(
+    union_reader(read_null, read_boolean, _map(_object), _array(_object), _double, read_text)
+)
+_data: Final = union_reader(
     read_bytes,
     read_null,
     read_boolean,
-    _map(union(read_null, read_boolean, _object, _double, read_text)),
+    _map(union_reader(read_null, read_boolean, _object, _double, read_text)),
     _array(_object),
     _double,
     read_text,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cloudevents_kafka.attributes.fast_validation import surely_good
-from cloudevents_kafka.attributes.validation import judged, without_lost
+from cloudevents_kafka.attributes.fast_validation import is_valid_fast
+from cloudevents_kafka.attributes.validation import validate, without_lost
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import InvalidEvent, Problem
-from cloudevents_kafka.event import Event, trusted
+from cloudevents_kafka.event import Event, unchecked_event
 
 
-class Unruly(InvalidEvent):
+class InvalidAttributes(InvalidEvent):
     """The value is well formed, and ``event`` is what it says; only its attributes break rules."""
 
     def __init__(self, problems: Sequence[Problem], event: Event) -> None:
@@ -20,7 +20,7 @@ class Unruly(InvalidEvent):
         self.event = event
 
 
-def settled(
+def build_event(
     attributes: dict[str, Any],
     payload: bytes | None,
     kind: DataKind,
@@ -30,15 +30,15 @@ def settled(
     """Make an event of what was read from ``wire``, the name of a format and a value in it.
 
     Raises `InvalidEvent` with every problem: those of the form, which are given, and those
-    of the attributes; `Unruly` where there are just these.
+    of the attributes; `InvalidAttributes` where there are just these.
     """
-    if not problems and surely_good(attributes):
-        return trusted(attributes, payload, kind, wire)
-    attributes, broken = judged(attributes)
+    if not problems and is_valid_fast(attributes):
+        return unchecked_event(attributes, payload, kind, wire)
+    attributes, broken = validate(attributes)
     broken = without_lost(broken, (problem.attribute for problem in problems), attributes)
     if problems:
         raise InvalidEvent([*problems, *broken])
-    event = trusted(attributes, payload, kind, wire)
+    event = unchecked_event(attributes, payload, kind, wire)
     if broken:
-        raise Unruly(broken, event)
+        raise InvalidAttributes(broken, event)
     return event

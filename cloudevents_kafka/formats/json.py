@@ -17,23 +17,23 @@ from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka.attributes.fast_validation import are_plain, surely_valid
+from cloudevents_kafka.attributes.fast_validation import are_text_names, are_valid_texts
 from cloudevents_kafka.attributes.media_type import MediaType, media_type
 from cloudevents_kafka.attributes.types import AttributeValue, is_string, parse_binary
-from cloudevents_kafka.attributes.validation import judged, without_lost
-from cloudevents_kafka.codecs.json import is_json, json_text, why_unread
-from cloudevents_kafka.codecs.json_grammar import half_pair, set_aside
+from cloudevents_kafka.attributes.validation import validate, without_lost
+from cloudevents_kafka.codecs.json import encode_json, explain_error, is_json
+from cloudevents_kafka.codecs.json_grammar import blank_members, find_lone_surrogate
 from cloudevents_kafka.codecs.payload import (
     DataKind,
     decode_text,
     encode_text,
-    holds_json,
-    in_charset,
+    from_utf8,
+    implies_json,
     to_utf8,
 )
-from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, brief
-from cloudevents_kafka.event import Event, held, trusted
-from cloudevents_kafka.record import as_bytes
+from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, preview_name
+from cloudevents_kafka.event import Event, raw_parts, unchecked_event
+from cloudevents_kafka.record import to_bytes
 
 _split: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _parse: Final = msgspec.json.Decoder().decode
@@ -66,7 +66,7 @@ class JsonFormat:
 
     def encode(self, event: Event) -> bytes:
         """Write an event as one JSON object in UTF-8; raises `EncodeError`."""
-        attributes, wire = held(event)
+        attributes, wire = raw_parts(event)
         if wire is not None and wire[0] == self.name:
             return wire[1]
         head = _write(attributes)
@@ -79,7 +79,7 @@ class JsonFormat:
             if event.kind is DataKind.JSON:
                 return b'"data":' + to_utf8(payload, content_type)
             if event.kind is DataKind.TEXT:
-                return b'"data":' + json_text(decode_text(payload, content_type))
+                return b'"data":' + encode_json(decode_text(payload, content_type))
         except DataError as error:
             raise EncodeError(str(error)) from None
         return self._bytes_member(payload, content_type)
@@ -94,12 +94,12 @@ class JsonFormat:
 
     def _as_text(self, payload: bytes, content_type: str) -> bytes | None:
         """Return the JSON that the same bytes are read from: some charsets spell a text in two ways."""
-        if holds_json(content_type):
+        if implies_json(content_type):
             text = to_utf8(payload, content_type)
-            return text if is_json(text) and in_charset(text, content_type) == payload else None
+            return text if is_json(text) and from_utf8(text, content_type) == payload else None
         if self._text_data and _is_textual(media_type(content_type)):
             words = decode_text(payload, content_type)
-            return json_text(words) if encode_text(words, content_type) == payload else None
+            return encode_json(words) if encode_text(words, content_type) == payload else None
         return None
 
     def decode(self, value: bytes) -> Event:
@@ -111,7 +111,7 @@ class JsonFormat:
         none is repeated. All else gets a closer look.
         """
         if type(value) is not bytes:
-            value = as_bytes(value) or b""
+            value = to_bytes(value) or b""
         head, data, rest = value.partition(_DATA)
         payload = rest[:-1]
         try:
@@ -126,8 +126,8 @@ class JsonFormat:
             or _BACKSLASH in head
             or _DEL in head  # other control characters of ASCII would have been escaped
             or not (value.isascii() or (_is_utf8(value) and is_string("".join(attributes.values()))))
-            or not are_plain(attributes)
-            or not surely_valid(attributes)
+            or not are_text_names(attributes)
+            or not are_valid_texts(attributes)
         ):
             return _decode_closely(value)
         content_type = attributes.get("datacontenttype")
@@ -135,7 +135,7 @@ class JsonFormat:
         if media is not None and not media.valid:
             return _decode_closely(value)
         if not data:
-            return trusted(attributes, None, DataKind.BYTES, (_NAME, value))
+            return unchecked_event(attributes, None, DataKind.BYTES, (_NAME, value))
         if (
             value[-1] != _BRACE
             or payload[0] <= _SPACE
@@ -143,7 +143,7 @@ class JsonFormat:
             or not (media is None or (media.is_json and media.utf8))
         ):
             return _decode_closely(value)
-        return trusted(attributes, payload, DataKind.JSON, (_NAME, value))
+        return unchecked_event(attributes, payload, DataKind.JSON, (_NAME, value))
 
 
 def _is_textual(media: MediaType) -> bool:
@@ -151,7 +151,7 @@ def _is_textual(media: MediaType) -> bool:
 
 
 def _decode_closely(value: bytes) -> Event:
-    attributes, data, encoded, problems = split(value)
+    attributes, data, encoded, problems = split_envelope(value)
     named = [problem.attribute for problem in problems]
     attributes, found = _judged(attributes)
     try:
@@ -161,7 +161,7 @@ def _decode_closely(value: bytes) -> Event:
     problems += without_lost(found, named, attributes)
     if problems:
         raise InvalidEvent(problems)
-    return trusted(attributes, payload, kind, (_NAME, value))
+    return unchecked_event(attributes, payload, kind, (_NAME, value))
 
 
 def _is_utf8(value: bytes) -> bool:
@@ -172,7 +172,7 @@ def _is_utf8(value: bytes) -> bool:
     return True
 
 
-def split(value: bytes) -> tuple[dict[str, Any], bytes | None, bytes | None, list[Problem]]:
+def split_envelope(value: bytes) -> tuple[dict[str, Any], bytes | None, bytes | None, list[Problem]]:
     """Split an envelope into attributes, the texts of ``data`` and ``data_base64``, and what occurs twice.
 
     Members that are null are absent; ``data`` alone keeps its null. Attribute values
@@ -187,7 +187,7 @@ def split(value: bytes) -> tuple[dict[str, Any], bytes | None, bytes | None, lis
     except UnicodeDecodeError as error:
         raise InvalidEvent([_malformed(value, error)]) from None
     except _REFUSED:
-        readable, kept = set_aside(value, "data") or (value, {})
+        readable, kept = blank_members(value, "data") or (value, {})
     try:
         attributes, data, encoded, repeats = _split_members(readable)
     except _REFUSED as error:
@@ -222,12 +222,12 @@ def _value(text: bytes) -> Any:
         return {b"{": {}, b"[": []}.get(text[:1], math.inf)
 
 
-def spelled(value: bytes) -> dict[str, bytes]:
-    """Return the exact texts of the attributes of what `split` took, by name."""
+def member_texts(value: bytes) -> dict[str, bytes]:
+    """Return the exact texts of the attributes of what `split_envelope` took, by name."""
     try:
         members = _split(value)
     except _REFUSED:
-        readable, _ = set_aside(value, "data") or (value, {})
+        readable, _ = blank_members(value, "data") or (value, {})
         members = _split(readable)
     return {name: bytes(text) for name, text in members.items() if name != "data"}
 
@@ -259,7 +259,7 @@ def _malformed(value: bytes, error: Exception) -> Problem:
         return Problem(None, "the value must be JSON in UTF-8 without a byte order mark", "J-01")
     if isinstance(error, UnicodeDecodeError):
         return Problem(None, f"the value must be JSON in UTF-8; byte {error.start} is not", "J-01")
-    if set_aside(value) is not None and (half := half_pair(value)) is not None:
+    if blank_members(value) is not None and (half := find_lone_surrogate(value)) is not None:
         rule = f"the value must be one JSON object: the escape before byte {half} is half a surrogate pair"
         return Problem(None, rule, "J-01")
     return Problem(None, f"the value must be one JSON object: {error}", "J-01")
@@ -273,7 +273,7 @@ def _judged(attributes: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
         if not isinstance(value, AttributeValue)
     ]
     wrong = {problem.attribute for problem in problems}
-    attributes, broken = judged(attributes)
+    attributes, broken = validate(attributes)
     return attributes, problems + [problem for problem in broken if problem.attribute not in wrong]
 
 
@@ -302,17 +302,19 @@ def read_data(
     if not isinstance(content_type, str):
         content_type = None
     try:
-        if holds_json(content_type):
-            return in_charset(data, content_type), DataKind.JSON
+        if implies_json(content_type):
+            return from_utf8(data, content_type), DataKind.JSON
         if data.startswith(_QUOTE):  # nothing else is a string, and might be nested too deep to read
             return encode_text(_parse(data), content_type), DataKind.TEXT
     except DataError as error:
         raise InvalidEvent([Problem("data", str(error), "J-16")]) from None
     except msgspec.MsgspecError as error:
-        rule = f"must be text in the charset of {brief(content_type)}, but {why_unread(data, error)}"
+        rule = (
+            f"must be text in the charset of {preview_name(content_type)}, but {explain_error(data, error)}"
+        )
         raise InvalidEvent([Problem("data", rule, "J-16")]) from None
     raise InvalidEvent(
-        [Problem("data", f"must be a string where datacontenttype is {brief(content_type)}", "J-16")]
+        [Problem("data", f"must be a string where datacontenttype is {preview_name(content_type)}", "J-16")]
     )
 
 

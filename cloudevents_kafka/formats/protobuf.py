@@ -29,18 +29,18 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from cloudevents_kafka.attributes.extension_types import known, type_of
+from cloudevents_kafka.attributes.extension_types import find_extension, type_of
 from cloudevents_kafka.attributes.timestamps import from_epoch, to_epoch
 from cloudevents_kafka.attributes.types import CORE, REQUIRED, AttributeType, AttributeValue
-from cloudevents_kafka.attributes.validation import type_problem
-from cloudevents_kafka.codecs.json import is_json, json_text, parse_json
-from cloudevents_kafka.codecs.payload import DataKind, encode_text, holds_json, in_charset, to_utf8
-from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, shown
-from cloudevents_kafka.event import Event, held
+from cloudevents_kafka.attributes.validation import find_type_problem
+from cloudevents_kafka.codecs.json import decode_json, encode_json, is_json
+from cloudevents_kafka.codecs.payload import DataKind, encode_text, from_utf8, implies_json, to_utf8
+from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, preview
+from cloudevents_kafka.event import Event, raw_parts
 from cloudevents_kafka.formats import protobuf_decoder
-from cloudevents_kafka.formats.build import settled
+from cloudevents_kafka.formats.build import build_event
 from cloudevents_kafka.formats.protobuf_decoder import Arm
-from cloudevents_kafka.record import as_bytes
+from cloudevents_kafka.record import to_bytes
 
 _FIELDS: Final = {"id": "id", "source": "source", "specversion": "spec_version", "type": "type"}
 _ARMS: Final = {
@@ -63,7 +63,7 @@ class ProtobufFormat:
 
     def encode(self, event: Event) -> bytes:
         """Write an event as one message; raises `EncodeError`, for a missing package too."""
-        attributes, wire = held(event)
+        attributes, wire = raw_parts(event)
         if wire is not None and wire[0] == self.name:
             return wire[1]
         message = _message_class()()
@@ -80,7 +80,7 @@ class ProtobufFormat:
     def decode(self, value: bytes) -> Event:
         """Read one event from one message; raises `InvalidEvent`, naming every problem."""
         if type(value) is not bytes:
-            value = as_bytes(value) or b""
+            value = to_bytes(value) or b""
         try:
             required, optional, data = protobuf_decoder.read(value)
         except protobuf_decoder.Malformed as error:
@@ -93,7 +93,7 @@ class ProtobufFormat:
                 payload, kind = _read_data(data, attributes.get("datacontenttype"))
         except DataError as error:
             problems.append(Problem("data", str(error), "P-03"))
-        return settled(attributes, payload, kind, (self.name, value), problems)
+        return build_event(attributes, payload, kind, (self.name, value), problems)
 
 
 # --- writing -------------------------------------------------------------------
@@ -141,7 +141,7 @@ def _epoch(name: str, text: str) -> tuple[int, int]:
         return to_epoch(text)
     except ValueError as error:
         raise EncodeError(
-            f"the Protobuf format cannot hold {name}, {shown(text)}: {error} (P-02, Protobuf format 2.1); "
+            f"the Protobuf format cannot hold {name}, {preview(text)}: {error} (P-02, Protobuf format 2.1); "
             "change it, or use another format"
         ) from None
 
@@ -173,10 +173,10 @@ def _string_of(payload: bytes) -> str | None:
     if not payload.startswith(b'"'):
         return None
     try:
-        text: str = parse_json(payload)
+        text: str = decode_json(payload)
     except DataError:  # half a surrogate pair, which stays in its escape
         return None
-    return text if json_text(text) == payload else None
+    return text if encode_json(text) == payload else None
 
 
 # --- reading attributes --------------------------------------------------------
@@ -224,8 +224,8 @@ def _settled(name: str, kind: AttributeType | None, value: Any) -> tuple[Any, Pr
         try:
             return from_epoch(*value), None
         except ValueError as error:
-            return None, Problem(name, str(error), "P-02", shown(value))
-    return value, None if wanted else type_problem(name, value, kind)
+            return None, Problem(name, str(error), "P-02", preview(value))
+    return value, None if wanted else find_type_problem(name, value, kind)
 
 
 def _arms_for(name: str) -> tuple[AttributeType, ...]:
@@ -236,7 +236,7 @@ def _arms_for(name: str) -> tuple[AttributeType, ...]:
     kind = type_of(name)
     if name in CORE:
         return (kind,)
-    if known(name) is None:
+    if find_extension(name) is None:
         return ()
     more = (AttributeType.URI,) if kind is AttributeType.URI_REFERENCE else ()
     return (_STRING,) if kind is _STRING else (kind, *more, _STRING)
@@ -265,7 +265,7 @@ def _read_text(raw: bytes, content_type: str | None) -> tuple[bytes, DataKind]:
     except UnicodeDecodeError:
         raise DataError("text_data must be UTF-8") from None
     if content_type is None:
-        return json_text(text), DataKind.JSON
-    if holds_json(content_type):
-        return in_charset(raw, content_type), DataKind.JSON if is_json(raw) else DataKind.BYTES
+        return encode_json(text), DataKind.JSON
+    if implies_json(content_type):
+        return from_utf8(raw, content_type), DataKind.JSON if is_json(raw) else DataKind.BYTES
     return encode_text(text, content_type), DataKind.TEXT

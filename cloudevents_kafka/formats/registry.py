@@ -7,7 +7,7 @@ from functools import cache
 from typing import Final, Protocol, runtime_checkable
 
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.registration import registering
+from cloudevents_kafka.registration import registration_lock
 
 
 @runtime_checkable
@@ -103,7 +103,7 @@ def find(name: str | None) -> Format | None:
 
 def _made(name: str) -> Format | None:
     """Make a format that was not used yet; None where it is not known."""
-    with registering:
+    with registration_lock:
         if name not in _formats and name in _makers:
             made: object = _makers[name]()
             if not isinstance(made, Format):
@@ -136,19 +136,19 @@ def register_format(name: str, make: Callable[[], Format]) -> None:
         raise ValueError(
             f"{name!r} cannot be the suffix of a media type: lower-case letters, digits, '-' and '.'"
         )
-    with registering:
+    with registration_lock:
         restore({**_registered, name: make})
 
 
 def registered() -> dict[str, Callable[[], Format]]:
     """Return what makes the formats that were registered."""
-    with registering:
+    with registration_lock:
         return dict(_registered)
 
 
 def restore(makers: Mapping[str, Callable[[], Format]]) -> None:
     """Have these formats registered, and no others but the library's own."""
-    with registering:
+    with registration_lock:
         for known, wanted in ((_registered, makers), (_makers, {**_OWN, **makers})):
             changed = {name for name in known if known[name] is not wanted.get(name)}
             known.update(wanted)  # before anything goes, as other threads are reading

@@ -20,7 +20,7 @@ import string
 from itertools import groupby
 from typing import Final, TypeVar
 
-from cloudevents_kafka.attributes.extension_types import known_names, ruled
+from cloudevents_kafka.attributes.extension_types import constrained_names, extension_names
 from cloudevents_kafka.attributes.types import CORE
 
 SEPARATOR: Final = "\x01"
@@ -102,7 +102,7 @@ def json_extension() -> str:
 
     Names that are known want a type, and not always this one.
     """
-    known = _any_of({*CORE, *known_names(), "data_base64"})
+    known = _any_of({*CORE, *extension_names(), "data_base64"})
     return rf'"(?!{known}")([a-z0-9]+)"{_W}:{_W}(0|-?[1-9][0-9]{{0,8}}|true|false)(?=[ \t\r\n,}}])'
 
 
@@ -113,7 +113,7 @@ def attributes(*, ascii_only: bool = False) -> str:
     once is not told by it.
     """
     text = "[ -~]+" if ascii_only else rf"(?:[ -~]+|{_BEYOND}+)++"
-    extension = f"(?!{_any_of({*CORE, 'data', *ruled()})}=){_NAME}={text}"
+    extension = f"(?!{_any_of({*CORE, 'data', *constrained_names()})}=){_NAME}={text}"
     extensions = rf"(?:{extension}(?:{SEPARATOR}{extension})*+)?+"
     return f"^{''.join(between(text, text, _URI_REFERENCE, text, _ABSOLUTE, extensions))}\\z"
 
@@ -129,5 +129,5 @@ def extensions() -> str:
 
     That a name is there once is not told by it.
     """
-    one = f"(?!{_any_of({*CORE, 'data', *ruled()})}=){_NAME}=(?:[ -~]+|{_BEYOND}+)++"
+    one = f"(?!{_any_of({*CORE, 'data', *constrained_names()})}=){_NAME}=(?:[ -~]+|{_BEYOND}+)++"
     return rf"^{one}(?:{SEPARATOR}{one})*+\z"

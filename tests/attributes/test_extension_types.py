@@ -9,8 +9,8 @@ import strategies as make
 from strategies import GOOD
 
 from cloudevents_kafka import Event, InvalidEvent, Record, decode, from_record, to_record
-from cloudevents_kafka.attributes.extension_types import register_extension, type_of, typed
-from cloudevents_kafka.attributes.fast_validation import surely_good
+from cloudevents_kafka.attributes.extension_types import parse_value, register_extension, type_of
+from cloudevents_kafka.attributes.fast_validation import is_valid_fast
 from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.attributes.validation import find_problems
 
@@ -30,8 +30,8 @@ from cloudevents_kafka.attributes.validation import find_problems
 )
 def test_known_types_are_read_from_text(name: str, text: str, value: object) -> None:
     """A header's text becomes the type that its extension has, and nothing is guessed."""
-    assert typed(name, text) == value
-    assert type(typed(name, text)) is type(value)
+    assert parse_value(name, text) == value
+    assert type(parse_value(name, text)) is type(value)
 
 
 @pytest.mark.usefixtures("registry")
@@ -61,9 +61,9 @@ def test_a_registered_type_counts_everywhere() -> None:
 def test_registering_a_text_again_brings_its_rule_into_force() -> None:
     """Nothing that proved good before is remembered against a new rule."""
     given = {**GOOD, "mytext": "loud"}
-    assert surely_good(given)
+    assert is_valid_fast(given)
     register_extension("mytext", AttributeType.STRING, rule="must be quiet", accepts=lambda v: v != "loud")
-    assert not surely_good(given)
+    assert not is_valid_fast(given)
     assert [p.rule for p in find_problems(given)] == ["must be quiet"]
     register_extension("mytext", AttributeType.STRING)
     assert find_problems(given) == []

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka.attributes.media_type import known_charset, media_type
+from cloudevents_kafka.attributes.media_type import media_type, python_codec
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_charset(text: str, charset: str | None, utf8: bool) -> None:  # noqa: F
 def test_charsets_that_are_none(charset: str) -> None:
     """What Python knows as a codec but is no charset of texts is refused."""
     with pytest.raises(LookupError):
-        known_charset(media_type(f"text/plain; charset={charset}"))
+        python_codec(media_type(f"text/plain; charset={charset}"))
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_charsets_that_are_none(charset: str) -> None:
 )
 def test_charsets_by_their_names(charset: str, codec: str) -> None:
     """A charset's registered names are known in any case, and text can be written in it."""
-    assert known_charset(media_type(f"text/plain; charset={charset}")) == codec
+    assert python_codec(media_type(f"text/plain; charset={charset}")) == codec
     assert "x".encode(codec)
 
 
@@ -146,8 +146,8 @@ def test_strangers_charsets_are_not_looked_for() -> None:
     before = set(encodings._cache)
     for number in range(50):
         with pytest.raises(LookupError):
-            known_charset(media_type(f"text/plain; charset=stranger{number}"))
-        known_charset(media_type(f"text/plain; charset=utf{'-' * number}16"))
+            python_codec(media_type(f"text/plain; charset=stranger{number}"))
+        python_codec(media_type(f"text/plain; charset=utf{'-' * number}16"))
     assert set(encodings._cache) <= before | {"utf_16"}
 
 

@@ -17,7 +17,7 @@ from cloudevents_kafka.attributes.timestamps import (
     is_timestamp,
     to_datetime,
     to_epoch,
-    utc_second,
+    to_utc_seconds,
 )
 
 NOON = datetime(2018, 4, 5, 12, 0, 0, tzinfo=UTC)
@@ -224,7 +224,7 @@ def test_numbers_that_name_no_instant(seconds: int, nanos: int) -> None:
 )
 def test_seconds_in_utc(text: str, second: str) -> None:
     """A time is cut, not rounded, and told in UTC; where no offset is told it is UTC already."""
-    assert utc_second(text) == second
+    assert to_utc_seconds(text) == second
 
 
 @pytest.mark.parametrize(
@@ -233,14 +233,14 @@ def test_seconds_in_utc(text: str, second: str) -> None:
 def test_no_second_in_utc(text: str) -> None:
     """Beyond the years that four digits name, and for what is no timestamp, there is none."""
     with pytest.raises(ValueError, match=r"years 0 to 9999|no RFC 3339 timestamp"):
-        utc_second(text)
+        to_utc_seconds(text)
 
 
 @given(make.timestamps())
 def test_seconds_in_utc_are_those_of_the_instant(text: str) -> None:
     """The second is the one that the instant lies in."""
     moment, _ = instant(text)
-    assert to_datetime(utc_second(text)) == moment.replace(microsecond=0)
+    assert to_datetime(to_utc_seconds(text)) == moment.replace(microsecond=0)
 
 
 @given(st.sampled_from(EPOCH_SECONDS), st.sampled_from(range(10**9)))

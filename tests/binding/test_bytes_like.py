@@ -20,7 +20,7 @@ from cloudevents_kafka import (
     sniff,
     to_record,
 )
-from cloudevents_kafka.event import held
+from cloudevents_kafka.event import raw_parts
 from cloudevents_kafka.formats.avro import AvroFormat
 from cloudevents_kafka.formats.avro_compact import AvroCompactFormat, JavaAvroCompactFormat
 from cloudevents_kafka.formats.json import JsonFormat
@@ -45,7 +45,7 @@ def in_likes(record: Record, like: Like) -> Record:
 
 
 def is_of_bytes(event: Event) -> bool:
-    attributes, wire = held(event)
+    attributes, wire = raw_parts(event)
     values = [*attributes.values(), event.payload, *(wire or ())]
     return all(type(value) in {bytes, str, int, bool} for value in values)
 

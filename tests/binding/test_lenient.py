@@ -21,7 +21,7 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.codecs.payload import DataKind
-from cloudevents_kafka.event import trusted
+from cloudevents_kafka.event import unchecked_event
 from cloudevents_kafka.formats.registry import Format, find
 
 CE = make.required_headers
@@ -373,7 +373,7 @@ BINARY_FORMATS = ["avro", "avro-compact", "protobuf"]
 def test_attributes_in_other_formats_let_pass(form: str, broken: dict[str, Any], clauses: list[str]) -> None:
     """What is let pass in headers is let pass in Avro and Protobuf: well formed, with a rule broken."""
     attributes = {"specversion": "1.0", "id": "1", "source": "/", "type": "t", **broken}
-    value = found_format(form).encode(trusted(attributes, b"\xff", DataKind.BYTES))
+    value = found_format(form).encode(unchecked_event(attributes, b"\xff", DataKind.BYTES))
     record = Record(value=value, headers=[("content-type", f"application/cloudevents+{form}".encode())])
     with pytest.raises(BrokenEvent) as caught:
         from_record(record)
@@ -401,7 +401,7 @@ def test_names_are_read_alike_in_all_formats(
 ) -> None:
     """A name in capital letters is read in small ones, and what is dropped is said to be."""
     attributes = {**make.GOOD, **members}
-    value = found_format(form).encode(trusted(attributes, None, DataKind.BYTES))
+    value = found_format(form).encode(unchecked_event(attributes, None, DataKind.BYTES))
     record = Record(value=value, headers=[("content-type", f"application/cloudevents+{form}".encode())])
     result = decode(record, lenient=True)
     if found is None:

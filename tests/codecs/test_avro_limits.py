@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloudevents_kafka import DataError, Event, InvalidEvent, codecs, register_codec
-from cloudevents_kafka.codecs.avro_binary import long, sized
-from cloudevents_kafka.codecs.avro_limits import DECIMAL, DEPTH, EMPTY, Bounds
-from cloudevents_kafka.codecs.registry import decoded, encoded
+from cloudevents_kafka.codecs.avro_binary import write_bytes, write_long
+from cloudevents_kafka.codecs.avro_limits import MAX_DECIMAL_BYTES, MAX_DEPTH, MAX_EMPTY_ITEMS, AvroLimits
+from cloudevents_kafka.codecs.registry import call_decode, call_encode
 
 NODE = {"type": "record", "name": "Node", "fields": [{"name": "next", "type": ["null", "Node"]}]}
 TREE = {
@@ -39,11 +39,11 @@ DEC = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
 
 
 def data(schema: Any, value: bytes) -> Any:
-    return decoded(codecs.avro(schema).decode, value, "application/avro")  # type: ignore[arg-type]  # it has one
+    return call_decode(codecs.avro(schema).decode, value, "application/avro")  # type: ignore[arg-type]  # it has one
 
 
 def written(schema: Any, value: Any) -> bytes:
-    return encoded(codecs.avro(schema).encode, value, "application/avro")  # type: ignore[arg-type]  # it has one
+    return call_encode(codecs.avro(schema).encode, value, "application/avro")  # type: ignore[arg-type]  # it has one
 
 
 def chain(nodes: int) -> Any:
@@ -54,7 +54,7 @@ def chain(nodes: int) -> Any:
 
 
 def of_arrays(count: int, arrays: int) -> bytes:
-    return long(arrays) + (long(count) + b"\0") * arrays + b"\0"
+    return write_long(arrays) + (write_long(count) + b"\0") * arrays + b"\0"
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,12 @@ def of_arrays(count: int, arrays: int) -> bytes:
         ([NULLS, NODE, {"type": "array", "items": "double"}], b"\4" + b"\x80" * 8 + b"\1\0", "too early"),
         ([NULLS, {"type": "array", "items": "int"}], b"\2" + b"\x80" * 8 + b"\1\0", "ends too early"),
         ([NULLS, {"type": "array", "items": "string"}], b"\2\2\1\0", "a length beyond its end"),
-        (DEC, sized(b"\1" * 1_000_000), "a decimal of more than 1024 bytes"),
-        ({"type": "array", "items": DEC}, long(9) + sized(b"\1" * 100_000) * 9, "a decimal of more"),
+        (DEC, write_bytes(b"\1" * 1_000_000), "a decimal of more than 1024 bytes"),
+        (
+            {"type": "array", "items": DEC},
+            write_long(9) + write_bytes(b"\1" * 100_000) * 9,
+            "a decimal of more",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -95,7 +99,7 @@ def test_what_is_beyond_the_bounds_is_refused(schema: Any, value: bytes, said: s
     tracemalloc.start()
     started = time.process_time()
     with pytest.raises(DataError, match=said) as caught:
-        decoded(codec.decode, value, "application/avro")
+        call_decode(codec.decode, value, "application/avro")
     assert time.process_time() - started < 2
     assert tracemalloc.get_traced_memory()[1] < 2_000_000
     tracemalloc.stop()
@@ -125,10 +129,10 @@ def circle() -> Any:
     ("schema", "value", "said"),
     [
         (NODE, chain(50_000), "a dict cannot be written as .*nested deeper"),
-        (NODE, chain(DEPTH + 1), "nested deeper"),
+        (NODE, chain(MAX_DEPTH + 1), "nested deeper"),
         (NODE, circle(), "nested deeper"),
-        (["null", NODE], ("Node", chain(DEPTH + 1)), "nested deeper"),
-        (NULLS, [None] * (EMPTY + 1), "take no bytes"),
+        (["null", NODE], ("Node", chain(MAX_DEPTH + 1)), "nested deeper"),
+        (NULLS, [None] * (MAX_EMPTY_ITEMS + 1), "take no bytes"),
         (DEC, Decimal("1E+999999999999"), "a Decimal of more than 2465 digits"),
         ([NULLS, DEC], [Decimal("-1E+999999999")], "a Decimal of more"),
         (DEC, Decimal("NaN"), "its codec raised"),
@@ -145,10 +149,10 @@ def test_a_value_beyond_the_bounds_is_not_written(schema: Any, value: Any, said:
 @pytest.mark.parametrize(
     ("schema", "value"),
     [
-        (NODE, chain(DEPTH)),
+        (NODE, chain(MAX_DEPTH)),
         (TREE, {"label": "", "down": [{"label": "é" * 99, "down": []}] * 1000}),
         (MAPS, {"m": {"a": {"m": {}}, "b": {"m": {}}}}),
-        (NULLS, [None] * EMPTY),
+        (NULLS, [None] * MAX_EMPTY_ITEMS),
         ({"type": "array", "items": NULLS}, [[None] * 9, []]),
         ({"type": "array", "items": {"type": "array", "items": "double"}}, [[1.5] * 999]),
         ([NULLS, {"type": "array", "items": "string"}], ["a" * 200] * 99),
@@ -185,12 +189,12 @@ def test_a_plain_schema_needs_no_look_at_its_data() -> None:
         ],
     }
     named: dict[str, Any] = {}
-    bounds = Bounds(fastavro.parse_schema(plain, named), named)
+    bounds = AvroLimits(fastavro.parse_schema(plain, named), named)
     bounds.check_datum(b"\xff" * 9)
     bounds.check_value(circle())
     named = {}
-    small = Bounds(fastavro.parse_schema(DEC, named), named)
-    small.check_datum(b"\xff" * DECIMAL)
+    small = AvroLimits(fastavro.parse_schema(DEC, named), named)
+    small.check_datum(b"\xff" * MAX_DECIMAL_BYTES)
 
 
 ROOM = """

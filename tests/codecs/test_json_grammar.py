@@ -10,7 +10,7 @@ import strategies as make
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cloudevents_kafka.codecs.json_grammar import half_pair, is_json_text, set_aside
+from cloudevents_kafka.codecs.json_grammar import blank_members, find_lone_surrogate, is_json_text
 
 
 def refuse(_: str) -> Any:
@@ -77,7 +77,7 @@ def test_members_set_aside_are_kept_to_the_byte(members: dict[str, Any], name: s
     """The object reads as before but for the members named, whose texts are what they were."""
     members = {**members, name: members.get(name, [1, {"data": 2}])}
     text = json.dumps(members, indent=1).encode()
-    aside = set_aside(text, name)
+    aside = blank_members(text, name)
     assert aside is not None
     rest, kept = aside
     assert len(rest) == len(text)
@@ -91,12 +91,12 @@ def test_members_set_aside_are_kept_to_the_byte(members: dict[str, Any], name: s
 )
 def test_what_is_no_object_has_no_members(text: bytes) -> None:
     """A value of another kind, and what is not JSON, cannot be taken apart."""
-    assert set_aside(text, "data") is None
+    assert blank_members(text, "data") is None
 
 
 def test_of_members_of_one_name_the_last_is_kept() -> None:
     """All are set to 0, so that a reader still finds that there are two."""
-    assert set_aside(b'{"data":[1],"data" : "x" }', "data") == (
+    assert blank_members(b'{"data":[1],"data" : "x" }', "data") == (
         b'{"data":0  ,"data" : 0   }',
         {"data": b'"x"'},
     )
@@ -104,7 +104,7 @@ def test_of_members_of_one_name_the_last_is_kept() -> None:
 
 def test_a_name_with_escapes_is_the_name_it_spells() -> None:
     """Half a surrogate pair in a name is no name that anybody looks for."""
-    assert set_aside(b'{"d\\u0061ta":7,"\\ud83d":1}', "data") == (
+    assert blank_members(b'{"d\\u0061ta":7,"\\ud83d":1}', "data") == (
         b'{"d\\u0061ta":0,"\\ud83d":1}',
         {"data": b"7"},
     )
@@ -128,7 +128,7 @@ def test_a_name_with_escapes_is_the_name_it_spells() -> None:
 )
 def test_the_first_half_of_a_pair_is_found(text: bytes, index: int | None) -> None:
     """It is named by the byte behind its escape, whichever half it is."""
-    assert half_pair(text) == index
+    assert find_lone_surrogate(text) == index
 
 
 @pytest.mark.parametrize(

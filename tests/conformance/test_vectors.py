@@ -60,7 +60,9 @@ def test_refused_texts_go_by_every_door() -> None:
 
 def _holds_without_extensions(case: Any, declared: Iterable[str]) -> bool:
     with registry.temporarily():
-        extension_types.restore({name: known for name in declared if (known := extension_types.known(name))})
+        extension_types.restore(
+            {name: known for name in declared if (known := extension_types.find_extension(name))}
+        )
         try:
             cases.run(case)
         except Unmet:

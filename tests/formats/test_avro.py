@@ -200,7 +200,7 @@ def test_hostile_bytes_are_refused_at_once(value: bytes) -> None:
 def test_depth_has_a_bound_both_ways() -> None:
     """As deep as can be written can be read, from a stack that is half used up too."""
     data: Any = {}
-    for _ in range(avro_decoder.DEPTH + 1):
+    for _ in range(avro_decoder.MAX_DEPTH + 1):
         data = {"a": {"a": data}}
     event = least(data=data)
     half_way = 400

@@ -29,7 +29,7 @@ from cloudevents_kafka import (
     sniff,
     to_record,
 )
-from cloudevents_kafka.attributes.media_type import known_charset, media_type
+from cloudevents_kafka.attributes.media_type import media_type, python_codec
 from cloudevents_kafka.attributes.timestamps import from_datetime, instant, is_timestamp, to_datetime
 from cloudevents_kafka.attributes.types import AttributeType, canonical_text, is_string, parse
 from cloudevents_kafka.attributes.uri import is_uri, is_uri_reference
@@ -144,7 +144,7 @@ def texts(data: bytes) -> None:
     media = media_type(text)
     assert media.format is None or media.essence.endswith(media.format)
     with suppress(LookupError):
-        assert "".encode(known_charset(media)) is not None
+        assert "".encode(python_codec(media)) is not None
     assert is_uri_reference(text) or not is_uri(text)
     is_string(text)
     if is_timestamp(text):

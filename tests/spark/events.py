@@ -6,17 +6,17 @@ from typing import Any
 
 from cloudevents_kafka import Decoded, EncodeError, Event, InvalidEvent, Record, decode, to_record
 from cloudevents_kafka.attributes.types import CORE
-from cloudevents_kafka.event import held, trusted
+from cloudevents_kafka.event import raw_parts, unchecked_event
 
 Written = tuple[list[tuple[str, bytes | None]], bytes | None]
 
 
 def in_columns(event: Event) -> Event:
     """Return the same event as columns have it: in an order of their own, without the bytes it came as."""
-    attributes, _ = held(event)
+    attributes, _ = raw_parts(event)
     core = {name: attributes[name] for name in ORDER if name in attributes}
     own = {name: attributes[name] for name in sorted(attributes) if name not in CORE}
-    return trusted({**core, **own}, event.payload, event.kind)
+    return unchecked_event({**core, **own}, event.payload, event.kind)
 
 
 ORDER = ("specversion", "id", "source", "type", "datacontenttype", "dataschema", "subject", "time")

@@ -12,7 +12,7 @@ from cloudevents_kafka.attributes.types import CORE, AttributeType
 from cloudevents_kafka.binding.decode import Decoded, decode
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import BrokenEvent, NotAnEvent, UnsupportedBatch
-from cloudevents_kafka.event import Event, held
+from cloudevents_kafka.event import Event, raw_parts
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def event_told(event: Event) -> dict[str, Any]:
     if (time := event.text("time")) is not None:
         fields |= {"time_text": time, "time": (to_datetime(time) - _EPOCH) // timedelta(microseconds=1)}
     fields["extensions"] = {name: text for name, text in texts.items() if name not in CORE}
-    types = {name: _TYPES[type(held(event)[0][name])] for name in fields["extensions"]}
+    types = {name: _TYPES[type(raw_parts(event)[0][name])] for name in fields["extensions"]}
     if untold := {name: kind.value for name, kind in types.items() if kind and kind is not type_of(name)}:
         fields["extension_types"] = untold
     if event.kind is not DataKind.BYTES:

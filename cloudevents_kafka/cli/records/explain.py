@@ -123,7 +123,7 @@ def problem_members(problems: Iterable[Problem]) -> list[dict[str, Any]]:
         {
             "attribute": problem.attribute,
             "rule": problem.rule,
-            "seen": problem.seen,
+            "seen": problem.value,
             "clause": problem.clause,
             "section": SECTIONS[problem.clause],
         }

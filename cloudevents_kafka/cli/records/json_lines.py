@@ -46,16 +46,16 @@ import msgspec
 from cloudevents_kafka.binding.decode import Decoded, Undecodable
 from cloudevents_kafka.binding.sniffer import sniff
 from cloudevents_kafka.cli.terminal.escape import visible_json
-from cloudevents_kafka.codecs.json import has_value, is_json
-from cloudevents_kafka.codecs.json_grammar import set_aside
-from cloudevents_kafka.codecs.payload import DataKind, is_utf8_json
+from cloudevents_kafka.codecs.json import is_json, is_parsable
+from cloudevents_kafka.codecs.json_grammar import blank_members
+from cloudevents_kafka.codecs.payload import DataKind, implies_utf8_json
 from cloudevents_kafka.errors import (
     BrokenEvent,
     CloudEventsKafkaError,
     DecodeError,
     NotAnEvent,
     UnsupportedBatch,
-    without_data,
+    message_without_data,
 )
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats.json import JsonFormat
@@ -116,7 +116,7 @@ def event_members(event: Event) -> msgspec.Raw:
     JSON data that parsers refuse goes as base64: tools would stop at it, or change it.
     """
     payload, content_type = event.payload, event.datacontenttype
-    if payload is None or not is_utf8_json(content_type) or has_value(payload):
+    if payload is None or not implies_utf8_json(content_type) or is_parsable(payload):
         return msgspec.Raw(_event_format.encode(event).translate(_WHITE))
     bare = _event_format.encode(event.replace(data=None))
     return msgspec.Raw(b'%b,"data_base64":"%b"}' % (bare[:-1], base64.b64encode(payload)))
@@ -125,9 +125,9 @@ def event_members(event: Event) -> msgspec.Raw:
 def with_json_data(event: Event) -> Event:
     """Return an event of a line with the JSON data that `event_members` has written as base64."""
     payload = event.payload
-    if payload is None or event.kind is not DataKind.BYTES or not is_utf8_json(event.datacontenttype):
+    if payload is None or event.kind is not DataKind.BYTES or not implies_utf8_json(event.datacontenttype):
         return event
-    is_odd_json = not has_value(payload) and is_json(payload)
+    is_odd_json = not is_parsable(payload) and is_json(payload)
     return event.replace(data=msgspec.Raw(payload)) if is_odd_json else event
 
 
@@ -232,11 +232,11 @@ def _members(text: bytes) -> dict[str, Any]:
     try:
         text.decode()
     except UnicodeDecodeError as error:
-        raise BadLine(f"no JSON object: {without_data(error)}") from None
+        raise BadLine(f"no JSON object: {message_without_data(error)}") from None
     try:
         found: dict[str, Any] = _split(text)
     except _REFUSED:
-        readable, kept = set_aside(text, "event", "data") or (text, {})
+        readable, kept = blank_members(text, "event", "data") or (text, {})
     else:
         return found
     try:

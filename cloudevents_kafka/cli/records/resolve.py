@@ -13,7 +13,7 @@ from cloudevents_kafka.binding.decode import Decoded, decode
 from cloudevents_kafka.binding.encode import ContentMode, foreign, to_record
 from cloudevents_kafka.binding.keys import KeyMapper
 from cloudevents_kafka.cli.records.json_lines import Line, with_json_data
-from cloudevents_kafka.codecs.payload import decode_text, holds_json, to_utf8
+from cloudevents_kafka.codecs.payload import decode_text, implies_json, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Headers, Record
@@ -140,7 +140,7 @@ def _texts(event: Event) -> Mapping[str, str | None]:
 def _comparable(event: Event) -> Any:
     payload, content_type = event.payload or b"", event.datacontenttype
     try:
-        if holds_json(content_type):
+        if implies_json(content_type):
             return json.loads(to_utf8(payload, content_type), parse_int=_double, parse_float=_double)
         return decode_text(payload, content_type)
     except (DataError, ValueError, RecursionError):

@@ -17,7 +17,7 @@ from cloudevents_kafka.binding.headers import attribute_of
 from cloudevents_kafka.binding.sniffer import sniff
 from cloudevents_kafka.cli.records.json_lines import verdict_word
 from cloudevents_kafka.cli.terminal.escape import visible
-from cloudevents_kafka.codecs.payload import decode_text, holds_json
+from cloudevents_kafka.codecs.payload import decode_text, implies_json
 from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Record
@@ -90,7 +90,7 @@ def data_text(event: Event) -> str:
         text = decode_text(payload, content_type)
     except DataError:
         return bytes_text(payload)
-    if holds_json(content_type):
+    if implies_json(content_type):
         text = text.translate(_WHITE)
     return visible(text) or bytes_text(payload)
 

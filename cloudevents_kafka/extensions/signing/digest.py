@@ -12,11 +12,11 @@ from typing import Annotated, Final
 
 import msgspec
 
-from cloudevents_kafka.attributes.extension_types import known, type_of
-from cloudevents_kafka.attributes.timestamps import utc_second
+from cloudevents_kafka.attributes.extension_types import find_extension, type_of
+from cloudevents_kafka.attributes.timestamps import to_utc_seconds
 from cloudevents_kafka.attributes.types import CORE, AttributeType, canonical_text
-from cloudevents_kafka.errors import shown
-from cloudevents_kafka.event import Event, held
+from cloudevents_kafka.errors import preview
+from cloudevents_kafka.event import Event, raw_parts
 
 SEAL: Final = "dssematerial"
 """The attribute that holds the signature, and so is not covered by it."""
@@ -86,7 +86,7 @@ def untyped(event: Event, names: Sequence[str]) -> list[str]:
 
     An absent one is not among them: nothing is the same in every type.
     """
-    return [name for name in names if name in event and known(name) is None]
+    return [name for name in names if name in event and find_extension(name) is None]
 
 
 def canonical(event: Event, name: str) -> bytes:
@@ -94,17 +94,17 @@ def canonical(event: Event, name: str) -> bytes:
 
     Raises `ValueError` for a value that is not of its type: kept by lenient reading, say.
     """
-    attributes, _ = held(event)
+    attributes, _ = raw_parts(event)
     value = attributes.get(name)
     if value is None:
         return b""
     kind = type_of(name)
-    if known(name) is not None and type(value) is not _NOT_TEXT.get(kind, str):
-        raise ValueError(f"{name} is not of its type {kind.value}, got {shown(value)}")
+    if find_extension(name) is not None and type(value) is not _NOT_TEXT.get(kind, str):
+        raise ValueError(f"{name} is not of its type {kind.value}, got {preview(value)}")
     if isinstance(value, bytes):
         return value
     text = canonical_text(value)
-    return (utc_second(text) if kind is AttributeType.TIMESTAMP else text).encode()
+    return (to_utc_seconds(text) if kind is AttributeType.TIMESTAMP else text).encode()
 
 
 def _digest(values: list[bytes]) -> bytes:

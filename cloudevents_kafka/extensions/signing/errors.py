@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cloudevents_kafka.clauses import SECTIONS
-from cloudevents_kafka.errors import CloudEventsKafkaError, shown
+from cloudevents_kafka.errors import CloudEventsKafkaError, preview
 from cloudevents_kafka.event import Event
 
 
@@ -20,5 +20,5 @@ class VerificationError(CloudEventsKafkaError):
         self.event = event
 
     def __str__(self) -> str:
-        which = f"event {shown(self.event.id)} of {shown(self.event.source)}"
+        which = f"event {preview(self.event.id)} of {preview(self.event.source)}"
         return f"{which} is not verified: {self.reason}; discard it (X-46, {SECTIONS['X-46']})"

@@ -16,8 +16,8 @@ from typing import Final, Literal
 import msgspec
 
 from cloudevents_kafka.attributes.types import AttributeValue, is_name, is_string
-from cloudevents_kafka.errors import shown, without_data
-from cloudevents_kafka.event import Event, with_content_type, with_only
+from cloudevents_kafka.errors import message_without_data, preview
+from cloudevents_kafka.event import Event, select_attributes, with_content_type
 from cloudevents_kafka.extensions.signing import dsse
 from cloudevents_kafka.extensions.signing.digest import (
     PAYLOAD_TYPE,
@@ -74,7 +74,7 @@ def sign(event: Event, key: Sign, *, keyid: str, extensions: Sequence[str] = ())
     names = tuple(extensions)
     if wrong := [name for name in names if not (isinstance(name, str) and is_name(name))]:
         raise SigningError(
-            f"{shown(wrong[0])} cannot name an extension: lower-case a-z and 0-9, and not data"
+            f"{preview(wrong[0])} cannot name an extension: lower-case a-z and 0-9, and not data"
         )
     if unknown := [name for name in untyped(event, names) if isinstance(event[name], str)]:
         raise SigningError(
@@ -87,7 +87,7 @@ def sign(event: Event, key: Sign, *, keyid: str, extensions: Sequence[str] = ())
         material = material_of(event, names)
     except ValueError as error:
         raise SigningError(
-            f"the event cannot be signed: {without_data(error)} (X-44, extension verifiability)"
+            f"the event cannot be signed: {message_without_data(error)} (X-44, extension verifiability)"
         ) from None
     return event.replace(**{SEAL: dsse.seal(PAYLOAD_TYPE, msgspec.json.encode(material), keyid, key)})
 
@@ -108,7 +108,7 @@ def verify(
     ``behaviour`` that is none.
     """
     if behaviour not in _BEHAVIOURS:
-        raise ValueError(f"behaviour must be one of {', '.join(_BEHAVIOURS)}, not {shown(behaviour)}")
+        raise ValueError(f"behaviour must be one of {', '.join(_BEHAVIOURS)}, not {preview(behaviour)}")
     content = event.get(SEAL)
     if content in (None, b""):
         if (required(event) if callable(required) else required) is not False:
@@ -122,7 +122,7 @@ def verify(
         material = read_material(envelope.payload)
         scope = _compared(event, material, behaviour)
     except ValueError as error:
-        raise VerificationError(without_data(error), event) from None
+        raise VerificationError(message_without_data(error), event) from None
     return _result(event, material, scope, keyid, behaviour)
 
 
@@ -135,7 +135,7 @@ def forwardable(event: Event, received: Event) -> Event:
     seal = event.get(SEAL)
     if seal is None or seal != received.get(SEAL) or _is_untouched(event, received):
         return event
-    return with_only(event, event.attributes.keys() - {SEAL})
+    return select_attributes(event, event.attributes.keys() - {SEAL})
 
 
 def _opened(content: object, event: Event) -> dsse.Envelope:
@@ -145,7 +145,7 @@ def _opened(content: object, event: Event) -> dsse.Envelope:
         raise VerificationError(f"its dssematerial is no DSSE envelope: {error}", event) from None
     if envelope.payload_type != PAYLOAD_TYPE:
         raise VerificationError(
-            f"its payloadType must be {PAYLOAD_TYPE}, not {shown(envelope.payload_type)}", event
+            f"its payloadType must be {PAYLOAD_TYPE}, not {preview(envelope.payload_type)}", event
         )
     return envelope
 
@@ -167,7 +167,7 @@ def _result(event: Event, material: Material, scope: Scope, keyid: str, behaviou
     trusted = material.names if scope == "core and extensions" else ()
     others = event.extensions.keys() - set(trusted)
     unverified = {name: event.extensions[name] for name in others} if behaviour == "passthrough" else {}
-    return Verification(with_only(event, event.attributes.keys() - others), scope, keyid, unverified)
+    return Verification(select_attributes(event, event.attributes.keys() - others), scope, keyid, unverified)
 
 
 def _is_untouched(event: Event, received: Event) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.errors import PySparkException
 
-from cloudevents_kafka.attributes.extension_types import known_names, ruled
+from cloudevents_kafka.attributes.extension_types import constrained_names, extension_names
 from cloudevents_kafka.attributes.types import CORE
 from cloudevents_kafka.spark.schema import event_schema, wire_schema
 
@@ -39,8 +39,8 @@ def reader(df: DataFrame) -> str | None:
         return None
     if not _has_classes(df.sparkSession):
         return None
-    known = ",".join(sorted({*CORE, *known_names()}))
-    return f"{_CATALOG}.read(`value`, headers, '{','.join(sorted(ruled()))}', '{known}')"
+    known = ",".join(sorted({*CORE, *extension_names()}))
+    return f"{_CATALOG}.read(`value`, headers, '{','.join(sorted(constrained_names()))}', '{known}')"
 
 
 def either(read: str, exact: str) -> str:

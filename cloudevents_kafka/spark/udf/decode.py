@@ -25,7 +25,7 @@ from cloudevents_kafka.binding.decode import Decoded, Undecodable, decode
 from cloudevents_kafka.binding.sniffer import sniff
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import BrokenEvent, DecodeError, NotAnEvent, UnsupportedBatch
-from cloudevents_kafka.event import Event, held
+from cloudevents_kafka.event import Event, raw_parts
 from cloudevents_kafka.record import Headers, Record
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -79,7 +79,7 @@ def event_fields(event: Event) -> dict[str, Any]:
 
 def _untold_types(event: Event) -> dict[str, str]:
     """Return the types of those extensions that would be read from their texts as others."""
-    attributes, _ = held(event)
+    attributes, _ = raw_parts(event)
     typed = {name: _TYPES[type(value)] for name, value in attributes.items() if type(value) is not str}
     return {name: kind.value for name, kind in typed.items() if type_of(name) is not kind}
 

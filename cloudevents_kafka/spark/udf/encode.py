@@ -14,9 +14,9 @@ import pandas as pd  # type: ignore[import-untyped]  # published without types
 from cloudevents_kafka.attributes.types import CORE, AttributeType, parse
 from cloudevents_kafka.binding.encode import to_record
 from cloudevents_kafka.codecs.json import is_json
-from cloudevents_kafka.codecs.payload import DataKind, decode_text, holds_json, to_utf8
-from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, shown
-from cloudevents_kafka.event import Event, held, trusted
+from cloudevents_kafka.codecs.payload import DataKind, decode_text, implies_json, to_utf8
+from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, preview
+from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.formats.protobuf_decoder import is_any
 
 _REQUIRED: Final = ("id", "source", "type")
@@ -87,8 +87,8 @@ def _event_of(row: Row, *, structured: bool) -> Event:
         return event
     if structured or event.datacontenttype is None:  # else the bytes go as they are, whatever they came as
         _check_kind(event.payload, kind, event.datacontenttype)
-    attributes, _ = held(event)
-    return trusted(attributes, event.payload, kind)
+    attributes, _ = raw_parts(event)
+    return unchecked_event(attributes, event.payload, kind)
 
 
 def _attributes(extensions: list[Extension]) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _typed(name: str, value: Any, kind: str) -> Any:
     try:
         return parse(wanted, value) if isinstance(value, str) else value
     except ValueError as error:
-        raise InvalidEvent([Problem(name, str(error), "T-01", shown(value))]) from None
+        raise InvalidEvent([Problem(name, str(error), "T-01", preview(value))]) from None
 
 
 def _check_kind(payload: bytes, kind: DataKind, content_type: str | None) -> None:
@@ -121,7 +121,7 @@ def _check_kind(payload: bytes, kind: DataKind, content_type: str | None) -> Non
         if not is_any(payload):
             raise EncodeError("data_kind is proto, but data is no google.protobuf.Any")
         return
-    if (kind is DataKind.JSON) is not holds_json(content_type):
+    if (kind is DataKind.JSON) is not implies_json(content_type):
         raise EncodeError(f"data_kind is {kind.value}, which data with {named} cannot be")
     try:
         good = is_json(to_utf8(payload, content_type)) if kind is DataKind.JSON else True
