@@ -199,7 +199,7 @@ def test_a_plain_schema_needs_no_look_at_its_data() -> None:
 
 ROOM = """
 import threading
-from cloudevents_kafka.codecs.avro_limits import DEPTH
+from cloudevents_kafka.codecs.avro_limits import MAX_DEPTH
 from cloudevents_kafka.codecs import avro
 node = {"type": "record", "name": "Node", "fields": [{"name": "next", "type": ["null", "Node"]}]}
 two = ["null", {"type": "record", "name": "A", "fields": [{"name": "a", "type": "int"},
@@ -215,10 +215,10 @@ def chain(end, wrap, levels):
 
 def run():
     for schema, value in [
-        (node, chain(None, lambda v: {"next": v}, DEPTH)),
-        (two, chain(None, lambda v: {"a": 1, "next": v}, DEPTH)),
-        (tree, chain({"t": []}, lambda v: {"t": [v]}, DEPTH // 2 - 1)),
-        (maps, chain({"m": {}}, lambda v: {"m": {"k": v}}, DEPTH // 2 - 1)),
+        (node, chain(None, lambda v: {"next": v}, MAX_DEPTH)),
+        (two, chain(None, lambda v: {"a": 1, "next": v}, MAX_DEPTH)),
+        (tree, chain({"t": []}, lambda v: {"t": [v]}, MAX_DEPTH // 2 - 1)),
+        (maps, chain({"m": {}}, lambda v: {"m": {"k": v}}, MAX_DEPTH // 2 - 1)),
     ]:
         codec = avro(schema)
         assert codec.decode(codec.encode(value)) == value
