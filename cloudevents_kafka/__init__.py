@@ -7,10 +7,19 @@ this package loads neither a Kafka client nor Spark.
 from __future__ import annotations
 
 from cloudevents_kafka.attributes.types import AttributeType
-from cloudevents_kafka.binding.decode import Decoded, Undecodable, decode, from_record
-from cloudevents_kafka.binding.encode import to_record
-from cloudevents_kafka.binding.keys import attribute_key, first_of, key_to_attribute, partition_key
-from cloudevents_kafka.binding.sniffer import Verdict, sniff
+from cloudevents_kafka.binding import (
+    Decoded,
+    Undecodable,
+    Verdict,
+    attribute_key,
+    decode,
+    first_of,
+    from_record,
+    key_to_attribute,
+    partition_key,
+    sniff,
+    to_record,
+)
 from cloudevents_kafka.codecs.registry import Codec
 from cloudevents_kafka.consumer import ConsumeError, EventConsumer
 from cloudevents_kafka.errors import (

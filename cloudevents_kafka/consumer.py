@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar
 
-from cloudevents_kafka.binding.decode import Decoded, Undecodable, decode
-from cloudevents_kafka.binding.keys import ReverseKeyMapper
-from cloudevents_kafka.client_shapes import Consumer, check_consumer
+from cloudevents_kafka._clients import Consumer, check_consumer
+from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable, decode
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Record

@@ -12,14 +12,13 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeVar, get_args
+from typing import Any, Final, Generic, Self, TypeVar
 from weakref import ReferenceType, ref
 
 import msgspec
 
-from cloudevents_kafka.binding.encode import ContentMode, check_names, no_mode, to_record
-from cloudevents_kafka.binding.keys import KeyMapper
-from cloudevents_kafka.client_shapes import Producer, check_producer
+from cloudevents_kafka._clients import Producer, check_producer
+from cloudevents_kafka.binding import ContentMode, KeyMapper, check_mode, to_record
 from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import HeaderInput, Record
@@ -145,12 +144,7 @@ class EventProducer(Generic[ProducerT]):
         key_mapper: KeyMapper | None = None,
     ) -> None:
         check_producer(producer)
-        if mode not in get_args(ContentMode):
-            raise no_mode(mode)
-        if format is not None and mode == "binary":
-            raise EncodeError(
-                f"binary mode has no event format, but format={format!r} was given; use mode='structured'"
-            )
+        check_mode(mode, format)
         self.producer = producer
         self._topic = topic
         self._mode: ContentMode = mode
@@ -202,8 +196,6 @@ class EventProducer(Generic[ProducerT]):
             topic=topic,
             like=like,
         )
-        if like is not None:
-            check_names(record.headers)  # of foreign headers, which are kept as they came
         delivery = Delivery(event, topic, self)
         report = _Report(event, topic, self._reference, ref(delivery), on_delivery)
         # Bound only where given: to pass on ** of an empty dict took a tenth of all this.

@@ -18,26 +18,32 @@ from typing import Any
 
 from cloudevents_kafka import codecs, formats
 from cloudevents_kafka.attributes import extension_types
-from cloudevents_kafka.attributes.extension_types import register_extension
+from cloudevents_kafka.attributes.extension_types import register_extension, registration_lock
 from cloudevents_kafka.codecs.registry import register_codec
 from cloudevents_kafka.formats.registry import register_format
-from cloudevents_kafka.registration import registration_lock
 
-__all__ = ["adopt", "register_codec", "register_extension", "register_format", "registered", "temporarily"]
+__all__ = [
+    "register_all",
+    "register_codec",
+    "register_extension",
+    "register_format",
+    "registered",
+    "temporarily",
+]
 
 Registered = tuple[Mapping[str, Any], Mapping[str, Any]]
 """The extensions and formats that a process has registered, for another one."""
 
 
 def registered() -> Registered:
-    """Return what another process has to `adopt` to read the same events.
+    """Return what another process has to `register_all` to read the same events.
 
     Codecs are not among it: they may hold connections, and data travels as bytes.
     """
     return extension_types.registered(), formats.registered()
 
 
-def adopt(theirs: Registered) -> None:
+def register_all(theirs: Registered) -> None:
     """Register what another process has `registered`; quick where that was done."""
     with registration_lock:
         for room, more in zip((extension_types, formats), theirs, strict=True):

@@ -36,7 +36,7 @@ def data_reader(deserializer: Serde) -> DataReader:
     return read
 
 
-def serialized(event: Event, data: Any, serializer: Serde, topic: str) -> tuple[Event, Headers]:
+def serialize_data(event: Event, data: Any, serializer: Serde, topic: str) -> tuple[Event, Headers]:
     """Give an event data by a serializer, and the headers that must go with it to that topic.
 
     ``producer.send(event, topic, headers=headers)``. None is no data, as everywhere.

@@ -16,10 +16,16 @@ from tempfile import TemporaryDirectory
 from confluent_kafka import Consumer, Producer
 
 from cloudevents_kafka import Decoded, Event, EventConsumer, EventProducer
-from cloudevents_kafka.extensions.dataref import check_in, check_out
-from cloudevents_kafka.extensions.expiry import unexpired
-from cloudevents_kafka.extensions.sequence import SequenceWatch, sequence_numbers
-from cloudevents_kafka.extensions.tracing import hop_of, journey_of, started
+from cloudevents_kafka.extensions import (
+    SequenceTracker,
+    fetch_data,
+    hop_trace,
+    origin_trace,
+    sequence_numbers,
+    start_trace,
+    store_data,
+    unexpired,
+)
 
 
 def put(folder: Path, data: bytes) -> str:
@@ -56,20 +62,20 @@ def send(servers: str, topic: str, folder: Path) -> None:
                 sequence=next(numbers),
                 expirytime=now + timedelta(seconds=lives),
             )
-            event, headers = started(check_in(event, lambda data: put(folder, data)))
+            event, headers = start_trace(store_data(event, lambda data: put(folder, data)))
             producer.send(event, headers=headers)
 
 
 def receive(servers: str, topic: str, folder: Path) -> None:
     client = Consumer({"bootstrap.servers": servers, "group.id": topic, "auto.offset.reset": "earliest"})
     client.subscribe([topic])
-    watch = SequenceWatch()
+    watch = SequenceTracker()
     with EventConsumer(client) as events:
         for item in unexpired(events.items(idle_timeout=5)):
             if isinstance(item, Decoded):
-                step = watch.see(item.event)
-                event = check_out(item.event, lambda reference: get(folder, reference))
-                same = journey_of(event) == hop_of(item.record)  # a single hop
+                step = watch.observe(item.event)
+                event = fetch_data(item.event, lambda reference: get(folder, reference))
+                same = origin_trace(event) == hop_trace(item.record)  # a single hop
                 print(f"{event.id}: {len(event.payload or b'')} bytes, {step.order}, one hop: {same}")
 
 

@@ -37,7 +37,7 @@ from cloudevents_kafka.attributes.fast_validation import is_valid_fast
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.timestamps import is_timestamp
 from cloudevents_kafka.attributes.validation import find_problems
-from cloudevents_kafka.binding.encode import ContentMode
+from cloudevents_kafka.binding import ContentMode
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.event import raw_parts
 from cloudevents_kafka.formats.json import JsonFormat

@@ -25,7 +25,7 @@ from cloudevents_kafka import (
 from cloudevents_kafka.attributes import extension_types
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.registry import (
-    adopt,
+    register_all,
     register_codec,
     register_extension,
     register_format,
@@ -69,11 +69,11 @@ def test_another_process_adopts_what_is_registered() -> None:
     with temporarily():
         register_extension("mycount", AttributeType.STRING)
         register_extension("other", AttributeType.URI)
-        adopt(mine)
+        register_all(mine)
         assert extension_types.type_of("mycount") is AttributeType.INTEGER
         assert extension_types.type_of("other") is AttributeType.URI
     made = formats.find("lines")
-    adopt(mine)
+    register_all(mine)
     assert registered() == mine
     assert formats.find("lines") is made
 

@@ -12,7 +12,7 @@ from confluent_kafka.serialization import StringSerializer
 
 from cloudevents_kafka import DataError, Decoded, Event, EventConsumer, EventProducer, from_record, to_record
 from cloudevents_kafka.codecs.avro import avro
-from cloudevents_kafka.serdes import data_reader, serialized
+from cloudevents_kafka.serdes import data_reader, serialize_data
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
 
 SCHEMA: dict[str, Any] = {
@@ -42,7 +42,7 @@ def serializer(client: SchemaRegistryClient, way: str) -> Any:
 @pytest.mark.parametrize("mode", ["binary", "structured"])
 def test_avro_data_comes_back(registry_client: SchemaRegistryClient, way: str, mode: Any) -> None:
     """Through producer and consumer, in both modes, with the schema's id in the data or beside it."""
-    event, headers = serialized(PLACED, ORDER, serializer(registry_client, way), "orders")
+    event, headers = serialize_data(PLACED, ORDER, serializer(registry_client, way), "orders")
     fake = FakeProducer()
     with EventProducer(fake, topic="orders", mode=mode) as producer:
         producer.send(event, headers=headers)
@@ -57,7 +57,7 @@ def test_avro_data_comes_back(registry_client: SchemaRegistryClient, way: str, m
 
 def test_with_the_id_in_a_header_data_is_plain_avro(registry_client: SchemaRegistryClient) -> None:
     """Then the payload is what the content type says, for readers without a registry too."""
-    event, headers = serialized(PLACED, ORDER, serializer(registry_client, "header"), "orders")
+    event, headers = serialize_data(PLACED, ORDER, serializer(registry_client, "header"), "orders")
     assert [name for name, _ in headers] == ["__value_schema_id"]
     codec = avro(SCHEMA)
     assert codec.decode is not None
@@ -65,7 +65,7 @@ def test_with_the_id_in_a_header_data_is_plain_avro(registry_client: SchemaRegis
     assert event.replace(data=None) == PLACED
     record = to_record(event, headers=headers, topic="orders")
     assert to_record(from_record(record), like=record, topic="orders") == record
-    prefixed, none = serialized(PLACED, ORDER, serializer(registry_client, "prefix"), "orders")
+    prefixed, none = serialize_data(PLACED, ORDER, serializer(registry_client, "prefix"), "orders")
     assert none == []
     assert (prefixed.payload or b"")[5:] == event.payload
 
@@ -73,7 +73,7 @@ def test_with_the_id_in_a_header_data_is_plain_avro(registry_client: SchemaRegis
 def test_what_serializers_raise_is_a_data_error(registry_client: SchemaRegistryClient) -> None:
     """Values and payloads of another shape are refused, with the serializer's own error behind."""
     with pytest.raises(DataError, match="a dict cannot be written as application/avro") as caught:
-        serialized(PLACED, {"id": "S3CRET"}, serializer(registry_client, "prefix"), "orders")
+        serialize_data(PLACED, {"id": "S3CRET"}, serializer(registry_client, "prefix"), "orders")
     assert caught.value.__cause__ is not None
     assert "S3CRET" not in str(caught.value)
     read = data_reader(AvroDeserializer(registry_client))
@@ -89,13 +89,13 @@ def test_what_serializers_raise_is_a_data_error(registry_client: SchemaRegistryC
 def test_any_serializer_will_do() -> None:
     """One that needs no registry; None is no data, whatever it would make of it."""
     text = PLACED.replace(datacontenttype="text/plain")
-    event, headers = serialized(text, "é", StringSerializer("utf_8"), "orders")
+    event, headers = serialize_data(text, "é", StringSerializer("utf_8"), "orders")
     assert (event.payload, headers) == ("é".encode(), [])
-    event, headers = serialized(text.replace(data="é"), None, StringSerializer("utf_8"), "orders")
+    event, headers = serialize_data(text.replace(data="é"), None, StringSerializer("utf_8"), "orders")
     assert (event.payload, headers) == (None, [])
     with pytest.raises(DataError, match="the codec for text/plain gave a NoneType, not bytes"):
-        serialized(text, "é", lambda value, context: None, "orders")
+        serialize_data(text, "é", lambda value, context: None, "orders")
     with pytest.raises(
         DataError, match="the codec for data without a content type gave a NoneType, not bytes"
     ):
-        serialized(text.replace(datacontenttype=None), "é", lambda value, context: None, "orders")
+        serialize_data(text.replace(datacontenttype=None), "é", lambda value, context: None, "orders")

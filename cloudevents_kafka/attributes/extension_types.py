@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from threading import RLock
 from typing import Final
 
 import msgspec
@@ -15,7 +16,12 @@ import msgspec
 from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED, Extension, Rule
 from cloudevents_kafka.attributes.types import CORE, AttributeType, AttributeValue, is_name, parse
 from cloudevents_kafka.errors import preview
-from cloudevents_kafka.registration import registration_lock
+
+registration_lock: Final = RLock()
+"""Held by every change of what is registered, codecs and formats too, so that no thread undoes another's.
+
+Readers do without it. It is reentrant: the function that makes a format may register others.
+"""
 
 _EVENT_TYPES: Final = {
     "source": AttributeType.URI_REFERENCE,

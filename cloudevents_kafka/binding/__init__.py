@@ -1,7 +1,45 @@
-"""The Kafka binding: from a record to an event, and from an event to a record.
+"""The Kafka protocol binding: read a record as an event, write an event as a record.
 
-Read `sniffer` first: what a record is, by its headers alone. `binary` and `structured`
-are the two content modes, `headers` the names of binary mode's headers, `keys` the key
-mappers. `decode` and `encode` are what users call; `lenient` and `lenient_headers` read
-what producers are known to send beside the rules.
+Read the modules in this order:
+
+* `_headers`: the headers that carry attributes;
+* `_sniffer`: the kind of a record, by its headers;
+* `_binary` and `_structured`: the two content modes;
+* `_decode` and `_encode`: `from_record`, `decode` and `to_record`;
+* `_keys`: key mappers;
+* `_lenient` and `_lenient_headers`: deviations of known producers, which lenient reading accepts.
 """
+
+from cloudevents_kafka.binding._decode import Decoded, Undecodable, decode, from_record
+from cloudevents_kafka.binding._encode import ContentMode, check_mode, extra_headers, to_record
+from cloudevents_kafka.binding._headers import attribute_of
+from cloudevents_kafka.binding._keys import (
+    KeyMapper,
+    ReverseKeyMapper,
+    attribute_key,
+    first_of,
+    key_to_attribute,
+    partition_key,
+)
+from cloudevents_kafka.binding._sniffer import Mode, Verdict, sniff
+
+__all__ = [
+    "ContentMode",
+    "Decoded",
+    "KeyMapper",
+    "Mode",
+    "ReverseKeyMapper",
+    "Undecodable",
+    "Verdict",
+    "attribute_key",
+    "attribute_of",
+    "check_mode",
+    "decode",
+    "extra_headers",
+    "first_of",
+    "from_record",
+    "key_to_attribute",
+    "partition_key",
+    "sniff",
+    "to_record",
+]

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from cloudevents_kafka import registry
 from cloudevents_kafka.attributes.types import AttributeType, AttributeValue
-from cloudevents_kafka.binding.decode import Decoded, Undecodable, decode
-from cloudevents_kafka.binding.sniffer import sniff
+from cloudevents_kafka.binding import Decoded, Undecodable, decode, sniff
 from cloudevents_kafka.conformance.dataset import Case
 from cloudevents_kafka.conformance.notation import as_bytes, as_data, as_headers, as_record, as_value
 from cloudevents_kafka.errors import BrokenEvent, NotAnEvent, Problem, UnsupportedBatch, UnsupportedFormat

@@ -6,10 +6,16 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from cloudevents_kafka.binding.decode import decode, from_record
-from cloudevents_kafka.binding.encode import ContentMode, to_record
-from cloudevents_kafka.binding.keys import KeyMapper, attribute_key, partition_key
-from cloudevents_kafka.binding.sniffer import sniff
+from cloudevents_kafka.binding import (
+    ContentMode,
+    KeyMapper,
+    attribute_key,
+    decode,
+    from_record,
+    partition_key,
+    sniff,
+    to_record,
+)
 from cloudevents_kafka.conformance.assertions import (
     Unmet,
     faults,

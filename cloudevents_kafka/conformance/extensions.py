@@ -7,18 +7,21 @@ from datetime import datetime
 from typing import Final
 
 from cloudevents_kafka.attributes.timestamps import to_datetime
-from cloudevents_kafka.binding.decode import from_record
-from cloudevents_kafka.binding.encode import to_record
+from cloudevents_kafka.binding import from_record, to_record
 from cloudevents_kafka.conformance.assertions import same
 from cloudevents_kafka.conformance.dataset import Case
 from cloudevents_kafka.conformance.modes import WAYS
 from cloudevents_kafka.conformance.notation import as_event
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.extensions.dataref import check_in, check_out
-from cloudevents_kafka.extensions.duplicates import DuplicateWatch
-from cloudevents_kafka.extensions.expiry import is_expired, is_past_sunset
-from cloudevents_kafka.extensions.sequence import SequenceWatch
-from cloudevents_kafka.extensions.size import oversize
+from cloudevents_kafka.extensions import (
+    DuplicateTracker,
+    SequenceTracker,
+    fetch_data,
+    is_expired,
+    is_past_sunset,
+    size_problem,
+    store_data,
+)
 
 _IS_OVER: Final[dict[str, Callable[[Event, datetime], bool]]] = {
     "expirytime": is_expired,
@@ -27,8 +30,8 @@ _IS_OVER: Final[dict[str, Callable[[Event, datetime], bool]]] = {
 
 
 def _is_duplicate(one: Event, other: Event) -> bool:
-    watch = DuplicateWatch()
-    return not watch.see(one) and watch.see(other)
+    watch = DuplicateTracker()
+    return not watch.observe(one) and watch.observe(other)
 
 
 _RELATED: Final[dict[str, Callable[[Event, Event], bool]]] = {
@@ -46,8 +49,8 @@ def run_moment(case: Case) -> None:
 
 def run_sequence(case: Case) -> None:
     """Tell how each event follows those of its source before it."""
-    watch = SequenceWatch(attribute=case.get("attribute", "sequence"))
-    steps = [watch.see(as_event(event)) for event in case["events"]]
+    watch = SequenceTracker(attribute=case.get("attribute", "sequence"))
+    steps = [watch.observe(as_event(event)) for event in case["events"]]
     same([step.order for step in steps], case["orders"], "how the events follow each other")
     same(sum(step.missing for step in steps), case.get("missing", 0), "how many are missing")
 
@@ -65,7 +68,7 @@ def run_size(case: Case) -> None:
     """Tell whether the largest encoding of an event is too large, and whether its data goes elsewhere."""
     event = as_event(case["event"])
     records = [to_record(event, mode=way["mode"], format=way.get("format")) for way in case["encodings"]]
-    too_large = any(oversize(record) is not None for record in records)
+    too_large = any(size_problem(record) is not None for record in records)
     same(too_large, case["too_large"], "whether one of its encodings is too large")
     if "referred" in case:
         same(_is_referred_to(event), case["referred"], "whether its data is referred to")
@@ -79,7 +82,7 @@ def _is_referred_to(event: Event) -> bool:
         stored.append(data)
         return "/stored"
 
-    sent = check_in(event, store)
-    back = check_out(sent, lambda _: stored.pop())
+    sent = store_data(event, store)
+    back = fetch_data(sent, lambda _: stored.pop())
     same(back.payload, event.payload, "the data in the end")
     return "dataref" in sent and sent.payload is None

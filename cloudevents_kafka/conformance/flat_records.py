@@ -12,9 +12,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from cloudevents_kafka.binding.decode import Decoded, decode
-from cloudevents_kafka.binding.encode import to_record
-from cloudevents_kafka.binding.sniffer import sniff
+from cloudevents_kafka.binding import Decoded, decode, sniff, to_record
 from cloudevents_kafka.conformance.assertions import faults, verdict_of
 from cloudevents_kafka.conformance.cases import run
 from cloudevents_kafka.conformance.dataset import Case, Library
@@ -22,7 +20,7 @@ from cloudevents_kafka.conformance.entry_points import attempts, is_choice
 from cloudevents_kafka.conformance.notation import as_event, as_headers, as_record
 from cloudevents_kafka.errors import BrokenEvent
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.extensions.size import LIMIT, wire_size
+from cloudevents_kafka.extensions import SIZE_LIMIT, wire_size
 from cloudevents_kafka.record import Record
 
 COMMAND: Final = "cloudevents-kafka conformance --no-tests --records spec-conformance/records.json"
@@ -46,7 +44,7 @@ def _cases(library: Library) -> Iterator[dict[str, Any]]:
     for _, case in library.all_cases:
         run(case)  # what is told about a record is what the case asks for
         for way, record, choice in _records(case):
-            if wire_size(record) >= LIMIT:
+            if wire_size(record) >= SIZE_LIMIT:
                 continue  # the file is for people to look at, too
             told = {
                 "id": f"{case['id']} {way}".rstrip(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from cloudevents_kafka.binding.encode import ContentMode
+from cloudevents_kafka.binding import ContentMode
 
 Way = tuple[ContentMode, str | None]
 

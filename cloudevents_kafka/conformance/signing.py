@@ -11,14 +11,22 @@ from typing import Final
 
 import msgspec
 
-from cloudevents_kafka.binding.decode import from_record
+from cloudevents_kafka.binding import from_record
 from cloudevents_kafka.conformance.assertions import Unmet, judge_attribute, need, same
 from cloudevents_kafka.conformance.dataset import Case
 from cloudevents_kafka.conformance.notation import as_bytes, as_data, as_event, as_record, as_value
-from cloudevents_kafka.extensions.signing import dsse
-from cloudevents_kafka.extensions.signing.digest import PAYLOAD_TYPE, SEAL, read_material
-from cloudevents_kafka.extensions.signing.errors import SigningError, VerificationError
-from cloudevents_kafka.extensions.signing.signing import forwardable, sign, verify
+from cloudevents_kafka.extensions.signing import (
+    DSSE_MATERIAL,
+    PAYLOAD_TYPE,
+    SigningError,
+    VerificationError,
+    drop_stale_signature,
+    pre_authentication_encoding,
+    read_envelope,
+    read_material,
+    sign,
+    verify,
+)
 
 _WORD: Final = 32
 
@@ -56,10 +64,10 @@ def run_sign(case: Case) -> None:
         need(case.get("refused"), f"must be signed: {error}")
         return
     need(not case.get("refused"), f"must be refused, but was signed: {signed}")
-    content = signed[SEAL]
-    envelope = dsse.read(content if isinstance(content, bytes) else b"")
+    content = signed[DSSE_MATERIAL]
+    envelope = read_envelope(content if isinstance(content, bytes) else b"")
     same(envelope.payload_type, PAYLOAD_TYPE, "the payloadType")
-    same([dsse.pre_authentication(PAYLOAD_TYPE, envelope.payload)], messages, "what was signed")
+    same([pre_authentication_encoding(PAYLOAD_TYPE, envelope.payload)], messages, "what was signed")
     same([(one.keyid, one.sig) for one in envelope.signatures], [("k", b"signature")], "the signatures")
     material = read_material(envelope.payload)
     same(material.core, as_bytes(case["core"]), "the digest of core attributes and data")
@@ -73,9 +81,13 @@ def run_forward(case: Case) -> None:
     received = from_record(as_record(case["record"]))
     changes = {name: as_value(value) for name, value in case.get("changes", {}).items()}
     data = {"data": as_data(case["data"])} if "data" in case else {}
-    changed = forwardable(received.replace(**data, **changes), received)
-    same(changed.get(SEAL), received[SEAL] if case["signed"] else None, "the signature")
-    same(set(changed) - {SEAL}, set(received.replace(**changes)) - {SEAL}, "the other attributes")
+    changed = drop_stale_signature(received.replace(**data, **changes), received)
+    same(changed.get(DSSE_MATERIAL), received[DSSE_MATERIAL] if case["signed"] else None, "the signature")
+    same(
+        set(changed) - {DSSE_MATERIAL},
+        set(received.replace(**changes)) - {DSSE_MATERIAL},
+        "the other attributes",
+    )
 
 
 def _check_of(point: bytes) -> Callable[[bytes, bytes], bool]:

@@ -9,9 +9,7 @@ from random import Random
 import msgspec
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from cloudevents_kafka.binding.decode import Decoded, Undecodable
-from cloudevents_kafka.binding.keys import partition_key
-from cloudevents_kafka.binding.sniffer import sniff
+from cloudevents_kafka.binding import Decoded, Undecodable, partition_key, sniff
 from cloudevents_kafka.consumer import ConsumeError, EventConsumer
 from cloudevents_kafka.demo.invalid_records import Stray
 from cloudevents_kafka.demo.traffic import Item, Way

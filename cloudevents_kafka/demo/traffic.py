@@ -8,8 +8,7 @@ from typing import Final
 
 import msgspec
 
-from cloudevents_kafka.binding.decode import from_record
-from cloudevents_kafka.binding.encode import ContentMode, to_record
+from cloudevents_kafka.binding import ContentMode, from_record, to_record
 from cloudevents_kafka.demo import shop
 from cloudevents_kafka.demo.invalid_records import STRAYS, Stray
 from cloudevents_kafka.errors import CloudEventsKafkaError, DecodeError, EncodeError

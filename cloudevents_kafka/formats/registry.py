@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Final, Protocol, runtime_checkable
 
+from cloudevents_kafka.attributes.extension_types import registration_lock
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.registration import registration_lock
 
 
 @runtime_checkable

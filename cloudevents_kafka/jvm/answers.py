@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from cloudevents_kafka.jvm.cache import CACHE_VARIABLE
 from cloudevents_kafka.jvm.errors import FetchFailed
-from cloudevents_kafka.redaction.urls import mask_url
+from cloudevents_kafka.redaction import mask_url
 
 MIRROR_VARIABLE: Final = "CLOUDEVENTS_KAFKA_MAVEN_MIRROR"
 Trouble = Literal["name", "connection", "tls", "time-out", "broken off"]

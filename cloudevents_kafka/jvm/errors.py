@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
-from cloudevents_kafka.redaction.urls import mask_urls
+from cloudevents_kafka.redaction import mask_urls
 
 if TYPE_CHECKING:
     from pathlib import Path

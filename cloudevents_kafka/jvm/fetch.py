@@ -26,7 +26,7 @@ from cloudevents_kafka.jvm.answers import (
 from cloudevents_kafka.jvm.coordinates import Coordinate
 from cloudevents_kafka.jvm.errors import FetchFailed
 from cloudevents_kafka.jvm.progress import Progress
-from cloudevents_kafka.redaction.urls import mask_url, mask_urls
+from cloudevents_kafka.redaction import mask_url, mask_urls
 
 # A file of more bytes is none of a jar's: the downloader may write no larger one.
 MOST_BYTES = 1 << 29

@@ -19,7 +19,7 @@ from cloudevents_kafka.jvm.fetch import Delivery, Request, explain, mirror, prox
 from cloudevents_kafka.jvm.java import find_java
 from cloudevents_kafka.jvm.progress import Progress
 from cloudevents_kafka.jvm.web import Login, read, realm, split_login
-from cloudevents_kafka.redaction.urls import mask_url
+from cloudevents_kafka.redaction import mask_url
 
 # `group#artifact;version: not found` of a module, `...!file.jar` of a jar alone.
 _MISSING = re.compile(r"^:: ([\w.-]+#[\w.-]+;[\w.-]+)(?:: not found|!\S+)")

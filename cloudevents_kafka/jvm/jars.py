@@ -19,7 +19,7 @@ from cloudevents_kafka.jvm.coordinates import Coordinate, check_exclusion
 from cloudevents_kafka.jvm.errors import FetchFailed, NoJars, PlainHttp
 from cloudevents_kafka.jvm.fetch import Delivery, Fetch, Request, mirror
 from cloudevents_kafka.jvm.progress import Progress
-from cloudevents_kafka.redaction.urls import mask_url
+from cloudevents_kafka.redaction import mask_url
 
 
 def resolve(coordinates: Sequence[str], *, exclude: Sequence[str] = ()) -> list[Path]:

@@ -16,7 +16,7 @@ import msgspec
 
 from cloudevents_kafka.jvm.answers import of_status, of_trouble, trouble_of
 from cloudevents_kafka.jvm.errors import FetchFailed
-from cloudevents_kafka.redaction.urls import mask_url
+from cloudevents_kafka.redaction import mask_url
 
 MOST_BYTES: Final = 1 << 16  # of a checksum file, which has some hundred
 _SECONDS: Final = 20.0

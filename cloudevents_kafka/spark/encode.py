@@ -16,7 +16,7 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from cloudevents_kafka import formats
 from cloudevents_kafka.attributes.types import SPECVERSION
-from cloudevents_kafka.binding.encode import ContentMode
+from cloudevents_kafka.binding import ContentMode
 from cloudevents_kafka.spark import grammar, inputs
 from cloudevents_kafka.spark.document import PREFIX, column, is_value
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, error_schema

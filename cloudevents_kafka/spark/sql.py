@@ -12,7 +12,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from cloudevents_kafka import formats
 from cloudevents_kafka.attributes.timestamps import from_datetime
-from cloudevents_kafka.binding.decode import decode
+from cloudevents_kafka.binding import decode
 from cloudevents_kafka.record import Headers, Record
 from cloudevents_kafka.spark.schema import HEADERS, error_schema, event_schema
 from cloudevents_kafka.spark.udf.decode import fields_of

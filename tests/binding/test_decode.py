@@ -151,8 +151,8 @@ def test_other_headers_go_behind_in_order(mode: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"mode": "batch"}, "no content mode 'batch'"),
-        ({"mode": ""}, "no content mode"),
+        ({"mode": "batch"}, "mode must be 'binary' or 'structured', got 'batch'"),
+        ({"mode": ""}, "mode must be 'binary' or 'structured'"),
         ({"format": "json"}, "use mode='structured'"),
         ({"mode": "binary", "format": "avro"}, "use mode='structured'"),
         ({"mode": "structured", "format": "xml"}, "known: json, avro"),

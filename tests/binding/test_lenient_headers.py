@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import strategies as make
 
-from cloudevents_kafka.binding.lenient_headers import of_content_type, straighten
+from cloudevents_kafka.binding._lenient_headers import content_type_problems, normalize_headers
 from cloudevents_kafka.errors import Problem
 
 CE = make.required_headers
@@ -45,7 +45,7 @@ def test_headers_get_the_names_that_they_are_to_have(
     """The very name wins, those that agree count, and what is not clear is told apart."""
     passed: list[Problem] = []
     differing: list[Problem] = []
-    assert straighten(headers, passed, differing) == kept
+    assert normalize_headers(headers, passed, differing) == kept
     assert [problem.attribute for problem in passed] == tolerated
     assert [problem.attribute for problem in differing] == unclear
 
@@ -53,6 +53,8 @@ def test_headers_get_the_names_that_they_are_to_have(
 def test_of_a_structured_record_only_its_content_type_is_told() -> None:
     """Other headers say nothing about its event; what stood in for content-type goes by that name."""
     told: list[Problem] = []
-    straighten([("ce-x", b"1"), ("ce_y", b"1"), ("ce_y", b"2"), ("CE_DATACONTENTTYPE", EVENTS)], told, [])
+    normalize_headers(
+        [("ce-x", b"1"), ("ce_y", b"1"), ("ce_y", b"2"), ("CE_DATACONTENTTYPE", EVENTS)], told, []
+    )
     assert [problem.attribute for problem in told] == ["y", "ce-x", "CE_DATACONTENTTYPE", "datacontenttype"]
-    assert [(p.attribute, p.clause) for p in of_content_type(told)] == [("content-type", "K-04")]
+    assert [(p.attribute, p.clause) for p in content_type_problems(told)] == [("content-type", "K-04")]

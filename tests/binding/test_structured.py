@@ -50,7 +50,7 @@ def test_no_name_is_no_name_of_a_format() -> None:
     ):
         with pytest.raises(EncodeError, match="no event format ''; known: json"):
             write()
-    with pytest.raises(EncodeError, match="no content mode ''"):
+    with pytest.raises(EncodeError, match="got ''"):
         to_record(EVENT, mode="", like=like)  # type: ignore[arg-type]  # which is the point
 
 

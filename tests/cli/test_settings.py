@@ -6,7 +6,7 @@ import pytest
 
 from cloudevents_kafka.cli.kafka.settings import Settings, gather
 from cloudevents_kafka.cli.terminal.errors import BadUsage
-from cloudevents_kafka.redaction.urls import MASK
+from cloudevents_kafka.redaction import MASK
 
 
 def gathered(

@@ -35,8 +35,8 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.clauses import SECTIONS
-from cloudevents_kafka.extensions.sequence import SequenceWatch, Step, sequence_numbers
-from cloudevents_kafka.extensions.signing.signing import sign, verify
+from cloudevents_kafka.extensions import SequenceTracker, Step, sequence_numbers
+from cloudevents_kafka.extensions.signing import sign, verify
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
 
 MINIMUM = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
@@ -378,8 +378,8 @@ def test_x_57_a_signed_sequence_shows_what_was_taken_out() -> None:
     del sent[1]
     results = [verify(from_record(record), {"k": check}) for record in sent]
     assert {result.verified for result in results} == {"core and extensions"}
-    watch = SequenceWatch()
-    assert [watch.see(result.event) for result in results] == [Step("first"), Step("gap", 1)]
+    watch = SequenceTracker()
+    assert [watch.observe(result.event) for result in results] == [Step("first"), Step("gap", 1)]
 
 
 @pytest.mark.parametrize(("mode", "form"), MODES)

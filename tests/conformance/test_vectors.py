@@ -14,7 +14,7 @@ from cloudevents_kafka.conformance.assertions import Unmet
 from cloudevents_kafka.conformance.dataset import Library
 from cloudevents_kafka.conformance.entry_points import attempts
 from cloudevents_kafka.conformance.notation import as_record
-from cloudevents_kafka.extensions.size import LIMIT, wire_size
+from cloudevents_kafka.extensions import SIZE_LIMIT, wire_size
 
 LIBRARY = Library()
 CASES = [case for _, case in LIBRARY.all_cases]
@@ -43,7 +43,7 @@ def test_case(case: Any) -> None:
 def test_64_kib_are_64_kib() -> None:
     """The records of S-01 have that many bytes on the wire: neither more nor less."""
     sizes = {wire_size(as_record(case["record"])) for case in CASES if case["clause"] == "S-01"}
-    assert sizes == {LIMIT}
+    assert sizes == {SIZE_LIMIT}
 
 
 def test_refused_texts_go_by_every_door() -> None:

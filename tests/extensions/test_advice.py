@@ -12,7 +12,7 @@ import strategies as make
 from hypothesis import given
 
 from cloudevents_kafka import Decoded, Event, Record, decode, from_record, to_record
-from cloudevents_kafka.extensions.advice import advise
+from cloudevents_kafka.extensions import unmet_recommendations
 
 MODES: Final[tuple[Literal["binary", "structured"], ...]] = ("binary", "structured")
 
@@ -171,13 +171,15 @@ EXT = base64.b64encode(bytes(32)).decode()
 )
 def test_what_is_told(attributes: dict[str, Any], told: list[str]) -> None:
     """Each recommendation that is not followed, with the attribute and the clause."""
-    assert [f"{problem.attribute} {problem.clause}" for problem in advise(event(**attributes))] == told
+    assert [
+        f"{problem.attribute} {problem.clause}" for problem in unmet_recommendations(event(**attributes))
+    ] == told
 
 
 @pytest.mark.parametrize("claims", [TOKEN, f'"{TOKEN}"'], ids=["alone", "in JSON"])
 def test_what_could_be_a_token_is_not_repeated(claims: str) -> None:
     """Advice may be logged."""
-    (problem,) = advise(event(authtype="user", authclaims=claims))
+    (problem,) = unmet_recommendations(event(authtype="user", authclaims=claims))
     assert "eyJ" not in str(problem)
 
 
@@ -185,7 +187,7 @@ def test_what_could_be_a_token_is_not_repeated(claims: str) -> None:
 def test_no_text_takes_its_time(text: str) -> None:
     """Strangers write claims, too."""
     started = time.process_time()
-    advise(event(authtype="user", authclaims=text))
+    unmet_recommendations(event(authtype="user", authclaims=text))
     assert time.process_time() - started < 2
 
 
@@ -194,7 +196,9 @@ def test_opc_ua_goes_in_binary_mode() -> None:
     made = event(**OPC_UA)
     told = {
         mode: [
-            str(p.attribute) for p in advise(from_record(to_record(made, mode=mode))) if p.clause == "X-64"
+            str(p.attribute)
+            for p in unmet_recommendations(from_record(to_record(made, mode=mode)))
+            if p.clause == "X-64"
         ]
         for mode in MODES
     }
@@ -206,4 +210,4 @@ def test_any_event_can_be_asked(record: Record) -> None:
     """What was let pass too: there is advice or none, and it can be shown."""
     item = decode(record, lenient=True)
     if isinstance(item, Decoded):
-        assert all(map(str, advise(item.event)))
+        assert all(map(str, unmet_recommendations(item.event)))

@@ -10,8 +10,7 @@ from hypothesis import given
 
 from cloudevents_kafka import DataError, Event, from_record, to_record
 from cloudevents_kafka.codecs.payload import DataKind
-from cloudevents_kafka.extensions.dataref import check_in, check_out
-from cloudevents_kafka.extensions.size import LIMIT, wire_size
+from cloudevents_kafka.extensions import SIZE_LIMIT, fetch_data, store_data, wire_size
 
 
 class Shelf(dict[str, bytes]):
@@ -32,47 +31,49 @@ def test_large_data_goes_to_the_store_and_comes_back(mode: Any) -> None:
     """In between there is no data, and the event is small; in the end it is as before, and says whence."""
     shelf = Shelf()
     large = event(b"\xff" * 100_000, "application/octet-stream")
-    sent = check_in(large, shelf.put)
+    sent = store_data(large, shelf.put)
     assert (sent.payload, sent["dataref"]) == (None, "shelf:0")
     assert wire_size(to_record(sent, mode=mode)) < 300
-    received = check_out(from_record(to_record(sent, mode=mode)), shelf.__getitem__)
+    received = fetch_data(from_record(to_record(sent, mode=mode)), shelf.__getitem__)
     assert received.replace(dataref=None) == large
-    assert check_out(received, shelf.__getitem__) is received
+    assert fetch_data(received, shelf.__getitem__) is received
 
 
 def test_small_data_stays() -> None:
     """The very event, and the store is not asked; so for one without data."""
     shelf = Shelf()
     for small in (event(b"x"), event(), event(b"")):
-        assert check_in(small, shelf.put) is small
+        assert store_data(small, shelf.put) is small
     assert shelf == {}
-    assert check_in(event(), shelf.put, limit=0).payload is None
-    assert check_in(event(b""), shelf.put, limit=0)["dataref"] == "shelf:0"
+    assert store_data(event(), shelf.put, limit=0).payload is None
+    assert store_data(event(b""), shelf.put, limit=0)["dataref"] == "shelf:0"
 
 
 def test_the_larger_encoding_counts() -> None:
     """Bytes that fit in binary mode and not as base64 are too large (S-03)."""
     shelf = Shelf()
-    data = bytes(LIMIT * 4 // 5)
-    assert wire_size(to_record(event(data))) < LIMIT < wire_size(to_record(event(data), mode="structured"))
-    assert "dataref" in check_in(event(data), shelf.put)
-    assert "dataref" not in check_in(event({"a": "x" * (LIMIT * 4 // 5)}), shelf.put)
+    data = bytes(SIZE_LIMIT * 4 // 5)
+    assert (
+        wire_size(to_record(event(data))) < SIZE_LIMIT < wire_size(to_record(event(data), mode="structured"))
+    )
+    assert "dataref" in store_data(event(data), shelf.put)
+    assert "dataref" not in store_data(event({"a": "x" * (SIZE_LIMIT * 4 // 5)}), shelf.put)
 
 
 def test_an_event_of_one_mode_only_is_measured_in_it() -> None:
     """Binary mode cannot carry this content type; structured mode can."""
     shelf = Shelf()
     nested = event(bytes(60_000), "application/cloudevents+json")
-    assert check_in(nested, shelf.put)["dataref"] == "shelf:0"
-    assert check_in(nested, shelf.put, limit=10**6) is nested
+    assert store_data(nested, shelf.put)["dataref"] == "shelf:0"
+    assert store_data(nested, shelf.put, limit=10**6) is nested
 
 
 def test_data_may_be_kept_beside_its_reference() -> None:
     """Then it is compared when it is fetched."""
     shelf = Shelf()
-    both = check_in(event({"a": 1}), shelf.put, limit=0, keep=True)
+    both = store_data(event({"a": 1}), shelf.put, limit=0, keep=True)
     assert (both.data, both["dataref"], both.kind) == ({"a": 1}, "shelf:0", DataKind.JSON)
-    assert check_out(both, shelf.__getitem__) is both
+    assert fetch_data(both, shelf.__getitem__) is both
 
 
 @pytest.mark.parametrize(
@@ -98,19 +99,19 @@ def test_data_and_what_is_referred_to_must_be_the_same(
     """Byte for byte, or as JSON; else nobody knows which is right, and there is an error."""
     both = event(data, content_type, dataref="x")
     if same:
-        assert check_out(both, lambda _: stored) is both
+        assert fetch_data(both, lambda _: stored) is both
     else:
         with pytest.raises(DataError, match="X-04"):
-            check_out(both, lambda _: stored)
+            fetch_data(both, lambda _: stored)
 
 
 def test_what_the_store_raises_is_raised() -> None:
     """It is the user's, and the event stays as it was."""
     with pytest.raises(KeyError):
-        check_out(event(dataref="gone"), Shelf().__getitem__)
+        fetch_data(event(dataref="gone"), Shelf().__getitem__)
     with pytest.raises(ZeroDivisionError):
-        check_in(event(b"x"), lambda _: str(1 / 0), limit=0)
-    assert check_out(event(b"x"), lambda _: str(1 / 0).encode()).payload == b"x"
+        store_data(event(b"x"), lambda _: str(1 / 0), limit=0)
+    assert fetch_data(event(b"x"), lambda _: str(1 / 0).encode()).payload == b"x"
 
 
 def test_deep_json_is_no_trouble() -> None:
@@ -119,7 +120,7 @@ def test_deep_json_is_no_trouble() -> None:
         deep = make.deep(b"[", depth, b"]")
         both = event(deep, "application/json", dataref="x")
         try:
-            assert check_out(both, lambda _, deep=deep: b" " + deep) is both
+            assert fetch_data(both, lambda _, deep=deep: b" " + deep) is both
         except DataError as error:
             assert depth > 500, error  # noqa: PT017 - either is right where it is deep
 
@@ -128,8 +129,8 @@ def test_deep_json_is_no_trouble() -> None:
 def test_any_event_comes_back(made: Event) -> None:
     """With what its data is, whichever way it is written afterwards."""
     shelf = Shelf()
-    sent = check_in(made.replace(dataref=None), shelf.put, limit=0)
-    back = check_out(sent, shelf.__getitem__)
+    sent = store_data(made.replace(dataref=None), shelf.put, limit=0)
+    back = fetch_data(sent, shelf.__getitem__)
     assert back.payload == made.payload
     assert to_record(back.replace(dataref=None)).headers == to_record(made.replace(dataref=None)).headers or (
         made.kind is DataKind.JSON and back.datacontenttype == "application/json"
@@ -141,7 +142,7 @@ def test_data_does_not_go_without_a_reference(reference: Any) -> None:
     """A store that tells no place would take the data with it, so there is an error instead."""
     for keep in (False, True):
         with pytest.raises(DataError, match=r"the store gave .*, which is no reference.*X-04"):
-            check_in(event(b"x"), lambda _: reference, limit=0, keep=keep)
+            store_data(event(b"x"), lambda _: reference, limit=0, keep=keep)
 
 
 @pytest.mark.parametrize("fetched", [None, "text", {"a": 1}])
@@ -149,4 +150,4 @@ def test_data_does_not_go_without_a_reference(reference: Any) -> None:
 def test_only_bytes_are_fetched(fetched: Any, data: Any) -> None:
     """Nothing that was found is no data, and a text has bytes that only its writer knows."""
     with pytest.raises(DataError, match=r"'x' .* gave a .*, not bytes.*X-04"):
-        check_out(event(data, dataref="x"), lambda _: fetched)
+        fetch_data(event(data, dataref="x"), lambda _: fetched)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from cloudevents_kafka import Decoded, Event, EventConsumer, Record, Undecodable, from_record, to_record
-from cloudevents_kafka.extensions.expiry import expires_at, is_expired, is_past_sunset, unexpired
+from cloudevents_kafka.extensions import expires_at, is_expired, is_past_sunset, unexpired
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

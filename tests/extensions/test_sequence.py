@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka import Event
-from cloudevents_kafka.extensions.sequence import SequenceWatch, Step, sequence_numbers
+from cloudevents_kafka.extensions import SequenceTracker, Step, sequence_numbers
 
 
 def event(sequence: str | None, source: str = "/") -> Event:
@@ -25,8 +25,8 @@ def test_numbers_compare_as_texts(start: int, digits: int) -> None:
     numbers = list(islice(sequence_numbers(start, digits), 20))
     assert [int(text) for text in numbers] == list(range(start, start + 20))
     assert numbers == sorted(set(numbers))
-    watch = SequenceWatch()
-    assert [watch.see(event(text)).order for text in numbers] == ["first", *["next"] * 19]
+    watch = SequenceTracker()
+    assert [watch.observe(event(text)).order for text in numbers] == ["first", *["next"] * 19]
 
 
 def test_numbers_come_to_an_end() -> None:
@@ -78,30 +78,30 @@ def test_threads_share_the_numbers() -> None:
 )
 def test_how_an_event_follows_the_furthest(texts: list[Any], last: Step) -> None:
     """Told as exactly as texts can; only numbers of the same length have gaps."""
-    watch = SequenceWatch()
-    assert [watch.see(event(text)) for text in texts][-1] == last
+    watch = SequenceTracker()
+    assert [watch.observe(event(text)) for text in texts][-1] == last
 
 
 def test_each_source_has_its_own() -> None:
     """And a bounded number of them is remembered, those seen last."""
-    watch = SequenceWatch(sources=2)
-    assert [watch.see(event("1", source)).order for source in ("/a", "/b", "/a", "/c")] == [
+    watch = SequenceTracker(sources=2)
+    assert [watch.observe(event("1", source)).order for source in ("/a", "/b", "/a", "/c")] == [
         "first",
         "first",
         "same",
         "first",
     ]
-    assert watch.see(event("2", "/a")).order == "next"
-    assert watch.see(event("2", "/b")).order == "first"
+    assert watch.observe(event("2", "/a")).order == "next"
+    assert watch.observe(event("2", "/b")).order == "first"
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn"]), min_size=1)))
 def test_any_texts_are_told(texts: list[str]) -> None:
     """Whatever a source counts with: behind the furthest is what compares so."""
-    watch = SequenceWatch()
+    watch = SequenceTracker()
     furthest = ""
     for text in texts:
-        order = watch.see(event(text)).order
+        order = watch.observe(event(text)).order
         assert (order in {"first", "next", "gap", "later"}) is (text > furthest)
         assert (order == "same") is (text == furthest)
         furthest = max(furthest, text)

@@ -9,7 +9,7 @@ import strategies as make
 from hypothesis import given
 
 from cloudevents_kafka import Decoded, Event, Record, decode
-from cloudevents_kafka.extensions.severity import SeverityWatch, severity_name
+from cloudevents_kafka.extensions import SeverityTracker, severity_name
 
 
 def event(number: int | None, text: str | None = None, source: str = "/") -> Event:
@@ -51,23 +51,23 @@ def test_a_number_has_a_name(number: int | None, text: str | None, name: str | N
 )
 def test_each_text_belongs_to_one_number(pairs: list[Any], told: list[str]) -> None:
     """And the other way round, within a source; what came first counts."""
-    watch = SeverityWatch()
-    problems = [watch.see(event(number, text)) for number, text in pairs]
+    watch = SeverityTracker()
+    problems = [watch.observe(event(number, text)) for number, text in pairs]
     assert [problem.attribute for problem in problems if problem] == told
     assert {problem.clause for problem in problems if problem} <= {"X-24"}
 
 
 def test_each_source_has_severities_of_its_own() -> None:
     """A bounded number of sources and of their pairs is remembered."""
-    watch = SeverityWatch(sources=2, pairs=2)
-    assert watch.see(event(9, "INFO", "/a")) is None
-    assert watch.see(event(9, "Notice", "/b")) is None
-    assert watch.see(event(10, "INFO", "/a")) is not None
-    assert watch.see(event(9, "info", "/c")) is None
-    assert watch.see(event(9, "NOTE", "/b")) is None  # forgotten: /a was seen later
-    assert watch.see(event(17, "ERROR", "/b")) is None
-    assert watch.see(event(21, "FATAL", "/b")) is None
-    assert watch.see(event(21, "ALERT", "/b")) is None  # two pairs are all that is kept
+    watch = SeverityTracker(sources=2, pairs=2)
+    assert watch.observe(event(9, "INFO", "/a")) is None
+    assert watch.observe(event(9, "Notice", "/b")) is None
+    assert watch.observe(event(10, "INFO", "/a")) is not None
+    assert watch.observe(event(9, "info", "/c")) is None
+    assert watch.observe(event(9, "NOTE", "/b")) is None  # forgotten: /a was seen later
+    assert watch.observe(event(17, "ERROR", "/b")) is None
+    assert watch.observe(event(21, "FATAL", "/b")) is None
+    assert watch.observe(event(21, "ALERT", "/b")) is None  # two pairs are all that is kept
 
 
 @given(make.hostile_records())
@@ -76,7 +76,7 @@ def test_any_event_can_be_watched(record: Record) -> None:
     item = decode(record, lenient=True)
     if isinstance(item, Decoded):
         severity_name(item.event)
-        assert SeverityWatch().see(item.event) is None
+        assert SeverityTracker().observe(item.event) is None
 
 
 def test_a_number_that_is_none_has_no_name() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka import Event, Record, to_record
-from cloudevents_kafka.extensions.size import LIMIT, oversize, wire_size
+from cloudevents_kafka.extensions import SIZE_LIMIT, size_problem, wire_size
 from cloudevents_kafka.protocol.records.record import Record as WireRecord
 from cloudevents_kafka.protocol.records.record_batch import encode_batch
 
@@ -30,14 +30,14 @@ def test_what_is_too_large_is_told_from_the_first_byte_on() -> None:
     """64 KiB are fine with headers and all; a byte more is advised against, with both numbers."""
     event = Event(id="1", source="/", type="t", datacontenttype="application/octet-stream")
     empty = wire_size(to_record(event.replace(data=b"")))
-    fits = next(n for n in range(LIMIT - empty, 0, -1) if _size(event, n) <= LIMIT)
-    assert _size(event, fits) == LIMIT
-    assert oversize(to_record(event.replace(data=bytes(fits)))) is None
-    problem = oversize(to_record(event.replace(data=bytes(fits + 1))))
+    fits = next(n for n in range(SIZE_LIMIT - empty, 0, -1) if _size(event, n) <= SIZE_LIMIT)
+    assert _size(event, fits) == SIZE_LIMIT
+    assert size_problem(to_record(event.replace(data=bytes(fits)))) is None
+    problem = size_problem(to_record(event.replace(data=bytes(fits + 1))))
     assert problem is not None
     assert "65536 bytes" in str(problem)
     assert "got 65537 bytes (S-02" in str(problem)
-    assert oversize(to_record(event), limit=10) is not None
+    assert size_problem(to_record(event), limit=10) is not None
 
 
 def _size(event: Event, length: int) -> int:

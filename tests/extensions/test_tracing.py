@@ -13,13 +13,13 @@ from opentelemetry.propagators.textmap import Getter, Setter
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from cloudevents_kafka import Event, EventProducer, Record, decode, from_record, to_record
-from cloudevents_kafka.extensions.tracing import (
+from cloudevents_kafka.extensions import (
     Trace,
-    hop_of,
+    hop_trace,
     is_traceparent,
-    journey_of,
-    started,
-    with_hop,
+    origin_trace,
+    start_trace,
+    with_hop_trace,
 )
 from cloudevents_kafka.testing import FakeProducer
 
@@ -83,22 +83,22 @@ def test_a_trace_begins_and_goes_on(*, sampled: bool) -> None:
 @pytest.mark.parametrize("mode", ["binary", "structured"])
 def test_a_journey_of_three_hops(mode: Any) -> None:
     """The producer sets both places, relays the headers alone; at the end both are told apart."""
-    event, headers = started(EVENT)
+    event, headers = start_trace(EVENT)
     fake = FakeProducer()
     with EventProducer(fake, topic="a", mode=mode) as producer:
         producer.send(event, headers=headers)
     (message,) = fake.log
     record = Record.of(message)
-    first = hop_of(record)
+    first = hop_trace(record)
     assert first is not None
-    assert first == journey_of(from_record(record))  # a single hop: both are the same
+    assert first == origin_trace(from_record(record))  # a single hop: both are the same
     for _ in range(2):
-        hop = hop_of(record)
+        hop = hop_trace(record)
         assert hop is not None
-        record = to_record(from_record(record), like=with_hop(record, hop.child()))
+        record = to_record(from_record(record), like=with_hop_trace(record, hop.child()))
         assert [name for name, _ in record.headers].count("traceparent") == 1
-    last = hop_of(record)
-    assert journey_of(from_record(record)) == first
+    last = hop_trace(record)
+    assert origin_trace(from_record(record)) == first
     assert last is not None
     assert last.trace_id == first.trace_id
     assert last.parent_id != first.parent_id
@@ -107,23 +107,23 @@ def test_a_journey_of_three_hops(mode: Any) -> None:
 
 def test_a_started_event_is_not_started_again() -> None:
     """It keeps its journey; the hop is another one where that is given."""
-    event, _ = started(EVENT, Trace(GOOD, "a=b"))
+    event, _ = start_trace(EVENT, Trace(GOOD, "a=b"))
     assert (event["traceparent"], event["tracestate"]) == (GOOD, "a=b")
-    assert started(event) == (event, [("traceparent", GOOD.encode()), ("tracestate", b"a=b")])
+    assert start_trace(event) == (event, [("traceparent", GOOD.encode()), ("tracestate", b"a=b")])
     other = Trace.begin()
-    assert started(event, other) == (event, [("traceparent", other.traceparent.encode())])
+    assert start_trace(event, other) == (event, [("traceparent", other.traceparent.encode())])
     odd = EVENT.replace(traceparent="of another kind")
-    kept, headers = started(odd)
+    kept, headers = start_trace(odd)
     assert kept == odd
-    assert journey_of(odd) is None
-    assert hop_of(Record(headers=headers)) is not None
+    assert origin_trace(odd) is None
+    assert hop_trace(Record(headers=headers)) is not None
 
 
 def test_middleware_may_tell_the_journey_of_an_event_that_has_none() -> None:
     """By the trace that brought it."""
-    record = with_hop(to_record(EVENT), Trace(GOOD))
-    event, _ = started(from_record(record), hop_of(record))
-    assert journey_of(event) == Trace(GOOD)
+    record = with_hop_trace(to_record(EVENT), Trace(GOOD))
+    event, _ = start_trace(from_record(record), hop_trace(record))
+    assert origin_trace(event) == Trace(GOOD)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_middleware_may_tell_the_journey_of_an_event_that_has_none() -> None:
 )
 def test_states_are_joined_or_dropped(headers: Any, state: str | None) -> None:
     """Several are one list; what is none does not spoil the parent."""
-    assert hop_of(Record(headers=headers)) == Trace(GOOD, state)
+    assert hop_trace(Record(headers=headers)) == Trace(GOOD, state)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_states_are_joined_or_dropped(headers: Any, state: str | None) -> None:
 )
 def test_headers_that_tell_no_trace(headers: Any) -> None:
     """The attribute is no hop's, and of two parents neither counts."""
-    assert hop_of(Record(headers=headers)) is None
+    assert hop_trace(Record(headers=headers)) is None
 
 
 hostile = st.one_of(st.binary(max_size=60), st.just(GOOD.encode()), st.none())
@@ -164,13 +164,13 @@ hostile = st.one_of(st.binary(max_size=60), st.just(GOOD.encode()), st.none())
 def test_whatever_strangers_send_is_a_trace_or_none(event: Event, headers: Any) -> None:
     """A hop is read or not, can be gone on with either way, and no other header is touched."""
     record = Record(headers=headers)
-    hop = hop_of(record)
-    begun, _ = started(event.replace(traceparent=None, tracestate=None), hop)
-    assert journey_of(begun) is not None
-    assert hop is None or journey_of(begun) == hop
-    on = with_hop(record, (hop or Trace.begin()).child())
+    hop = hop_trace(record)
+    begun, _ = start_trace(event.replace(traceparent=None, tracestate=None), hop)
+    assert origin_trace(begun) is not None
+    assert hop is None or origin_trace(begun) == hop
+    on = with_hop_trace(record, (hop or Trace.begin()).child())
     assert [h for h in on.headers if h[0] == "x"] == [h for h in headers if h[0] == "x"]
-    assert hop_of(on) is not None
+    assert hop_trace(on) is not None
     decode(on)
 
 
@@ -191,7 +191,7 @@ def test_opentelemetry_reads_what_we_write_and_the_other_way() -> None:
     """By its own propagator, from headers of a record, and from a plain dict."""
     propagator = TraceContextTextMapPropagator()
     ours = Trace(GOOD, "a=b,c=d")
-    record = with_hop(to_record(EVENT), ours)
+    record = with_hop_trace(to_record(EVENT), ours)
     for context in (
         propagator.extract(record.headers, getter=KafkaHeaders()),
         propagator.extract(ours.carrier()),
@@ -200,7 +200,7 @@ def test_opentelemetry_reads_what_we_write_and_the_other_way() -> None:
         assert (f"{span.trace_id:032x}", f"{span.span_id:016x}") == (TRACE, SPAN)
         headers: list[tuple[str, bytes | None]] = []
         propagator.inject(headers, context=context, setter=KafkaHeaders())
-        assert hop_of(Record(headers=headers)) == ours
+        assert hop_trace(Record(headers=headers)) == ours
         carrier: dict[str, str] = {}
         propagator.inject(carrier, context=context)
         assert Trace.of(carrier) == ours
@@ -255,6 +255,6 @@ def test_what_begins_says_that_its_id_is_random() -> None:
 def test_tabs_around_members_of_a_tracestate_say_nothing(state: str, read: str | None) -> None:
     """They are ignored, as spaces are (3.3.1.1); within a member they are an error."""
     headers = [("traceparent", GOOD.encode()), ("tracestate", state.encode())]
-    assert hop_of(Record(headers=headers)) == Trace(GOOD, read)
-    event, _ = started(EVENT, Trace.of({"traceparent": GOOD, "tracestate": state}))
+    assert hop_trace(Record(headers=headers)) == Trace(GOOD, read)
+    event, _ = start_trace(EVENT, Trace.of({"traceparent": GOOD, "tracestate": state}))
     assert event.get("tracestate") == read

@@ -8,7 +8,7 @@ from google.protobuf.descriptor_pb2 import UninterpretedOption
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from cloudevents_kafka import InvalidEvent, from_record, to_record
-from cloudevents_kafka.binding.encode import ContentMode
+from cloudevents_kafka.binding import ContentMode
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.formats.json import JsonFormat
 

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka.redaction.settings import (
+from cloudevents_kafka.redaction import (
+    MASK,
+    is_secret_name,
     mask_assignments,
-    redacted,
-    shown,
-    shown_name,
-    speaks_of_secret,
+    mask_name,
+    mask_setting,
+    mask_settings,
 )
-from cloudevents_kafka.redaction.urls import MASK
 
 HARMLESS = [
     ("bootstrap.servers", "a:9092, [::1]:9093,c"),
@@ -57,14 +57,14 @@ SECRET = [
 @pytest.mark.parametrize(("name", "value"), HARMLESS)
 def test_harmless(name, value):
     """A value that is known to be harmless is shown as it is."""
-    assert shown(name, value) == value
+    assert mask_setting(name, value) == value
 
 
 @pytest.mark.parametrize("name", SECRET)
 @pytest.mark.parametrize("value", ["hunter2", "1", "true", "/path"])
 def test_secret(name, value):
     """Whatever is not known is masked, harmless as its value may look."""
-    assert shown(name, value) == MASK
+    assert mask_setting(name, value) == MASK
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_secret(name, value):
 )
 def test_wrong_shape(name, value):
     """A value that is not what its setting takes may be a secret that was misplaced."""
-    assert shown(name, value) == MASK
+    assert mask_setting(name, value) == MASK
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_wrong_shape(name, value):
 )
 def test_harmless_parts(name, value, text):
     """Of addresses and URLs the harmless part is shown."""
-    assert shown(name, value) == text
+    assert mask_setting(name, value) == text
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_harmless_parts(name, value, text):
 )
 def test_names(name):
     """A name that resembles that of a setting is shown, known or not."""
-    assert shown_name(name) == name
+    assert mask_name(name) == name
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_names(name):
 )
 def test_no_names(name):
     """A secret that stands where a name should is masked."""
-    assert shown_name(name) == MASK
+    assert mask_name(name) == MASK
 
 
 KEY = "-----BEGIN PRIVATE KEY-----\nhunter2hunter2\n"
@@ -135,7 +135,7 @@ KEY = "-----BEGIN PRIVATE KEY-----\nhunter2hunter2\n"
 )
 def test_taken_out_of_text(settings, text):
     """Whatever form a client writes it in, a secret is taken out of its message."""
-    masked = redacted(text, settings)
+    masked = mask_settings(text, settings)
     assert "hunter2" not in masked
     assert MASK in masked
 
@@ -148,7 +148,7 @@ def test_any_password(password, form):
     """No character of a password brings a part of it out, whichever setting has it in an address."""
     given_ = form.format(f"Qa7{password}Xv9")
     for name in ("bootstrap.servers", "sasl.oauthbearer.token.endpoint.url", "x.url", "ssl.ca.location"):
-        for text in (shown(name, given_), redacted(f"bad '{given_}' here", {name: given_})):
+        for text in (mask_setting(name, given_), mask_settings(f"bad '{given_}' here", {name: given_})):
             assert "Qa7" not in text
             assert "Xv9" not in text
 
@@ -157,7 +157,7 @@ def test_text_stays_readable():
     """Harmless values, and what is too common to be one, stay in a text."""
     settings = {"acks": "all", "client.id": "me", "x.y": "true", "spark.driver.memory": "4g", "z": "9"}
     text = "all of me, 4g, true and 9"
-    assert redacted(text, settings) == text
+    assert mask_settings(text, settings) == text
 
 
 def test_assignments():
@@ -181,4 +181,4 @@ def test_assignments():
 )
 def test_names_that_tell(name, speaks):
     """Some names say that their value is a secret."""
-    assert speaks_of_secret(name) is speaks
+    assert is_secret_name(name) is speaks

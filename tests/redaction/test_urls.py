@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka.redaction.urls import MASK, has_credentials, mask_logins, mask_url, mask_urls
+from cloudevents_kafka.redaction import MASK, has_credentials, mask_credentials, mask_url, mask_urls
 
 CASES = [
     ("http://me:hunter2@h/x", f"http://{MASK}@h/x"),
@@ -59,6 +59,6 @@ def test_credentials_are_seen(url, has):
 def test_logins_alone():
     """Where queries are data, such as in the source of an event, only logins are masked."""
     assert (
-        mask_logins("http://h/?a=b and http://me:hunter2@h/?a")
+        mask_credentials("http://h/?a=b and http://me:hunter2@h/?a")
         == f"http://h/?a=b and http://{MASK}@h/?{MASK}"
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.timestamps import to_datetime
 from cloudevents_kafka.attributes.types import CORE, AttributeType
-from cloudevents_kafka.binding.decode import Decoded, decode
+from cloudevents_kafka.binding import Decoded, decode
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import BrokenEvent, NotAnEvent, UnsupportedBatch
 from cloudevents_kafka.event import Event, raw_parts

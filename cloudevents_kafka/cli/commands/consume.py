@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 import msgspec
 
-from cloudevents_kafka.binding.decode import Decoded, Undecodable, decode
+from cloudevents_kafka.binding import Decoded, Undecodable, decode
 from cloudevents_kafka.cli.kafka.offsets import Position, PositionType
 from cloudevents_kafka.cli.kafka.options import kafka_options, pairs, take_settings
 from cloudevents_kafka.cli.kafka.settings import Settings

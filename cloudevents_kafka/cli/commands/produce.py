@@ -10,8 +10,7 @@ import click
 import msgspec
 
 from cloudevents_kafka import formats
-from cloudevents_kafka.binding.encode import ContentMode, foreign
-from cloudevents_kafka.binding.keys import attribute_key
+from cloudevents_kafka.binding import ContentMode, attribute_key, extra_headers
 from cloudevents_kafka.cli.kafka.options import kafka_options, pairs, take_settings
 from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.records.inputs import Given, Text, make_event, read_texts
@@ -147,7 +146,7 @@ def _wanted(choices: Choices) -> Wanted:
     if choices.format == "protobuf":
         need("protobuf", "--format protobuf")
     try:
-        headers = foreign(choices.headers)
+        headers = extra_headers(choices.headers)
     except EncodeError as error:
         raise BadUsage(f"--header: {error}") from None
     return Wanted(

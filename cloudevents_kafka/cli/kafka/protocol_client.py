@@ -16,7 +16,7 @@ import msgspec
 from cloudevents_kafka.cli.kafka.options import timeout_option
 from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerTrouble, Failure
 from cloudevents_kafka.cli.terminal.parameters import FILE
-from cloudevents_kafka.redaction.urls import has_credentials
+from cloudevents_kafka.redaction import has_credentials
 
 if TYPE_CHECKING:
     from cloudevents_kafka.protocol import Client, Plain, ProtocolError, Scram

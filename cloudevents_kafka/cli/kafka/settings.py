@@ -12,7 +12,7 @@ What comes later wins. A secret need not stand in any of them: ``name@=path``, i
 or with -X, and ``CE_KAFKA_SASL_PASSWORD_FILE=path`` take the value from a file, without
 its last line end.
 
-Shown are only values known to be harmless (`cloudevents_kafka.redaction.settings`); `Settings.redact` takes
+Shown are only values known to be harmless (`cloudevents_kafka.redaction`); `Settings.redact` takes
 all others out of any text. What may be a secret is in no message: neither a line without ``=``
 nor the name of a file with a secret, which may be the secret itself.
 """
@@ -27,8 +27,7 @@ import msgspec
 
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.parameters import is_utf8
-from cloudevents_kafka.redaction.settings import redacted, shown, shown_name
-from cloudevents_kafka.redaction.urls import has_credentials
+from cloudevents_kafka.redaction import has_credentials, mask_name, mask_setting, mask_settings
 
 PREFIX: Final = "CE_KAFKA_"
 CONFIG_VARIABLE: Final = "CE_KAFKA_CONFIG"
@@ -99,7 +98,7 @@ class Settings(msgspec.Struct, frozen=True):
         for number, origin in enumerate(self.origins):
             held = sorted(origin.settings.items())
             lines = [
-                f"{shown_name(name)}={shown(name, value)}"
+                f"{mask_name(name)}={mask_setting(name, value)}"
                 for name, value in held
                 if effective_in[name] == number
             ]
@@ -109,7 +108,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     def redact(self, text: str) -> str:
         """Return a text, such as an error of the client's, with all masked that may be a secret."""
-        return redacted(text, self.effective)
+        return mask_settings(text, self.effective)
 
     def __repr__(self) -> str:
         """Return the origins only, as a traceback may show it."""
@@ -149,7 +148,7 @@ def _of_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
             # Not the text itself: it may be a secret whose name was forgotten.
             raise BadUsage(f"{where}: a setting is name=value, or name@=path to read the value from a file")
         _check_name(name, where)
-        found[name] = _read_value(value, f"{where}: {shown_name(name)}") if from_file else value
+        found[name] = _read_value(value, f"{where}: {mask_name(name)}") if from_file else value
     return found
 
 
@@ -168,7 +167,7 @@ def _of_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _check_name(name: str, where: str) -> None:
     if name.endswith("_cb") or name in ("logger", "on_delivery"):
-        raise BadUsage(f"{where}: {shown_name(name)} is a function in Python; a command line cannot set it")
+        raise BadUsage(f"{where}: {mask_name(name)} is a function in Python; a command line cannot set it")
 
 
 def _checked_text(value: str, where: str) -> str:

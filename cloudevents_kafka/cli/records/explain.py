@@ -9,8 +9,7 @@ import msgspec
 
 from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.types import CORE, AttributeType
-from cloudevents_kafka.binding.decode import Decoded, Undecodable, decode
-from cloudevents_kafka.binding.sniffer import Verdict, sniff
+from cloudevents_kafka.binding import Decoded, Undecodable, Verdict, decode, sniff
 from cloudevents_kafka.clauses import SECTIONS
 from cloudevents_kafka.cli.records.json_lines import error_members, event_members, verdict_word, written
 from cloudevents_kafka.cli.records.text import (
@@ -28,8 +27,7 @@ from cloudevents_kafka.cli.records.text import (
 from cloudevents_kafka.cli.terminal.escape import visible
 from cloudevents_kafka.errors import BrokenEvent, Problem
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.extensions.advice import advise
-from cloudevents_kafka.extensions.size import oversize
+from cloudevents_kafka.extensions import size_problem, unmet_recommendations
 from cloudevents_kafka.record import Record
 
 _TYPES = {bool: AttributeType.BOOLEAN, int: AttributeType.INTEGER, bytes: AttributeType.BINARY}
@@ -62,8 +60,8 @@ class Explanation(msgspec.Struct, frozen=True):
     @property
     def advice(self) -> list[Problem]:
         """What an event does otherwise than the documents recommend."""
-        large = oversize(self.record)
-        advice = advise(self.strict.event) if isinstance(self.strict, Decoded) else []
+        large = size_problem(self.record)
+        advice = unmet_recommendations(self.strict.event) if isinstance(self.strict, Decoded) else []
         return advice if large is None else [*advice, large]
 
 

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from cloudevents_kafka.binding.decode import Decoded, Undecodable
+from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Record
 

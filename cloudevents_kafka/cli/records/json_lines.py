@@ -43,8 +43,7 @@ from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka.binding.decode import Decoded, Undecodable
-from cloudevents_kafka.binding.sniffer import sniff
+from cloudevents_kafka.binding import Decoded, Undecodable, sniff
 from cloudevents_kafka.cli.terminal.escape import visible_json
 from cloudevents_kafka.codecs.json import is_json, is_parsable
 from cloudevents_kafka.codecs.json_grammar import blank_members

@@ -6,7 +6,7 @@ import select
 import sys
 from typing import Final, Literal, Protocol
 
-from cloudevents_kafka.binding.decode import Decoded, Undecodable
+from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.cli.records.json_lines import write_line
 from cloudevents_kafka.cli.records.text import Painter, item_lines
 from cloudevents_kafka.cli.terminal.escape import visible_lines

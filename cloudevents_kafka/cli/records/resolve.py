@@ -9,9 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka.binding.decode import Decoded, decode
-from cloudevents_kafka.binding.encode import ContentMode, foreign, to_record
-from cloudevents_kafka.binding.keys import KeyMapper
+from cloudevents_kafka.binding import ContentMode, Decoded, KeyMapper, decode, extra_headers, to_record
 from cloudevents_kafka.cli.records.json_lines import Line, with_json_data
 from cloudevents_kafka.codecs.payload import decode_text, implies_json, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError
@@ -113,7 +111,7 @@ def _with(record: Record, event: Event | None, wanted: Wanted) -> Record:
         key = mapped.encode() if isinstance(mapped, str) else mapped
     if key is None and not wanted.headers:
         return record
-    headers = record.headers + foreign(wanted.headers)
+    headers = record.headers + extra_headers(wanted.headers)
     return msgspec.structs.replace(record, key=record.key if key is None else key, headers=headers)
 
 

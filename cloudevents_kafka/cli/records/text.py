@@ -12,9 +12,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from cloudevents_kafka.binding.decode import Decoded, Undecodable
-from cloudevents_kafka.binding.headers import attribute_of
-from cloudevents_kafka.binding.sniffer import sniff
+from cloudevents_kafka.binding import Decoded, Undecodable, attribute_of, sniff
 from cloudevents_kafka.cli.records.json_lines import verdict_word
 from cloudevents_kafka.cli.terminal.escape import visible
 from cloudevents_kafka.codecs.payload import decode_text, implies_json

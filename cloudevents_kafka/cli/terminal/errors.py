@@ -50,10 +50,9 @@ class _Masked(Failure):
     @property
     def shown(self) -> str:
         """The message as it may be shown."""
-        from cloudevents_kafka.redaction.settings import mask_assignments
-        from cloudevents_kafka.redaction.urls import mask_logins
+        from cloudevents_kafka.redaction import mask_assignments, mask_credentials
 
-        return mask_logins(mask_assignments(self.message))
+        return mask_credentials(mask_assignments(self.message))
 
 
 class BadData(Failure):
@@ -65,7 +64,7 @@ def without_words(error: click.UsageError) -> click.UsageError:
 
     ``-X sasl.password hunter2`` makes the last word one that no command expects.
     """
-    from cloudevents_kafka.redaction.settings import mask_assignments
+    from cloudevents_kafka.redaction import mask_assignments
 
     message = mask_assignments(_EXTRA.sub(r"\1 (not shown: it may be a secret)", error.message))
     vars(error)["message"] = message  # click prints it, with the usage and what else it knows

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from cloudevents_kafka.redaction.settings import shown, shown_name
+from cloudevents_kafka.redaction import mask_name, mask_setting
 
 _LOGIN: Final = "org.apache.kafka.common.security.{}LoginModule"
 _MODULES: Final = {
@@ -47,7 +47,7 @@ def kafka_options(settings: Mapping[str, str]) -> dict[str, str]:
             options[f"kafka.{'.'.join(java.split('.')[:2])}.type"] = "PEM"
         elif name not in _ELSEWHERE:
             raise ValueError(
-                f"{shown_name(name)} is a setting of librdkafka, which Spark does not use: "
+                f"{mask_name(name)} is a setting of librdkafka, which Spark does not use: "
                 f"give the Java client's own as kafka.NAME=VALUE"
             )
     return {**options, **_login(settings)}
@@ -73,7 +73,7 @@ def _login(settings: Mapping[str, str]) -> dict[str, str]:
     mechanism = settings.get("sasl.mechanism") or settings.get("sasl.mechanisms") or "PLAIN"
     if mechanism not in _MODULES:
         raise ValueError(
-            f"sasl.mechanism is {shown('sasl.mechanism', mechanism)}; "
+            f"sasl.mechanism is {mask_setting('sasl.mechanism', mechanism)}; "
             "for others than PLAIN and SCRAM give kafka.sasl.jaas.config"
         )
     login = f'{_MODULES[mechanism]} required username="{_quoted(name)}" password="{_quoted(password)}";'

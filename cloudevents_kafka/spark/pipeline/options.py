@@ -8,8 +8,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from cloudevents_kafka.redaction.settings import redacted, speaks_of_secret
-from cloudevents_kafka.redaction.urls import mask_logins, mask_urls
+from cloudevents_kafka.redaction import is_secret_name, mask_credentials, mask_settings, mask_urls
 from cloudevents_kafka.spark.pipeline.landing import CHECKPOINT
 
 # What Spark must know when its Java starts; all else can follow.
@@ -104,7 +103,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
 
         Those known to be harmless stay.
         """
-        return redacted(text, {**self.kafka, **self.conf})
+        return mask_settings(text, {**self.kafka, **self.conf})
 
     def __repr__(self) -> str:
         """Return the topics and the folder only, as a traceback may show it."""
@@ -136,11 +135,11 @@ def on_command_line(name: str) -> bool:
 
     Only what Spark must know when Java starts; of all else nobody knows that it is harmless.
     """
-    return name.startswith(_AT_LAUNCH) and not speaks_of_secret(name)
+    return name.startswith(_AT_LAUNCH) and not is_secret_name(name)
 
 
 def _shows_login(name: str, value: str) -> bool:
-    return name.startswith("spark.jars") and mask_logins(value) != value
+    return name.startswith("spark.jars") and mask_credentials(value) != value
 
 
 def _is_object(text: str) -> bool:

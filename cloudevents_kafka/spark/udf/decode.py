@@ -21,8 +21,7 @@ import pandas as pd  # type: ignore[import-untyped]  # published without types
 from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.timestamps import to_datetime
 from cloudevents_kafka.attributes.types import CORE, AttributeType
-from cloudevents_kafka.binding.decode import Decoded, Undecodable, decode
-from cloudevents_kafka.binding.sniffer import sniff
+from cloudevents_kafka.binding import Decoded, Undecodable, decode, sniff
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import BrokenEvent, DecodeError, NotAnEvent, UnsupportedBatch
 from cloudevents_kafka.event import Event, raw_parts

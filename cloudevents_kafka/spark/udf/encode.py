@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import pandas as pd  # type: ignore[import-untyped]  # published without types
 
 from cloudevents_kafka.attributes.types import CORE, AttributeType, parse
-from cloudevents_kafka.binding.encode import to_record
+from cloudevents_kafka.binding import to_record
 from cloudevents_kafka.codecs.json import is_json
 from cloudevents_kafka.codecs.payload import DataKind, decode_text, implies_json, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, preview

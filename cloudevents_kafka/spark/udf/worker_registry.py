@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from cloudevents_kafka.registry import adopt, registered
+from cloudevents_kafka.registry import register_all, registered
 
 _Result = TypeVar("_Result")
 
@@ -20,7 +20,7 @@ def informed(function: Callable[..., _Result]) -> Callable[..., _Result]:
 
     @functools.wraps(function)  # PySpark reads the types of a UDF
     def run(*given: Any) -> _Result:
-        adopt(known)
+        register_all(known)
         return function(*given)
 
     return run

@@ -21,10 +21,16 @@ from cloudevents_kafka.conformance.dataset import Library
 from cloudevents_kafka.conformance.modes import WAYS
 from cloudevents_kafka.conformance.notation import as_record
 from cloudevents_kafka.event import with_content_type
-from cloudevents_kafka.extensions.signing import dsse
-from cloudevents_kafka.extensions.signing.digest import PAYLOAD_TYPE, core_digest, extension_digest, untyped
-from cloudevents_kafka.extensions.signing.errors import SigningError, VerificationError
-from cloudevents_kafka.extensions.signing.signing import forwardable, sign, verify
+from cloudevents_kafka.extensions.signing import (
+    PAYLOAD_TYPE,
+    SigningError,
+    VerificationError,
+    drop_stale_signature,
+    sign,
+    verify,
+)
+from cloudevents_kafka.extensions.signing._digest import core_digest, extension_digest, untyped_extensions
+from cloudevents_kafka.extensions.signing._dsse import sign_envelope
 from cloudevents_kafka.registry import temporarily
 
 PRIVATE = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(32))
@@ -102,7 +108,9 @@ def test_a_content_type_that_forms_add_is_signed(mode: Any, form: str | None, da
 @make.examples(60)
 def test_what_is_signed_is_verified(event: Event) -> None:
     """Any event can be signed with all extensions of known type, and is verified; no other is, under it."""
-    names = [name for name in event.extensions if name != "dssematerial" and not untyped(event, [name])]
+    names = [
+        name for name in event.extensions if name != "dssematerial" and not untyped_extensions(event, [name])
+    ]
     made = sign(event, PRIVATE.sign, keyid="k", extensions=names)
     result = verify(made, KEYS)
     assert result.event.kind is made.kind
@@ -165,7 +173,7 @@ NO_NAMES = extension_digest(ORDER, [])
 )
 def test_any_signed_payload_is_read_or_refused(material: bytes) -> None:
     """A trusted key may have signed nonsense: that is refused, even of extensions that nobody asks for."""
-    event = ORDER.replace(dssematerial=dsse.seal(PAYLOAD_TYPE, material, "k", PRIVATE.sign))
+    event = ORDER.replace(dssematerial=sign_envelope(PAYLOAD_TYPE, material, "k", PRIVATE.sign))
     with pytest.raises(VerificationError):
         verify(event, KEYS, behaviour="core-only")
 
@@ -278,16 +286,16 @@ def test_a_signature_is_replaced() -> None:
 def test_who_signs_a_changed_event_anew_forwards_it() -> None:
     """What was changed goes on unsigned, or signed by who changed it; what was not goes on as it came."""
     received = signed(ORDER, "partitionkey")
-    assert forwardable(received, received) is received
+    assert drop_stale_signature(received, received) is received
     changed = received.replace(partitionkey="c-5", subject="other")
-    assert "dssematerial" not in forwardable(changed, received)
+    assert "dssematerial" not in drop_stale_signature(changed, received)
     broken = received.replace(dssematerial=b"?")
-    assert forwardable(broken, broken) is broken
-    assert "dssematerial" not in forwardable(broken.replace(partitionkey="c-5"), broken)
+    assert drop_stale_signature(broken, broken) is broken
+    assert "dssematerial" not in drop_stale_signature(broken.replace(partitionkey="c-5"), broken)
     resigned = sign(changed, PRIVATE.sign, keyid="mine")
-    assert forwardable(resigned, received) is resigned
-    assert forwardable(ORDER, received) is ORDER
-    assert forwardable(elsewhere := ORDER.replace(source="/elsewhere"), ORDER) is elsewhere
+    assert drop_stale_signature(resigned, received) is resigned
+    assert drop_stale_signature(ORDER, received) is ORDER
+    assert drop_stale_signature(elsewhere := ORDER.replace(source="/elsewhere"), ORDER) is elsewhere
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ binary mode) tell where the event's journey began, and nobody rewrites them on t
 The plain headers ``traceparent`` and ``tracestate`` tell of one hop, and each hop puts
 its own. A producer sets both, a relay the headers alone, a consumer may ask for either::
 
-    event, headers = started(event)    # producer.send(event, headers=headers)
-    hop = hop_of(record)               # a relay; there may be none
-    record = with_hop(record, hop.child() if hop else Trace.begin())  # producer.send(event, like=record)
-    journey_of(event), hop_of(record)  # a consumer
+    event, headers = start_trace(event)  # producer.send(event, headers=headers)
+    hop = hop_trace(record)  # a relay; there may be none
+    record = with_hop_trace(record, hop.child() if hop else Trace.begin())
+    origin_trace(event), hop_trace(record)  # a consumer
 
 `Trace.of` and `Trace.carrier` speak to OpenTelemetry's propagators.
 """
@@ -106,12 +106,12 @@ class Trace(msgspec.Struct, frozen=True):
         return {name: text for name, text in fields.items() if text is not None}
 
 
-def journey_of(event: Event) -> Trace | None:
+def origin_trace(event: Event) -> Trace | None:
     """Return where the event's journey began, by its attributes; None where they tell none."""
     return _read(event.text(PARENT), event.text(STATE))
 
 
-def hop_of(record: Record | Any) -> Trace | None:
+def hop_trace(record: Record | Any) -> Trace | None:
     """Return the trace of the hop that brought a record, by its headers; None where they tell none.
 
     Where there is more than one traceparent nobody can tell which counts, so there is none.
@@ -121,21 +121,21 @@ def hop_of(record: Record | Any) -> Trace | None:
     return _read(parents[0], ",".join(filter(None, states))) if len(parents) == 1 else None
 
 
-def started(event: Event, trace: Trace | None = None) -> tuple[Event, Headers]:
+def start_trace(event: Event, trace: Trace | None = None) -> tuple[Event, Headers]:
     """Give an event a trace to begin its journey with, and the headers for its first hop.
 
     An event that has one keeps it (distributed-tracing: it is not rewritten), and it is
     that of the first hop too unless another ``trace`` is given. A new one is begun where
     there is none.
     """
-    began = journey_of(event)
+    began = origin_trace(event)
     trace = trace or began or Trace.begin()
     if PARENT not in event:
         event = event.replace(**{STATE: None, **trace.carrier()})
     return event, _headers(trace)
 
 
-def with_hop(record: Record | Any, trace: Trace) -> Record:
+def with_hop_trace(record: Record | Any, trace: Trace) -> Record:
     """Make the same record with the headers of this hop, in place of those of the last one.
 
     Its event is not touched, nor are the attributes in it.

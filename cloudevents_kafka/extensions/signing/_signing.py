@@ -16,23 +16,29 @@ from typing import Final, Literal
 import msgspec
 
 from cloudevents_kafka.attributes.types import AttributeValue, is_name, is_string
-from cloudevents_kafka.errors import message_without_data, preview
+from cloudevents_kafka.clauses import SECTIONS
+from cloudevents_kafka.errors import CloudEventsKafkaError, message_without_data, preview
 from cloudevents_kafka.event import Event, select_attributes, with_content_type
-from cloudevents_kafka.extensions.signing import dsse
-from cloudevents_kafka.extensions.signing.digest import (
+from cloudevents_kafka.extensions.signing._digest import (
+    DSSE_MATERIAL,
     PAYLOAD_TYPE,
-    SEAL,
     Material,
-    canonical,
-    check_names,
+    canonical_bytes,
+    check_signed_names,
     core_digest,
+    digest_event,
     extension_digest,
-    material_of,
     read_material,
-    untyped,
+    untyped_extensions,
 )
-from cloudevents_kafka.extensions.signing.dsse import Check, Sign
-from cloudevents_kafka.extensions.signing.errors import SigningError, VerificationError
+from cloudevents_kafka.extensions.signing._dsse import (
+    Envelope,
+    MalformedEnvelope,
+    Signer,
+    Verifier,
+    read_envelope,
+    sign_envelope,
+)
 
 Behaviour = Literal["strict", "passthrough", "core-only"]
 """Which extensions to give: the verified; those, and the rest apart from them; none."""
@@ -44,6 +50,23 @@ A form may tell a type, but no signature covers that: "true" could have become t
 """
 
 _BEHAVIOURS: Final = ("strict", "passthrough", "core-only")
+
+
+class SigningError(CloudEventsKafkaError):
+    """The event cannot be signed as asked (extension verifiability)."""
+
+
+class VerificationError(CloudEventsKafkaError):
+    """``event`` is not what a trusted key signed, or nothing shows that it is: it must be discarded."""
+
+    def __init__(self, reason: str, event: Event) -> None:
+        super().__init__(reason, event)
+        self.reason = reason
+        self.event = event
+
+    def __str__(self) -> str:
+        which = f"event {preview(self.event.id)} of {preview(self.event.source)}"
+        return f"{which} is not verified: {self.reason}; discard it (X-46, {SECTIONS['X-46']})"
 
 
 class Verification(msgspec.Struct, frozen=True):
@@ -60,7 +83,7 @@ class Verification(msgspec.Struct, frozen=True):
     unverified: Mapping[str, AttributeValue | datetime] = {}
 
 
-def sign(event: Event, key: Sign, *, keyid: str, extensions: Sequence[str] = ()) -> Event:
+def sign(event: Event, key: Signer, *, keyid: str, extensions: Sequence[str] = ()) -> Event:
     """Give the event with a signature over it, in place of one that it has.
 
     ``key`` makes the signature of a message; ``keyid`` tells receivers which key it is.
@@ -76,25 +99,27 @@ def sign(event: Event, key: Sign, *, keyid: str, extensions: Sequence[str] = ())
         raise SigningError(
             f"{preview(wrong[0])} cannot name an extension: lower-case a-z and 0-9, and not data"
         )
-    if unknown := [name for name in untyped(event, names) if isinstance(event[name], str)]:
+    if unknown := [name for name in untyped_extensions(event, names) if isinstance(event[name], str)]:
         raise SigningError(
             f"the types of {', '.join(unknown)} are not known, so they must not be signed "
             "(X-44, extension verifiability); make them known with register_extension"
         )
     try:
-        event = with_content_type(event).replace(**{SEAL: None})
-        check_names(names)
-        material = material_of(event, names)
+        event = with_content_type(event).replace(**{DSSE_MATERIAL: None})
+        check_signed_names(names)
+        material = digest_event(event, names)
     except ValueError as error:
         raise SigningError(
             f"the event cannot be signed: {message_without_data(error)} (X-44, extension verifiability)"
         ) from None
-    return event.replace(**{SEAL: dsse.seal(PAYLOAD_TYPE, msgspec.json.encode(material), keyid, key)})
+    return event.replace(
+        **{DSSE_MATERIAL: sign_envelope(PAYLOAD_TYPE, msgspec.json.encode(material), keyid, key)}
+    )
 
 
 def verify(
     event: Event,
-    keys: Mapping[str, Check],
+    keys: Mapping[str, Verifier],
     *,
     behaviour: Behaviour = "strict",
     required: bool | Callable[[Event], bool] = True,
@@ -109,7 +134,7 @@ def verify(
     """
     if behaviour not in _BEHAVIOURS:
         raise ValueError(f"behaviour must be one of {', '.join(_BEHAVIOURS)}, not {preview(behaviour)}")
-    content = event.get(SEAL)
+    content = event.get(DSSE_MATERIAL)
     if content in (None, b""):
         if (required(event) if callable(required) else required) is not False:
             raise VerificationError("it must be signed and has no dssematerial", event)
@@ -126,22 +151,22 @@ def verify(
     return _result(event, material, scope, keyid, behaviour)
 
 
-def forwardable(event: Event, received: Event) -> Event:
+def drop_stale_signature(event: Event, received: Event) -> Event:
     """Give an event that was made of a received one as it may go on.
 
     That is without ``dssematerial`` where what it covers has changed, so that nobody takes
     the event for a signed one: `sign` it with a key of your own, or send it unsigned.
     """
-    seal = event.get(SEAL)
-    if seal is None or seal != received.get(SEAL) or _is_untouched(event, received):
+    seal = event.get(DSSE_MATERIAL)
+    if seal is None or seal != received.get(DSSE_MATERIAL) or _is_untouched(event, received):
         return event
-    return select_attributes(event, event.attributes.keys() - {SEAL})
+    return select_attributes(event, event.attributes.keys() - {DSSE_MATERIAL})
 
 
-def _opened(content: object, event: Event) -> dsse.Envelope:
+def _opened(content: object, event: Event) -> Envelope:
     try:
-        envelope = dsse.read(content if isinstance(content, bytes) else b"")
-    except dsse.Malformed as error:
+        envelope = read_envelope(content if isinstance(content, bytes) else b"")
+    except MalformedEnvelope as error:
         raise VerificationError(f"its dssematerial is no DSSE envelope: {error}", event) from None
     if envelope.payload_type != PAYLOAD_TYPE:
         raise VerificationError(
@@ -156,7 +181,7 @@ def _compared(event: Event, material: Material, behaviour: Behaviour) -> Scope:
         raise ValueError("its core attributes or data are not those that were signed")
     if material.ext is msgspec.UNSET or behaviour == "core-only":
         return "core"
-    if untyped(event, material.names):
+    if untyped_extensions(event, material.names):
         return "core, extensions skipped"
     if material.ext != extension_digest(event, material.names):
         raise ValueError(f"its extensions {', '.join(material.names)} are not those that were signed")
@@ -172,9 +197,9 @@ def _result(event: Event, material: Material, scope: Scope, keyid: str, behaviou
 
 def _is_untouched(event: Event, received: Event) -> bool:
     try:
-        names = read_material(_opened(event.get(SEAL), event).payload).names
+        names = read_material(_opened(event.get(DSSE_MATERIAL), event).payload).names
         return core_digest(event) == core_digest(received) and all(
-            canonical(event, name) == canonical(received, name) for name in names
+            canonical_bytes(event, name) == canonical_bytes(received, name) for name in names
         )
     except (ValueError, VerificationError):  # nobody can tell what it covers
         return event == received

@@ -16,7 +16,7 @@ import msgspec
 from cloudevents_kafka import formats
 from cloudevents_kafka.attributes.media_type import MediaType, media_type
 from cloudevents_kafka.attributes.types import REQUIRED
-from cloudevents_kafka.binding.headers import CONTENT_TYPE, PREFIX
+from cloudevents_kafka.binding._headers import CONTENT_TYPE, PREFIX
 from cloudevents_kafka.errors import DecodeError, NotAnEvent, UnsupportedBatch, UnsupportedFormat
 from cloudevents_kafka.record import Record, to_bytes
 
@@ -68,7 +68,7 @@ def _headers_of(source: Any) -> Iterable[tuple[str, bytes | None]]:
     return source.items() if isinstance(source, Mapping) else source
 
 
-def refused(verdict: Verdict, record: Record) -> DecodeError:
+def decode_error(verdict: Verdict, record: Record) -> DecodeError:
     """Make the error for a record that its headers show to be none that can be read."""
     if verdict.mode == "not-an-event":
         return NotAnEvent(f"not a CloudEvent: {verdict.reason} (K-11, Kafka binding 3)", record)

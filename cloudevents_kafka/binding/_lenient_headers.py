@@ -14,7 +14,7 @@ import msgspec
 
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import REQUIRED
-from cloudevents_kafka.binding.headers import CONTENT_TYPE, PREFIX, attribute_of
+from cloudevents_kafka.binding._headers import CONTENT_TYPE, PREFIX, attribute_of
 from cloudevents_kafka.errors import Problem, preview
 from cloudevents_kafka.record import Headers
 
@@ -26,7 +26,7 @@ _OTHER_MODE: Final = (
 _OTHER_PREFIXES: Final = re.compile("ce-|cloudevents[:_]")  # of the bindings for HTTP and AMQP
 
 
-def straighten(headers: Headers, tolerated: list[Problem], unclear: list[Problem]) -> dict[str, bytes]:
+def normalize_headers(headers: Headers, tolerated: list[Problem], unclear: list[Problem]) -> dict[str, bytes]:
     """Give headers the names that the binding wants, one of each; foreign ones go.
 
     Those that are to have one name, and differ, are ``unclear``: one of them is given.
@@ -49,7 +49,7 @@ def straighten(headers: Headers, tolerated: list[Problem], unclear: list[Problem
     return kept
 
 
-def of_content_type(problems: list[Problem]) -> list[Problem]:
+def content_type_problems(problems: list[Problem]) -> list[Problem]:
     """Keep what is about the content-type header or stood in for it, under that header's name."""
     return [
         problem

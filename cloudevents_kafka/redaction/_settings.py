@@ -1,7 +1,7 @@
 """Which settings may be shown: those known to be harmless, and of these only values of the right shape.
 
 A setting that is not known is a secret: its name may be mistyped, or newer than the list in
-``harmless.toml``. The names there are those of librdkafka and of Kafka's Java client (also behind
+``known_settings.toml``. The names there are those of librdkafka and of Kafka's Java client (also behind
 ``kafka.``). Each has a shape, so a password that was given under a wrong name is not shown either.
 """
 
@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from cloudevents_kafka.redaction.urls import MASK, mask_url, mask_urls
+from cloudevents_kafka.redaction._urls import MASK, mask_url, mask_urls
 
 _HOSTS: Final = ("bootstrap.servers", "metadata.broker.list")
 _URLS: Final = ("sasl.oauthbearer.token.endpoint.url",)
@@ -38,7 +38,7 @@ _SHORTEST_OF_SPARK: Final = 8  # the same, of the many settings of Spark that ar
 _LONG_LINE: Final = 8  # characters of a line, such as of a key in PEM, that are looked for by themselves
 
 
-def shown(name: str, value: str) -> str:
+def mask_setting(name: str, value: str) -> str:
     """Return a setting's value as it may be shown: itself, its harmless part, or `MASK`."""
     known = name.removeprefix("kafka.")
     if known in _HOSTS:
@@ -48,7 +48,7 @@ def shown(name: str, value: str) -> str:
     return value if _is_harmless(known, value) else MASK
 
 
-def shown_name(name: str) -> str:
+def mask_name(name: str) -> str:
     """Return a setting's name, or `MASK` where it resembles none.
 
     A secret may stand where a name should: base64 ends in the sign that ends a name.
@@ -58,15 +58,15 @@ def shown_name(name: str) -> str:
     return name if alike or name in _known_names() else MASK
 
 
-def speaks_of_secret(name: str) -> bool:
+def is_secret_name(name: str) -> bool:
     """Return whether a setting's name says that its value is a secret; others may be secrets too."""
     return _TELLING.search(name) is not None
 
 
-def redacted(text: str, settings: Mapping[str, str]) -> str:
-    """Return a text, such as a client's error, with each value masked that `shown` masks."""
+def mask_settings(text: str, settings: Mapping[str, str]) -> str:
+    """Return a text, such as a client's error, with each value masked that `mask_setting` masks."""
     found = {piece: instead for item in settings.items() for piece, instead in _pieces(*item)}
-    found |= {name: MASK for name in settings if len(name) >= _SHORTEST and shown_name(name) == MASK}
+    found |= {name: MASK for name in settings if len(name) >= _SHORTEST and mask_name(name) == MASK}
     for piece in sorted(found, key=len, reverse=True):
         text = text.replace(piece, found[piece])
     return mask_urls(text)
@@ -76,14 +76,14 @@ def mask_assignments(text: str) -> str:
     """Return a text with the rest of each line masked that follows ``a.name=``, for a name of a secret."""
     return re.sub(
         r"(?<![\w.])([\w-]+\.[\w.-]+)(@?\s*=\s*)(\S.*)",
-        lambda found: f"{found[1]}{found[2]}{MASK}" if speaks_of_secret(found[1]) else found[0],
+        lambda found: f"{found[1]}{found[2]}{MASK}" if is_secret_name(found[1]) else found[0],
         text,
     )
 
 
 @cache
 def _listed(shape: str) -> frozenset[str]:
-    text = (files("cloudevents_kafka.redaction") / "harmless.toml").read_text(encoding="utf-8")
+    text = (files("cloudevents_kafka.redaction") / "known_settings.toml").read_text(encoding="utf-8")
     return frozenset(tomllib.loads(text)[shape].split())
 
 
@@ -102,7 +102,7 @@ def _is_harmless(name: str, value: str) -> bool:
         return _PATH.fullmatch(value) is not None
     if name in _listed("labels"):
         return _LABEL.fullmatch(value) is not None
-    if name in _listed("choices") or (name.endswith(_NUMBERED) and not speaks_of_secret(name)):
+    if name in _listed("choices") or (name.endswith(_NUMBERED) and not is_secret_name(name)):
         return _is_plain(value)
     return False
 
@@ -124,7 +124,7 @@ def _hosts(value: str) -> str:
 
 def _pieces(name: str, value: str) -> Iterator[tuple[str, str]]:
     """Yield what of a value must not stand in a text, as clients may write it, and what stands instead."""
-    instead, telling = shown(name, value), speaks_of_secret(name)
+    instead, telling = mask_setting(name, value), is_secret_name(name)
     shortest = _SHORTEST_OF_SPARK if name.startswith("spark.") and not telling else _SHORTEST
     if instead == value or len(value) < shortest or (_is_plain(value) and not telling):
         return

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.types import AttributeType
-from cloudevents_kafka.binding import binary, structured
-from cloudevents_kafka.binding.headers import CONTENT_TYPE, PREFIX, attribute_of
-from cloudevents_kafka.binding.keys import KeyMapper
-from cloudevents_kafka.binding.sniffer import sniff
+from cloudevents_kafka.binding import _binary, _structured
+from cloudevents_kafka.binding._headers import CONTENT_TYPE, PREFIX, attribute_of
+from cloudevents_kafka.binding._keys import KeyMapper
+from cloudevents_kafka.binding._sniffer import sniff
 from cloudevents_kafka.errors import (
     EncodeError,
 )
@@ -48,25 +48,23 @@ def to_record(
         event = Event.of(event)
     made = None if key is None and key_mapper is None else _key(event, key, key_mapper)
     if like is not None:
-        return _like(event, like, mode=mode, format=format, key=made, headers=headers, topic=topic)
-    if mode is None or mode == "binary":
-        if format is not None:
-            raise EncodeError(
-                f"binary mode has no event format, but format={format!r} was given; use mode='structured'"
-            )
-        written, value = binary.encode(event)
-    elif mode == "structured":
-        written, value = structured.encode(event, "json" if format is None else format)
+        return _to_record_like(event, like, mode=mode, format=format, key=made, headers=headers, topic=topic)
+    if format is None and (mode is None or mode == "binary"):
+        written, value = _binary.encode(event)
     else:
-        raise no_mode(mode)
+        check_mode("binary" if mode is None else mode, format)
+        written, value = _structured.encode(event, "json" if format is None else format)
     if headers:
-        written += foreign(headers)
+        written += extra_headers(headers)
     return Record(key=made, value=value, headers=written, topic=topic)
 
 
-def no_mode(mode: object) -> EncodeError:
-    """Make the error for what is none of the two content modes."""
-    return EncodeError(f"no content mode {mode!r}: it is 'binary' or 'structured'")
+def check_mode(mode: object, format: str | None) -> None:
+    """Raise `EncodeError` if there is no such content mode, or if it has no event format."""
+    if mode not in get_args(ContentMode):
+        raise EncodeError(f"mode must be 'binary' or 'structured', got {mode!r}")
+    if format is not None and mode == "binary":
+        raise EncodeError(f"format must be None in binary mode, got {format!r}; use mode='structured'")
 
 
 def _key(event: Event, key: bytes | str | None, key_mapper: KeyMapper | None) -> bytes | None:
@@ -78,7 +76,7 @@ def _key(event: Event, key: bytes | str | None, key_mapper: KeyMapper | None) ->
         raise EncodeError(f"the key cannot be written: {error}") from None
 
 
-def check_names(headers: Headers) -> None:
+def _check_header_names(headers: Headers) -> None:
     """Refuse names that cannot be sent: `EncodeError` for no UTF-8 (K-06), `TypeError` for no text."""
     for name, _ in headers:
         if not isinstance(name, str):
@@ -87,7 +85,7 @@ def check_names(headers: Headers) -> None:
             raise EncodeError(f"header {name!r} has a name that UTF-8 cannot hold (K-06): send it without")
 
 
-def foreign(headers: HeaderInput) -> Headers:
+def extra_headers(headers: HeaderInput) -> Headers:
     """Check and copy headers that a user adds; `EncodeError` for those that are the event's.
 
     `TypeError` for names that are no texts, and values that are neither text, bytes nor None.
@@ -96,7 +94,7 @@ def foreign(headers: HeaderInput) -> Headers:
         added = to_headers(headers)
     except ValueError as error:
         raise EncodeError(f"a header cannot be written: {error}") from None
-    check_names(added)
+    _check_header_names(added)
     for name, _ in added:
         folded = name.lower()
         if folded == CONTENT_TYPE or folded.startswith(PREFIX):
@@ -107,7 +105,7 @@ def foreign(headers: HeaderInput) -> Headers:
     return added
 
 
-def _like(
+def _to_record_like(
     event: Event,
     like: Record | Any,
     *,
@@ -131,16 +129,17 @@ def _like(
     if wire is not None and written.value is wire[1] and wire[1] == like.value:
         kept = list(like.headers)  # the very event of that record: its content-type and its ce_ copies too
     else:
-        kept = _in_place(written.headers, like.headers, same=mode == verdict.mode)
+        kept = _merge_headers(written.headers, like.headers, same=mode == verdict.mode)
+    _check_header_names(kept)
     return Record(
         key=like.key if key is None else key,
         value=written.value,
-        headers=kept + foreign(headers),
+        headers=kept + extra_headers(headers),
         topic=topic,
     )
 
 
-def _in_place(written: Headers, like: Headers, *, same: bool) -> Headers:
+def _merge_headers(written: Headers, like: Headers, *, same: bool) -> Headers:
     """Put written headers where their namesakes stood, foreign ones as they stood, new ones last.
 
     In the same mode, a null header that stands for an absent attribute stays too; so does
@@ -154,13 +153,13 @@ def _in_place(written: Headers, like: Headers, *, same: bool) -> Headers:
         attribute = attribute_of(name)
         if name in fresh and (value is not None or name not in told):
             new = fresh.pop(name)
-            kept.append((name, value if _means_same(attribute, value, new) else new))
+            kept.append((name, value if _is_same_integer(attribute, value, new) else new))
         elif attribute is None or (same and value is None) or (name, value) == copy:
             kept.append((name, value))
     return kept + list(fresh.items())
 
 
-def _means_same(attribute: str | None, received: bytes | None, written: bytes | None) -> bool:
+def _is_same_integer(attribute: str | None, received: bytes | None, written: bytes | None) -> bool:
     """Tell that two texts are one Integer: of all types it alone has two texts for a value."""
     zeros = received == b"-0" and written == b"0"
     return zeros and attribute is not None and type_of(attribute) is AttributeType.INTEGER

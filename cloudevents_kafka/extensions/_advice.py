@@ -18,11 +18,11 @@ from cloudevents_kafka.attributes.types import CORE
 from cloudevents_kafka.codecs.json import is_json
 from cloudevents_kafka.errors import Problem, preview
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.extensions.opcua import opc_ua_problems
-from cloudevents_kafka.extensions.severity import NAMES
-from cloudevents_kafka.extensions.signing import dsse
-from cloudevents_kafka.extensions.signing.digest import PAYLOAD_TYPE, SEAL, Material, read_material
-from cloudevents_kafka.extensions.tracing import is_traceparent
+from cloudevents_kafka.extensions._opcua import opc_ua_problems
+from cloudevents_kafka.extensions._severity import SEVERITY_NAMES
+from cloudevents_kafka.extensions._tracing import is_traceparent
+from cloudevents_kafka.extensions.signing._digest import DSSE_MATERIAL, PAYLOAD_TYPE, Material, read_material
+from cloudevents_kafka.extensions.signing._dsse import read_envelope
 
 _AUTH_TYPES: Final = (
     "app_user",
@@ -39,7 +39,7 @@ _TOKEN: Final = re.compile(r"(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]|PRIVATE
 _TRUSTED: Final = {name for name, extension in DOCUMENTED.items() if extension.clause in ("X-10", "X-12")}
 
 
-def advise(event: Event) -> list[Problem]:
+def unmet_recommendations(event: Event) -> list[Problem]:
     """List what an event does otherwise than the documents recommend; an empty list is the best."""
     found = [problem for name in event for problem in _of_name(name)]
     for name, clause, rule, kept in _ADVICE:
@@ -73,7 +73,7 @@ def _has_been(text: str) -> bool:
 
 def _is_severity(text: str) -> bool:
     """Tell whether it is one of the names, in any case, or one of OpenTelemetry's short names, as WARN2."""
-    return (text[:-1] if text[-1:] in ("2", "3", "4") else text).upper() in NAMES
+    return (text[:-1] if text[-1:] in ("2", "3", "4") else text).upper() in SEVERITY_NAMES
 
 
 def _is_plain(text: str, _: Event) -> bool:
@@ -90,9 +90,9 @@ def _is_seal(_: str, event: Event) -> bool:
 
 def _material(event: Event) -> Material | None:
     """Return the digests in dssematerial, whoever signed them; None where it is no envelope around such."""
-    content = event.get(SEAL)
+    content = event.get(DSSE_MATERIAL)
     try:
-        envelope = dsse.read(content if isinstance(content, bytes) else b"")
+        envelope = read_envelope(content if isinstance(content, bytes) else b"")
         material = read_material(envelope.payload)
     except ValueError:
         return None
@@ -137,7 +137,7 @@ _ADVICE: Final[tuple[tuple[str, str, str, Callable[[str, Event], bool]], ...]] =
     (
         "severitytext",
         "X-50",
-        f"should be one of {', '.join(NAMES)}",
+        f"should be one of {', '.join(SEVERITY_NAMES)}",
         lambda text, _: _is_severity(text),
     ),
     (
@@ -164,5 +164,5 @@ _ADVICE: Final[tuple[tuple[str, str, str, Callable[[str, Event], bool]], ...]] =
         for name in ("bampid", "bamptxid", "bamptxsid", "bamptxsstatus")
     ),
     ("dataclassification", "X-35", f"should be one of {', '.join(_LABELS)}", _is_label),
-    (SEAL, "X-43", "should be a DSSE envelope around digests of the event", _is_seal),
+    (DSSE_MATERIAL, "X-43", "should be a DSSE envelope around digests of the event", _is_seal),
 )

@@ -25,7 +25,7 @@ def mask_urls(text: str) -> str:
     return _WORD.sub(lambda word: mask_url(word[0]), text)
 
 
-def mask_logins(text: str) -> str:
+def mask_credentials(text: str) -> str:
     """Return a text with the credentials of its URLs masked, and their queries as they are."""
     return _WORD.sub(lambda word: mask_url(word[0]) if "@" in word[0] else word[0], text)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
 from cloudevents_kafka.attributes.timestamps import instant, is_timestamp
-from cloudevents_kafka.binding.decode import Decoded, Undecodable
+from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.event import Event
 
 Clock = Callable[[], datetime]

@@ -12,10 +12,9 @@ import msgspec
 
 from cloudevents_kafka.attributes.fast_validation import are_valid_texts
 from cloudevents_kafka.attributes.media_type import MediaType, media_type
-from cloudevents_kafka.binding import binary, structured
-from cloudevents_kafka.binding import lenient as lenient_reading
-from cloudevents_kafka.binding.headers import CONTENT_TYPE
-from cloudevents_kafka.binding.sniffer import refused, sniff
+from cloudevents_kafka.binding import _binary, _lenient, _structured
+from cloudevents_kafka.binding._headers import CONTENT_TYPE
+from cloudevents_kafka.binding._sniffer import decode_error, sniff
 from cloudevents_kafka.errors import (
     BrokenEvent,
     DecodeError,
@@ -57,7 +56,7 @@ def from_record(record: Record | Any, *, lenient: bool = False) -> Event:
         record = Record.of(record)
     if lenient:
         return _read_leniently(record)[0]
-    attributes = binary.collect(record.headers)
+    attributes = _binary.collect(record.headers)
     if attributes is None:
         return _read_closely(record)
     content_type = attributes.get("datacontenttype")
@@ -92,13 +91,13 @@ def decode(record: Record | Any, *, lenient: bool = False) -> Decoded | Undecoda
 
 def _read_structured(record: Record, media: MediaType) -> Event:
     if media.batch:
-        raise refused(sniff(record.headers), record)
+        raise decode_error(sniff(record.headers), record)
     try:
-        event = structured.decode(record.value, media)
+        event = _structured.decode(record.value, media)
     except InvalidEvent as error:
         raise BrokenEvent(error.problems, record) from error.__cause__
     if event is None:
-        raise refused(sniff(record.headers), record)
+        raise decode_error(sniff(record.headers), record)
     return event
 
 
@@ -107,11 +106,11 @@ def _read_closely(record: Record) -> Event:
     record = with_bytes_headers(record)
     verdict = sniff(record.headers)
     if verdict.mode == "not-an-event":
-        raise refused(verdict, record)
+        raise decode_error(verdict, record)
     media = media_type(str(verdict.media_type))
     try:
         if verdict.mode == "binary":
-            return binary.decode(record)
+            return _binary.decode(record)
         if verdict.mode != "batch":
             _check_content_type(record, media)
     except InvalidEvent as error:
@@ -135,7 +134,7 @@ def _check_content_type(record: Record, media: MediaType) -> None:
 
 def _faults(record: Record, media: MediaType) -> tuple[Problem, ...]:
     try:
-        structured.decode(record.value, media)
+        _structured.decode(record.value, media)
     except InvalidEvent as error:
         return error.problems
     return ()
@@ -145,9 +144,9 @@ def _read_leniently(record: Record) -> tuple[Event, tuple[Problem, ...]]:
     record = with_bytes_headers(record)
     strictly = decode(record)
     if isinstance(strictly, Decoded):
-        return lenient_reading.beside(strictly.event, record)
+        return _lenient.beside(strictly.event, record)
     try:
-        return lenient_reading.read(record)
+        return _lenient.read(record)
     except InvalidEvent as error:
         raise BrokenEvent(error.problems, record) from error.__cause__
 

@@ -1,7 +1,7 @@
 """Large data as a claim check: stored elsewhere, and fetched again (extension dataref).
 
-`check_in` gives the data of an event that would be too large on the wire to a store of
-the user's, and sends the reference instead; `check_out` fetches it. Both are told to by
+`store_data` gives the data of an event that would be too large on the wire to a store of
+the user's, and sends the reference instead; `fetch_data` fetches it. Both are told to by
 the user alone: a receiver that does not know the extension would see no data.
 """
 
@@ -13,12 +13,12 @@ from typing import Final
 
 import msgspec
 
-from cloudevents_kafka.binding.encode import ContentMode, to_record
+from cloudevents_kafka.binding import ContentMode, to_record
 from cloudevents_kafka.codecs.json import decode_json
 from cloudevents_kafka.codecs.payload import DataKind, implies_json, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError, preview
 from cloudevents_kafka.event import Event, with_content_type
-from cloudevents_kafka.extensions.size import LIMIT, wire_size
+from cloudevents_kafka.extensions._size import SIZE_LIMIT, wire_size
 
 _MODES: Final[tuple[ContentMode, ...]] = ("binary", "structured")
 
@@ -29,7 +29,7 @@ Fetch = Callable[[str], bytes]
 """Gives the bytes at a URI-reference. It comes from a stranger: fetch from where you trust only."""
 
 
-def check_in(event: Event, store: Store, *, limit: int = LIMIT, keep: bool = False) -> Event:
+def store_data(event: Event, store: Store, *, limit: int = SIZE_LIMIT, keep: bool = False) -> Event:
     """Store the data of an event that is larger than ``limit`` bytes on the wire.
 
     Gives the event with its ``dataref``, and without data unless told to ``keep`` it;
@@ -51,7 +51,7 @@ def check_in(event: Event, store: Store, *, limit: int = LIMIT, keep: bool = Fal
     return with_content_type(event).replace(data=None, dataref=reference)  # nobody could tell any more
 
 
-def check_out(event: Event, fetch: Fetch) -> Event:
+def fetch_data(event: Event, fetch: Fetch) -> Event:
     """Fetch the data that an event refers to, and give the event with it.
 
     The very event where it has no ``dataref``, or where it has data too and they are

@@ -50,7 +50,7 @@ class Step(msgspec.Struct, frozen=True):
     missing: int = 0
 
 
-class SequenceWatch:
+class SequenceTracker:
     """Watches the sequence of each source, and tells gaps, duplicates and late events.
 
     It remembers one text for each of as many sources as told, those seen last: a source
@@ -63,7 +63,7 @@ class SequenceWatch:
         self._furthest: OrderedDict[str, str] = OrderedDict()
         self._sources = sources
 
-    def see(self, event: Event) -> Step:
+    def observe(self, event: Event) -> Step:
         """Tell how an event follows the furthest of its source, and remember it."""
         text = event.text(self._attribute)
         if text is None:

@@ -8,7 +8,7 @@ from typing import Final
 from cloudevents_kafka.errors import Problem, preview
 from cloudevents_kafka.event import Event
 
-NAMES: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
+SEVERITY_NAMES: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 """The names that the document recommends; each stands for four numbers, from 1 on."""
 
 _RULE: Final = "should go with {} at this source, as before: each text belongs to one number"
@@ -21,13 +21,13 @@ def severity_name(event: Event) -> str | None:
     there is neither.
     """
     number = _number(event)
-    if "severitytext" in event or number is None or not 1 <= number <= 4 * len(NAMES):
+    if "severitytext" in event or number is None or not 1 <= number <= 4 * len(SEVERITY_NAMES):
         return event.text("severitytext")
     name, step = divmod(number - 1, 4)
-    return f"{NAMES[name]}{step + 1}" if step else NAMES[name]
+    return f"{SEVERITY_NAMES[name]}{step + 1}" if step else SEVERITY_NAMES[name]
 
 
-class SeverityWatch:
+class SeverityTracker:
     """Watches the severities of each source: a text should belong to one number, and a number to one text.
 
     What came first counts. It remembers as many sources as told, those seen last, and of
@@ -38,7 +38,7 @@ class SeverityWatch:
         self._known: OrderedDict[str, tuple[dict[str, int], dict[int, str]]] = OrderedDict()
         self._sources, self._pairs = sources, pairs
 
-    def see(self, event: Event) -> Problem | None:
+    def observe(self, event: Event) -> Problem | None:
         """Tell what an event says otherwise than its source did before (X-24), and remember it."""
         text, number = event.text("severitytext"), _number(event)
         if text is None or number is None:

@@ -14,7 +14,7 @@ from cloudevents_kafka.attributes.fast_validation import are_text_names
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import AttributeValue, canonical_text
 from cloudevents_kafka.attributes.validation import validate, without_lost
-from cloudevents_kafka.binding.headers import (
+from cloudevents_kafka.binding._headers import (
     _REMEMBERED,
     _REMEMBERED_LENGTH,
     CONTENT_TYPE,

@@ -2,7 +2,7 @@
 
 Source and id together tell events apart (core: id), and a signature covers both, but
 does not tell that an event was read before: who must not take one twice remembers what
-was read (extension verifiability, Replay). ``if not watch.see(verified.event): …``
+was read (extension verifiability, Replay). ``if not watch.observe(verified.event): …``
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hashlib import sha256
 from cloudevents_kafka.event import Event
 
 
-class DuplicateWatch:
+class DuplicateTracker:
     """Remembers which events were seen, and tells those that come again.
 
     It keeps 32 bytes for each of as many events as told, those seen last: enough of them
@@ -25,7 +25,7 @@ class DuplicateWatch:
         self._seen: OrderedDict[bytes, None] = OrderedDict()
         self._events = events
 
-    def see(self, event: Event) -> bool:
+    def observe(self, event: Event) -> bool:
         """Tell whether an event of this source and id was seen before, and remember it."""
         source, id = (sha256(text.encode()).digest() for text in (event.source, event.id))
         name = sha256(source + id).digest()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from cloudevents_kafka import formats
 from cloudevents_kafka.attributes.media_type import MediaType
-from cloudevents_kafka.binding.headers import CONTENT_TYPE
+from cloudevents_kafka.binding._headers import CONTENT_TYPE
 from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Headers

@@ -27,10 +27,10 @@ from cloudevents_kafka.attributes.types import (
     is_string,
 )
 from cloudevents_kafka.attributes.validation import validate, without_lost
-from cloudevents_kafka.binding import structured
-from cloudevents_kafka.binding.headers import CONTENT_TYPE, attribute_of, name_in
-from cloudevents_kafka.binding.lenient_headers import of_content_type, straighten
-from cloudevents_kafka.binding.sniffer import refused, sniff
+from cloudevents_kafka.binding import _structured
+from cloudevents_kafka.binding._headers import CONTENT_TYPE, attribute_of, name_in
+from cloudevents_kafka.binding._lenient_headers import content_type_problems, normalize_headers
+from cloudevents_kafka.binding._sniffer import decode_error, sniff
 from cloudevents_kafka.codecs.payload import DataKind, implies_json
 from cloudevents_kafka.errors import InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
@@ -50,14 +50,14 @@ def read(record: Record) -> tuple[Event, tuple[Problem, ...]]:
     """
     tolerated: list[Problem] = []
     unclear: list[Problem] = []
-    headers = straighten(record.headers, tolerated, unclear)
+    headers = normalize_headers(record.headers, tolerated, unclear)
     verdict = sniff(headers.items())
     if verdict.mode == "binary":
         attributes = _settle(_texts(headers, unclear), unclear, tolerated)
         return _made(attributes, record.value, DataKind.BYTES, unclear), tuple(tolerated)
-    tolerated, unclear = of_content_type(tolerated), of_content_type(unclear)
+    tolerated, unclear = content_type_problems(tolerated), content_type_problems(unclear)
     if verdict.mode == "batch" or (verdict.mode == "not-an-event" and not _is_whole(record.value)):
-        raise refused(verdict, record)
+        raise decode_error(verdict, record)
     _check_content_type(headers.get(CONTENT_TYPE, b""), unclear)
     if verdict.mode == "structured" and verdict.format != "json":
         event = _by_format(record.value, media_type(str(verdict.media_type)), tolerated)
@@ -65,7 +65,7 @@ def read(record: Record) -> tuple[Event, tuple[Problem, ...]]:
             return event, tuple(tolerated)
     if verdict.mode == "structured" or _means_json(verdict.media_type, tolerated):
         return _json(record.value, tolerated, verdict.media_type), tuple(tolerated)
-    raise refused(verdict, record)
+    raise decode_error(verdict, record)
 
 
 def beside(event: Event, record: Record) -> tuple[Event, tuple[Problem, ...]]:
@@ -76,15 +76,15 @@ def beside(event: Event, record: Record) -> tuple[Event, tuple[Problem, ...]]:
     """
     tolerated: list[Problem] = []
     unclear: list[Problem] = []
-    headers = straighten(record.headers, tolerated, unclear)
+    headers = normalize_headers(record.headers, tolerated, unclear)
     if unclear:
         names = {problem.attribute for problem in unclear}
         tolerated = [_left_out(problem) for problem in unclear]
-        headers = straighten([pair for pair in record.headers if pair[0] not in names], tolerated, [])
+        headers = normalize_headers([pair for pair in record.headers if pair[0] not in names], tolerated, [])
     if not tolerated:
         return event, ()
     if sniff(record.headers).mode == "structured":
-        return event, tuple(of_content_type(tolerated))
+        return event, tuple(content_type_problems(tolerated))
     attributes, _ = raw_parts(event)
     unread: list[Problem] = []
     texts = _texts({name: text for name, text in headers.items() if name_in(name) not in attributes}, unread)
@@ -126,7 +126,7 @@ def _check_content_type(content_type: bytes, unclear: list[Problem]) -> None:
         raise InvalidEvent(unclear)
     media = media_type(texts["datacontenttype"])
     if media.essence == CLOUDEVENTS or media.format in formats.names():
-        structured.check_charset(media)
+        _structured.check_charset(media)
 
 
 # --- headers -------------------------------------------------------------------
@@ -174,7 +174,7 @@ def _is_whole(value: bytes | None) -> bool:
 def _by_format(value: bytes | None, media: MediaType, tolerated: list[Problem]) -> Event | None:
     """Read a value by a format other than JSON; what breaks rules of attributes alone may pass."""
     try:
-        return structured.decode(value, media)
+        return _structured.decode(value, media)
     except InvalidAttributes as error:
         attributes, _ = raw_parts(error.event)
         problems: list[Problem] = []

@@ -12,17 +12,17 @@ from typing import Annotated, Final
 
 import msgspec
 
-Sign = Callable[[bytes], bytes]
+Signer = Callable[[bytes], bytes]
 """Gives the signature of a message."""
 
-Check = Callable[[bytes, bytes], bool]
+Verifier = Callable[[bytes, bytes], bool]
 """Tells whether a message has a signature: ``check(message, signature)`` is True, or it has not."""
 
 _URL_SAFE: Final = str.maketrans("-_", "+/")
 _MOST: Final = 64  # signatures: each costs a check of the whole message, and a stranger may write many
 
 
-class Malformed(ValueError):
+class MalformedEnvelope(ValueError):
     """The bytes are no DSSE envelope; says why."""
 
 
@@ -40,12 +40,12 @@ class Envelope(msgspec.Struct, frozen=True):
     payload: bytes
     signatures: tuple[Signature, ...]
 
-    def signed_by(self, keys: Mapping[str, Check]) -> str | None:
+    def signed_by(self, keys: Mapping[str, Verifier]) -> str | None:
         """Return the id of the first of these keys whose signature it has; None where it has none.
 
         A key that is not given is passed over. Raises what a check raises.
         """
-        message = pre_authentication(self.payload_type, self.payload)
+        message = pre_authentication_encoding(self.payload_type, self.payload)
         for signature in self.signatures:
             check = keys.get(signature.keyid)
             if check is not None and check(message, signature.sig) is True:
@@ -67,8 +67,8 @@ class _WireEnvelope(msgspec.Struct, rename="camel"):
 _read: Final = msgspec.json.Decoder(_WireEnvelope).decode
 
 
-def read(content: bytes) -> Envelope:
-    """Read an envelope (Standard JSON envelope, Parsing rules); raises `Malformed`.
+def read_envelope(content: bytes) -> Envelope:
+    """Read an envelope (Standard JSON envelope, Parsing rules); raises `MalformedEnvelope`.
 
     It may have 64 signatures at most.
     """
@@ -77,14 +77,14 @@ def read(content: bytes) -> Envelope:
         signatures = tuple(Signature(one.keyid, _from_base64(one.sig)) for one in wire.signatures)
         return Envelope(wire.payload_type, _from_base64(wire.payload), signatures)
     except UnicodeDecodeError as error:  # whose text has a byte of what was sent
-        raise Malformed(f"byte {error.start} is not UTF-8") from None
+        raise MalformedEnvelope(f"byte {error.start} is not UTF-8") from None
     except (ValueError, RecursionError) as error:  # msgspec's errors and base64's: all are ValueErrors
-        raise Malformed(str(error)) from None
+        raise MalformedEnvelope(str(error)) from None
 
 
-def seal(payload_type: str, payload: bytes, keyid: str, sign: Sign) -> bytes:
+def sign_envelope(payload_type: str, payload: bytes, keyid: str, sign: Signer) -> bytes:
     """Write an envelope with one signature; raises what ``sign`` raises, `TypeError` if it gives no bytes."""
-    signature = sign(pre_authentication(payload_type, payload))
+    signature = sign(pre_authentication_encoding(payload_type, payload))
     if not isinstance(signature, bytes | bytearray | memoryview):
         raise TypeError(f"a signature must be bytes, not {type(signature).__name__}")
     return msgspec.json.encode(
@@ -96,7 +96,7 @@ def seal(payload_type: str, payload: bytes, keyid: str, sign: Sign) -> bytes:
     )
 
 
-def pre_authentication(payload_type: str, payload: bytes) -> bytes:
+def pre_authentication_encoding(payload_type: str, payload: bytes) -> bytes:
     """Return the message to be signed: type and payload, each behind its length (DSSE protocol, PAE)."""
     kind = payload_type.encode()
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)

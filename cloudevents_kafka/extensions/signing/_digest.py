@@ -18,7 +18,7 @@ from cloudevents_kafka.attributes.types import CORE, AttributeType, canonical_te
 from cloudevents_kafka.errors import preview
 from cloudevents_kafka.event import Event, raw_parts
 
-SEAL: Final = "dssematerial"
+DSSE_MATERIAL: Final = "dssematerial"
 """The attribute that holds the signature, and so is not covered by it."""
 
 PAYLOAD_TYPE: Final = "https://cloudevents.io/verifiability/dsse/v0.1"
@@ -44,7 +44,7 @@ class Material(msgspec.Struct, frozen=True, omit_defaults=True):
 _read: Final = msgspec.json.Decoder(Material).decode
 
 
-def material_of(event: Event, names: Sequence[str] = ()) -> Material:
+def digest_event(event: Event, names: Sequence[str] = ()) -> Material:
     """Digest an event and some of its extensions; raises `ValueError` where that cannot be done."""
     core = core_digest(event)
     return Material(core, extension_digest(event, names), tuple(names)) if names else Material(core)
@@ -53,35 +53,35 @@ def material_of(event: Event, names: Sequence[str] = ()) -> Material:
 def read_material(payload: bytes) -> Material:
     """Read the JSON object; raises `ValueError` where it is none or breaks a rule."""
     try:
-        material = _read(payload.decode())  # see dsse.read
+        material = _read(payload.decode())  # see _dsse.read
     except RecursionError:
         raise ValueError("the digests are no JSON object") from None
     if (material.ext is msgspec.UNSET) is not (material.signedextattrs is msgspec.UNSET):
         raise ValueError("ext and signedextattrs must be there together or not at all")
-    check_names(material.names)
+    check_signed_names(material.names)
     return material
 
 
-def check_names(names: Sequence[str]) -> None:
+def check_signed_names(names: Sequence[str]) -> None:
     """Raise `ValueError` for names that cannot be signed as extensions."""
     if len(set(names)) < len(names):
         raise ValueError("signedextattrs must not name an attribute twice")
     for name in names:
-        if name in CORE or name == SEAL:
+        if name in CORE or name == DSSE_MATERIAL:
             raise ValueError(f"signedextattrs must not name {name}")
 
 
 def core_digest(event: Event) -> bytes:
     """Digest the core attributes and the exact bytes of the data; raises `ValueError`."""
-    return _digest([*(canonical(event, name) for name in _COVERED), event.payload or b""])
+    return _digest([*(canonical_bytes(event, name) for name in _COVERED), event.payload or b""])
 
 
 def extension_digest(event: Event, names: Sequence[str]) -> bytes:
     """Digest extension attributes in the order given; raises `ValueError`."""
-    return _digest([canonical(event, name) for name in names])
+    return _digest([canonical_bytes(event, name) for name in names])
 
 
-def untyped(event: Event, names: Sequence[str]) -> list[str]:
+def untyped_extensions(event: Event, names: Sequence[str]) -> list[str]:
     """List the extensions whose type nobody made known.
 
     An absent one is not among them: nothing is the same in every type.
@@ -89,7 +89,7 @@ def untyped(event: Event, names: Sequence[str]) -> list[str]:
     return [name for name in names if name in event and find_extension(name) is None]
 
 
-def canonical(event: Event, name: str) -> bytes:
+def canonical_bytes(event: Event, name: str) -> bytes:
     """Return the bytes of an attribute by its type (Canonical Value Serialization).
 
     Raises `ValueError` for a value that is not of its type: kept by lenient reading, say.

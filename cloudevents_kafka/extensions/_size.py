@@ -7,7 +7,7 @@ from typing import Any, Final
 from cloudevents_kafka.errors import Problem
 from cloudevents_kafka.record import Record
 
-LIMIT: Final = 64 * 1024
+SIZE_LIMIT: Final = 64 * 1024
 """Bytes that every intermediary must forward (S-01) and every consumer should take (S-02)."""
 
 _BATCH: Final = 61  # what stands before the records of a batch, in message format 2
@@ -27,7 +27,7 @@ def wire_size(record: Record | Any) -> int:
     return _BATCH + _varint(size) + size
 
 
-def oversize(record: Record | Any, limit: int = LIMIT) -> Problem | None:
+def size_problem(record: Record | Any, limit: int = SIZE_LIMIT) -> Problem | None:
     """Tell that a record is larger than intermediaries must forward; None where it is not."""
     size = wire_size(record)
     if size <= limit:
