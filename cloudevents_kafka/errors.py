@@ -1,44 +1,49 @@
-"""The errors of this library, all under one root.
+"""The exceptions of this library, all under one root.
 
 ::
 
     CloudEventsKafkaError
-    ├── InvalidEvent (ValueError)        the values given do not make an event
-    ├── EncodeError                      an event cannot be written as asked
-    ├── DataError (ValueError)           the data is not what its content type says
+    ├── InvalidEvent (ValueError)        the values do not form a valid event
+    ├── EncodeError                      an event cannot be written in this mode or format
+    ├── DataError (ValueError)           the data does not match its content type
     ├── DecodeError                      a record cannot be read as an event
-    │   ├── NotAnEvent                   it is no CloudEvent: skip it
-    │   ├── BrokenEvent (InvalidEvent)   it is one, and breaks rules
-    │   ├── UnsupportedFormat            its event format is not known here
-    │   └── UnsupportedBatch             it is a batch; Kafka has none
-    ├── SigningError                     an event cannot be signed as asked
-    ├── VerificationError                an event is not what a trusted key signed
-    ├── DeliveryError                    a broker did not take an event
-    └── ConsumeError                     the client failed while fetching
+    │   ├── NotAnEvent                   the record is not a CloudEvent: skip it
+    │   ├── BrokenEvent (InvalidEvent)   the record is a CloudEvent that breaks rules
+    │   ├── UnsupportedFormat            the event format is not registered
+    │   └── UnsupportedBatch             the record is a batch, which Kafka does not have
+    ├── SigningError                     an event cannot be signed
+    ├── VerificationError                an event has no valid signature of a trusted key
+    ├── DeliveryError                    an event was not delivered to a broker
+    └── ConsumeError                     the Kafka client failed while polling
 
-Every rule that an event breaks is reported at once, as a `Problem` each. No
-message holds a byte of event data: attributes may be logged, data may not.
+Exceptions are defined in the module that raises them: `SigningError` and
+`VerificationError` in `extensions.signing`, `DeliveryError` in `producer`,
+`ConsumeError` in `consumer`.
+
+An error lists all rules that an event breaks, each as a `Problem`. No message
+contains event data: attributes may be logged, data may not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
 from cloudevents_kafka.clauses import SECTIONS
 from cloudevents_kafka.record import Record
 
-_MOST: Final = 20  # problems that a message tells; ``problems`` has all of them
-_LONGEST: Final = 60  # characters of a name
+_MAX_PROBLEMS: Final = 20  # in a message; ``problems`` has all of them
+_MAX_NAME: Final = 60
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """One broken rule: what it is about, what the rule says, and what was seen.
+    """One broken rule.
 
-    ``attribute`` is an attribute or header name, ``"data"``, or None for the
-    record as a whole; ``clause`` is an id of `clauses.SECTIONS`.
+    ``attribute`` is the name of an attribute or header, ``"data"``, or None for the
+    whole record; ``rule`` is what the specification demands; ``clause`` is a key of
+    `clauses.SECTIONS`; ``value`` is a preview of the wrong value, or None.
     """
 
     attribute: str | None
@@ -47,13 +52,16 @@ class Problem(msgspec.Struct, frozen=True):
     value: str | None = None
 
     def __str__(self) -> str:
-        what = "" if self.attribute is None else f"{preview_name(self.attribute)}: "
+        name = "" if self.attribute is None else f"{preview_name(self.attribute)}: "
         got = "" if self.value is None else f", got {self.value}"
-        return f"{what}{self.rule}{got} ({self.clause}, {SECTIONS[self.clause]})"
+        return f"{name}{self.rule}{got} ({self.clause}, {SECTIONS[self.clause]})"
 
 
 def preview(value: object, limit: int = 60) -> str:
-    """Show a value in an error: its `repr`, cut to `limit` characters; of what may be endless, its kind."""
+    """Return a value for an error message: its `repr`, cut to `limit` characters.
+
+    A container or a large integer is described by its size, since its `repr` is unbounded.
+    """
     if isinstance(value, dict | list):
         return f"a {type(value).__name__} of {len(value)}"
     if isinstance(value, int) and value.bit_length() > 64:
@@ -62,8 +70,14 @@ def preview(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
+def preview_name(name: str | None) -> str:
+    """Return a name unquoted, or its `preview` if it is long or not printable."""
+    name = str(name)
+    return name if len(name) <= _MAX_NAME and name.isprintable() else preview(name, _MAX_NAME)
+
+
 def message_without_data(error: Exception) -> str:
-    """Return what an error of a codec says, without the character or byte that it names: these are data."""
+    """Return the message of a codec's error, without the byte or character of data that it quotes."""
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start} does not fit ({error.reason})"
     if isinstance(error, UnicodeEncodeError):
@@ -71,49 +85,55 @@ def message_without_data(error: Exception) -> str:
     return str(error)
 
 
-def preview_name(name: str | None) -> str:
-    """Return a name as it is, or shown, where it is too long or a log would obey it."""
-    name = str(name)
-    return name if len(name) <= _LONGEST and name.isprintable() else preview(name, _LONGEST)
-
-
-def _told(problems: Sequence[Problem]) -> str:
-    """Tell the first problems, and how many more there are: strangers decide how many."""
-    more = f"; and {len(problems) - _MOST} more" if len(problems) > _MOST else ""
-    return "; ".join(map(str, problems[:_MOST])) + more
+def _join(problems: Sequence[Problem]) -> str:
+    """Return the first problems as one text; their number is untrusted input."""
+    more = f"; and {len(problems) - _MAX_PROBLEMS} more" if len(problems) > _MAX_PROBLEMS else ""
+    return "; ".join(map(str, problems[:_MAX_PROBLEMS])) + more
 
 
 class CloudEventsKafkaError(Exception):
-    """The root: catches whatever this library raises."""
+    """The base class of all exceptions of this library."""
 
 
 class InvalidEvent(CloudEventsKafkaError, ValueError):
-    """The values given do not make an event; ``problems`` names every broken rule."""
+    """The values do not form a valid event; ``problems`` lists every broken rule."""
+
+    problems: tuple[Problem, ...]
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(tuple(problems))
-        self.problems: tuple[Problem, ...] = tuple(problems)
+        self.problems = tuple(problems)
 
     def __str__(self) -> str:
-        return "not a valid CloudEvent: " + _told(self.problems)
+        return "not a valid CloudEvent: " + _join(self.problems)
 
 
 class EncodeError(CloudEventsKafkaError):
-    """The event cannot be written in the mode, format or record asked for."""
+    """The event cannot be written in the requested mode or format, or as a record."""
 
 
 class DataError(CloudEventsKafkaError, ValueError):
-    """The event's data is not what its datacontenttype says."""
+    """The event's data does not match its ``datacontenttype``."""
 
 
 class DecodeError(CloudEventsKafkaError):
-    """A record cannot be read as an event; ``record`` is it, untouched.
+    """A record cannot be read as an event.
 
-    ``reason`` says what was seen and which rule it breaks, ``hint`` what to do.
+    ``record`` is the unchanged record, ``reason`` the broken rule and the wrong value,
+    ``hint`` what to do about it, or None. ``verdict`` is ``not-an-event``,
+    ``broken-event``, ``unsupported-format`` or ``batch``; ``clauses`` are the ids of the
+    broken clauses, each once; ``problems`` are the broken rules of a `BrokenEvent`,
+    empty for other errors.
     """
 
+    verdict: ClassVar[str]
+    clauses: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
     def __init__(self, reason: str, record: Record, hint: str | None = None) -> None:
-        Exception.__init__(self, reason, record, hint)  # what pickle needs; a subclass has two bases
+        Exception.__init__(
+            self, reason, record, hint
+        )  # pickle calls the class with these; a subclass has two bases
         self.reason = reason
         self.record = record
         self.hint = hint
@@ -127,16 +147,21 @@ class DecodeError(CloudEventsKafkaError):
 
 
 class NotAnEvent(DecodeError):
-    """The record is not a CloudEvent (Kafka binding 3): other traffic on the topic."""
+    """The record is not a CloudEvent (Kafka binding 3)."""
+
+    verdict = "not-an-event"
+    clauses = ("K-11",)
 
 
 class BrokenEvent(DecodeError, InvalidEvent):
-    """The record is a CloudEvent that breaks rules; ``problems`` names every one."""
+    """The record is a CloudEvent that breaks rules; ``problems`` lists every one."""
+
+    verdict = "broken-event"
 
     def __init__(self, problems: Sequence[Problem], record: Record, hint: str | None = None) -> None:
-        reason = "broken CloudEvent: " + _told(problems)
-        DecodeError.__init__(self, reason, record, hint)
+        DecodeError.__init__(self, "broken CloudEvent: " + _join(problems), record, hint)
         self.problems = tuple(problems)
+        self.clauses = tuple(dict.fromkeys(problem.clause for problem in problems))
 
     def __str__(self) -> str:
         return DecodeError.__str__(self)
@@ -146,7 +171,10 @@ class BrokenEvent(DecodeError, InvalidEvent):
 
 
 class UnsupportedFormat(DecodeError):
-    """The record is a structured CloudEvent in an event format not known here."""
+    """The record is a structured CloudEvent in an event format that is not registered."""
+
+    verdict = "unsupported-format"
+    clauses = ("K-10",)
 
     def __init__(self, media_type: str, record: Record, hint: str | None = None) -> None:
         super().__init__(
@@ -159,7 +187,10 @@ class UnsupportedFormat(DecodeError):
 
 
 class UnsupportedBatch(DecodeError):
-    """The record is a batch of CloudEvents, a mode that the Kafka binding does not have."""
+    """The record is a batch of CloudEvents; the Kafka binding has no batch mode."""
+
+    verdict = "batch"
+    clauses = ("K-01",)
 
     def __init__(self, media_type: str, record: Record, hint: str | None = None) -> None:
         super().__init__(

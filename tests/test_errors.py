@@ -1,4 +1,4 @@
-"""The error tree, and what errors say and keep to themselves."""
+"""The exceptions: their tree, their messages, and the data that messages leave out."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ from cloudevents_kafka import (
     Record,
     UnsupportedBatch,
     UnsupportedFormat,
+    errors,
 )
 from cloudevents_kafka.clauses import SECTIONS
 from cloudevents_kafka.errors import preview
+from cloudevents_kafka.extensions import signing
 
 RECORD = Record(value=b"secret", headers=[("a", b"b")], topic="orders", partition=3, offset=7)
 PROBLEMS = (
@@ -50,7 +52,7 @@ ERRORS: list[CloudEventsKafkaError] = [
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 def test_errors_survive_pickle_and_copy(error: CloudEventsKafkaError) -> None:
-    """An error that crosses a process says the same and holds the same."""
+    """A pickled or copied error has the same type, message and attributes."""
     for again in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):
         assert type(again) is type(error)
         assert str(again) == str(error)
@@ -59,14 +61,14 @@ def test_errors_survive_pickle_and_copy(error: CloudEventsKafkaError) -> None:
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-def test_errors_have_one_root_and_tell_no_data(error: CloudEventsKafkaError) -> None:
-    """One except clause catches all; none shows the record's value."""
+def test_errors_have_one_root_and_contain_no_data(error: CloudEventsKafkaError) -> None:
+    """Every error derives from the root, and no message contains the record's value."""
     assert isinstance(error, CloudEventsKafkaError)
     assert "secret" not in f"{error} {error!r}"
 
 
 def test_a_broken_event_is_both_undecodable_and_invalid() -> None:
-    """It can be caught as a DecodeError, as an InvalidEvent and as a ValueError."""
+    """BrokenEvent is a DecodeError, an InvalidEvent and a ValueError."""
     error = BrokenEvent(PROBLEMS, RECORD)
     assert isinstance(error, DecodeError)
     assert isinstance(error, InvalidEvent)
@@ -75,8 +77,8 @@ def test_a_broken_event_is_both_undecodable_and_invalid() -> None:
     assert error.record is RECORD
 
 
-def test_a_message_says_where_what_which_rule_and_what_next() -> None:
-    """The four parts of an error's text stand in one line."""
+def test_a_message_has_position_value_rule_and_hint() -> None:
+    """The message of a DecodeError is one line with its four parts."""
     text = str(BrokenEvent(PROBLEMS, RECORD, "mend it"))
     assert text == (
         "orders[3]@7: broken CloudEvent: "
@@ -86,8 +88,8 @@ def test_a_message_says_where_what_which_rule_and_what_next() -> None:
     assert "\n" not in text
 
 
-def test_a_message_is_no_longer_for_a_flood_of_problems() -> None:
-    """A stranger decides how many rules a record breaks, and how long its names are: not how long we talk."""
+def test_a_message_is_bounded() -> None:
+    """The message stays short for any number of problems and any length of names."""
     flood = [Problem("x" * 1000, "is odd", "J-01", "'x'")] * 1000
     for error in (InvalidEvent(flood), BrokenEvent(flood, RECORD)):
         assert len(error.problems) == 1000
@@ -96,20 +98,57 @@ def test_a_message_is_no_longer_for_a_flood_of_problems() -> None:
         assert len(str(pickle.loads(pickle.dumps(error)))) < 3000
 
 
-def test_a_name_cannot_pretend_to_be_another_line() -> None:
-    """Names come from strangers too: what a log or a terminal would obey is spelled out."""
+def test_an_unprintable_name_is_escaped() -> None:
+    """A line break or terminal sequence in a name does not reach a log."""
     assert str(Problem("a\n\x1b[2Jb", "is odd", "J-01")) == r"'a\n\x1b[2Jb': is odd (J-01, JSON format 2)"
 
 
-def test_each_clause_that_the_code_names_is_known() -> None:
-    """No error can fail for want of a clause's section."""
+def test_every_clause_in_the_code_has_a_section() -> None:
+    """`clauses.SECTIONS` has each clause that a Problem of the package names."""
     sources = Path(cloudevents_kafka.__file__).parent
     used = {
         clause
-        for path in (*sources.glob("*.py"), *sources.glob("formats/*.py"))
+        for path in sources.rglob("*.py")
         for clause in re.findall(r'"([A-Z]{1,2}-\d\d)"', path.read_text(encoding="utf-8"))
     }
+    assert len(used) > 40
     assert used <= SECTIONS.keys()
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict", "clauses"),
+    [
+        (NotAnEvent("why", RECORD), "not-an-event", ("K-11",)),
+        (BrokenEvent((*PROBLEMS, PROBLEMS[0]), RECORD), "broken-event", ("T-12", "J-01")),
+        (UnsupportedFormat("application/cloudevents+xyz", RECORD), "unsupported-format", ("K-10",)),
+        (UnsupportedBatch("application/cloudevents-batch+json", RECORD), "batch", ("K-01",)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_decode_error_has_a_verdict_and_clauses(
+    error: DecodeError, verdict: str, clauses: tuple[str, ...]
+) -> None:
+    """Each DecodeError has its verdict, and its clauses once each, in a message and as attributes."""
+    assert (error.verdict, error.clauses) == (verdict, clauses)
+    assert bool(error.problems) == isinstance(error, BrokenEvent)
+    assert all(clause in str(error) or verdict == "not-an-event" for clause in clauses)
+
+
+def test_the_docstring_draws_the_tree() -> None:
+    """The drawing in `errors` has every public exception, below its base class."""
+    public = {**vars(cloudevents_kafka), **vars(signing)}
+    classes = {
+        name: value
+        for name, value in public.items()
+        if isinstance(value, type) and issubclass(value, CloudEventsKafkaError)
+    }
+    drawn = re.findall(r"^    ([│ ]*)[├└]── (\w+)", errors.__doc__ or "", re.MULTILINE)
+    parents = ["CloudEventsKafkaError"]
+    for indent, name in drawn:
+        level = len(indent) // 4
+        parents[level + 1 :] = [name]
+        assert parents[level] in {base.__name__ for base in classes[name].__bases__}
+    assert {name for _, name in drawn} == classes.keys() - {"CloudEventsKafkaError"}
 
 
 @pytest.mark.parametrize(
@@ -127,7 +166,7 @@ def test_each_clause_that_the_code_names_is_known() -> None:
     ],
     ids=lambda value: str(type(value).__name__),
 )
-def test_values_are_shown_short(value: object, text: str) -> None:
-    """However long, large or deep a value is, what an error shows of it is short."""
+def test_a_preview_is_short(value: object, text: str) -> None:
+    """The preview of a long, large or deep value has at most 61 characters."""
     assert preview(value) == text
     assert len(preview(value)) <= 61

@@ -15,19 +15,12 @@ from cloudevents_kafka.attributes.types import AttributeType, AttributeValue
 from cloudevents_kafka.binding import Decoded, Undecodable, decode, sniff
 from cloudevents_kafka.conformance.dataset import Case
 from cloudevents_kafka.conformance.notation import as_bytes, as_data, as_headers, as_record, as_value
-from cloudevents_kafka.errors import BrokenEvent, NotAnEvent, Problem, UnsupportedBatch, UnsupportedFormat
+from cloudevents_kafka.errors import Problem
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats import protobuf_decoder
 from cloudevents_kafka.record import Record
 
 _PART: Final = 120  # of a value, in signs
-VERDICTS: Final = {
-    NotAnEvent: "not-an-event",
-    BrokenEvent: "broken-event",
-    UnsupportedFormat: "unsupported-format",
-    UnsupportedBatch: "batch",
-}
-
 _BEFORE: Final = 120  # characters in front of what must not be told
 
 
@@ -125,7 +118,7 @@ def judge(record: Record, expected: Case, *, lenient: bool) -> None:
 
 def verdict_of(outcome: Decoded | Undecodable) -> str:
     """Name an outcome by the word that all vector files use."""
-    return VERDICTS[type(outcome.error)] if isinstance(outcome, Undecodable) else "event"
+    return outcome.error.verdict if isinstance(outcome, Undecodable) else "event"
 
 
 def faults(problems: Iterable[Problem]) -> set[str | None]:
@@ -136,8 +129,7 @@ def faults(problems: Iterable[Problem]) -> set[str | None]:
 def _judge_faults(outcome: Undecodable, expected: list[str]) -> None:
     need(str(outcome.error), "an error must say something")
     if expected:
-        problems = outcome.error.problems if isinstance(outcome.error, BrokenEvent) else ()
-        found = faults(problems)
+        found = faults(outcome.error.problems)
         need(found == set(expected), f"{unlike(found, set(expected), 'what is at fault')}: {outcome.error}")
 
 

@@ -18,7 +18,6 @@ from cloudevents_kafka.conformance.cases import run
 from cloudevents_kafka.conformance.dataset import Case, Library
 from cloudevents_kafka.conformance.entry_points import attempts, is_choice
 from cloudevents_kafka.conformance.notation import as_event, as_headers, as_record
-from cloudevents_kafka.errors import BrokenEvent
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.extensions import SIZE_LIMIT, wire_size
 from cloudevents_kafka.record import Record
@@ -101,7 +100,7 @@ def _expectation(record: Record, *, named: bool) -> dict[str, Any]:
         mode, event = sniff(record.headers).mode, outcome.event
         told = {"attributes": _attributes(event), "data": _hex(event.payload)}
         return {"verdict": verdict, "mode": mode, **told}
-    if named and isinstance(outcome.error, BrokenEvent):
+    if named:
         faulty = sorted(name for name in faults(outcome.error.problems) if name is not None)
         return {"verdict": verdict, "attributes_at_fault": faulty} if faulty else {"verdict": verdict}
     return {"verdict": verdict}

@@ -13,24 +13,11 @@ from cloudevents_kafka.binding import Decoded, Undecodable, partition_key, sniff
 from cloudevents_kafka.consumer import ConsumeError, EventConsumer
 from cloudevents_kafka.demo.invalid_records import Stray
 from cloudevents_kafka.demo.traffic import Item, Way
-from cloudevents_kafka.errors import (
-    BrokenEvent,
-    DecodeError,
-    NotAnEvent,
-    UnsupportedBatch,
-    UnsupportedFormat,
-)
 from cloudevents_kafka.producer import EventProducer
 
 Tell = Callable[[int], None]
 
 _SILENCE_SECONDS = 20.0
-_VERDICTS: dict[type[DecodeError], str] = {
-    NotAnEvent: "not-an-event",
-    BrokenEvent: "broken-event",
-    UnsupportedFormat: "unsupported-format",
-    UnsupportedBatch: "batch",
-}
 
 
 class Traffic(msgspec.Struct):
@@ -115,7 +102,7 @@ def _count(found: ReadBack, item: Decoded | Undecodable) -> None:
     record = item.record
     found.keyed += record.key is not None
     if isinstance(item, Undecodable):
-        found.others[_VERDICTS[type(item.error)], item.error.reason] += 1
+        found.others[item.error.verdict, item.error.reason] += 1
         return
     verdict = sniff(record.headers)
     way = Way("binary") if verdict.mode == "binary" else Way("structured", verdict.format)

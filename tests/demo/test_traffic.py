@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from cloudevents_kafka import Decoded, Undecodable, decode, to_record
-from cloudevents_kafka.cli.records.text import verdict_word
 from cloudevents_kafka.demo.checks import checks, landed_rows
 from cloudevents_kafka.demo.clients import ReadBack, Traffic
 from cloudevents_kafka.demo.invalid_records import STRAYS, Stray
@@ -56,7 +55,7 @@ def test_strays_are_none(stray: Stray) -> None:
     """Each stray gets the verdict that is foreseen for it."""
     found = decode(stray.make(Random(1)))
     assert isinstance(found, Undecodable)
-    assert verdict_word(found.error) == stray.verdict
+    assert found.error.verdict == stray.verdict
 
 
 def test_file_of_events() -> None:

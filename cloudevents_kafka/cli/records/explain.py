@@ -11,7 +11,7 @@ from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.types import CORE, AttributeType
 from cloudevents_kafka.binding import Decoded, Undecodable, Verdict, decode, sniff
 from cloudevents_kafka.clauses import SECTIONS
-from cloudevents_kafka.cli.records.json_lines import error_members, event_members, verdict_word, written
+from cloudevents_kafka.cli.records.json_lines import error_members, event_members, written
 from cloudevents_kafka.cli.records.text import (
     BAD,
     DIM,
@@ -25,7 +25,7 @@ from cloudevents_kafka.cli.records.text import (
     row,
 )
 from cloudevents_kafka.cli.terminal.escape import visible
-from cloudevents_kafka.errors import BrokenEvent, Problem
+from cloudevents_kafka.errors import Problem
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.extensions import size_problem, unmet_recommendations
 from cloudevents_kafka.record import Record
@@ -44,7 +44,7 @@ class Explanation(msgspec.Struct, frozen=True):
     @property
     def verdict(self) -> str:
         """The word for what the record is."""
-        return "event" if isinstance(self.strict, Decoded) else verdict_word(self.strict.error)
+        return "event" if isinstance(self.strict, Decoded) else self.strict.error.verdict
 
     @property
     def is_event(self) -> bool:
@@ -54,8 +54,7 @@ class Explanation(msgspec.Struct, frozen=True):
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Every rule that the record breaks, where it is an event that does."""
-        broken = isinstance(self.strict, Undecodable) and isinstance(self.strict.error, BrokenEvent)
-        return self.strict.error.problems if broken else ()  # type: ignore[union-attr]  # broken says it
+        return self.strict.error.problems if isinstance(self.strict, Undecodable) else ()
 
     @property
     def advice(self) -> list[Problem]:
@@ -111,7 +110,7 @@ def _event_members(event: Event) -> dict[str, Any]:
 
 def _lenient_members(item: Decoded | Undecodable) -> dict[str, Any]:
     if isinstance(item, Undecodable):
-        return {"verdict": verdict_word(item.error), "error": error_members(item.error)}
+        return {"verdict": item.error.verdict, "error": error_members(item.error)}
     return {"verdict": "event", "tolerated": problem_members(item.tolerated)} | _event_members(item.event)
 
 
@@ -174,6 +173,6 @@ def _problem_lines(name: str, problems: Iterable[Problem], style: str = BAD) -> 
 
 def _lenient_lines(item: Decoded | Undecodable) -> list[Line]:
     if isinstance(item, Undecodable):
-        return [row("leniently", f"{verdict_word(item.error)} too", "")]
+        return [row("leniently", f"{item.error.verdict} too", "")]
     laid = [row("leniently", "an event, letting pass:", TYPE)]
     return laid + _problem_lines("", item.tolerated, NOTE) + _event_lines(item.event)

@@ -49,11 +49,8 @@ from cloudevents_kafka.codecs.json import is_json, is_parsable
 from cloudevents_kafka.codecs.json_grammar import blank_members
 from cloudevents_kafka.codecs.payload import DataKind, implies_utf8_json
 from cloudevents_kafka.errors import (
-    BrokenEvent,
     CloudEventsKafkaError,
     DecodeError,
-    NotAnEvent,
-    UnsupportedBatch,
     message_without_data,
 )
 from cloudevents_kafka.event import Event
@@ -133,27 +130,11 @@ def with_json_data(event: Event) -> Event:
 def error_members(error: DecodeError) -> dict[str, Any]:
     """Tell why a record is no event: a word, a sentence, and the clauses."""
     members: dict[str, Any] = {
-        "verdict": verdict_word(error),
+        "verdict": error.verdict,
         "reason": error.reason,
-        "clauses": clauses(error),
+        "clauses": error.clauses,
     }
     return members | ({"hint": error.hint} if error.hint else {})
-
-
-def verdict_word(error: DecodeError) -> str:
-    """Return the word for what a record is, where it is no event."""
-    if isinstance(error, BrokenEvent):
-        return "broken-event"
-    if isinstance(error, NotAnEvent):
-        return "not-an-event"
-    return "batch" if isinstance(error, UnsupportedBatch) else "unsupported-format"
-
-
-def clauses(error: DecodeError) -> list[str]:
-    """Return the ids of the clauses that a record breaks, each once."""
-    if isinstance(error, BrokenEvent):
-        return list(dict.fromkeys(problem.clause for problem in error.problems))
-    return {"not-an-event": ["K-11"], "batch": ["K-01"]}.get(verdict_word(error), ["K-10"])
 
 
 def written(value: bytes | None) -> str | dict[str, str] | None:

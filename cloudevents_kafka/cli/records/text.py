@@ -13,7 +13,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from cloudevents_kafka.binding import Decoded, Undecodable, attribute_of, sniff
-from cloudevents_kafka.cli.records.json_lines import verdict_word
 from cloudevents_kafka.cli.terminal.escape import visible
 from cloudevents_kafka.codecs.payload import decode_text, implies_json
 from cloudevents_kafka.errors import DataError
@@ -44,7 +43,7 @@ def item_lines(item: Decoded | Undecodable) -> list[Line]:
         lines += [row("tolerated", visible(str(problem)), NOTE) for problem in item.tolerated]
         lines += header_lines(item.record, foreign=True)
     else:
-        lines += [row(verdict_word(item.error), visible(item.error.reason), BAD)]
+        lines += [row(item.error.verdict, visible(item.error.reason), BAD)]
         lines += header_lines(item.record, foreign=False)
         lines += [row("value", bytes_text(item.record.value), "")]
     return [*lines, []]

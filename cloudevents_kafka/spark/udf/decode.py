@@ -23,13 +23,12 @@ from cloudevents_kafka.attributes.timestamps import to_datetime
 from cloudevents_kafka.attributes.types import CORE, AttributeType
 from cloudevents_kafka.binding import Decoded, Undecodable, decode, sniff
 from cloudevents_kafka.codecs.payload import DataKind
-from cloudevents_kafka.errors import BrokenEvent, DecodeError, NotAnEvent, UnsupportedBatch
+from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.event import Event, raw_parts
 from cloudevents_kafka.record import Headers, Record
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TYPES: Final = {bool: AttributeType.BOOLEAN, int: AttributeType.INTEGER, bytes: AttributeType.BINARY}
-_VERDICTS: Final = ((NotAnEvent, "not-an-event"), (BrokenEvent, "broken-event"), (UnsupportedBatch, "batch"))
 
 
 def decode_batch(records: pd.Series) -> pd.Series:  # PySpark reads these types
@@ -84,9 +83,8 @@ def _untold_types(event: Event) -> dict[str, str]:
 
 
 def _error_fields(error: DecodeError) -> dict[str, Any]:
-    verdict = next((word for kind, word in _VERDICTS if isinstance(error, kind)), "unsupported-format")
-    fields: dict[str, Any] = {"verdict": verdict, "reason": error.reason}
-    if isinstance(error, BrokenEvent):
+    fields: dict[str, Any] = {"verdict": error.verdict, "reason": error.reason}
+    if error.problems:
         fields |= {"attribute": error.problems[0].attribute, "clause": error.problems[0].clause}
     return fields
 
