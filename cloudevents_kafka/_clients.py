@@ -8,7 +8,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from enum import IntEnum
 from typing import Any, Protocol
+
+
+class LibrdkafkaErrorCode(IntEnum):
+    """The error codes of librdkafka's own that clients are checked for, by the names of ``KafkaError``."""
+
+    PARTITION_EOF = -191
+    """The end of a partition was read."""
+    PURGE_INFLIGHT = -151
+    """A purge or an aborted transaction took back a message that was sent."""
+    PURGE_QUEUE = -152
+    """A purge or an aborted transaction took back a message that was queued."""
 
 
 class Producer(Protocol):

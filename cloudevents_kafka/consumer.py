@@ -15,13 +15,12 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar
 
-from cloudevents_kafka._clients import Consumer, check_consumer
+from cloudevents_kafka._clients import Consumer, LibrdkafkaErrorCode, check_consumer
 from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable, decode
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Record
 
-_PARTITION_EOF: Final = -191  # librdkafka's code for "read to the end", news and no error
 _TURN: Final = 0.5  # seconds the client may wait for a record before stop() is looked at
 
 
@@ -165,7 +164,7 @@ def _is_record(message: Any) -> bool:
     error = message.error()
     if error is None:
         return True
-    if error.code() == _PARTITION_EOF or (error.retriable() and not error.fatal()):
+    if error.code() == LibrdkafkaErrorCode.PARTITION_EOF or (error.retriable() and not error.fatal()):
         return False
     partition = message.partition()
     where = (

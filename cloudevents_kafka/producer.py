@@ -17,15 +17,15 @@ from weakref import ReferenceType, ref
 
 import msgspec
 
-from cloudevents_kafka._clients import Producer, check_producer
+from cloudevents_kafka._clients import LibrdkafkaErrorCode, Producer, check_producer
 from cloudevents_kafka.binding import ContentMode, KeyMapper, check_mode, to_record
 from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import HeaderInput, Record
 
 _TURN: Final = 0.2  # seconds between looks at signals, so that Ctrl-C is never late
-# librdkafka's codes for what abort_transaction() or purge() took back: its user knows of it.
-_PURGED: Final = frozenset({-151, -152})
+# abort_transaction() or purge() took the message back, so its user knows of it.
+_PURGED: Final = frozenset({LibrdkafkaErrorCode.PURGE_INFLIGHT, LibrdkafkaErrorCode.PURGE_QUEUE})
 
 
 ProducerT = TypeVar("ProducerT", bound=Producer)

@@ -23,7 +23,7 @@ from cloudevents_kafka.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from cloudevents_kafka.protocol.schema.layout import description
+from cloudevents_kafka.protocol.schema.layout import spec_of
 
 
 class Wire:
@@ -61,7 +61,7 @@ class Wire:
 
     @staticmethod
     def decoded(request, version, frame):
-        return frames.decode_response(APIS[description(request).key].response, version, frame)
+        return frames.decode_response(APIS[spec_of(request).key].response, version, frame)
 
     def frame(self):
         """Read a frame without its size."""

@@ -1,43 +1,42 @@
-"""The errors of this room, all under one root.
+"""The errors of the Kafka protocol.
 
 ::
 
     ProtocolError
-    ├── Malformed                bytes that break the protocol; more of them would not help
-    │   └── Corrupt              a checksum does not fit its bytes
-    ├── Truncated                the bytes end too early; with more of them, reading may go on
-    ├── Unencodable (ValueError) a value that its field, or the version asked for, cannot carry
-    ├── BrokerError              a broker answered with an error code
+    ├── Malformed                bytes that break the protocol
+    │   └── Corrupt              a checksum that does not match its bytes
+    ├── Truncated                bytes that end too early; the missing ones may follow
+    ├── Unencodable (ValueError) a value that its field or the version cannot carry
+    ├── BrokerError              a response with an error code
     └── ClientError
-        ├── Disconnected         a connection could not be made, or broke
+        ├── Disconnected         a connection failed or was closed
         ├── DeadlineExceeded (TimeoutError)
         └── Unsupported          broker and client have no version in common
 
-A cut message at the end of a message set is none of these: brokers cut there on
-purpose, and readers of sets say how many bytes were left over.
+A partial message at the end of a message set is not an error: brokers cut the set at the
+requested size, and the readers of sets return the size of the partial message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
-from cloudevents_kafka.protocol.error_codes import CODES, ErrorCode
+from cloudevents_kafka.protocol.error_codes import BrokerErrorCode, ErrorCode
 
 
 class ProtocolError(Exception):
-    """The root of this room's errors."""
+    """The base class of the protocol's errors."""
 
 
 class Malformed(ProtocolError):
-    """Bytes that no reading makes sense of.
+    """Bytes that break the protocol.
 
-    ``path`` names the field, outermost first, ``at`` is its byte, counted from where
-    reading began; either may be unknown.
+    ``rule`` is the broken rule, ``at`` the index of the first bad byte (None if unknown), and ``path``
+    the field, outermost first ("" if unknown).
     """
 
     def __init__(self, rule: str, *, at: int | None = None, path: str = "") -> None:
-        """Say which rule is broken, and where."""
+        """Create the error of a broken rule."""
         self.rule: Final = rule
         self.at: Final = at
         self.path: Final = path
@@ -45,71 +44,68 @@ class Malformed(ProtocolError):
 
 
 class Corrupt(Malformed):
-    """A checksum that does not fit the bytes it is for."""
+    """A checksum that does not match its bytes."""
 
 
 class Truncated(ProtocolError):
-    """Bytes that end before what they promise; ``missing`` is how many more are needed at least."""
+    """Bytes that end too early; ``missing`` is the least number of bytes that must follow."""
 
     def __init__(self, missing: int, *, at: int | None = None, path: str = "") -> None:
-        """Say how many bytes are missing, and where."""
+        """Create the error of bytes that are missing after index ``at``."""
         self.missing: Final = missing
         self.at: Final = at
         self.path: Final = path
-        super().__init__(_located(f"{missing} more bytes are needed", at, path))
+        noun = "byte is" if missing == 1 else "bytes are"
+        super().__init__(_located(f"{missing} more {noun} needed", at, path))
 
 
 class Unencodable(ProtocolError, ValueError):
-    """A value that does not fit its field, or that the version asked for has no field for."""
+    """A value that its field cannot carry, or that the requested version has no field for."""
 
 
 class BrokerError(ProtocolError):
-    """A broker's answer with an error code.
+    """A response with an error code.
 
-    ``code`` is the number, ``error`` its row in `codes.CODES`; ``about`` says what the
-    answer is about (a topic and partition, a group) and ``said`` what the broker added.
-    ``codes`` is another table: before 0.8 the numbers meant other things.
+    ``code`` is the number, a member of `ErrorCode` if known. ``name``, ``meaning`` and ``retriable``
+    are those of the code. ``subject`` is what the response is about (a topic and partition, a group),
+    and ``broker_message`` the text that the broker sent with the code.
     """
 
     def __init__(
         self,
         code: int,
-        about: str = "",
-        said: str | None = None,
+        subject: str = "",
+        broker_message: str | None = None,
         *,
-        codes: Mapping[int, ErrorCode] = CODES,
+        codes: type[BrokerErrorCode] = ErrorCode,
     ) -> None:
-        """Look the code up."""
-        self.code: Final = code
-        self.error: Final[ErrorCode] = codes.get(code) or ErrorCode(
-            code, f"ERROR_{code}", retriable=False, meaning="this client has no name for this code"
-        )
-        self.about: Final = about
-        self.said: Final = said
-        where = f"{about}: " if about else ""
-        more = f"; the broker says: {said}" if said else ""
-        super().__init__(f"{where}{self.error.name} ({code}): {self.error.meaning}{more}")
-
-    @property
-    def retriable(self) -> bool:
-        """Whether the same request may well succeed later."""
-        return self.error.retriable
+        """Create the error of a code; ``codes`` has its name and meaning."""
+        known = codes.find(code)
+        self.code: Final[int] = code if known is None else known
+        self.name: Final = f"ERROR_{code}" if known is None else known.name
+        self.meaning: Final = "the code is unknown" if known is None else known.message
+        self.retriable: Final = known is not None and known.retriable
+        self.subject: Final = subject
+        self.broker_message: Final = broker_message
+        prefix = f"{subject}: " if subject else ""
+        suffix = f"; the broker says: {broker_message}" if broker_message else ""
+        super().__init__(f"{prefix}{self.name} ({code:d}): {self.meaning}{suffix}")
 
 
 class ClientError(ProtocolError):
-    """Something between client and broker failed."""
+    """A failure between the client and the broker."""
 
 
 class Disconnected(ClientError):
-    """A connection could not be made, or was closed with answers outstanding."""
+    """A connection that failed, or was closed before the broker answered."""
 
 
 class DeadlineExceeded(ClientError, TimeoutError):
-    """The time that the caller gave was over; what was asked for may still have happened."""
+    """A timeout; the broker may have processed the request."""
 
 
 class Unsupported(ClientError):
-    """Broker and client have no version of a request in common, or the broker lacks a feature."""
+    """A request that broker and client have no common version of, or a missing feature."""
 
 
 def _located(rule: str, at: int | None, path: str) -> str:

@@ -14,10 +14,10 @@ from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unsupported
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
-from cloudevents_kafka.protocol.schema.layout import description
+from cloudevents_kafka.protocol.schema.layout import spec_of
 from cloudevents_kafka.protocol.schema.message import Structure
 
-MOST: Final = 100 * 1024 * 1024
+MAX_SIZE: Final = 100 * 1024 * 1024
 """The largest frame that is read unless told otherwise: what brokers take by default."""
 
 _SIZE: Final = struct.Struct(">i")
@@ -42,7 +42,7 @@ def decode(structure: type[Structure], version: int, data: bytes) -> Structure:
     return _whole(structure, version, data, 0)
 
 
-def decode_start(structure: type[Structure], version: int, data: bytes) -> tuple[Structure, int]:
+def decode_prefix(structure: type[Structure], version: int, data: bytes) -> tuple[Structure, int]:
     """Decode a message that more may follow; return it and the position after it."""
     return compiler.read(structure, version, data)
 
@@ -51,14 +51,14 @@ def encode_request(
     message: Structure, version: int, *, correlation_id: int = 0, client_id: str | None = None
 ) -> bytes:
     """Encode a request's frame, its size in front."""
-    about = description(type(message))
+    about = spec_of(type(message))
     header = RequestHeader(
         request_api_key=about.key,
         request_api_version=version,
         correlation_id=correlation_id,
         client_id=client_id,
     )
-    return framed(
+    return add_size(
         compiler.write(header, request_header(about.key, version)) + compiler.write(message, version)
     )
 
@@ -83,7 +83,7 @@ def encode_response(message: Structure, version: int, *, correlation_id: int) ->
     """Encode a response's frame, its size in front."""
     header = ResponseHeader(correlation_id=correlation_id)
     kind = response_header(type(message), version)
-    return framed(compiler.write(header, kind) + compiler.write(message, version))
+    return add_size(compiler.write(header, kind) + compiler.write(message, version))
 
 
 def decode_response(structure: type[Structure], version: int, data: bytes) -> tuple[int, Structure]:
@@ -93,18 +93,18 @@ def decode_response(structure: type[Structure], version: int, data: bytes) -> tu
     return header.correlation_id, _whole(structure, version, data, at)
 
 
-def framed(data: bytes) -> bytes:
+def add_size(data: bytes) -> bytes:
     """Put the size in front."""
     return _SIZE.pack(len(data)) + data
 
 
-def size_of(prefix: bytes, *, most: int = MOST) -> int:
-    """Read a frame's size, four bytes; `Malformed` where it is negative or more than ``most``."""
+def decode_size(prefix: bytes, *, max_size: int = MAX_SIZE) -> int:
+    """Read a frame's size, four bytes; `Malformed` where it is negative or more than ``max_size``."""
     if len(prefix) < _SIZE.size:
         raise Truncated(_SIZE.size - len(prefix), at=0)
     (size,) = _SIZE.unpack_from(prefix)
-    if not 0 <= size <= most:
-        raise Malformed(f"a frame of {size:,} bytes; it may have 0 to {most:,}", at=0)
+    if not 0 <= size <= max_size:
+        raise Malformed(f"a frame of {size:,} bytes; it may have 0 to {max_size:,}", at=0)
     found: int = size
     return found
 
@@ -114,12 +114,12 @@ def request_header(key: int, version: int) -> int:
     if key == _CONTROLLED_SHUTDOWN and version == 0:
         return 0
     api = APIS.get(key)
-    return 2 if api is not None and version in description(api.request).flexible else 1
+    return 2 if api is not None and version in spec_of(api.request).flexible else 1
 
 
 def response_header(structure: type[Structure], version: int) -> int:
     """Return the version of the header that a response has."""
-    about = description(structure)
+    about = spec_of(structure)
     return 1 if version in about.flexible and about.key != _API_VERSIONS else 0
 
 

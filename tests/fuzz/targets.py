@@ -31,7 +31,7 @@ def request(data: bytes) -> None:
 
 
 def response(data: bytes) -> None:
-    """A message of any API and version, chosen by two bytes: compiled code and the walker agree."""
+    """A message of any API and version, chosen by two bytes: compiled code and the interpreter agree."""
     if len(data) < 2:
         return
     api = list(APIS.values())[data[0] % len(APIS)]

@@ -21,10 +21,10 @@ from cloudevents_kafka.protocol.schema.layout import (
     Layout,
     Sized,
     default_of,
-    description,
     layout_of,
+    spec_of,
 )
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import (
     NO_UUID,
     STRING,
@@ -57,7 +57,7 @@ class EverythingInner(Structure, kw_only=True):
 class Everything(Structure, kw_only=True):
     """All that declarations can say, of which real messages use but a part."""
 
-    message: ClassVar = Message.of("Everything", -1, "data", versions="0-3", flexible="2+")
+    spec: ClassVar = MessageSpec.of("Everything", -1, "data", versions="0-3", flexible="2+")
 
     flag: Boolean = False
     tiny: Int8
@@ -88,7 +88,7 @@ MESSAGES: Final = [
 
 def versions_of(structure: type[Structure]) -> range:
     """Return all versions of a message."""
-    first, last = description(structure).versions
+    first, last = spec_of(structure).versions
     return range(first, last + 1)
 
 

@@ -18,8 +18,8 @@ from cloudevents_kafka.protocol.schema.layout import (
     Layout,
     Sized,
     default_of,
-    description,
     layout_of,
+    spec_of,
 )
 from cloudevents_kafka.protocol.schema.message import ArrayOf, Field, Structure
 from cloudevents_kafka.protocol.schema.types import NO_UUID
@@ -168,7 +168,7 @@ def test_fields(message, release):
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.__name__)
 def test_versions(message):
     """A message is declared from version 0, which 3.9.1 still has, to the newest of 4.3.1."""
-    about = description(message)
+    about = spec_of(message)
     assert about.versions.first == versions_of(OLDEST, message).first == 0
     assert about.versions.last == versions_of(NEWEST, message).last
     assert versions_of(OLDEST, message).last >= versions_of(NEWEST, message).first - 1
@@ -178,7 +178,7 @@ def test_versions(message):
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.__name__)
 def test_what_messages_say(message, release):
     """API keys, kinds and flexible versions are Apache's."""
-    about, whole = description(message), definitions(release)[message.__name__]
+    about, whole = spec_of(message), definitions(release)[message.__name__]
     assert about.kind == whole["type"]
     assert about.key == whole.get("apiKey", -1)
     assert about.flexible == Versions.parse(whole["flexibleVersions"])
@@ -188,8 +188,8 @@ def test_what_messages_say(message, release):
 def test_all_keys():
     """Each API is listed under its own key, and its two messages have the same versions."""
     for key, api in APIS.items():
-        assert key == api.key == description(api.response).key
-        assert description(api.request).versions == description(api.response).versions
+        assert key == api.key == spec_of(api.response).key
+        assert spec_of(api.request).versions == spec_of(api.response).versions
 
 
 def test_names_of_apis():

@@ -60,12 +60,12 @@ def test_broker_error():
     assert error.retriable
     assert str(error).startswith("topic t, partition 0: NOT_LEADER_OR_FOLLOWER (6): ")
     assert str(error).endswith("; the broker says: moved")
-    assert (error.code, error.about, error.said) == (6, "topic t, partition 0", "moved")
+    assert (error.code, error.subject, error.broker_message) == (6, "topic t, partition 0", "moved")
 
 
 @pytest.mark.parametrize("code", [-2, 9999, 32767])
 def test_unknown_code(code):
     """A code that is not in the table keeps its number, and is not tried again."""
     error = BrokerError(code)
-    assert str(error) == f"ERROR_{code} ({code}): this client has no name for this code"
+    assert str(error) == f"ERROR_{code} ({code}): the code is unknown"
     assert not error.retriable

@@ -27,28 +27,28 @@ headers = st.tuples(st.integers(-(1 << 31), (1 << 31) - 1), st.none() | st.text(
 )
 def test_size(prefix, size):
     """A size is four bytes, and does not count itself."""
-    assert frames.size_of(bytes.fromhex(prefix)) == size
+    assert frames.decode_size(bytes.fromhex(prefix)) == size
 
 
 @pytest.mark.parametrize("prefix", ["ffffffff", "80000000", "06400001", "7fffffff", "47455420"])
 def test_bad_size(prefix):
     """A size below zero or beyond the limit, as other protocols send, is refused before reading on."""
     with pytest.raises(Malformed, match=r"at byte 0: a frame of -?[0-9,]+ bytes; it may have 0 to 104"):
-        frames.size_of(bytes.fromhex(prefix))
+        frames.decode_size(bytes.fromhex(prefix))
 
 
 def test_own_limit():
     """The limit is the caller's to set."""
-    assert frames.size_of(b"\0\0\0\x0a", most=10) == 10
+    assert frames.decode_size(b"\0\0\0\x0a", max_size=10) == 10
     with pytest.raises(Malformed, match="a frame of 10 bytes; it may have 0 to 9"):
-        frames.size_of(b"\0\0\0\x0a", most=9)
+        frames.decode_size(b"\0\0\0\x0a", max_size=9)
 
 
 @pytest.mark.parametrize("length", range(4))
 def test_cut_size(length):
     """A size that is not all there is truncated."""
     with pytest.raises(Truncated) as caught:
-        frames.size_of(bytes(length))
+        frames.decode_size(bytes(length))
     assert caught.value.missing == 4 - length
 
 
@@ -65,7 +65,7 @@ def test_request_bytes(asked, version, data):
     """A request's header is flexible where the request is; its client id is never compact."""
     data = bytes.fromhex(data)
     assert frames.encode_request(asked, version, correlation_id=7, client_id="id") == data
-    assert frames.size_of(data) == len(data) - 4
+    assert frames.decode_size(data) == len(data) - 4
     header, found = frames.decode_request(data[4:])
     assert (found, header.client_id, header.correlation_id) == (asked, "id", 7)
 

@@ -20,7 +20,7 @@ from protocol.generated import bulk, versions_of
 from cloudevents_kafka.jvm import find_java, resolve
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.codec import compiler
-from cloudevents_kafka.protocol.error_codes import CODES
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.schema.layout import Layout, layout_of
 from cloudevents_kafka.protocol.schema.message import Structure, fields_of
 
@@ -141,4 +141,4 @@ def test_errors(oracles):
     """Each error code of the newest clients is in the table, with its name and whether to try again."""
     rows = [row.split(",") for row in oracles[NEWEST].ask("errors").split()]
     theirs = {int(code): (name, again == "true") for code, name, again in rows}
-    assert {code: (row.name, row.retriable) for code, row in CODES.items()} == theirs
+    assert {code: (code.name, code.retriable) for code in ErrorCode} == theirs

@@ -96,7 +96,7 @@ def test_all_there():
 @cases(lambda one: one.place not in CUT | NO_SUCH_API | WITH_TIME_STAMP and one.version != 99)
 def test_requests(one):
     """A request that a broker got decodes, and encodes to the same bytes."""
-    assert frames.size_of(one.request) == len(one.request) - 4
+    assert frames.decode_size(one.request) == len(one.request) - 4
     header, message = frames.decode_request(one.request[4:])
     assert (header.request_api_key, header.request_api_version) == (one.key, one.version)
     assert one.request == frames.encode_request(
@@ -111,7 +111,7 @@ def test_responses(one):
 
 
 def assert_answer(one: Exchange, version: int):
-    assert frames.size_of(one.response) == len(one.response) - 4
+    assert frames.decode_size(one.response) == len(one.response) - 4
     number, message = frames.decode_response(APIS[one.key].response, version, one.response[4:])
     assert number == header_of(one)[0].correlation_id
     assert frames.encode_response(message, version, correlation_id=number) == one.response

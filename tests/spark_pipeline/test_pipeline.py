@@ -23,7 +23,7 @@ from cloudevents_kafka.testing import LocalBroker
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(400)]
 
 Pipeline = Callable[..., Any]
-Place = tuple[int, int]
+TopicAndPartition = tuple[int, int]
 
 # Types that are no good names for folders.
 WEIRD = (
@@ -59,14 +59,14 @@ def produce(broker: LocalBroker, topic: str, seed: int, count: int) -> int:
     return send(broker.bootstrap_servers, topic, of_shop(seed, count), seed, lambda _: None).total
 
 
-def records_of(broker: LocalBroker, topic: str) -> dict[Place, Any]:
+def records_of(broker: LocalBroker, topic: str) -> dict[TopicAndPartition, Any]:
     """Read a topic by the library's own consumer, which is what the tables must agree with."""
     settings = {
         "bootstrap.servers": broker.bootstrap_servers,
         "group.id": "tests",
         "enable.partition.eof": True,
     }
-    found: dict[Place, Any] = {}
+    found: dict[TopicAndPartition, Any] = {}
     with EventConsumer(Consumer(settings)) as events:
         partitions = events.consumer.list_topics(topic).topics[topic].partitions
         events.consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
@@ -76,9 +76,9 @@ def records_of(broker: LocalBroker, topic: str) -> dict[Place, Any]:
     return found
 
 
-def rows_of(table: Path) -> dict[Place, dict[str, Any]]:
+def rows_of(table: Path) -> dict[TopicAndPartition, dict[str, Any]]:
     """Read a table file by file, as a tool does that knows nothing of Spark; no row may be there twice."""
-    rows: dict[Place, dict[str, Any]] = {}
+    rows: dict[TopicAndPartition, dict[str, Any]] = {}
     for file in sorted(table.rglob("*")):
         if file.is_file():
             assert file.suffix == ".parquet", f"{file} would puzzle readers"

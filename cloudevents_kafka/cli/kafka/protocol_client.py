@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from cloudevents_kafka.protocol import Client, Plain, ProtocolError, Scram
 
 PASSWORD_VARIABLE: Final = "CE_KAFKA_SASL_PASSWORD"  # noqa: S105  # its name, not a password
-_UNKNOWN_TOPIC: Final = 3
 _Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
 _OPTIONS: Final = (
     click.option("--tls", is_flag=True, help="Connect by TLS."),
@@ -109,10 +108,11 @@ def failure(error: ProtocolError, way: Way) -> Failure:
         Truncated,
         Unencodable,
     )
+    from cloudevents_kafka.protocol.error_codes import ErrorCode
 
     cause = error.__cause__ if isinstance(error.__cause__, BrokerError) else error
     text = f"broker {way.broker}: {error}"
-    if isinstance(cause, BrokerError) and cause.code == _UNKNOWN_TOPIC:
+    if isinstance(cause, BrokerError) and cause.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return BadUsage(f"{text}; check TOPIC and its partition")
     if isinstance(error, Unencodable) or _lacks_package(error):
         return BadUsage(text)

@@ -24,7 +24,7 @@ from cloudevents_kafka.protocol.errors import (
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from cloudevents_kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from cloudevents_kafka.protocol.schema.layout import description
+from cloudevents_kafka.protocol.schema.layout import spec_of
 from cloudevents_kafka.protocol.schema.message import Structure
 from cloudevents_kafka.protocol.schema.versions import Versions
 
@@ -107,7 +107,7 @@ def choose(structure: type[Structure], offered: Mapping[int, Versions], *, most:
     The highest, always: brokers of 4.x list Produce from 0 on, and close the
     connection on 0 to 2 (KAFKA-18659).
     """
-    about = description(structure)
+    about = spec_of(structure)
     known = SPOKEN[about.key]
     common = known.common(offered.get(about.key, Versions(0, -1)))
     if most is not None:

@@ -10,18 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
 from typing import Final, TypeAlias
 
-from cloudevents_kafka.protocol.client.batches import Place
+from cloudevents_kafka.protocol.client.batches import TopicAndPartition
 
 Assignor: TypeAlias = Callable[
-    [Mapping[str, Sequence[str]], Mapping[str, Sequence[int]]], dict[str, list[Place]]
+    [Mapping[str, Sequence[str]], Mapping[str, Sequence[int]]], dict[str, list[TopicAndPartition]]
 ]
 
 
 def assign_range(
     members: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
-) -> dict[str, list[Place]]:
+) -> dict[str, list[TopicAndPartition]]:
     """Give each member a chunk of each topic; the first members get one more where it does not come out."""
-    plan: dict[str, list[Place]] = {member: [] for member in members}
+    plan: dict[str, list[TopicAndPartition]] = {member: [] for member in members}
     for topic in sorted(partitions):
         readers = sorted(member for member, topics in members.items() if topic in topics)
         start = 0
@@ -35,9 +35,9 @@ def assign_range(
 
 def assign_round_robin(
     members: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
-) -> dict[str, list[Place]]:
+) -> dict[str, list[TopicAndPartition]]:
     """Deal out all partitions one by one, passing over members that do not read the topic."""
-    plan: dict[str, list[Place]] = {member: [] for member in members}
+    plan: dict[str, list[TopicAndPartition]] = {member: [] for member in members}
     turns = cycle(sorted(members))
     for topic in sorted(partitions):
         if not any(topic in topics for topics in members.values()):

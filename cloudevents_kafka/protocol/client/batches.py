@@ -15,7 +15,7 @@ from cloudevents_kafka.protocol.records import Codec, Record, encode_batch, enco
 Report: TypeAlias = Callable[[ProtocolError | None, Any], object]
 """Called with an error or None, and the `Message`."""
 
-Place: TypeAlias = tuple[str, int]
+TopicAndPartition: TypeAlias = tuple[str, int]
 """A topic and a partition."""
 
 BATCHES: Final = 3
@@ -59,7 +59,9 @@ class Batch:
     ``resting`` is for how long it is not tried again, ``last`` why its last try failed.
     """
 
-    def __init__(self, place: Place, pending: list[Pending], identity: Identity, sequence: int) -> None:
+    def __init__(
+        self, place: TopicAndPartition, pending: list[Pending], identity: Identity, sequence: int
+    ) -> None:
         """Take records, one at least."""
         self.place: Final = place
         self.pending = pending

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, Self
 
-from cloudevents_kafka.protocol.client.batches import Place
+from cloudevents_kafka.protocol.client.batches import TopicAndPartition
 from cloudevents_kafka.protocol.client.capture import Trace, as_trace
 from cloudevents_kafka.protocol.client.cluster import Broker, Cluster, Settings
 from cloudevents_kafka.protocol.client.connection import Address
@@ -92,11 +92,11 @@ class Client:
         """Return the first offset not before a time in ms, or of `LATEST` or `EARLIEST`; None if none."""
         return offset_at(self._cluster, (topic, partition), time, Deadline(self._timeout))
 
-    def committed(self, group: str, places: Sequence[Place]) -> dict[Place, int]:
+    def committed(self, group: str, places: Sequence[TopicAndPartition]) -> dict[TopicAndPartition, int]:
         """Return a group's offsets, by topic and partition; those that have one."""
         return GroupOffsets(self._cluster, group).committed(list(places), Deadline(self._timeout))
 
-    def commit(self, group: str, offsets: Mapping[Place, int]) -> None:
+    def commit(self, group: str, offsets: Mapping[TopicAndPartition, int]) -> None:
         """Set a group's offsets; `BrokerError` while it has members."""
         GroupOffsets(self._cluster, group).commit(offsets, Deadline(self._timeout))
 

@@ -18,6 +18,7 @@ from cloudevents_kafka.protocol.client.connection import Address, Connection
 from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.client.sasl import log_in
 from cloudevents_kafka.protocol.client.security import AuthenticationFailed, Security
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import (
     BrokerError,
     ClientError,
@@ -39,10 +40,20 @@ _Result = TypeVar("_Result")
 
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 1.0
-_UNTOLD: Final = -1
-_TOO_FEW_BROKERS: Final = 38
-_OUTDATED: Final = frozenset({3, 5, 6, 9, 13, 72, 74, 75, 100})
-"""Errors that say the client's metadata may be old."""
+_STALE_METADATA: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.LISTENER_NOT_FOUND,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+    }
+)
+"""The errors that mean that the client's metadata may be stale."""
 
 
 class Settings(NamedTuple):
@@ -168,8 +179,12 @@ class Cluster:
             if part.partition_index == partition:
                 if part.leader_id >= 0:
                     return part.leader_id
-                raise BrokerError(part.error_code or 5, f"{topic}[{partition}]")
-        raise BrokerError(3, f"{topic}[{partition}]", f"the topic has the partitions {_span(found)}")
+                raise BrokerError(part.error_code or ErrorCode.LEADER_NOT_AVAILABLE, f"{topic}[{partition}]")
+        raise BrokerError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            f"{topic}[{partition}]",
+            f"the topic has the partitions {_span(found)}",
+        )
 
     def _topic(self, topic: str, deadline: Deadline) -> MetadataResponseTopic:
         known = self._topics.get(topic)
@@ -177,13 +192,16 @@ class Cluster:
             self.metadata([topic], deadline)
             known = self._topics.get(topic)
         if known is None:
-            raise BrokerError(3, topic)
-        if known.error_code == _TOO_FEW_BROKERS:  # so say brokers that have just started, of any topic
-            raise BrokerError(5, topic, "it knows too few brokers to make it (38)")
+            raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, topic)
+        # Brokers that have just started answer so for any topic.
+        if known.error_code == ErrorCode.INVALID_REPLICATION_FACTOR:
+            raise BrokerError(
+                ErrorCode.LEADER_NOT_AVAILABLE, topic, "it knows too few brokers to make it (38)"
+            )
         if known.error_code:
             raise BrokerError(known.error_code, topic)
         if not known.partitions:
-            raise BrokerError(5, topic)
+            raise BrokerError(ErrorCode.LEADER_NOT_AVAILABLE, topic)
         return known
 
     # --- trying again --------------------------------------------------------------------
@@ -289,12 +307,12 @@ def worth_another_try(error: ProtocolError) -> bool:
 
 def is_untold(error: ProtocolError) -> bool:
     """Tell whether a broker gave no reason, as 0.8 does while a partition is made or changes hands."""
-    return isinstance(error, BrokerError) and error.code == _UNTOLD
+    return isinstance(error, BrokerError) and error.code == ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def is_outdated(code: int) -> bool:
     """Tell whether an error code says that metadata is old."""
-    return code in _OUTDATED
+    return code in _STALE_METADATA
 
 
 def _pauses() -> Iterator[float]:

@@ -22,7 +22,7 @@ from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.client.security import AuthenticationFailed, Security
 from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.schema.layout import description
+from cloudevents_kafka.protocol.schema.layout import spec_of
 from cloudevents_kafka.protocol.schema.message import Structure
 
 _CHUNK: Final = 1 << 18
@@ -58,7 +58,7 @@ class Connection:
         *,
         client_id: str | None = None,
         security: Security = Security(),  # noqa: B008  # immutable
-        most: int = frames.MOST,
+        most: int = frames.MAX_SIZE,
         trace: Trace | None = None,
     ) -> None:
         """Connect; `Disconnected` or `DeadlineExceeded` where that fails."""
@@ -87,7 +87,7 @@ class Connection:
         None will come where it is not ``answered`` (acks 0). A ``secret`` one is kept out of
         the trace.
         """
-        about = description(type(message))
+        about = spec_of(type(message))
         self._next_id = 0 if self._next_id == _LAST_ID else self._next_id + 1
         data = frames.encode_request(
             message, version, correlation_id=self._next_id, client_id=self._client_id
@@ -180,7 +180,7 @@ class Connection:
         """Return the next whole frame, without its size; what is there of it outlives a deadline."""
         self._fill(4, deadline)
         try:
-            size = frames.size_of(bytes(self._received[:4]), most=self._most)
+            size = frames.decode_size(bytes(self._received[:4]), max_size=self._most)
         except Malformed:
             self.close()
             raise

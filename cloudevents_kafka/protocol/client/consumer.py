@@ -12,7 +12,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Protocol, Self, TypeAlias
 
-from cloudevents_kafka.protocol.client.batches import Place
+from cloudevents_kafka.protocol.client.batches import TopicAndPartition
 from cloudevents_kafka.protocol.client.cluster import Cluster, worth_another_try
 from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.client.fetcher import Fetcher, FetchPolicy
@@ -75,9 +75,9 @@ class Consumer:
         self._on_assign: OnChange | None = None
         self._on_revoke: OnChange | None = None
         self._ready: deque[Message] = deque()
-        self._consumed: dict[Place, int] = {}
-        self._committed: dict[Place, int] = {}
-        self._held_back: set[Place] = set()
+        self._consumed: dict[TopicAndPartition, int] = {}
+        self._committed: dict[TopicAndPartition, int] = {}
+        self._held_back: set[TopicAndPartition] = set()
         self._next_commit = Deadline(self._auto_commit)
         self._closed = False
 
@@ -298,20 +298,22 @@ class Consumer:
         self._generation = -1  # 0.9 forgets a group that is empty, and counts from 1 again
         self._take_up({})
 
-    def _take_up(self, starts: dict[Place, int]) -> None:
+    def _take_up(self, starts: dict[TopicAndPartition, int]) -> None:
         self._ready.clear()
         self._consumed = dict(starts)
         self._committed = dict(starts)
         self._held_back.clear()
         self._fetcher.want(starts)
 
-    def _starts(self, wanted: dict[Place, int], deadline: Deadline) -> dict[Place, int]:
+    def _starts(
+        self, wanted: dict[TopicAndPartition, int], deadline: Deadline
+    ) -> dict[TopicAndPartition, int]:
         """Turn offsets that stand for something into numbers."""
         stored = [place for place, offset in wanted.items() if offset in {STORED, UNKNOWN}]
         known = self._member().committed(stored, deadline) if stored and self._group is not None else {}
         return {place: self._start(place, known.get(place, at), deadline) for place, at in wanted.items()}
 
-    def _start(self, place: Place, offset: int, deadline: Deadline) -> int:
+    def _start(self, place: TopicAndPartition, offset: int, deadline: Deadline) -> int:
         if offset >= 0:
             return offset
         if offset not in {EARLIEST, LATEST}:
@@ -329,10 +331,10 @@ class Consumer:
             raise ClientError("offsets are kept by groups: name one, client.consumer(group=...)")
         return GroupOffsets(self._cluster, self._group.group)
 
-    def _new(self) -> dict[Place, int]:
+    def _new(self) -> dict[TopicAndPartition, int]:
         return {p: at for p, at in self._consumed.items() if at != self._committed.get(p)}
 
-    def _commit(self, chosen: dict[Place, int]) -> None:
+    def _commit(self, chosen: dict[TopicAndPartition, int]) -> None:
         if chosen:
             self._member().commit(chosen, Deadline(self._policy.request_timeout))
             self._committed |= chosen

@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, Literal, NamedTuple
 
-from cloudevents_kafka.protocol.client.batches import Place
+from cloudevents_kafka.protocol.client.batches import TopicAndPartition
 from cloudevents_kafka.protocol.client.cluster import (
     Broker,
     Cluster,
@@ -18,6 +18,7 @@ from cloudevents_kafka.protocol.client.connection import answering
 from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.client.message import Message
 from cloudevents_kafka.protocol.client.offsets import EARLIEST, LATEST, offset_at
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages.fetch import (
     FetchPartition,
@@ -30,7 +31,6 @@ from cloudevents_kafka.protocol.records import ABORT, Batch, Batches, RecordBatc
 
 Reset = Literal["earliest", "latest", "error"]
 
-_OUT_OF_RANGE: Final = 1
 _PAUSE: Final = 0.1  # seconds, before a partition that failed is asked for again
 
 
@@ -50,7 +50,7 @@ class FetchPolicy(NamedTuple):
 class _Asked(NamedTuple):
     broker: Broker
     correlation_id: int
-    offsets: dict[Place, int]
+    offsets: dict[TopicAndPartition, int]
     deadline: Deadline
 
 
@@ -61,24 +61,24 @@ class Fetcher:
         """Use the cluster's connections; nothing is fetched until `want`."""
         self._cluster: Final = cluster
         self._policy: Final = policy
-        self._wanted: dict[Place, int] = {}
-        self._sizes: dict[Place, int] = {}
-        self._resting: dict[Place, Deadline] = {}
+        self._wanted: dict[TopicAndPartition, int] = {}
+        self._sizes: dict[TopicAndPartition, int] = {}
+        self._resting: dict[TopicAndPartition, Deadline] = {}
         self._asked: dict[int, _Asked] = {}
-        self._troubles: dict[Place, ProtocolError] = {}
-        self.high_watermarks: dict[Place, int] = {}
+        self._troubles: dict[TopicAndPartition, ProtocolError] = {}
+        self.high_watermarks: dict[TopicAndPartition, int] = {}
 
-    def want(self, offsets: Mapping[Place, int]) -> None:
+    def want(self, offsets: Mapping[TopicAndPartition, int]) -> None:
         """Read exactly these partitions, each from its offset on."""
         self._wanted = dict(offsets)
         self._resting.clear()
         self._troubles.clear()
 
-    def position(self, place: Place) -> int | None:
+    def position(self, place: TopicAndPartition) -> int | None:
         """Return the offset that is fetched next."""
         return self._wanted.get(place)
 
-    def fetch(self, held_back: Collection[Place], deadline: Deadline) -> list[Message]:
+    def fetch(self, held_back: Collection[TopicAndPartition], deadline: Deadline) -> list[Message]:
         """Return what has come, waiting for the first at most until the deadline.
 
         Partitions that are ``held_back`` are not asked for. Where nothing has come, raises an
@@ -95,9 +95,9 @@ class Fetcher:
 
     # --- asking --------------------------------------------------------------------------
 
-    def _ask(self, wanted: Mapping[Place, int]) -> None:
+    def _ask(self, wanted: Mapping[TopicAndPartition, int]) -> None:
         busy = {place for asked in self._asked.values() for place in asked.offsets}
-        by_leader: dict[int, dict[Place, int]] = defaultdict(dict)
+        by_leader: dict[int, dict[TopicAndPartition, int]] = defaultdict(dict)
         for place, offset in wanted.items():
             if place in busy or not self._rested(place):
                 continue
@@ -110,14 +110,14 @@ class Fetcher:
             if leader not in self._asked:
                 self._send(leader, offsets)
 
-    def _rested(self, place: Place) -> bool:
+    def _rested(self, place: TopicAndPartition) -> bool:
         rest = self._resting.get(place)
         if rest is not None and not rest.over():
             return False
         self._resting.pop(place, None)
         return True
 
-    def _send(self, leader: int, offsets: dict[Place, int]) -> None:
+    def _send(self, leader: int, offsets: dict[TopicAndPartition, int]) -> None:
         deadline = Deadline(self._policy.request_timeout + self._policy.max_wait)
         try:
             broker = self._cluster.broker(leader, deadline)
@@ -129,7 +129,7 @@ class Fetcher:
         else:
             self._asked[leader] = _Asked(broker, asked, offsets, deadline)
 
-    def _request(self, offsets: Mapping[Place, int]) -> FetchRequest:
+    def _request(self, offsets: Mapping[TopicAndPartition, int]) -> FetchRequest:
         policy = self._policy
         topics: dict[str, list[FetchPartition]] = defaultdict(list)
         for (topic, partition), offset in offsets.items():
@@ -191,7 +191,7 @@ class Fetcher:
                     found += self._read(place, offset, part)
         return found
 
-    def _read(self, place: Place, offset: int, part: PartitionData) -> list[Message]:
+    def _read(self, place: TopicAndPartition, offset: int, part: PartitionData) -> list[Message]:
         if part.error_code:
             self._failed(place, BrokerError(part.error_code, f"{place[0]}[{place[1]}]@{offset}"))
             return []
@@ -199,8 +199,8 @@ class Fetcher:
         found: list[Message] = []
         try:
             batches = Batches(part.records or b"", check_crc=self._policy.check_crc)
-            if batches.only_cut:
-                self._grow(place, batches.left_over)
+            if batches.is_partial:
+                self._grow(place, batches.partial_size)
             for batch in _told(batches, part):
                 found.extend(Message(r, *place, r.offset) for r in batch if r.offset >= offset)
                 self._wanted[place] = max(offset, batch.last_offset + 1)
@@ -216,7 +216,7 @@ class Fetcher:
                 self._troubles[place].__cause__ = error
         return found
 
-    def _grow(self, place: Place, left_over: int) -> None:
+    def _grow(self, place: TopicAndPartition, partial_size: int) -> None:
         """Ask for more where not even one message had room (guide, "Fetch API")."""
         size = self._sizes.get(place, self._policy.partition_bytes)
         if size >= self._policy.max_bytes:
@@ -224,11 +224,11 @@ class Fetcher:
                 f"a message that is larger than {size:,} bytes, the most that is fetched (max_bytes)",
                 path=f"{place[0]}[{place[1]}]@{self._wanted[place]}",
             )
-        self._sizes[place] = min(2 * max(size, left_over), self._policy.max_bytes)
+        self._sizes[place] = min(2 * max(size, partial_size), self._policy.max_bytes)
 
-    def _failed(self, place: Place, error: ProtocolError) -> None:
+    def _failed(self, place: TopicAndPartition, error: ProtocolError) -> None:
         """Let a partition rest if that may help, else keep the error for `fetch` to raise."""
-        if isinstance(error, BrokerError) and error.code == _OUT_OF_RANGE:
+        if isinstance(error, BrokerError) and error.code == ErrorCode.OFFSET_OUT_OF_RANGE:
             try:
                 self._reset(place, error)
             except ProtocolError as unmended:
@@ -242,7 +242,7 @@ class Fetcher:
         self._cluster.forget()
         self._resting[place] = Deadline(_PAUSE)
 
-    def _reset(self, place: Place, error: BrokerError) -> None:
+    def _reset(self, place: TopicAndPartition, error: BrokerError) -> None:
         if self._policy.reset == "error":
             raise error
         time = EARLIEST if self._policy.reset == "earliest" else LATEST
@@ -261,7 +261,7 @@ def _told(batches: Batches, part: PartitionData) -> Iterator[Batch]:
         while aborted and aborted[0].first_offset <= batch.last_offset:
             producers.add(aborted.popleft().producer_id)
         if batch.is_control:
-            mark = batch.mark()
+            mark = batch.control_record()
             if mark is not None and mark.type == ABORT:
                 producers.discard(batch.producer_id)
         elif not (batch.is_transactional and batch.producer_id in producers):

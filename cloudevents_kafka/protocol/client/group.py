@@ -15,9 +15,10 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client import offsets
 from cloudevents_kafka.protocol.client.assignors import ASSIGNORS
-from cloudevents_kafka.protocol.client.batches import Place
+from cloudevents_kafka.protocol.client.batches import TopicAndPartition
 from cloudevents_kafka.protocol.client.cluster import Broker, Cluster, worth_another_try
 from cloudevents_kafka.protocol.client.deadline import Deadline
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import (
     BrokerError,
     DeadlineExceeded,
@@ -40,13 +41,10 @@ from cloudevents_kafka.protocol.messages.sync_group import (
 
 State: TypeAlias = Literal["joining", "stable", "rebalancing", "failed", "closed"]
 
-_ILLEGAL_GENERATION: Final = 22
-_UNKNOWN_MEMBER: Final = 25
-_REBALANCING: Final = 27
-_MEMBER_ID_REQUIRED: Final = 79
-MOVED_ON: Final = frozenset({_ILLEGAL_GENERATION, _UNKNOWN_MEMBER, _REBALANCING})
+MOVED_ON: Final = frozenset(
+    {ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.REBALANCE_IN_PROGRESS}
+)
 """Errors that say the group has moved on without this member: it has to join again."""
-_UNKNOWN_TOPIC: Final = 3
 _PAUSE: Final = 0.1  # seconds, before a failed step is tried again
 _LOOKUP: Final = 3.0  # seconds for topics to come into being
 _PATIENCE: Final = 0.5  # seconds for a heartbeat on its way, when the member leaves
@@ -78,7 +76,7 @@ class Membership:
         self._member_id = ""
         self._protocol = ""
         self.generation = -1
-        self.assignment: list[Place] = []
+        self.assignment: list[TopicAndPartition] = []
         self.state: State = "joining"
         self.error: ProtocolError | None = None
         self._thread: Final = threading.Thread(target=self._run, name="kafka-group", daemon=True)
@@ -96,7 +94,7 @@ class Membership:
             while self.state == "joining" and not deadline.over():
                 self._changed.wait(deadline.at_most(0.2))
 
-    def commit(self, committed: Mapping[Place, int], deadline: Deadline) -> None:
+    def commit(self, committed: Mapping[TopicAndPartition, int], deadline: Deadline) -> None:
         """Commit offsets as this member; `BrokerError` where the group has moved on."""
 
         def tell() -> None:
@@ -112,10 +110,10 @@ class Membership:
 
         self._cluster.retrying(f"offsets of group {self._policy.group}", tell, deadline)
 
-    def committed(self, places: list[Place], deadline: Deadline) -> dict[Place, int]:
+    def committed(self, places: list[TopicAndPartition], deadline: Deadline) -> dict[TopicAndPartition, int]:
         """Return the group's offsets."""
 
-        def ask() -> dict[Place, int]:
+        def ask() -> dict[TopicAndPartition, int]:
             with self._asking(deadline) as broker:
                 return offsets.committed(broker, self._policy.group, places, deadline)
 
@@ -159,10 +157,10 @@ class Membership:
                 self._stumbled(error)
 
     def _stumbled(self, error: ProtocolError) -> None:
-        if isinstance(error, BrokerError) and error.code == _MEMBER_ID_REQUIRED:
+        if isinstance(error, BrokerError) and error.code == ErrorCode.MEMBER_ID_REQUIRED:
             return
         if isinstance(error, BrokerError) and error.code in MOVED_ON:
-            if error.code == _UNKNOWN_MEMBER:
+            if error.code == ErrorCode.UNKNOWN_MEMBER_ID:
                 self._member_id = ""
             if self.state == "stable":
                 self._move("rebalancing", only_from="stable")
@@ -200,13 +198,15 @@ class Membership:
         )
         answer = broker.request(request, deadline)
         assert isinstance(answer, JoinGroupResponse)
-        if answer.error_code == _MEMBER_ID_REQUIRED:  # KIP-394: join once more, under this id
+        if answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:  # KIP-394: join once more, under this id
             self._member_id = answer.member_id
         self._check(answer.error_code)
         self._member_id = answer.member_id
         return answer
 
-    def _synced(self, broker: Broker, joined: JoinGroupResponse, deadline: Deadline) -> list[Place]:
+    def _synced(
+        self, broker: Broker, joined: JoinGroupResponse, deadline: Deadline
+    ) -> list[TopicAndPartition]:
         leads = joined.leader == joined.member_id and not joined.skip_assignment
         request = SyncGroupRequest(
             group_id=self._policy.group,
@@ -229,7 +229,7 @@ class Membership:
         """Make the plan, as the group's leader."""
         wishes = {}
         for member in joined.members:
-            wish, _ = frames.decode_start(Subscription, 0, member.metadata)
+            wish, _ = frames.decode_prefix(Subscription, 0, member.metadata)
             assert isinstance(wish, Subscription)
             wishes[member.member_id] = wish.topics
         if (assign := ASSIGNORS.get(joined.protocol_name or "")) is None:
@@ -250,7 +250,10 @@ class Membership:
         try:
             return self._cluster.partitions(topic, deadline)
         except DeadlineExceeded as error:
-            if isinstance(error.__cause__, BrokerError) and error.__cause__.code == _UNKNOWN_TOPIC:
+            if (
+                isinstance(error.__cause__, BrokerError)
+                and error.__cause__.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            ):
                 return []
             raise
 
@@ -266,7 +269,7 @@ class Membership:
             )
             answer = broker.request(request, deadline)
         assert isinstance(answer, HeartbeatResponse)
-        if answer.error_code == _REBALANCING:
+        if answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS:
             self._move("rebalancing", only_from="stable")
         else:
             self._check(answer.error_code)
@@ -307,7 +310,7 @@ class Membership:
             self._changed.wait_for(lambda: self.state != before, seconds)
 
 
-def _packed(places: list[Place]) -> bytes:
+def _packed(places: list[TopicAndPartition]) -> bytes:
     topics: dict[str, list[int]] = {}
     for topic, partition in places:
         topics.setdefault(topic, []).append(partition)

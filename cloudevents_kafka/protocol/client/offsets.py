@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from cloudevents_kafka.protocol.client.batches import Place
+from cloudevents_kafka.protocol.client.batches import TopicAndPartition
 from cloudevents_kafka.protocol.client.cluster import Broker, Cluster
 from cloudevents_kafka.protocol.client.deadline import Deadline
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError
 from cloudevents_kafka.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
@@ -38,7 +39,7 @@ EARLIEST: Final = -2
 """The time that stands for the beginning of a partition."""
 
 
-def offset_at(cluster: Cluster, place: Place, time: int, deadline: Deadline) -> int | None:
+def offset_at(cluster: Cluster, place: TopicAndPartition, time: int, deadline: Deadline) -> int | None:
     """Return the offset of the first record not before a time in ms, or of `LATEST`, `EARLIEST`.
 
     None where there is none. Brokers before 0.10.1 know times only as well as their
@@ -57,7 +58,9 @@ def offset_at(cluster: Cluster, place: Place, time: int, deadline: Deadline) -> 
                     raise BrokerError(row.error_code, f"{place[0]}[{place[1]}]")
                 old = row.old_style_offsets
                 return old[0] if old else (row.offset if row.offset >= 0 else None)
-        raise BrokerError(-1, f"{place[0]}[{place[1]}]", "its answer leaves it out")
+        raise BrokerError(
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"{place[0]}[{place[1]}]", "its answer leaves it out"
+        )
 
     return cluster.retrying(f"offsets of {place[0]}[{place[1]}]", ask, deadline, untold=True)
 
@@ -79,7 +82,7 @@ def coordinator(cluster: Cluster, group: str, deadline: Deadline) -> Broker:
 def commit(
     broker: Broker,
     group: str,
-    offsets: Mapping[Place, int],
+    offsets: Mapping[TopicAndPartition, int],
     deadline: Deadline,
     *,
     generation: int = -1,
@@ -107,7 +110,9 @@ def commit(
                 raise BrokerError(row_back.error_code, about)
 
 
-def committed(broker: Broker, group: str, places: list[Place], deadline: Deadline) -> dict[Place, int]:
+def committed(
+    broker: Broker, group: str, places: list[TopicAndPartition], deadline: Deadline
+) -> dict[TopicAndPartition, int]:
     """Return the committed offsets of those places that have one."""
     topics: dict[str, list[int]] = {}
     for topic, partition in places:
@@ -120,7 +125,7 @@ def committed(broker: Broker, group: str, places: list[Place], deadline: Deadlin
     assert isinstance(answer, OffsetFetchResponse)
     if answer.error_code:
         raise BrokerError(answer.error_code, f"group {group}")
-    found: dict[Place, int] = {}
+    found: dict[TopicAndPartition, int] = {}
     for rows in answer.topics:
         for row in rows.partitions:
             if row.error_code:
@@ -138,7 +143,7 @@ class GroupOffsets:
         self._cluster: Final = cluster
         self._group: Final = group
 
-    def commit(self, offsets: Mapping[Place, int], deadline: Deadline) -> None:
+    def commit(self, offsets: Mapping[TopicAndPartition, int], deadline: Deadline) -> None:
         """Commit offsets; `BrokerError` where that is refused, as by a group that has members."""
 
         def ask() -> None:
@@ -146,10 +151,10 @@ class GroupOffsets:
 
         self._cluster.retrying(f"offsets of group {self._group}", ask, deadline)
 
-    def committed(self, places: list[Place], deadline: Deadline) -> dict[Place, int]:
+    def committed(self, places: list[TopicAndPartition], deadline: Deadline) -> dict[TopicAndPartition, int]:
         """Return the committed offsets of those places that have one."""
 
-        def ask() -> dict[Place, int]:
+        def ask() -> dict[TopicAndPartition, int]:
             broker = coordinator(self._cluster, self._group, deadline)
             return committed(broker, self._group, places, deadline)
 

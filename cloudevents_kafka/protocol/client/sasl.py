@@ -43,7 +43,7 @@ def _bare(connection: Connection, sasl: Sasl, deadline: Deadline) -> None:
     """After handshake version 0 the mechanism's messages are frames by themselves."""
 
     def exchange(message: bytes) -> bytes:
-        connection.write(frames.framed(message), deadline, secret=True)
+        connection.write(frames.add_size(message), deadline, secret=True)
         try:
             return connection.read(deadline, secret=True)
         except Disconnected as error:
@@ -63,7 +63,7 @@ def _wrapped(
         answer = connection.receive(asked, deadline, secret=True)
         assert isinstance(answer, SaslAuthenticateResponse)
         if answer.error_code:
-            said = answer.error_message or BrokerError(answer.error_code).error.meaning
+            said = answer.error_message or BrokerError(answer.error_code).meaning
             raise AuthenticationFailed(f"{connection.address}: {said}")
         return answer.auth_bytes
 

@@ -18,7 +18,7 @@ from cloudevents_kafka.protocol.client.batches import (
     Batch,
     Identity,
     Pending,
-    Place,
+    TopicAndPartition,
     check_headers,
     cut,
 )
@@ -26,6 +26,7 @@ from cloudevents_kafka.protocol.client.cluster import Broker, Cluster, worth_ano
 from cloudevents_kafka.protocol.client.connection import Address
 from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.client.partitioners import Partitioner
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, ProtocolError, Unsupported
 from cloudevents_kafka.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
@@ -41,8 +42,6 @@ from cloudevents_kafka.protocol.messages.produce import (
 from cloudevents_kafka.protocol.records import Codec
 
 _INIT_PRODUCER_ID: Final = 22
-_DUPLICATE_SEQUENCE: Final = 46
-_TOO_LARGE: Final = 10
 _LOOKUP_PAUSE: Final = 0.2  # seconds, before a topic that is not there is looked for again
 _LAST_WORD: Final = 2.0  # seconds, for a broker to read what it does not answer
 _OLDEST_ZSTD: Final = 7  # version of Produce, KIP-110
@@ -89,12 +88,12 @@ class Sender:
         self._policy: Final = policy
         self._settle: Final = settle
         self._identity: Identity | None = None
-        self._sequences: dict[Place, int] = defaultdict(int)
-        self._most: dict[Place, int] = {}
+        self._sequences: dict[TopicAndPartition, int] = defaultdict(int)
+        self._most: dict[TopicAndPartition, int] = {}
         self._unplaced: dict[str, deque[Pending]] = {}
         self._missing: dict[str, _Missing] = {}
-        self._waiting: dict[Place, deque[Pending]] = {}
-        self._ready: dict[Place, Batch] = {}
+        self._waiting: dict[TopicAndPartition, deque[Pending]] = {}
+        self._ready: dict[TopicAndPartition, Batch] = {}
         self._unanswered: dict[Address, tuple[Broker, str]] = {}
 
     def take(self, records: Iterable[Pending]) -> None:
@@ -167,7 +166,9 @@ class Sender:
     def _place(self, pending: Pending, partition: int, known: Sequence[int] | None = None) -> None:
         if known is not None and partition not in known:
             where = f"{pending.topic}[{partition}]"
-            error = BrokerError(3, where, "the partitioner's choice is no partition")
+            error = BrokerError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, where, "the partitioner's choice is no partition"
+            )
             self._settle([pending], error, partition, -1)
         else:
             self._waiting.setdefault((pending.topic, partition), deque()).append(pending)
@@ -303,10 +304,13 @@ class Sender:
         for batch in batches:
             row = rows.get(batch.place)
             if row is None:
-                self._failed([batch], BrokerError(-1, _named(batch), "its answer leaves it out"))
-            elif row.error_code in (0, _DUPLICATE_SEQUENCE):
+                self._failed(
+                    [batch],
+                    BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, _named(batch), "its answer leaves it out"),
+                )
+            elif row.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
                 self._done(batch, row.base_offset)
-            elif row.error_code == _TOO_LARGE and len(batch.pending) > 1:
+            elif row.error_code == ErrorCode.MESSAGE_TOO_LARGE and len(batch.pending) > 1:
                 self._split(batch)
             else:
                 self._failed([batch], BrokerError(row.error_code, _named(batch), row.error_message))

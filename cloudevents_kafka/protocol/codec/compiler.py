@@ -1,8 +1,8 @@
-"""Reading and writing by functions made for one layout: what the walker does, with nothing to look up.
+"""Reading and writing by functions made for one layout: what the interpreter does, with nothing to look up.
 
 Each layout gets a function of straight code: neighbouring fields of fixed width are one
 call of `struct`, and structures in arrays are read in line. It checks no more than it
-must to end soon and without harm. Where anything is wrong it gives up, and the walker
+must to end soon and without harm. Where anything is wrong it gives up, and the interpreter
 goes over the same bytes, or the same message, to say what.
 """
 

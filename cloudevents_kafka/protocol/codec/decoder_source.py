@@ -25,7 +25,7 @@ def source(layout: Layout) -> Code:
     result = writer.structure(layout)
     # Slices beyond the end come out short without a word; then the position tells.
     with code.block("if at > size:"):
-        code.add("raise GaveUp")
+        code.add("raise FallBack")
     code.add(f"return {result}, at")
     return code
 
@@ -189,7 +189,7 @@ class _Writer:
             with self.code.block(f"elif {length.variable} == {length.more - 1}:"):
                 self.code.add(f"{variable} = None")
         with self.code.block("else:"):
-            self.code.add("raise GaveUp")
+            self.code.add("raise FallBack")
 
     def array(self, codec: Array) -> str:
         count = self.length(compact=codec.compact, code="h" if codec.short else "i")
@@ -205,7 +205,7 @@ class _Writer:
     def check(self, count: _Length) -> None:
         """Give up before anything is made for a count that cannot be: an element takes a byte at least."""
         with self.code.block(f"if {count} > size - at:"):
-            self.code.add("raise GaveUp")
+            self.code.add("raise FallBack")
 
     def elements(self, element: Codec, count: _Length, variable: str) -> None:
         if isinstance(element, Fixed):
@@ -224,7 +224,7 @@ class _Writer:
 
 
 def read_tags(layout: Layout, structure: Structure, data: bytes, at: int) -> int:
-    """Read tagged fields, which are few and rare, as the walker does; return the position after them."""
+    """Read tagged fields, which are few and rare, as the interpreter does; return the position after them."""
     found, at = interpreter.read_tags(layout, data, at)
     for name, value in found.items():
         setattr(structure, name, value)

@@ -37,20 +37,20 @@ class _Writer:
     def structure(self, layout: Layout, value: str) -> None:
         kind = self.code.refer(layout.structure, "S")
         with self.code.block(f"if {value}.__class__ is not {kind}:"):
-            self.code.add("raise GaveUp")
+            self.code.add("raise FallBack")
         for field in layout.absent:
             if not field.wire.ignorable:
                 default = default_of(field)
                 name = self.code.refer(default, "K") if default else repr(default)
                 with self.code.block(f"if {value}.{field.name} != {name}:"):
-                    self.code.add("raise GaveUp")
+                    self.code.add("raise FallBack")
         for slot in layout.slots:
             self.value(slot.codec, f"{value}.{slot.name}")
         if layout.flexible:
             self.tags(layout, value)
         else:
             with self.code.block(f"if {value}.unknown_tags != ():"):
-                self.code.add("raise GaveUp")
+                self.code.add("raise FallBack")
 
     def tags(self, layout: Layout, value: str) -> None:
         """Write a count of no tags, as is usual, in line."""
@@ -69,7 +69,7 @@ class _Writer:
         if isinstance(codec, Fixed):
             if codec is BOOLEAN:  # to struct, anything is true or false
                 with self.code.block(f"if {value}.__class__ is not bool:"):
-                    self.code.add("raise GaveUp")
+                    self.code.add("raise FallBack")
             self.run.append((value, codec.code))
         elif isinstance(codec, Uuid):
             self.run.append((f"{value}.bytes", "16s"))
@@ -131,7 +131,7 @@ class _Writer:
             self.code.add(f"{raw} = {raw}.encode()")
         else:
             with self.code.block(f"if {raw}.__class__ is not bytes:"):
-                self.code.add("raise GaveUp")
+                self.code.add("raise FallBack")
         self.code.add(f"{length} = len({raw})")
 
     def array(self, codec: Array, value: str) -> None:
@@ -146,7 +146,7 @@ class _Writer:
         with self.code.block(f"{head} {values}.__class__ is list or {values}.__class__ is tuple:"):
             self.code.add(f"{length} = len({values})")
         with self.code.block("else:"):
-            self.code.add("raise GaveUp")
+            self.code.add("raise FallBack")
         self.length(length, codec.compact, "h" if codec.short else "i")
         self.elements(codec.element, values)
 

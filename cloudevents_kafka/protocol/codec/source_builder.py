@@ -11,8 +11,8 @@ from typing import Any
 from cloudevents_kafka.protocol.errors import ProtocolError
 
 
-class GaveUp(ProtocolError):
-    """Compiled code met something that is not as it should be; the walker will say what."""
+class FallBack(ProtocolError):
+    """Compiled code met something that is not as it should be; the interpreter will say what."""
 
 
 class Code:
@@ -20,7 +20,7 @@ class Code:
 
     def __init__(self, head: str) -> None:
         """Begin with the function's ``def`` line."""
-        self.names: dict[str, Any] = {"GaveUp": GaveUp}
+        self.names: dict[str, Any] = {"FallBack": FallBack}
         self._lines = [head]
         self._depth = 1
         self._numbers = count(1)

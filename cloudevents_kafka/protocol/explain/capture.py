@@ -20,7 +20,7 @@ _PRODUCE: Final = 0
 _MOST_WAITING: Final = 100  # requests of one id: as many connections to one broker
 
 
-class Pairing:
+class CaptureExplainer:
     """Explains the frames of a capture, one after the other.
 
     A client may have several connections to a broker, each with correlation ids of its own, and a

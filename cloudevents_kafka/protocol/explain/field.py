@@ -95,7 +95,7 @@ class Collected:
 class Cursor:
     """A place in bytes that are told of while they are read.
 
-    Raises `Truncated` and `Malformed` with byte and path, as the walker does; what comes before is
+    Raises `Truncated` and `Malformed` with byte and path, as the interpreter does; what comes before is
     told then.
     """
 

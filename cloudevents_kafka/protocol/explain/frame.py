@@ -10,7 +10,7 @@ from typing import Any, Final
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.api_keys import api_name
 from cloudevents_kafka.protocol.codec import interpreter
-from cloudevents_kafka.protocol.error_codes import CODES, ErrorCode
+from cloudevents_kafka.protocol.error_codes import BrokerErrorCode, ErrorCode
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unsupported
 from cloudevents_kafka.protocol.explain.field import MOST_FIELDS, Collected, Cursor, Explained
 from cloudevents_kafka.protocol.explain.meanings import note
@@ -131,9 +131,9 @@ def tell_structure(
     prefix: str = "",
     *,
     inside: Mapping[str, Inside] = MappingProxyType({"records": explain_records}),
-    codes: Mapping[int, ErrorCode] = CODES,
+    codes: type[BrokerErrorCode] = ErrorCode,
 ) -> None:
-    """Tell of a whole structure, and what is ``inside`` of fields by their name; errors as of the walker."""
+    """Add the fields of a structure, and those ``inside`` the fields of these names; raise as `interpreter`."""
 
     def visit(path: str, at: int, end: int, type: str, value: Any) -> None:
         name = path.rpartition(".")[2]

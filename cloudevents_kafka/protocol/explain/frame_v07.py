@@ -13,7 +13,7 @@ from cloudevents_kafka.protocol.explain.frame import best_reading, tell_end, tel
 from cloudevents_kafka.protocol.explain.records import fixed, flags_of, told_checksum, unpacked
 from cloudevents_kafka.protocol.schema.message import Structure
 from cloudevents_kafka.protocol.schema.types import INT8, INT32
-from cloudevents_kafka.protocol.v07.error_codes import CODES
+from cloudevents_kafka.protocol.v07.error_codes import ErrorCode
 from cloudevents_kafka.protocol.v07.messages import (
     REQUESTS,
     RESPONSES,
@@ -74,7 +74,7 @@ def _name(key: int) -> str:
 
 
 def _tell(cursor: Cursor, structure: type[Structure], prefix: str = "") -> None:
-    tell_structure(cursor, structure, 0, prefix, inside=_INSIDE, codes=CODES)
+    tell_structure(cursor, structure, 0, prefix, inside=_INSIDE, codes=ErrorCode)
 
 
 def _responses(cursor: Cursor, path: str) -> None:

@@ -28,8 +28,8 @@ from cloudevents_kafka.protocol.schema.layout import (
     Layout,
     Sized,
     Slot,
-    description,
     layout_of,
+    spec_of,
 )
 from cloudevents_kafka.protocol.schema.message import Structure
 from cloudevents_kafka.protocol.schema.types import RECORDS
@@ -71,7 +71,7 @@ def production(structure: type[Structure], version: int) -> Production:
 
 def name_of(structure: type[Structure]) -> str:
     """Return what the guide calls a whole message, or else its own name."""
-    return description(structure).guide or structure.__name__
+    return spec_of(structure).guide or structure.__name__
 
 
 def _lines(given: Production, indent: str) -> Iterator[str]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from cloudevents_kafka.protocol.api_keys import api_name
-from cloudevents_kafka.protocol.error_codes import CODES, ErrorCode
+from cloudevents_kafka.protocol.error_codes import BrokerErrorCode, ErrorCode
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 _FLAGS: Final = {0x10: "transactional", 0x20: "control", 0x40: "delete horizon"}
 
 
-def note(name: str, value: Any, codes: Mapping[int, ErrorCode] = CODES) -> str:
+def note(name: str, value: Any, codes: type[BrokerErrorCode] = ErrorCode) -> str:
     """Say what a field's value means, where it is not plain from the value; "" else."""
     explain = _error if name == "error_code" else _NOTES.get(name)
     if explain is None or not isinstance(value, int) or isinstance(value, bool):
@@ -42,9 +42,9 @@ def attributes(number: int, magic: int) -> str:
     return ", ".join(words)
 
 
-def _error(code: int, codes: Mapping[int, ErrorCode] = CODES) -> str:
-    row = codes.get(code)
-    return "no name for this code is known" if row is None else row.name
+def _error(code: int, codes: type[BrokerErrorCode] = ErrorCode) -> str:
+    known = codes.find(code)
+    return "an unknown error code" if known is None else known.name
 
 
 def _time(milliseconds: int) -> str:

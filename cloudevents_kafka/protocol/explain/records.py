@@ -16,7 +16,7 @@ from cloudevents_kafka.protocol.explain.field import Cursor
 from cloudevents_kafka.protocol.explain.meanings import attributes, moment, note
 from cloudevents_kafka.protocol.records.checksum import crc32c
 from cloudevents_kafka.protocol.records.compression import Codec, decompress
-from cloudevents_kafka.protocol.records.control import ABORT, COMMIT, ControlMark
+from cloudevents_kafka.protocol.records.control import ABORT, COMMIT, ControlRecord
 from cloudevents_kafka.protocol.records.record import Record
 from cloudevents_kafka.protocol.schema.types import (
     INT8,
@@ -194,7 +194,7 @@ def _key(cursor: Cursor, path: str, *, control: bool) -> None:
     value, end = _small_value(cursor, path)
     meaning = ""
     if control and value is not None and len(value) >= 4:
-        meaning = _MARKS.get(ControlMark.of(Record(key=value)).type, "a mark among brokers")
+        meaning = _MARKS.get(ControlRecord.of(Record(key=value)).type, "a mark among brokers")
     cursor.tell(path, end, "varint_bytes", value, meaning)
 
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Final
 
 from cloudevents_kafka.protocol.messages.metadata import MetadataResponseBroker
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import Boolean, Int16, Int32, String
 
 FIXED: Final = 9
 UNSIGNED: Final = 10
 ZIGZAG: Final = 11
 
-_MESSAGE: Final = Message.of("PrivateMetadata", -1, "data", versions="0-11", flexible="9+")
+_SPEC: Final = MessageSpec.of("PrivateMetadata", -1, "data", versions="0-11", flexible="9+")
 
 # Alternative A, "Making FieldSpec's type version-dependent".
 _TYPE16: Final = {"0-9": "int16", "10": "unsigned_varint16", "11+": "varint16"}
@@ -74,7 +74,7 @@ class TopicByEncoding(Structure, kw_only=True):
 class MetadataByType(Structure, kw_only=True):
     """The brokers and topics of a cluster (A)."""
 
-    message: ClassVar = _MESSAGE
+    spec: ClassVar = _SPEC
 
     throttle_time_ms: Annotated[Int32, wire("3+", ignorable=True)] = 0
     brokers: list[MetadataResponseBroker]
@@ -87,7 +87,7 @@ class MetadataByType(Structure, kw_only=True):
 class MetadataByEncoding(Structure, kw_only=True):
     """The brokers and topics of a cluster (B)."""
 
-    message: ClassVar = _MESSAGE
+    spec: ClassVar = _SPEC
 
     throttle_time_ms: Annotated[Int32, wire("3+", ignorable=True)] = 0
     brokers: list[MetadataResponseBroker]

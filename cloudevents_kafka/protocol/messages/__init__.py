@@ -33,7 +33,7 @@ from cloudevents_kafka.protocol.messages.sasl import (
     SaslHandshakeResponse,
 )
 from cloudevents_kafka.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from cloudevents_kafka.protocol.schema.layout import description
+from cloudevents_kafka.protocol.schema.layout import spec_of
 from cloudevents_kafka.protocol.schema.message import Structure
 from cloudevents_kafka.protocol.schema.versions import Versions
 
@@ -49,11 +49,11 @@ class Api(NamedTuple):
     @property
     def versions(self) -> Versions:
         """The versions that both are declared for."""
-        return description(self.request).versions
+        return spec_of(self.request).versions
 
 
 def _api(request: type[Structure], response: type[Structure]) -> Api:
-    about = description(request)
+    about = spec_of(request)
     return Api(about.key, about.name, request, response)
 
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import Boolean, Int16, Int32, Int64, String
 
 
 class ApiVersionsRequest(Structure, kw_only=True):
     """Ask for versions; from 3 on the client says what it is (KIP-511)."""
 
-    message: ClassVar = Message.of("ApiVersions", 18, "request", versions="0-4", flexible="3+")
+    spec: ClassVar = MessageSpec.of("ApiVersions", 18, "request", versions="0-4", flexible="3+")
 
     client_software_name: Annotated[String, wire("3+", ignorable=True)] = ""
     client_software_version: Annotated[String, wire("3+", ignorable=True)] = ""
@@ -47,7 +47,7 @@ class FinalizedFeatureKey(Structure, kw_only=True):
 class ApiVersionsResponse(Structure, kw_only=True):
     """The versions of everything. Its own header never has tags, so that any client can read it."""
 
-    message: ClassVar = Message.of("ApiVersions", 18, "response", versions="0-4", flexible="3+")
+    spec: ClassVar = MessageSpec.of("ApiVersions", 18, "response", versions="0-4", flexible="3+")
 
     error_code: Int16
     api_keys: list[ApiVersion]

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import Bytes, Int16, Int32, String
 
 
 class Subscription(Structure, kw_only=True):
     """What a member wants to read."""
 
-    message: ClassVar = Message.of("ConsumerProtocolSubscription", -1, "data", versions="0")
+    spec: ClassVar = MessageSpec.of("ConsumerProtocolSubscription", -1, "data", versions="0")
 
     version: Int16 = 0
     topics: list[String]
@@ -32,7 +32,7 @@ class AssignedTopic(Structure, kw_only=True):
 class Assignment(Structure, kw_only=True):
     """What a member is to read."""
 
-    message: ClassVar = Message.of("ConsumerProtocolAssignment", -1, "data", versions="0")
+    spec: ClassVar = MessageSpec.of("ConsumerProtocolAssignment", -1, "data", versions="0")
 
     version: Int16 = 0
     topics: list[AssignedTopic]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import NO_UUID, Boolean, Int8, Int16, Int32, String, UuidField
 
 
@@ -35,7 +35,7 @@ class CreatableTopic(Structure, kw_only=True):
 class CreateTopicsRequest(Structure, kw_only=True):
     """Make topics, or only say whether one could."""
 
-    message: ClassVar = Message.of("CreateTopics", 19, "request", versions="0-7", flexible="5+")
+    spec: ClassVar = MessageSpec.of("CreateTopics", 19, "request", versions="0-7", flexible="5+")
 
     topics: list[CreatableTopic]
     timeout_ms: Int32 = 60000
@@ -68,7 +68,7 @@ class CreatableTopicResult(Structure, kw_only=True):
 class CreateTopicsResponse(Structure, kw_only=True):
     """What became of the topics."""
 
-    message: ClassVar = Message.of("CreateTopics", 19, "response", versions="0-7", flexible="5+")
+    spec: ClassVar = MessageSpec.of("CreateTopics", 19, "response", versions="0-7", flexible="5+")
 
     throttle_time_ms: Annotated[Int32, wire("2+", ignorable=True)] = 0
     topics: list[CreatableTopicResult]

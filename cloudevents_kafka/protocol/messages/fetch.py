@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import field
 
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import (
     NO_UUID,
     Int8,
@@ -61,7 +61,7 @@ class ForgottenTopic(Structure, kw_only=True):
 class FetchRequest(Structure, kw_only=True):
     """Read records; wait ``max_wait_ms`` for ``min_bytes`` of them. Session epoch -1 asks for no session."""
 
-    message: ClassVar = Message.of("Fetch", 1, "request", versions="0-18", flexible="12+")
+    spec: ClassVar = MessageSpec.of("Fetch", 1, "request", versions="0-18", flexible="12+")
 
     cluster_id: Annotated[String | None, wire("12+", nullable="12+", tag=0, tagged="12+", ignorable=True)] = (
         None
@@ -151,7 +151,7 @@ class NodeEndpoint(Structure, kw_only=True):
 class FetchResponse(Structure, kw_only=True):
     """Records, and how far each partition goes."""
 
-    message: ClassVar = Message.of("Fetch", 1, "response", versions="0-18", flexible="12+")
+    spec: ClassVar = MessageSpec.of("Fetch", 1, "response", versions="0-18", flexible="12+")
 
     throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
     error_code: Annotated[Int16, wire("7+", ignorable=True)] = 0

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import Int8, Int16, Int32, String
 
 
 class FindCoordinatorRequest(Structure, kw_only=True):
     """Ask who keeps a group (key type 0) or a transactional id (1); from version 4 on, several."""
 
-    message: ClassVar = Message.of(
+    spec: ClassVar = MessageSpec.of(
         "FindCoordinator", 10, "request", versions="0-6", flexible="3+", guide="ConsumerMetadataRequest"
     )
 
@@ -34,7 +34,7 @@ class Coordinator(Structure, kw_only=True):
 class FindCoordinatorResponse(Structure, kw_only=True):
     """The coordinator: its id and address, -1 and nothing on error."""
 
-    message: ClassVar = Message.of(
+    spec: ClassVar = MessageSpec.of(
         "FindCoordinator", 10, "response", versions="0-6", flexible="3+", guide="ConsumerMetadataResponse"
     )
 

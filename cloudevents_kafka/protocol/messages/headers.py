@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import Int16, Int32, String
 
 
 class RequestHeader(Structure, kw_only=True):
     """Which API in which version, which answer will be whose, and who asks."""
 
-    message: ClassVar = Message.of(
+    spec: ClassVar = MessageSpec.of(
         "RequestHeader", -1, "header", versions="0-2", flexible="2+", guide="RequestMessage"
     )
 
@@ -24,7 +24,7 @@ class RequestHeader(Structure, kw_only=True):
 class ResponseHeader(Structure, kw_only=True):
     """Whose answer this is."""
 
-    message: ClassVar = Message.of(
+    spec: ClassVar = MessageSpec.of(
         "ResponseHeader", -1, "header", versions="0-1", flexible="1+", guide="Response"
     )
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import Int16, Int32, String
 
 
 class HeartbeatRequest(Structure, kw_only=True):
     """Tell that this member is alive."""
 
-    message: ClassVar = Message.of("Heartbeat", 12, "request", versions="0-4", flexible="4+")
+    spec: ClassVar = MessageSpec.of("Heartbeat", 12, "request", versions="0-4", flexible="4+")
 
     group_id: String
     generation_id: Int32
@@ -22,7 +22,7 @@ class HeartbeatRequest(Structure, kw_only=True):
 class HeartbeatResponse(Structure, kw_only=True):
     """Whether all is well; 27 calls for joining again."""
 
-    message: ClassVar = Message.of("Heartbeat", 12, "response", versions="0-4", flexible="4+")
+    spec: ClassVar = MessageSpec.of("Heartbeat", 12, "response", versions="0-4", flexible="4+")
 
     throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
     error_code: Int16

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import Boolean, Int16, Int32, Int64, String
 
 
 class InitProducerIdRequest(Structure, kw_only=True):
     """Ask for a producer id; a null transactional id is for an idempotent producer."""
 
-    message: ClassVar = Message.of("InitProducerId", 22, "request", versions="0-6", flexible="2+")
+    spec: ClassVar = MessageSpec.of("InitProducerId", 22, "request", versions="0-6", flexible="2+")
 
     transactional_id: Annotated[String | None, wire(nullable="0+")]
     transaction_timeout_ms: Int32
@@ -24,7 +24,7 @@ class InitProducerIdRequest(Structure, kw_only=True):
 class InitProducerIdResponse(Structure, kw_only=True):
     """The producer id and its epoch."""
 
-    message: ClassVar = Message.of("InitProducerId", 22, "response", versions="0-6", flexible="2+")
+    spec: ClassVar = MessageSpec.of("InitProducerId", 22, "response", versions="0-6", flexible="2+")
 
     throttle_time_ms: Annotated[Int32, wire(ignorable=True)]
     error_code: Int16

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import Boolean, Bytes, Int16, Int32, String
 
 
@@ -18,7 +18,7 @@ class JoinGroupRequestProtocol(Structure, kw_only=True):
 class JoinGroupRequest(Structure, kw_only=True):
     """Join. The member id is empty at first, and from then on the one that was given."""
 
-    message: ClassVar = Message.of("JoinGroup", 11, "request", versions="0-9", flexible="6+")
+    spec: ClassVar = MessageSpec.of("JoinGroup", 11, "request", versions="0-9", flexible="6+")
 
     group_id: String
     session_timeout_ms: Annotated[Int32, wire(guide="SessionTimeout")]
@@ -41,7 +41,7 @@ class JoinGroupResponseMember(Structure, kw_only=True):
 class JoinGroupResponse(Structure, kw_only=True):
     """The generation that was joined; only the leader is told the members."""
 
-    message: ClassVar = Message.of("JoinGroup", 11, "response", versions="0-9", flexible="6+")
+    spec: ClassVar = MessageSpec.of("JoinGroup", 11, "response", versions="0-9", flexible="6+")
 
     throttle_time_ms: Annotated[Int32, wire("2+", ignorable=True)] = 0
     error_code: Int16

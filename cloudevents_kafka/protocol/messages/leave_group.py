@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import Int16, Int32, String
 
 
@@ -19,7 +19,7 @@ class MemberIdentity(Structure, kw_only=True):
 class LeaveGroupRequest(Structure, kw_only=True):
     """Leave: one member, from version 3 on several."""
 
-    message: ClassVar = Message.of("LeaveGroup", 13, "request", versions="0-5", flexible="4+")
+    spec: ClassVar = MessageSpec.of("LeaveGroup", 13, "request", versions="0-5", flexible="4+")
 
     group_id: String
     member_id: Annotated[String, wire("0-2")] = ""
@@ -37,7 +37,7 @@ class MemberResponse(Structure, kw_only=True):
 class LeaveGroupResponse(Structure, kw_only=True):
     """Whether the member could leave."""
 
-    message: ClassVar = Message.of("LeaveGroup", 13, "response", versions="0-5", flexible="4+")
+    spec: ClassVar = MessageSpec.of("LeaveGroup", 13, "response", versions="0-5", flexible="4+")
 
     throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
     error_code: Int16

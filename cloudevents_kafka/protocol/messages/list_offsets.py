@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import Int8, Int16, Int32, Int64, String
 
 
@@ -30,7 +30,7 @@ class ListOffsetsTopic(Structure, kw_only=True):
 class ListOffsetsRequest(Structure, kw_only=True):
     """Ask for offsets by time."""
 
-    message: ClassVar = Message.of(
+    spec: ClassVar = MessageSpec.of(
         "ListOffsets", 2, "request", versions="0-11", flexible="6+", guide="OffsetRequest"
     )
 
@@ -61,7 +61,7 @@ class ListOffsetsTopicResponse(Structure, kw_only=True):
 class ListOffsetsResponse(Structure, kw_only=True):
     """The offsets found."""
 
-    message: ClassVar = Message.of(
+    spec: ClassVar = MessageSpec.of(
         "ListOffsets", 2, "response", versions="0-11", flexible="6+", guide="OffsetResponse"
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import Bytes, Int8, Int32, Int64
 
 
@@ -26,7 +26,7 @@ class MessageOfSet(Structure, kw_only=True):
 class MessageSetEntry(Structure, kw_only=True):
     """A message with its offset, and its size in bytes."""
 
-    message: ClassVar = Message.of("MessageSet", -1, "data", versions="0-1", guide="MessageSet")
+    spec: ClassVar = MessageSpec.of("MessageSet", -1, "data", versions="0-1", guide="MessageSet")
 
     offset: Int64
     message_size: Int32

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import NO_UUID, Boolean, Int16, Int32, String, UuidField
 
 
@@ -21,7 +21,7 @@ class MetadataRequestTopic(Structure, kw_only=True):
 class MetadataRequest(Structure, kw_only=True):
     """Ask about topics; in version 0 an empty list is all of them, from 1 on null is all, empty is none."""
 
-    message: ClassVar = Message.of("Metadata", 3, "request", versions="0-13", flexible="9+")
+    spec: ClassVar = MessageSpec.of("Metadata", 3, "request", versions="0-13", flexible="9+")
 
     topics: Annotated[list[MetadataRequestTopic] | None, wire(nullable="1+", guide="")]
     allow_auto_topic_creation: Annotated[Boolean, wire("4+")] = True
@@ -64,7 +64,7 @@ class MetadataResponseTopic(Structure, kw_only=True):
 class MetadataResponse(Structure, kw_only=True):
     """The brokers and topics of a cluster."""
 
-    message: ClassVar = Message.of("Metadata", 3, "response", versions="0-13", flexible="9+")
+    spec: ClassVar = MessageSpec.of("Metadata", 3, "response", versions="0-13", flexible="9+")
 
     throttle_time_ms: Annotated[Int32, wire("3+", ignorable=True)] = 0
     brokers: Annotated[list[MetadataResponseBroker], wire(guide="[Broker]")]

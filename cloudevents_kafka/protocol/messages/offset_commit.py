@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import NO_UUID, Int16, Int32, Int64, String, UuidField
 
 
@@ -34,7 +34,7 @@ class OffsetCommitRequestTopic(Structure, kw_only=True):
 class OffsetCommitRequest(Structure, kw_only=True):
     """Keep positions. Generation -1 and no member is a client outside the group protocol."""
 
-    message: ClassVar = Message.of("OffsetCommit", 8, "request", versions="0-10", flexible="8+")
+    spec: ClassVar = MessageSpec.of("OffsetCommit", 8, "request", versions="0-10", flexible="8+")
 
     group_id: Annotated[String, wire(guide="ConsumerGroup")]
     generation_id_or_member_epoch: Annotated[Int32, wire("1+", ignorable=True)] = -1
@@ -63,7 +63,7 @@ class OffsetCommitRequestBetaTopic(Structure, kw_only=True):
 class OffsetCommitRequestBeta(Structure, kw_only=True):
     """Keep positions, in the layout that the guide gives version 0: for 0.8.2-beta alone."""
 
-    message: ClassVar = Message.of("OffsetCommit", 8, "request", versions="0", guide="OffsetCommitRequest")
+    spec: ClassVar = MessageSpec.of("OffsetCommit", 8, "request", versions="0", guide="OffsetCommitRequest")
 
     group_id: Annotated[String, wire(guide="ConsumerGroup")]
     topics: Annotated[list[OffsetCommitRequestBetaTopic], wire(guide="")]
@@ -87,7 +87,7 @@ class OffsetCommitResponseTopic(Structure, kw_only=True):
 class OffsetCommitResponse(Structure, kw_only=True):
     """What became of the positions."""
 
-    message: ClassVar = Message.of("OffsetCommit", 8, "response", versions="0-10", flexible="8+")
+    spec: ClassVar = MessageSpec.of("OffsetCommit", 8, "response", versions="0-10", flexible="8+")
 
     throttle_time_ms: Annotated[Int32, wire("3+", ignorable=True)] = 0
     topics: Annotated[list[OffsetCommitResponseTopic], wire(guide="")]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import NO_UUID, Boolean, Int16, Int32, Int64, String, UuidField
 
 
@@ -38,7 +38,7 @@ class OffsetFetchRequestGroup(Structure, kw_only=True):
 class OffsetFetchRequest(Structure, kw_only=True):
     """Ask for positions: of one group, from version 8 on of several."""
 
-    message: ClassVar = Message.of("OffsetFetch", 9, "request", versions="0-10", flexible="6+")
+    spec: ClassVar = MessageSpec.of("OffsetFetch", 9, "request", versions="0-10", flexible="6+")
 
     group_id: Annotated[String, wire("0-7", guide="ConsumerGroup")] = ""
     topics: Annotated[list[OffsetFetchRequestTopic] | None, wire("0-7", nullable="2-7", guide="")] = []
@@ -92,7 +92,7 @@ class OffsetFetchResponseGroup(Structure, kw_only=True):
 class OffsetFetchResponse(Structure, kw_only=True):
     """The positions kept."""
 
-    message: ClassVar = Message.of("OffsetFetch", 9, "response", versions="0-10", flexible="6+")
+    spec: ClassVar = MessageSpec.of("OffsetFetch", 9, "response", versions="0-10", flexible="6+")
 
     throttle_time_ms: Annotated[Int32, wire("3+", ignorable=True)] = 0
     topics: Annotated[list[OffsetFetchResponseTopic], wire("0-7", guide="")] = []

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import field
 
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import NO_UUID, Int16, Int32, Int64, Records, String, UuidField
 
 
@@ -32,7 +32,7 @@ class TopicProduceData(Structure, kw_only=True):
 class ProduceRequest(Structure, kw_only=True):
     """Append records; ``acks`` 0 has no answer at all, 1 waits for the leader, -1 for all in sync."""
 
-    message: ClassVar = Message.of("Produce", 0, "request", versions="0-13", flexible="9+")
+    spec: ClassVar = MessageSpec.of("Produce", 0, "request", versions="0-13", flexible="9+")
 
     transactional_id: Annotated[String | None, wire("3+", nullable="3+")] = None
     acks: Annotated[Int16, wire(guide="RequiredAcks")]
@@ -89,7 +89,7 @@ class NodeEndpoint(Structure, kw_only=True):
 class ProduceResponse(Structure, kw_only=True):
     """What became of the records; topics come in any order."""
 
-    message: ClassVar = Message.of("Produce", 0, "response", versions="0-13", flexible="9+")
+    spec: ClassVar = MessageSpec.of("Produce", 0, "response", versions="0-13", flexible="9+")
 
     responses: Annotated[list[TopicProduceResponse], wire(guide="")]
     throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import Bytes, Int16, Int64, String
 
 
 class SaslHandshakeRequest(Structure, kw_only=True):
     """Choose a mechanism. After version 0 its messages go bare, after version 1 in SaslAuthenticate."""
 
-    message: ClassVar = Message.of("SaslHandshake", 17, "request", versions="0-1", flexible="none")
+    spec: ClassVar = MessageSpec.of("SaslHandshake", 17, "request", versions="0-1", flexible="none")
 
     mechanism: String
 
@@ -22,7 +22,7 @@ class SaslHandshakeRequest(Structure, kw_only=True):
 class SaslHandshakeResponse(Structure, kw_only=True):
     """Whether the mechanism is on offer, and which ones are."""
 
-    message: ClassVar = Message.of("SaslHandshake", 17, "response", versions="0-1", flexible="none")
+    spec: ClassVar = MessageSpec.of("SaslHandshake", 17, "response", versions="0-1", flexible="none")
 
     error_code: Int16
     mechanisms: list[String]
@@ -31,7 +31,7 @@ class SaslHandshakeResponse(Structure, kw_only=True):
 class SaslAuthenticateRequest(Structure, kw_only=True):
     """Carry one message of the mechanism."""
 
-    message: ClassVar = Message.of("SaslAuthenticate", 36, "request", versions="0-2", flexible="2+")
+    spec: ClassVar = MessageSpec.of("SaslAuthenticate", 36, "request", versions="0-2", flexible="2+")
 
     auth_bytes: Bytes
 
@@ -39,7 +39,7 @@ class SaslAuthenticateRequest(Structure, kw_only=True):
 class SaslAuthenticateResponse(Structure, kw_only=True):
     """Carry the answer to it."""
 
-    message: ClassVar = Message.of("SaslAuthenticate", 36, "response", versions="0-2", flexible="2+")
+    spec: ClassVar = MessageSpec.of("SaslAuthenticate", 36, "response", versions="0-2", flexible="2+")
 
     error_code: Int16
     error_message: Annotated[String | None, wire(nullable="0+")]

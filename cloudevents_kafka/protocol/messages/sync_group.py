@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import Bytes, Int16, Int32, String
 
 
@@ -18,7 +18,7 @@ class SyncGroupRequestAssignment(Structure, kw_only=True):
 class SyncGroupRequest(Structure, kw_only=True):
     """Hand out the assignments; all but the leader send none."""
 
-    message: ClassVar = Message.of("SyncGroup", 14, "request", versions="0-5", flexible="4+")
+    spec: ClassVar = MessageSpec.of("SyncGroup", 14, "request", versions="0-5", flexible="4+")
 
     group_id: String
     generation_id: Int32
@@ -32,7 +32,7 @@ class SyncGroupRequest(Structure, kw_only=True):
 class SyncGroupResponse(Structure, kw_only=True):
     """What this member is to read."""
 
-    message: ClassVar = Message.of("SyncGroup", 14, "response", versions="0-5", flexible="4+")
+    spec: ClassVar = MessageSpec.of("SyncGroup", 14, "response", versions="0-5", flexible="4+")
 
     throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
     error_code: Int16

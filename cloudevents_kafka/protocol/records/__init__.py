@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from cloudevents_kafka.protocol.records.batches import Batch, Batches
 from cloudevents_kafka.protocol.records.compression import LIMIT, Codec
-from cloudevents_kafka.protocol.records.control import ABORT, COMMIT, ControlMark
+from cloudevents_kafka.protocol.records.control import ABORT, COMMIT, ControlRecord
 from cloudevents_kafka.protocol.records.message_set import MessageEntry, encode_message_set
 from cloudevents_kafka.protocol.records.record import Headers, Record, TimestampType
 from cloudevents_kafka.protocol.records.record_batch import RecordBatch, encode_batch
@@ -19,7 +19,7 @@ __all__ = [
     "Batch",
     "Batches",
     "Codec",
-    "ControlMark",
+    "ControlRecord",
     "Headers",
     "MessageEntry",
     "Record",

@@ -31,7 +31,7 @@ class Batches:
         self._data: Final = data
         self._check_crc: Final = check_crc
         self._limit: Final = limit
-        self._bounds, self.left_over = frames(data)
+        self._bounds, self.partial_size = frames(data)
 
     def __len__(self) -> int:
         return len(self._bounds) - 1
@@ -41,9 +41,9 @@ class Batches:
             yield self._read(start, end)
 
     @property
-    def only_cut(self) -> bool:
+    def is_partial(self) -> bool:
         """Whether there is nothing but the beginning of an entry: ask for more bytes."""
-        return len(self._bounds) == 1 and self.left_over > 0
+        return len(self._bounds) == 1 and self.partial_size > 0
 
     @property
     def first_offset(self) -> int | None:

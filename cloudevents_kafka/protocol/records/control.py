@@ -20,7 +20,7 @@ _KEY: Final = struct.Struct(">hh")
 _VALUE: Final = struct.Struct(">hi")
 
 
-class ControlMark(msgspec.Struct, frozen=True, gc=False):
+class ControlRecord(msgspec.Struct, frozen=True, gc=False):
     """What a control record says; ``coordinator_epoch`` is None where it has no such value."""
 
     type: int
@@ -28,7 +28,7 @@ class ControlMark(msgspec.Struct, frozen=True, gc=False):
     version: int = 0
 
     @classmethod
-    def of(cls, record: Record) -> ControlMark:
+    def of(cls, record: Record) -> ControlRecord:
         """Read a record of a control batch; `Malformed` if its key is too short."""
         if record.key is None or len(record.key) < _KEY.size:
             raise Malformed("a control record's key has four bytes: version and type", path="key")

@@ -21,10 +21,10 @@ _SMALLEST: Final = (26, 34, 61)
 
 
 class Frames(NamedTuple):
-    """Entry ``i`` reaches from ``bounds[i]`` to ``bounds[i + 1]``; ``left_over`` bytes follow the last."""
+    """Entry ``i`` reaches from ``bounds[i]`` to ``bounds[i + 1]``; ``partial_size`` bytes follow the last."""
 
     bounds: list[int]
-    left_over: int
+    partial_size: int
 
 
 def frames(data: bytes) -> Frames:

@@ -129,9 +129,9 @@ def _record(entry: MessageEntry) -> Record:
 
 def _inner(wrapper: MessageEntry, data: bytes) -> Iterator[MessageEntry]:
     """Read the entries of an unpacked set, their offsets made absolute."""
-    bounds, left_over = frames(data)
-    if left_over:
-        raise Malformed(f"a compressed message set ends with {left_over} bytes of a cut message")
+    bounds, partial_size = frames(data)
+    if partial_size:
+        raise Malformed(f"a compressed message set ends with {partial_size} bytes of a cut message")
     ends = bounds[1:]
     last: int = START.unpack_from(data, bounds[-2])[0] if ends else 0
     # A producer may leave the wrapper's offset at 0: then those inside stand as they are, as with Java.

@@ -22,7 +22,7 @@ from cloudevents_kafka.protocol.errors import Corrupt, Malformed, Unencodable
 from cloudevents_kafka.protocol.records.batch_body import Base, decode_records, encode_records
 from cloudevents_kafka.protocol.records.checksum import crc32c
 from cloudevents_kafka.protocol.records.compression import LIMIT, Codec, compress, decompress
-from cloudevents_kafka.protocol.records.control import ControlMark
+from cloudevents_kafka.protocol.records.control import ControlRecord
 from cloudevents_kafka.protocol.records.record import Record, TimestampType, offsets_of
 
 _HEADER: Final = struct.Struct(">qiiBIhiqqqhii")
@@ -86,7 +86,7 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_control(self) -> bool:
-        """Whether the records are marks of brokers, not for users; see `mark`."""
+        """Whether the records are marks of brokers, not for users; see `control_record`."""
         return bool(self.attributes & _CONTROL)
 
     @property
@@ -94,11 +94,11 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
         """From when on, in milliseconds, compaction may drop the batch's tombstones; None if not set."""
         return self.base_timestamp if self.attributes & _DELETE_HORIZON else None
 
-    def mark(self) -> ControlMark | None:
+    def control_record(self) -> ControlRecord | None:
         """Return what a control batch says, None for any other; errors are those of `records`."""
         if not self.is_control:
             return None
-        return next(map(ControlMark.of, self), None)
+        return next(map(ControlRecord.of, self), None)
 
     def records(self) -> list[Record]:
         """Decode all records; `Malformed`, `Corrupt`, and `Unsupported` if a codec is missing."""

@@ -1,6 +1,6 @@
 """What of a declaration stands on the wire in one version: the one place that decides it.
 
-The walker, the compiler, the grammar and the sizes all go by layouts, so they cannot
+The interpreter, the compiler, the grammar and the sizes all go by layouts, so they cannot
 disagree about versions, nullability, compact lengths or tags.
 """
 
@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from cloudevents_kafka.protocol.errors import Unsupported
-from cloudevents_kafka.protocol.schema.message import ArrayOf, Field, Message, Structure, fields_of
+from cloudevents_kafka.protocol.schema.message import ArrayOf, Field, MessageSpec, Structure, fields_of
 from cloudevents_kafka.protocol.schema.types import NO_UUID, Blob, Fixed, Scalar, Text, Uuid, Varint
 
 
@@ -75,17 +75,17 @@ class Layout(NamedTuple):
 Codec: TypeAlias = Fixed | Varint | Uuid | Sized | Array | Layout
 
 
-def description(structure: type[Structure]) -> Message:
+def spec_of(structure: type[Structure]) -> MessageSpec:
     """Return what a whole message says of itself; TypeError for a mere part of one."""
-    if structure.message is None:
+    if structure.spec is None:
         raise TypeError(f"{structure.__name__} is a part of a message, not a whole one")
-    return structure.message
+    return structure.spec
 
 
 @cache
 def layout_of(structure: type[Structure], version: int) -> Layout:
     """Return a whole message's layout in a version; `Unsupported` where it has no such version."""
-    about = description(structure)
+    about = spec_of(structure)
     if version not in about.versions:
         raise Unsupported(f"{structure.__name__} has the versions {about.versions}, not {version}")
     return _layout(structure, version, version in about.flexible)

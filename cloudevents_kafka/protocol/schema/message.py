@@ -5,7 +5,7 @@
     class JoinGroupRequest(Structure, kw_only=True):
         \"\"\"Become a member of a group.\"\"\"
 
-        message: ClassVar = Message.of("JoinGroup", 11, "request", versions="0-9", flexible="6+")
+        spec: ClassVar = MessageSpec.of("JoinGroup", 11, "request", versions="0-9", flexible="6+")
 
         group_id: String
         session_timeout_ms: Int32
@@ -40,7 +40,7 @@ from cloudevents_kafka.protocol.schema.versions import ALL, NONE, Versions
 Kind = Literal["request", "response", "header", "data"]
 
 
-class Message(NamedTuple):
+class MessageSpec(NamedTuple):
     """What a whole message is: its API, its versions, and from which on it is flexible (KIP-482).
 
     ``key`` is the API key of a request or response, else -1; ``guide`` is what the 0.8 guide
@@ -64,7 +64,7 @@ class Message(NamedTuple):
         versions: str,
         flexible: str = "none",
         guide: str | None = None,
-    ) -> Message:
+    ) -> MessageSpec:
         """Describe a message; ranges in `versions`' notation."""
         return cls(name, key, kind, Versions.parse(versions), Versions.parse(flexible), guide)
 
@@ -127,7 +127,7 @@ def wire(
 class Structure(msgspec.Struct, gc=False, kw_only=True):
     """A structure of a message, or a whole one, which then says so by ``message``."""
 
-    message: ClassVar[Message | None] = None
+    spec: ClassVar[MessageSpec | None] = None
 
     unknown_tags: tuple[tuple[int, bytes], ...] = ()
     """Tagged fields that are not declared, by tag, as they came (KIP-482)."""

@@ -7,7 +7,7 @@ Byte positions for offsets, no keys, no replicas, no versions. `zookeeper` needs
 from __future__ import annotations
 
 from cloudevents_kafka.protocol.v07.connection import Connection
-from cloudevents_kafka.protocol.v07.error_codes import CODES, PartitionError
+from cloudevents_kafka.protocol.v07.error_codes import ErrorCode, PartitionError
 from cloudevents_kafka.protocol.v07.message_set import Entry, Message, MessageSet, encode, pack
 from cloudevents_kafka.protocol.v07.messages import (
     ANY_PARTITION,
@@ -26,11 +26,11 @@ from cloudevents_kafka.protocol.v07.messages import (
 
 __all__ = [
     "ANY_PARTITION",
-    "CODES",
     "EARLIEST",
     "LATEST",
     "Connection",
     "Entry",
+    "ErrorCode",
     "FetchRequest",
     "FetchResponse",
     "Message",

@@ -15,7 +15,7 @@ from cloudevents_kafka.protocol.errors import (
     ProtocolError,
     Unencodable,
 )
-from cloudevents_kafka.protocol.frames import MOST, size_of
+from cloudevents_kafka.protocol.frames import MAX_SIZE, decode_size
 from cloudevents_kafka.protocol.schema.message import Structure
 from cloudevents_kafka.protocol.v07 import consumer, frames
 from cloudevents_kafka.protocol.v07.error_codes import PartitionError
@@ -44,14 +44,16 @@ class Connection:
     is closed: what came later would be taken for the answer to the next request. Open another
     one then. Not for several threads at once. Raises `Disconnected`, `DeadlineExceeded`.
 
-    ``most`` is the largest answer that is read.
+    ``max_response_size`` is the largest response in bytes.
     """
 
-    def __init__(self, host: str, port: int = 9092, *, timeout: float = 30.0, most: int = MOST) -> None:
+    def __init__(
+        self, host: str, port: int = 9092, *, timeout: float = 30.0, max_response_size: int = MAX_SIZE
+    ) -> None:
         """Connect."""
         self._where: Final = f"{host}:{port}"
         self._timeout: Final = timeout
-        self._most: Final = most
+        self._max_response_size: Final = max_response_size
         self._socket: socket.socket | None = None
         with self._errors():
             self._socket = socket.create_connection((host, port), timeout)
@@ -126,10 +128,12 @@ class Connection:
         offset: int = 0,
         *,
         max_size: int = consumer.MAX_SIZE,
-        most: int = MOST,
+        max_message_size: int = MAX_SIZE,
     ) -> Iterator[Entry]:
         """Give all messages from an offset to the end of the log; see `reading.messages`."""
-        return consumer.messages(self.fetch, topic, partition, offset, max_size=max_size, most=most)
+        return consumer.messages(
+            self.fetch, topic, partition, offset, max_size=max_size, max_message_size=max_message_size
+        )
 
     def _tell(self, request: Structure) -> None:
         raw = frames.encode_request(request)
@@ -140,7 +144,7 @@ class Connection:
         raw = frames.encode_request(request)
         with self._exchange() as (connected, deadline):
             _send(connected, raw, deadline)
-            size = size_of(_receive(connected, _LENGTH_SIZE, deadline), most=self._most)
+            size = decode_size(_receive(connected, _LENGTH_SIZE, deadline), max_size=self._max_response_size)
             return frames.decode_response(answer, _receive(connected, size, deadline))
 
     @contextmanager

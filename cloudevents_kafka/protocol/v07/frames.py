@@ -10,8 +10,8 @@ from typing import Final, TypeVar
 
 from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unsupported
-from cloudevents_kafka.protocol.frames import framed, size_of
-from cloudevents_kafka.protocol.schema.layout import description
+from cloudevents_kafka.protocol.frames import add_size, decode_size
+from cloudevents_kafka.protocol.schema.layout import spec_of
 from cloudevents_kafka.protocol.schema.message import Structure
 from cloudevents_kafka.protocol.v07.messages import REQUESTS, FetchResponse, RequestHeader, RequestType
 
@@ -21,8 +21,8 @@ _S = TypeVar("_S", bound=Structure)
 
 def encode_request(request: Structure) -> bytes:
     """Encode a request's frame, its length in front; `Unencodable`."""
-    header = RequestHeader(request_type=description(type(request)).key)
-    return framed(compiler.write(header, 0) + compiler.write(request, 0))
+    header = RequestHeader(request_type=spec_of(type(request)).key)
+    return add_size(compiler.write(header, 0) + compiler.write(request, 0))
 
 
 def decode_request(data: bytes) -> Structure:
@@ -38,7 +38,7 @@ def decode_request(data: bytes) -> Structure:
 
 def encode_response(response: Structure) -> bytes:
     """Encode a response's frame, its length in front; `Unencodable`."""
-    return framed(compiler.write(response, 0))
+    return add_size(compiler.write(response, 0))
 
 
 def decode_response(structure: type[_S], data: bytes) -> _S:
@@ -52,7 +52,7 @@ def split(responses: bytes) -> list[FetchResponse]:
     at = 0
     while at < len(responses):
         start = at + _LENGTH_SIZE
-        end = start + size_of(responses[at:start])
+        end = start + decode_size(responses[at:start])
         if end > len(responses):
             raise Truncated(end - len(responses), at=at, path=f"responses[{len(found)}]")
         found.append(decode_response(FetchResponse, responses[start:end]))

@@ -25,8 +25,7 @@ from typing import Annotated, ClassVar, Final, NamedTuple
 from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed, Truncated, Unencodable
 from cloudevents_kafka.protocol.records.compression import LIMIT, Codec, compress, decompress
-from cloudevents_kafka.protocol.schema.message import Message as Declared
-from cloudevents_kafka.protocol.schema.message import Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import Int8, Rest, UInt32
 
 MOST_NESTED: Final = 8
@@ -40,7 +39,7 @@ _LEAST: Final = 5  # magic and checksum
 class Body(Structure, kw_only=True):
     """What follows LENGTH and MAGIC; its version is the magic."""
 
-    message: ClassVar = Declared.of("Message", -1, "data", versions="0-1")
+    spec: ClassVar = MessageSpec.of("Message", -1, "data", versions="0-1")
 
     attributes: Annotated[Int8, wire("1+")] = 0
     crc: UInt32
@@ -116,7 +115,7 @@ class MessageSet:
             at = end
 
     @property
-    def left_over(self) -> bytes:
+    def partial(self) -> bytes:
         """The bytes of the message that is cut at the end, maybe none; `Malformed` for garbage."""
         at = 0
         while (end := self._end(at)) is not None:
@@ -126,7 +125,7 @@ class MessageSet:
     @property
     def next_offset(self) -> int:
         """Where the message after the last whole one begins; `Malformed` for garbage."""
-        return self.offset + len(self.data) - len(self.left_over)
+        return self.offset + len(self.data) - len(self.partial)
 
     def _end(self, at: int) -> int | None:
         """Return where the message ends that begins here; None if it is cut."""
@@ -202,5 +201,5 @@ class _Unpacking:
         self.left -= len(inner.data)
         for entry in inner.shallow():
             yield from self.messages(entry.message, depth - 1)
-        if inner.left_over:
-            raise Malformed(f"{len(inner.left_over)} bytes at the end are a cut message; only a fetch cuts")
+        if inner.partial:
+            raise Malformed(f"{len(inner.partial)} bytes at the end are a cut message; only a fetch cuts")

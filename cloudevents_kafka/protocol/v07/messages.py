@@ -11,8 +11,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Annotated, ClassVar, Final, TypeAlias
 
-from cloudevents_kafka.protocol.schema.layout import description
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.layout import spec_of
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import Bytes, Int16, Int32, Int64, Rest, String
 
 LATEST: Final = -1
@@ -33,18 +33,18 @@ class RequestType(IntEnum):
     OFFSETS = 4
 
 
-def _request(type: RequestType) -> Message:
-    return Message.of(type.name.title(), type, "request", versions="0")
+def _request(type: RequestType) -> MessageSpec:
+    return MessageSpec.of(type.name.title(), type, "request", versions="0")
 
 
-def _response(type: RequestType) -> Message:
-    return Message.of(type.name.title(), type, "response", versions="0")
+def _response(type: RequestType) -> MessageSpec:
+    return MessageSpec.of(type.name.title(), type, "response", versions="0")
 
 
 class RequestHeader(Structure, kw_only=True):
     """What kind of request follows."""
 
-    message: ClassVar = Message.of("RequestHeader", -1, "header", versions="0")
+    spec: ClassVar = MessageSpec.of("RequestHeader", -1, "header", versions="0")
 
     request_type: Int16
 
@@ -52,7 +52,7 @@ class RequestHeader(Structure, kw_only=True):
 class ProduceRequest(Structure, kw_only=True):
     """Append a message set to a partition; never answered, and a bad one ends the connection."""
 
-    message: ClassVar = _request(RequestType.PRODUCE)
+    spec: ClassVar = _request(RequestType.PRODUCE)
 
     topic: String
     partition: Int32
@@ -62,7 +62,7 @@ class ProduceRequest(Structure, kw_only=True):
 class FetchRequest(Structure, kw_only=True):
     """Ask for ``max_size`` bytes of the log from a byte position on."""
 
-    message: ClassVar = _request(RequestType.FETCH)
+    spec: ClassVar = _request(RequestType.FETCH)
 
     topic: String
     partition: Int32
@@ -73,7 +73,7 @@ class FetchRequest(Structure, kw_only=True):
 class MultiFetchRequest(Structure, kw_only=True):
     """Several fetches in one."""
 
-    message: ClassVar = _request(RequestType.MULTIFETCH)
+    spec: ClassVar = _request(RequestType.MULTIFETCH)
 
     fetches: Annotated[list[FetchRequest], wire(short=True)]
 
@@ -81,7 +81,7 @@ class MultiFetchRequest(Structure, kw_only=True):
 class MultiProduceRequest(Structure, kw_only=True):
     """Several produce requests in one; never answered."""
 
-    message: ClassVar = _request(RequestType.MULTIPRODUCE)
+    spec: ClassVar = _request(RequestType.MULTIPRODUCE)
 
     produces: Annotated[list[ProduceRequest], wire(short=True)]
 
@@ -89,7 +89,7 @@ class MultiProduceRequest(Structure, kw_only=True):
 class OffsetsRequest(Structure, kw_only=True):
     """Ask for the starts of segments last written to before a time: ms since 1970, LATEST, EARLIEST."""
 
-    message: ClassVar = _request(RequestType.OFFSETS)
+    spec: ClassVar = _request(RequestType.OFFSETS)
 
     topic: String
     partition: Int32
@@ -100,7 +100,7 @@ class OffsetsRequest(Structure, kw_only=True):
 class FetchResponse(Structure, kw_only=True):
     """Bytes of the log as they are, up to the end of the frame: the last message may be cut."""
 
-    message: ClassVar = _response(RequestType.FETCH)
+    spec: ClassVar = _response(RequestType.FETCH)
 
     error_code: Int16
     messages: Rest = b""
@@ -112,7 +112,7 @@ class MultiFetchResponse(Structure, kw_only=True):
     `frames.split` parts them, `frames.joined` puts them together.
     """
 
-    message: ClassVar = _response(RequestType.MULTIFETCH)
+    spec: ClassVar = _response(RequestType.MULTIFETCH)
 
     error_code: Int16
     responses: Rest = b""
@@ -121,7 +121,7 @@ class MultiFetchResponse(Structure, kw_only=True):
 class OffsetsResponse(Structure, kw_only=True):
     """Offsets, the highest first; none where there is an error."""
 
-    message: ClassVar = _response(RequestType.OFFSETS)
+    spec: ClassVar = _response(RequestType.OFFSETS)
 
     error_code: Int16
     offsets: Annotated[list[Int64], wire(optional="0")] = []
@@ -131,13 +131,12 @@ Request: TypeAlias = ProduceRequest | FetchRequest | MultiFetchRequest | MultiPr
 Response: TypeAlias = FetchResponse | MultiFetchResponse | OffsetsResponse
 
 REQUESTS: Final[dict[int, type[Structure]]] = {
-    description(structure).key: structure
+    spec_of(structure).key: structure
     for structure in (ProduceRequest, FetchRequest, MultiFetchRequest, MultiProduceRequest, OffsetsRequest)
 }
 """The requests, by REQUEST_TYPE."""
 
 RESPONSES: Final[dict[int, type[Structure]]] = {
-    description(structure).key: structure
-    for structure in (FetchResponse, MultiFetchResponse, OffsetsResponse)
+    spec_of(structure).key: structure for structure in (FetchResponse, MultiFetchResponse, OffsetsResponse)
 }
 """The responses, by the REQUEST_TYPE that they answer; the two kinds of produce have none."""

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from cloudevents_kafka.protocol.errors import Malformed
 
 
-class Place(NamedTuple):
+class BrokerPartition(NamedTuple):
     """A partition of a topic on a broker; as a text "broker-partition"."""
 
     broker: int
@@ -25,7 +25,7 @@ class Place(NamedTuple):
         return f"{self.broker}-{self.partition}"
 
     @classmethod
-    def parse(cls, text: str) -> Place:
+    def parse(cls, text: str) -> BrokerPartition:
         """Read "broker-partition"; `Malformed`."""
         broker, _, partition = text.partition("-")
         if not (broker.isascii() and broker.isdecimal() and partition.isascii() and partition.isdecimal()):
@@ -33,17 +33,19 @@ class Place(NamedTuple):
         return cls(int(broker), int(partition))
 
 
-def in_order(places: Iterable[Place]) -> list[Place]:
+def in_order(places: Iterable[BrokerPartition]) -> list[BrokerPartition]:
     """Sort places as all clients do: by their text, so 10-0 stands before 2-0."""
     return sorted(set(places), key=str)
 
 
-def places(counts: Mapping[int, int]) -> list[Place]:
+def places(counts: Mapping[int, int]) -> list[BrokerPartition]:
     """Give all places of a topic, in order, from its number of partitions by broker."""
-    return in_order(Place(broker, number) for broker, most in counts.items() for number in range(most))
+    return in_order(
+        BrokerPartition(broker, number) for broker, most in counts.items() for number in range(most)
+    )
 
 
-def destinations(counts: Mapping[int, int], brokers: Collection[int]) -> list[Place]:
+def destinations(counts: Mapping[int, int], brokers: Collection[int]) -> list[BrokerPartition]:
     """Give the places that a producer may send to, in order; none where there is no broker.
 
     ``counts`` are a topic's partitions by broker, ``brokers`` those that are up. One that does not
@@ -52,12 +54,12 @@ def destinations(counts: Mapping[int, int], brokers: Collection[int]) -> list[Pl
     return places({broker: counts.get(broker) or 1 for broker in brokers})
 
 
-def by_key(choices: Sequence[Place], key: bytes) -> Place:
+def by_key(choices: Sequence[BrokerPartition], key: bytes) -> BrokerPartition:
     """Pick by a key's CRC-32, the same for the same key in all processes; choices must not be empty."""
     return choices[zlib.crc32(key) % len(choices)]
 
 
-def at_random(choices: Sequence[Place], source: random.Random | None = None) -> Place:
+def at_random(choices: Sequence[BrokerPartition], source: random.Random | None = None) -> BrokerPartition:
     """Pick any; choices must not be empty."""
     return (source or random).choice(choices)
 
@@ -69,12 +71,12 @@ class RoundRobin:
         """Begin with the first."""
         self._count: Final = count()
 
-    def __call__(self, choices: Sequence[Place]) -> Place:
+    def __call__(self, choices: Sequence[BrokerPartition]) -> BrokerPartition:
         """Pick the next."""
         return choices[next(self._count) % len(choices)]
 
 
-def assign(among: Iterable[Place], consumers: Iterable[str]) -> dict[str, list[Place]]:
+def assign(among: Iterable[BrokerPartition], consumers: Iterable[str]) -> dict[str, list[BrokerPartition]]:
     """Share a topic's places among the consumers of a group: by consumer, in their order.
 
     Both are sorted, and each consumer gets the next few places, so that it has to do with few

@@ -15,7 +15,7 @@ PATIENCE: Final = 10.0
 """How many seconds to wait for an ephemeral node to go; 0.7's sessions live for 6 by default."""
 
 
-class StillThere(ClientError):
+class NodeExists(ClientError):
     """An ephemeral node that another session made, and that has not gone in the time given."""
 
 
@@ -68,7 +68,7 @@ def announce(client: Any, path: str, value: bytes, *, creator: str, patience: fl
     """Create an ephemeral node, once a predecessor's has gone.
 
     A node outlives its process until ZooKeeper ends the session, so after a fast restart one's own
-    id is still there. It is waited for up to ``patience`` seconds; then `StillThere`. A
+    id is still there. It is waited for up to ``patience`` seconds; then `NodeExists`. A
     node of this very session just gets the value.
     """
     deadline = time.monotonic() + patience
@@ -82,7 +82,7 @@ def announce(client: Any, path: str, value: bytes, *, creator: str, patience: fl
                 client.set(path, value)
                 return
         if not gone.wait(max(0.0, deadline - time.monotonic())):
-            raise StillThere(
+            raise NodeExists(
                 f"{path} is still there after {patience:g} s, made by session 0x{stat.ephemeralOwner:x}. "
                 "It goes when that session ends: wait for its timeout if its process is gone, "
                 "else take another id"

@@ -11,7 +11,7 @@ from cloudevents_kafka.protocol.v07 import session
 _T = TypeVar("_T")
 
 
-class Live(Generic[_T]):
+class Watcher(Generic[_T]):
     """What ``read`` makes of some nodes, always as they are now, as far as ZooKeeper has told.
 
     ``read`` takes this and asks it for `children` and `value`, which is how it is known what
@@ -21,7 +21,7 @@ class Live(Generic[_T]):
     """
 
     def __init__(
-        self, client: Any, read: Callable[[Live[_T]], _T], changed: Callable[[_T], None] | None = None
+        self, client: Any, read: Callable[[Watcher[_T]], _T], changed: Callable[[_T], None] | None = None
     ) -> None:
         """Read for the first time, and watch; ``client`` is a started ``KazooClient``."""
         self._client: Final = client

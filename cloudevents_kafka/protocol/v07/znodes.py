@@ -19,16 +19,16 @@ from typing import Annotated, Final, NamedTuple
 import msgspec
 
 from cloudevents_kafka.protocol.errors import Malformed, Unencodable
-from cloudevents_kafka.protocol.v07.partitions import Place
+from cloudevents_kafka.protocol.v07.partitions import BrokerPartition
 
 BROKERS: Final = "/brokers/ids"
 TOPICS: Final = "/brokers/topics"
 
-MOST: Final = 100_000
+MAX_COUNT: Final = 100_000
 """The most partitions or streams that are believed: lists of them are made."""
 
 _MOST_DIGITS: Final = 19  # of an int64
-_Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
 
 
 class Broker(NamedTuple):
@@ -67,12 +67,12 @@ def group_path(group: str, consumer: str | None = None) -> str:
     return f"/consumers/{_name(group)}/ids" + ("" if consumer is None else f"/{_name(consumer)}")
 
 
-def owner_path(group: str, topic: str, place: Place) -> str:
+def owner_path(group: str, topic: str, place: BrokerPartition) -> str:
     """Where it stands which consumer reads a place."""
     return f"/consumers/{_name(group)}/owners/{_name(topic)}/{place}"
 
 
-def offset_path(group: str, topic: str, place: Place) -> str:
+def offset_path(group: str, topic: str, place: BrokerPartition) -> str:
     """Where a group's offset of a place stands."""
     return f"/consumers/{_name(group)}/offsets/{_name(topic)}/{place}"
 
@@ -93,8 +93,8 @@ def parse_number(text: bytes | str, path: str) -> int:
 
 def parse_count(value: bytes, path: str) -> int:
     """Read a number of partitions; `Malformed`."""
-    if (count := parse_number(value, path)) > MOST:
-        raise Malformed(f"{count:,} partitions; it may be up to {MOST:,}", path=path)
+    if (count := parse_number(value, path)) > MAX_COUNT:
+        raise Malformed(f"{count:,} partitions; it may be up to {MAX_COUNT:,}", path=path)
     return count
 
 

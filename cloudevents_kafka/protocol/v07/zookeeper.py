@@ -18,9 +18,9 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from cloudevents_kafka.protocol.errors import Malformed
 from cloudevents_kafka.protocol.v07 import session, znodes
-from cloudevents_kafka.protocol.v07.partitions import Place, assign, destinations, places
-from cloudevents_kafka.protocol.v07.session import PATIENCE, StillThere, announce, connect, create
-from cloudevents_kafka.protocol.v07.watcher import Live
+from cloudevents_kafka.protocol.v07.partitions import BrokerPartition, assign, destinations, places
+from cloudevents_kafka.protocol.v07.session import PATIENCE, NodeExists, announce, connect, create
+from cloudevents_kafka.protocol.v07.watcher import Watcher
 from cloudevents_kafka.protocol.v07.znodes import Broker
 
 __all__ = [
@@ -28,8 +28,8 @@ __all__ = [
     "Cluster",
     "Consumer",
     "Group",
-    "Live",
-    "StillThere",
+    "NodeExists",
+    "Watcher",
     "announce_broker",
     "announce_topic",
     "connect",
@@ -50,11 +50,11 @@ class Cluster(NamedTuple):
     topics: Mapping[str, Mapping[int, int]]
     problems: tuple[str, ...] = ()
 
-    def places(self, topic: str) -> list[Place]:
+    def places(self, topic: str) -> list[BrokerPartition]:
         """Give the places to read a topic from, in order."""
         return places(self.topics.get(topic, {}))
 
-    def destinations(self, topic: str) -> list[Place]:
+    def destinations(self, topic: str) -> list[BrokerPartition]:
         """Give the places to send a topic to, in order; a new one's are partition 0 of all brokers."""
         return destinations(self.topics.get(topic, {}), self.brokers)
 
@@ -65,7 +65,7 @@ class Group(NamedTuple):
     consumers: Mapping[str, Mapping[str, int]]
     problems: tuple[str, ...] = ()
 
-    def assignment(self, topic: str, cluster: Cluster) -> dict[str, list[Place]]:
+    def assignment(self, topic: str, cluster: Cluster) -> dict[str, list[BrokerPartition]]:
         """Share a topic among the group: places by stream, "consumer-0", "consumer-1", ..."""
         streams = [
             f"{consumer}-{number}"
@@ -77,10 +77,10 @@ class Group(NamedTuple):
 
 def watch_cluster(
     client: Any, topics: Sequence[str] | None = None, changed: Callable[[Cluster], None] | None = None
-) -> Live[Cluster]:
-    """Keep an eye on the brokers and on some topics, by default on all; see `Live`."""
+) -> Watcher[Cluster]:
+    """Keep an eye on the brokers and on some topics, by default on all; see `Watcher`."""
 
-    def read(live: Live[Cluster]) -> Cluster:
+    def read(live: Watcher[Cluster]) -> Cluster:
         problems: list[str] = []
         brokers = _numbered(live, znodes.BROKERS, Broker.parse, problems)
         found: dict[str, dict[int, int]] = {}
@@ -88,13 +88,13 @@ def watch_cluster(
             found[topic] = _counts(live, topic, problems)
         return Cluster(brokers, found, tuple(problems))
 
-    return Live(client, read, changed)
+    return Watcher(client, read, changed)
 
 
-def watch_group(client: Any, group: str, changed: Callable[[Group], None] | None = None) -> Live[Group]:
-    """Keep an eye on the consumers of a group; see `Live`."""
+def watch_group(client: Any, group: str, changed: Callable[[Group], None] | None = None) -> Watcher[Group]:
+    """Keep an eye on the consumers of a group; see `Watcher`."""
 
-    def read(live: Live[Group]) -> Group:
+    def read(live: Watcher[Group]) -> Group:
         problems: list[str] = []
         found: dict[str, dict[str, int]] = {}
         for consumer in live.children(znodes.group_path(group)):
@@ -104,11 +104,11 @@ def watch_group(client: Any, group: str, changed: Callable[[Group], None] | None
                     found[consumer] = znodes.parse_topics(value, path)
         return Group(found, tuple(problems))
 
-    return Live(client, read, changed)
+    return Watcher(client, read, changed)
 
 
 def announce_broker(client: Any, broker: Broker, *, patience: float = PATIENCE) -> None:
-    """Put a broker's address up, as it does when it starts; `StillThere`, `Disconnected`."""
+    """Put a broker's address up, as it does when it starts; `NodeExists`, `Disconnected`."""
     path = znodes.broker_path(broker.id)
     announce(client, path, broker.encode(), creator=broker.creator, patience=patience)
 
@@ -124,7 +124,7 @@ def announce_topic(
 class Consumer:
     """A member of a group, by the nodes that it has in ZooKeeper; they go with the client's session.
 
-    ``streams`` says how many streams it reads of each topic. Raises `StillThere`, `Disconnected`.
+    ``streams`` says how many streams it reads of each topic. Raises `NodeExists`, `Disconnected`.
     """
 
     def __init__(
@@ -138,14 +138,16 @@ class Consumer:
         value = znodes.encode_topics(streams)
         announce(client, self._own[0], value, creator=id, patience=patience)
 
-    def claim(self, topic: str, place: Place, stream: int = 0, *, patience: float = PATIENCE) -> None:
-        """Become the one reader of a place, once the one before has let go; `StillThere`."""
+    def claim(
+        self, topic: str, place: BrokerPartition, stream: int = 0, *, patience: float = PATIENCE
+    ) -> None:
+        """Become the one reader of a place, once the one before has let go; `NodeExists`."""
         path = znodes.owner_path(self.group, topic, place)
         value = f"{self.id}-{stream}".encode()
         announce(self._client, path, value, creator=self.id, patience=patience)
         self._own.append(path)
 
-    def release(self, topic: str, place: Place) -> None:
+    def release(self, topic: str, place: BrokerPartition) -> None:
         """Let go of a place; nothing happens if it is not claimed."""
         path = znodes.owner_path(self.group, topic, place)
         if path in self._own:
@@ -157,7 +159,7 @@ class Consumer:
         while self._own:
             self._delete(self._own.pop())
 
-    def offset(self, topic: str, place: Place) -> int | None:
+    def offset(self, topic: str, place: BrokerPartition) -> int | None:
         """Give the offset that the group goes on from, None if there is none; `Malformed`."""
         from kazoo.exceptions import NoNodeError
 
@@ -169,7 +171,7 @@ class Consumer:
                 return None
         return znodes.parse_number(value, path)
 
-    def commit(self, topic: str, place: Place, offset: int) -> None:
+    def commit(self, topic: str, place: BrokerPartition, offset: int) -> None:
         """Store the offset that the group goes on from."""
         path, value = znodes.offset_path(self.group, topic, place), str(offset).encode()
         if not create(self._client, path, value, creator=self.id):
@@ -183,7 +185,7 @@ class Consumer:
             self._client.delete(path)
 
 
-def _counts(live: Live[Any], topic: str, problems: list[str]) -> dict[int, int]:
+def _counts(live: Watcher[Any], topic: str, problems: list[str]) -> dict[int, int]:
     def count(broker: int, value: bytes) -> int:
         return znodes.parse_count(value, znodes.topic_path(topic, broker))
 
@@ -191,7 +193,7 @@ def _counts(live: Live[Any], topic: str, problems: list[str]) -> dict[int, int]:
 
 
 def _numbered(
-    live: Live[Any], path: str, parse: Callable[[int, bytes], _T], problems: list[str]
+    live: Watcher[Any], path: str, parse: Callable[[int, bytes], _T], problems: list[str]
 ) -> dict[int, _T]:
     """Read the values below a node, by the numbers that name them."""
     found: dict[int, _T] = {}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from cloudevents_kafka.testing.fakes.log import FakeLog, Place, kafka_error, kafka_exception
+from cloudevents_kafka.testing.fakes.log import FakeLog, TopicAndPartition, kafka_error, kafka_exception
 from cloudevents_kafka.testing.fakes.message import FakeMessage
 
 if TYPE_CHECKING:
@@ -33,19 +33,19 @@ class FakeConsumer:
         self,
         source: FakeLog | Iterable[FakeMessage] = (),
         *,
-        offsets: dict[Place, int] | None = None,
+        offsets: dict[TopicAndPartition, int] | None = None,
         auto_offset_reset: str = "earliest",
         auto_commit: bool = True,
     ) -> None:
         self.log = source if isinstance(source, FakeLog) else FakeLog(source)
-        self.offsets: dict[Place, int] = {} if offsets is None else offsets
+        self.offsets: dict[TopicAndPartition, int] = {} if offsets is None else offsets
         self._from_start = auto_offset_reset == "earliest"
         self._auto_commit = auto_commit
         self._topics: list[str] = []
         self._on_assign: OnAssign | None = None
-        self._positions: dict[Place, int] = {}
-        self._stored: dict[Place, int] = {}
-        self._paused: set[Place] = set()
+        self._positions: dict[TopicAndPartition, int] = {}
+        self._stored: dict[TopicAndPartition, int] = {}
+        self._paused: set[TopicAndPartition] = set()
         self._errors: deque[FakeMessage] = deque()
         self._closed = False
 
@@ -221,7 +221,9 @@ class FakeConsumer:
         at_start = part.offset == _EARLIEST or (part.offset != _LATEST and self._from_start)
         return 0 if at_start else self.log.end(place)
 
-    def _chosen(self, message: Any, offsets: Sequence[TopicPartition] | None) -> dict[Place, int] | None:
+    def _chosen(
+        self, message: Any, offsets: Sequence[TopicPartition] | None
+    ) -> dict[TopicAndPartition, int] | None:
         if message is not None and offsets is not None:
             raise ValueError("message and offsets are mutually exclusive")
         if message is not None:
@@ -229,11 +231,11 @@ class FakeConsumer:
         return None if offsets is None else {_place(part): part.offset for part in offsets}
 
 
-def _place(part: TopicPartition) -> Place:
+def _place(part: TopicPartition) -> TopicAndPartition:
     return part.topic, part.partition
 
 
-def _part(place: Place, offset: int) -> TopicPartition:
+def _part(place: TopicAndPartition, offset: int) -> TopicPartition:
     from confluent_kafka import TopicPartition  # 120 ms, for users who look at partitions
 
     return TopicPartition(*place, offset)

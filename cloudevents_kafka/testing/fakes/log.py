@@ -13,7 +13,7 @@ from cloudevents_kafka.testing.fakes.message import FakeMessage
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, KafkaException
 
-Place = tuple[str, int]
+TopicAndPartition = tuple[str, int]
 
 
 class Fate(Enum):
@@ -37,7 +37,7 @@ class FakeLog:
 
     def __init__(self, messages: Iterable[FakeMessage] = (), *, partitions: int = 1) -> None:
         self.partitions = partitions
-        self._entries: dict[Place, list[Entry]] = {}
+        self._entries: dict[TopicAndPartition, list[Entry]] = {}
         self._lock = Lock()
         for message in messages:
             self.append(message)
@@ -52,15 +52,15 @@ class FakeLog:
             entries.append(entry)
         return entry
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[TopicAndPartition]:
         """List topic and partition of all that was written to, sorted."""
         return sorted(self._entries)
 
-    def end(self, place: Place) -> int:
+    def end(self, place: TopicAndPartition) -> int:
         """Give the offset after the last message."""
         return len(self._entries.get(place, ()))
 
-    def read(self, place: Place, offset: int) -> FakeMessage | None:
+    def read(self, place: TopicAndPartition, offset: int) -> FakeMessage | None:
         """Give the first message at or after `offset` that a reader may see."""
         for entry in self._entries.get(place, ())[offset:]:
             if entry.fate is Fate.OPEN:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import chain, groupby
 from typing import Final, NamedTuple
 
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import Malformed, Unsupported
 from cloudevents_kafka.protocol.records import (
     Batch,
@@ -24,11 +25,6 @@ from cloudevents_kafka.protocol.records import (
 )
 from cloudevents_kafka.testing.wire_broker.errors import Refused
 
-_SERVER_ERROR: Final = -1
-_CORRUPT: Final = 2
-_TOO_LARGE: Final = 10
-_UNSUPPORTED_COMPRESSION: Final = 76
-_INVALID_RECORD: Final = 87
 _OFFSET: Final = struct.Struct(">q")
 _OFFSET_AND_EPOCH: Final = struct.Struct(">qii")
 
@@ -76,9 +72,9 @@ def sent_in_set(data: bytes, most: int, magic: int) -> list[Sent]:
     """
     sent = _all(data, most)
     if any(isinstance(one.batch, RecordBatch) for one in sent):
-        raise Refused(_CORRUPT)
+        raise Refused(ErrorCode.CORRUPT_MESSAGE)
     if any(one.batch.magic > magic and one.batch.codec is not Codec.NONE for one in sent):
-        raise Refused(_SERVER_ERROR)
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
     if all(one.batch.magic >= magic for one in sent):
         return sent
     runs = groupby(sent, key=lambda one: one.batch.codec)
@@ -94,25 +90,25 @@ def sent_in_batch(data: bytes, most: int) -> tuple[RecordBatch, Sent]:
     """Check that there is one record batch, and it alone; `Refused`."""
     sent = _all(data, most)
     if len(sent) != 1:
-        raise Refused(_INVALID_RECORD)
+        raise Refused(ErrorCode.INVALID_RECORD)
     batch = sent[0].batch
     if not isinstance(batch, RecordBatch) or sent[0].offsets < 1 or batch.is_control:
-        raise Refused(_INVALID_RECORD)
+        raise Refused(ErrorCode.INVALID_RECORD)
     return batch, sent[0]
 
 
 def _all(data: bytes, most: int) -> list[Sent]:
     try:
         batches = Batches(data)
-        if batches.left_over:
-            raise Refused(_CORRUPT)
+        if batches.partial_size:
+            raise Refused(ErrorCode.CORRUPT_MESSAGE)
         if any(batch.end - batch.start > most for batch in batches):
-            raise Refused(_TOO_LARGE)
+            raise Refused(ErrorCode.MESSAGE_TOO_LARGE)
         return list(_checked(data, batches))
     except Unsupported as error:
-        raise Refused(_UNSUPPORTED_COMPRESSION) from error
+        raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE) from error
     except Malformed as error:
-        raise Refused(_CORRUPT) from error
+        raise Refused(ErrorCode.CORRUPT_MESSAGE) from error
 
 
 def _checked(data: bytes, batches: Batches) -> Iterator[Sent]:
@@ -124,7 +120,7 @@ def _checked(data: bytes, batches: Batches) -> Iterator[Sent]:
                 yield Sent(batch, whole, len(times), max(times))
             continue
         if _count(batch) != batch.last_offset_delta + 1:
-            raise Refused(_INVALID_RECORD)
+            raise Refused(ErrorCode.INVALID_RECORD)
         yield Sent(batch, whole, batch.count, batch.max_timestamp)
 
 

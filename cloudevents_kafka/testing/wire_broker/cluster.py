@@ -9,18 +9,13 @@ import uuid
 import zlib
 from typing import Final, NamedTuple
 
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.testing.wire_broker.committed_offsets import Positions
 from cloudevents_kafka.testing.wire_broker.coordinator import Groups
 from cloudevents_kafka.testing.wire_broker.errors import Hangup, Refused
 from cloudevents_kafka.testing.wire_broker.log import Log
 from cloudevents_kafka.testing.wire_broker.sequences import Sequences
 
-_UNKNOWN_TOPIC: Final = 3
-_NOT_LEADER: Final = 6
-_INVALID_TOPIC: Final = 17
-_FENCED_EPOCH: Final = 74
-_UNKNOWN_EPOCH: Final = 75
-_UNKNOWN_TOPIC_ID: Final = 100
 _LEGAL: Final = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}\Z")
 
 
@@ -111,7 +106,7 @@ class Cluster:
     def check_name(name: str) -> None:
         """Raise `Refused` for a name that no topic may have."""
         if not _LEGAL.match(name):
-            raise Refused(_INVALID_TOPIC)
+            raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION)
 
     def topic(self, name: str, *, create: bool) -> Topic:
         """Find a topic, or make it; `Refused`."""
@@ -120,7 +115,7 @@ class Cluster:
             return found
         self.check_name(name)
         if not create:
-            raise Refused(_UNKNOWN_TOPIC)
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return self.create(name)
 
     def topic_of(self, id: uuid.UUID) -> Topic:
@@ -128,22 +123,24 @@ class Cluster:
         for topic in self.topics.values():
             if topic.id == id:
                 return topic
-        raise Refused(_UNKNOWN_TOPIC_ID)
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_ID)
 
     def partition(self, name: str, number: int) -> Partition:
         """Find a partition, whoever leads it; `Refused`."""
         topic = self.topics.get(name)
         if topic is None or not 0 <= number < len(topic.partitions):
-            raise Refused(_UNKNOWN_TOPIC)
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return topic.partitions[number]
 
     def led(self, node: int, name: str, number: int, epoch: int = -1) -> Partition:
         """Find a partition that a node must lead, in the epoch that the client knows; `Refused`."""
         partition = self.partition(name, number)
         if partition.leader != node:
-            raise Refused(_NOT_LEADER)
+            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if epoch not in {-1, partition.epoch}:
-            raise Refused(_FENCED_EPOCH if epoch < partition.epoch else _UNKNOWN_EPOCH)
+            raise Refused(
+                ErrorCode.FENCED_LEADER_EPOCH if epoch < partition.epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
+            )
         return partition
 
     def move_leader(self, name: str, number: int, to: int) -> None:

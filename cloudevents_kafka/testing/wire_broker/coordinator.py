@@ -8,21 +8,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.testing.wire_broker.errors import Refused
 from cloudevents_kafka.testing.wire_broker.group import Group, Joining, Member, State
 
 if TYPE_CHECKING:
     from cloudevents_kafka.testing.wire_broker.cluster import Cluster
-
-_SERVER_ERROR: Final = -1
-_ILLEGAL_GENERATION: Final = 22
-_INCONSISTENT_PROTOCOL: Final = 23
-_INVALID_GROUP_ID: Final = 24
-_UNKNOWN_MEMBER: Final = 25
-_INVALID_SESSION_TIMEOUT: Final = 26
-_REBALANCING: Final = 27
-_MEMBER_ID_REQUIRED: Final = 79
-_FENCED_INSTANCE: Final = 82
 
 
 class MemberIdRequired(Refused):
@@ -30,7 +21,7 @@ class MemberIdRequired(Refused):
 
     def __init__(self, member_id: str) -> None:
         """Keep the id."""
-        super().__init__(_MEMBER_ID_REQUIRED)
+        super().__init__(ErrorCode.MEMBER_ID_REQUIRED)
         self.member_id = member_id
 
 
@@ -95,7 +86,7 @@ class Groups:
         self._check_state(group, generation)
         kind, name = protocol
         if kind not in {None, group.type} or name not in {None, group.protocol}:
-            raise Refused(_INCONSISTENT_PROTOCOL)
+            raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         found.seen = time.monotonic()
         if group.state is State.SYNCING and group.leader == found.id:
             group.assign(assignments)
@@ -123,31 +114,31 @@ class Groups:
     def check_commit(self, group_id: str, member: tuple[str, str | None], generation: int) -> None:
         """Let members of the generation commit, and anybody if there are no members."""
         if not group_id:
-            raise Refused(_INVALID_GROUP_ID)
+            raise Refused(ErrorCode.INVALID_GROUP_ID)
         group = self.find(group_id)
         if generation < 0 and not group.members:
             return
         self._member(group, *member).seen = time.monotonic()
         if generation != group.generation:
-            raise Refused(_ILLEGAL_GENERATION)
+            raise Refused(ErrorCode.ILLEGAL_GENERATION)
         if group.state is State.SYNCING:
-            raise Refused(_REBALANCING)
+            raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)
 
     def _check_joining(self, group_id: str, said: Joining) -> None:
         if not group_id:
-            raise Refused(_INVALID_GROUP_ID)
+            raise Refused(ErrorCode.INVALID_GROUP_ID)
         if not self._least <= said.session <= self._most:
-            raise Refused(_INVALID_SESSION_TIMEOUT)
+            raise Refused(ErrorCode.INVALID_SESSION_TIMEOUT)
 
     @staticmethod
     def _check_protocols(group: Group, said: Joining) -> None:
         if not said.protocols:
-            raise Refused(_SERVER_ERROR)
+            raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
         others = [m.said for m in group.members.values() if m.id != said.member_id]
         if any(other.type != said.type for other in others):
-            raise Refused(_INCONSISTENT_PROTOCOL)
+            raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         if others and not any(all(name in o.protocols for o in others) for name in said.protocols):
-            raise Refused(_INCONSISTENT_PROTOCOL)
+            raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
 
     @staticmethod
     def _identified(group: Group, said: Joining, *, id_first: bool) -> Joining:
@@ -169,18 +160,18 @@ class Groups:
     def _member(group: Group, member_id: str, instance: str | None) -> Member:
         static = group.by_instance(instance)
         if static is not None and static.id != member_id:
-            raise Refused(_FENCED_INSTANCE)
+            raise Refused(ErrorCode.FENCED_INSTANCE_ID)
         if member_id not in group.members:
-            raise Refused(_UNKNOWN_MEMBER)
+            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
         return group.members[member_id]
 
     @staticmethod
     def _check_state(group: Group, generation: int) -> None:
         """While a rebalance runs that is what members hear, whatever generation they say."""
         if group.state is State.JOINING:
-            raise Refused(_REBALANCING)
+            raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)
         if generation != group.generation:
-            raise Refused(_ILLEGAL_GENERATION)
+            raise Refused(ErrorCode.ILLEGAL_GENERATION)
 
     def _wait_for_generation(self, group: Group, member: Member) -> None:
         mine = member.waiting = object()
@@ -189,9 +180,9 @@ class Groups:
             self._cluster.wait(group.due())
             self._tick(group)
         if member.waiting is not None or group.members.get(member.id) is not member:
-            raise Refused(_UNKNOWN_MEMBER)
+            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
         if group.state is State.JOINING:  # the next rebalance came before this thread did
-            raise Refused(_REBALANCING)
+            raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)
 
     def _wait_for_leader(self, group: Group, member: Member, generation: int) -> None:
         member.syncing += 1
@@ -203,7 +194,7 @@ class Groups:
             member.syncing -= 1
             member.seen = time.monotonic()
         if group.generation != generation or group.state is not State.STABLE:
-            raise Refused(_REBALANCING)
+            raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)
 
     def _tick(self, group: Group) -> None:
         before = group.state, group.generation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cloudevents_kafka.protocol.error_codes import CODES
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 
 
 class Refused(Exception):
@@ -12,8 +12,8 @@ class Refused(Exception):
 
     def __init__(self, code: int) -> None:
         """Keep the code, one of `protocol.error_codes`."""
-        known = CODES.get(code)
-        super().__init__(f"{known.name} ({code}): {known.meaning}" if known else f"error {code}")
+        known = ErrorCode.find(code)
+        super().__init__(f"error {code}" if known is None else f"{known.name} ({code}): {known.message}")
         self.code = code
 
 
@@ -31,9 +31,9 @@ class Muted(Exception):
 
 
 def outcome(action: Callable[[], object]) -> int:
-    """Do something and return the error code that it is refused with, or 0."""
+    """Do something and return the error code that it is refused with, or `ErrorCode.NONE`."""
     try:
         action()
     except Refused as refused:
         return refused.code
-    return 0
+    return ErrorCode.NONE

@@ -25,7 +25,7 @@ class Connection:
     def frame(self, most: int) -> bytes | None:
         """Read a frame without its size; `Malformed` for one that is negative or above ``most``."""
         prefix = self.read(4)
-        return None if prefix is None else self.read(frames.size_of(prefix, most=most))
+        return None if prefix is None else self.read(frames.decode_size(prefix, max_size=most))
 
     def read(self, size: int) -> bytes | None:
         """Read so many bytes; memory grows with what arrives, not with what was announced."""

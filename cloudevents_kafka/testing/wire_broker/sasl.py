@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.testing.wire_broker import scram
 from cloudevents_kafka.testing.wire_broker.errors import Refused
 
-_UNSUPPORTED_MECHANISM: Final = 33
-_ILLEGAL_STATE: Final = 34
 _BEFORE_LOGIN: Final = frozenset({17, 18, 36})
 
 
@@ -40,14 +39,14 @@ class Login:
     def begin(self, mechanism: str, *, bare: bool) -> None:
         """Choose a mechanism; `Refused`."""
         if mechanism not in self.mechanisms:
-            raise Refused(_UNSUPPORTED_MECHANISM)
+            raise Refused(ErrorCode.UNSUPPORTED_SASL_MECHANISM)
         self._exchange = scram.exchange(mechanism, self._users)
         self.bare = bare
 
     def answer(self, message: bytes) -> bytes:
         """Answer a message of the mechanism; `Refused` before one is chosen, `scram.Denied`."""
         if self._exchange is None or self._exchange.user is not None:
-            raise Refused(_ILLEGAL_STATE)
+            raise Refused(ErrorCode.ILLEGAL_SASL_STATE)
         answer = self._exchange.answer(message)
         self.bare = self.bare and self._exchange.user is None
         return answer

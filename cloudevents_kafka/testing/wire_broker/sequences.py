@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import deque
 from typing import Final, NamedTuple
 
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.records import RecordBatch
 from cloudevents_kafka.testing.wire_broker.errors import Refused
 
-_OUT_OF_ORDER: Final = 45
-_DUPLICATE: Final = 46
-_OLD_EPOCH: Final = 47
 _NUMBERS: Final = 1 << 31
 """Sequence numbers begin again at 0 behind the largest int32."""
 _REMEMBERED: Final = 5
@@ -46,7 +44,7 @@ class Sequences:
         if batch.producer_id < 0 or known is None:
             return None
         if batch.producer_epoch < known.epoch:
-            raise Refused(_OLD_EPOCH)
+            raise Refused(ErrorCode.INVALID_PRODUCER_EPOCH)
         if batch.producer_epoch > known.epoch:
             return self._first_of_epoch(batch)
         for one in known.appended:
@@ -54,7 +52,11 @@ class Sequences:
                 return one.offset
         ahead = (batch.base_sequence - known.appended[-1].last - 1) % _NUMBERS
         if ahead:
-            raise Refused(_OUT_OF_ORDER if ahead < _NUMBERS // 2 else _DUPLICATE)
+            raise Refused(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+                if ahead < _NUMBERS // 2
+                else ErrorCode.DUPLICATE_SEQUENCE_NUMBER
+            )
         return None
 
     def note(self, batch: RecordBatch, offset: int) -> None:
@@ -69,7 +71,7 @@ class Sequences:
     @staticmethod
     def _first_of_epoch(batch: RecordBatch) -> None:
         if batch.base_sequence != 0:
-            raise Refused(_OUT_OF_ORDER)
+            raise Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
 
 
 def _range(batch: RecordBatch) -> tuple[int, int]:

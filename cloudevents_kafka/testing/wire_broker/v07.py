@@ -32,13 +32,10 @@ from cloudevents_kafka.protocol.v07 import (
     ProduceRequest,
     frames,
 )
+from cloudevents_kafka.protocol.v07.error_codes import ErrorCode
 from cloudevents_kafka.testing.wire_broker.errors import Hangup
 from cloudevents_kafka.testing.wire_broker.listener import Connection, Listener
 
-_UNKNOWN: Final = -1
-_OUT_OF_RANGE: Final = 1
-_WRONG_PARTITION: Final = 3
-_INVALID_SIZE: Final = 4
 _MOST_FRAME: Final = 100 * 1024 * 1024
 _REMEMBERED: Final = 10_000
 _FOLDER: Final = re.compile(r"(?!\.{1,2}\Z)[^/\0]{1,255}\Z")
@@ -149,7 +146,7 @@ class WireBroker07:
                 return self._fetch(request)
             case MultiFetchRequest():
                 parts = [self._fetch(part) for part in request.fetches]
-                return MultiFetchResponse(error_code=0, responses=frames.joined(parts))
+                return MultiFetchResponse(error_code=ErrorCode.NO_ERROR, responses=frames.joined(parts))
             case OffsetsRequest():
                 return self._offsets(request)
         return None
@@ -162,7 +159,7 @@ class WireBroker07:
             raise Hangup(f"nothing can be produced to {asked.topic!r}, partition {partition}")
         found = MessageSet(asked.messages)
         bounds = [(entry.offset, entry.next_offset) for entry in found.shallow()]
-        if found.left_over:
+        if found.partial:
             raise Hangup("the last message of a set is cut")
         for start, end in bounds:
             self.log(asked.topic, partition).append(asked.messages[start:end])
@@ -170,19 +167,19 @@ class WireBroker07:
     def _fetch(self, asked: FetchRequest) -> FetchResponse:
         log = self._logs.get((asked.topic, asked.partition))
         if not _FOLDER.match(asked.topic):
-            return FetchResponse(error_code=_UNKNOWN)
+            return FetchResponse(error_code=ErrorCode.UNKNOWN)
         if not 0 <= asked.partition < self.partitions:
-            return FetchResponse(error_code=_WRONG_PARTITION)
+            return FetchResponse(error_code=ErrorCode.WRONG_PARTITION)
         if asked.max_size < 0:
-            return FetchResponse(error_code=_INVALID_SIZE)
+            return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SIZE)
         if log is None:
-            return FetchResponse(error_code=0)
+            return FetchResponse(error_code=ErrorCode.NO_ERROR)
         if not 0 <= asked.offset <= log.end:
-            return FetchResponse(error_code=_OUT_OF_RANGE)
-        return FetchResponse(error_code=0, messages=log.read(asked.offset, asked.max_size))
+            return FetchResponse(error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
+        return FetchResponse(error_code=ErrorCode.NO_ERROR, messages=log.read(asked.offset, asked.max_size))
 
     def _offsets(self, asked: OffsetsRequest) -> OffsetsResponse:
         if not _FOLDER.match(asked.topic) or not 0 <= asked.partition < self.partitions:
             raise Hangup(f"there are no offsets of {asked.topic!r}, partition {asked.partition}")
         found = self.log(asked.topic, asked.partition).before(asked.time)
-        return OffsetsResponse(error_code=0, offsets=found[: max(0, asked.max_number)])
+        return OffsetsResponse(error_code=ErrorCode.NO_ERROR, offsets=found[: max(0, asked.max_number)])

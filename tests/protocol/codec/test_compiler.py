@@ -1,4 +1,4 @@
-"""Compiled code is the walker, only faster: on good messages, on bad bytes, on bad values."""
+"""Compiled code is the interpreter, only faster: on good messages, on bad bytes, on bad values."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_same_bytes_and_values(structure, version):
     layout = layout_of(structure, version)
     for message in bulk(structure, version, count=20):
         data = interpreter.write(layout, message)
-        # Without the way back to the walker, which would hide that the code gives up.
+        # Without the way back to the interpreter, which would hide that the code gives up.
         assert compiler.encoder(structure, version)(message) == data
         assert compiler.decoder(structure, version)(data, 0) == (message, len(data))
         assert interpreter.read(layout, data) == (message, len(data))

@@ -1,4 +1,4 @@
-"""The walker reads and writes what layouts say, and tells exactly what is wrong and where."""
+"""The interpreter reads and writes what layouts say, and tells exactly what is wrong and where."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client.capture import Frame
 from cloudevents_kafka.protocol.errors import ProtocolError
 from cloudevents_kafka.protocol.explain import (
+    CaptureExplainer,
     Explained,
-    Pairing,
     explain_request,
     explain_request_07,
     explain_response,
@@ -33,7 +33,7 @@ from cloudevents_kafka.protocol.messages.produce import PartitionProduceData, Pr
 from cloudevents_kafka.protocol.records import (
     COMMIT,
     Codec,
-    ControlMark,
+    ControlRecord,
     Record,
     encode_batch,
     encode_message_set,
@@ -209,7 +209,7 @@ def test_message_sets(magic, codec):
 
 def test_control_batches():
     """The mark that ends a transaction says what it is."""
-    data = produced(encode_batch([ControlMark(COMMIT, 0).record(1)], is_control=True), 3)
+    data = produced(encode_batch([ControlRecord(COMMIT, 0).record(1)], is_control=True), 3)
     assert "the transaction is committed" in notes(check(explain_request(data), data)).values()
 
 
@@ -333,7 +333,7 @@ def frame(direction, data, broker="a:1"):
 def test_pairing():
     """Answers are read in the version of their request: by broker, by correlation id, in their order."""
     pairs = [one for one in ALL if one.file == "old-apis-4.3.1.json" and one.response]
-    pairing = Pairing()
+    pairing = CaptureExplainer()
     for one in pairs:
         pairing.explain(frame("sent", one.request, f"b:{one.number % 2}"))
     for one in pairs:
@@ -344,14 +344,14 @@ def test_pairing():
 def test_answers_to_nothing():
     """An answer whose request the capture does not have is told as far as it can be."""
     data = struct.pack(">iihi", 10, 7, 35, 0)
-    found = check(Pairing().explain(frame("received", data)), data)
+    found = check(CaptureExplainer().explain(frame("received", data)), data)
     assert found.value("header.correlation_id") == 7
     assert "no request with the correlation id 7" in found.problems[0].rule
 
 
 def test_acks_0_waits_for_no_answer():
     """A request that has no answer does not take that of another connection."""
-    pairing = Pairing()
+    pairing = CaptureExplainer()
     silent = ProduceRequest(acks=0, timeout_ms=1, topic_data=[])
     pairing.explain(frame("sent", frames.encode_request(silent, 3, correlation_id=1)))
     pairing.explain(frame("sent", frames.encode_request(MetadataRequest(topics=[]), 1, correlation_id=1)))
@@ -384,6 +384,6 @@ def test_any_bytes_are_explained(data, key, version):
     check(explain_response(data, key, version), data)
     check(explain_request_07(data), data)
     check(explain_response_07(data, key), data)
-    pairing = Pairing()
+    pairing = CaptureExplainer()
     check(pairing.explain(frame("sent", data)), data)
     check(pairing.explain(frame("received", data)), data)

@@ -34,7 +34,7 @@ from cloudevents_kafka.protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from cloudevents_kafka.protocol.schema.layout import layout_of
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import Int64
 
 WAYS = [
@@ -145,7 +145,7 @@ def test_java_type_is_the_widest():
 class Growing(Structure, kw_only=True):
     """A field that outgrows its type, which the KIP's alternative A allows, too."""
 
-    message: ClassVar = Message.of("Growing", -1, "data", versions="0-2")
+    spec: ClassVar = MessageSpec.of("Growing", -1, "data", versions="0-2")
 
     offset: Annotated[Int64, wire(type={"0": "int32", "1": "int64", "2": "varint64"})]
 
@@ -307,5 +307,5 @@ def test_picture():
 def test_private_versions():
     """The versions with varints are ours alone: no API of Kafka's is declared by them."""
     ours = {MetadataByType, MetadataByEncoding}
-    assert {structure.message.key for structure in ours} == {-1}
+    assert {structure.spec.key for structure in ours} == {-1}
     assert ours.isdisjoint(api.response for api in APIS.values())

@@ -24,14 +24,14 @@ def test_magics_may_be_mixed():
     batches = Batches(A + B + C)
     assert [batch.magic for batch in batches] == [0, 1, 2]
     assert [(r.offset, r.value) for r in batches.records()] == [(5, b"a"), (6, b"b"), (7, b"c"), (8, b"d")]
-    assert (len(batches), batches.first_offset, batches.last_offset, batches.left_over) == (3, 5, 8, 0)
+    assert (len(batches), batches.first_offset, batches.last_offset, batches.partial_size) == (3, 5, 8, 0)
 
 
 @pytest.mark.parametrize("data", [b"", C[:1], C[:11], C[:12], C[:-1], struct.pack(">qi", -1, 2**31 - 1)])
 def test_nothing_but_the_beginning_of_an_entry(data):
     """All of it is left over, and the client is told to ask for more; an empty buffer is not cut."""
     batches = Batches(data)
-    assert (len(batches), batches.left_over, batches.only_cut) == (0, len(data), bool(data))
+    assert (len(batches), batches.partial_size, batches.is_partial) == (0, len(data), bool(data))
     assert (batches.first_offset, batches.last_offset, list(batches.records())) == (None, None, [])
 
 
@@ -39,7 +39,7 @@ def test_an_entry_that_is_never_whole_is_left_over():
     """The fake last entry of a converting broker: offset -1, a size beyond the end."""
     fake = struct.pack(">qi", -1, 100) + bytes(30)
     batches = Batches(A + fake)
-    assert (len(batches), batches.left_over, batches.only_cut) == (1, len(fake), False)
+    assert (len(batches), batches.partial_size, batches.is_partial) == (1, len(fake), False)
 
 
 @pytest.mark.parametrize("size", [-(2**31), -1, 0, 3, 13])

@@ -44,7 +44,7 @@ def test_there_are_enough_of_each_kind():
     assert {batch.magic for batch in entries} == {0, 1, 2}
     assert {batch.codec for batch in entries} == {Codec.NONE, Codec.GZIP, Codec.SNAPPY}
     assert {batch.magic for batch in entries if batch.codec == Codec.GZIP} >= {0, 1}
-    assert any(batches.left_over for _, batches in read)
+    assert any(batches.partial_size for _, batches in read)
     assert any(not captured.data for captured, _ in read)
     assert len(entries) > 200
 
@@ -60,7 +60,7 @@ def test_every_set_is_read_and_written_to_the_same_bytes(captured):
         assert batch.codec != Codec.NONE or again(batch) == entry
         written += entry
     assert written + captured.data[len(written) :] == captured.data
-    assert len(written) + batches.left_over == len(captured.data)
+    assert len(written) + batches.partial_size == len(captured.data)
 
 
 @pytest.mark.parametrize("captured", PACKED, ids=named)
@@ -91,7 +91,7 @@ def one(where: str, name: str, *, fetched: bool = True) -> list[Batches]:
 def test_a_cut_fetch_tells_what_is_left_over():
     """A fetch of 40 bytes has a message of 31 bytes and 9 bytes of the next."""
     (batches,) = one("0.8.2.2", "fetch truncated 40")
-    assert (len(batches), batches.left_over, batches.only_cut) == (1, 9, False)
+    assert (len(batches), batches.partial_size, batches.is_partial) == (1, 9, False)
 
 
 def test_a_fetch_from_within_a_wrapper_brings_the_whole_wrapper():
@@ -106,7 +106,7 @@ def test_a_down_converted_fetch_ends_in_an_entry_that_is_never_whole():
     """Brokers of 2.0 and later put a fake entry, with offset -1, behind converted data."""
     (batches,) = one("old-apis-3.9.1", "Fetch")[:1]
     data = next(c.data for c in SETS if c.where == "old-apis-3.9.1" and c.fetched)
-    tail = data[len(data) - batches.left_over :]
+    tail = data[len(data) - batches.partial_size :]
     assert tail[:8] == b"\xff" * 8
     assert len(list(batches.records())) > 1
 

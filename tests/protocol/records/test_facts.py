@@ -87,7 +87,7 @@ def test_batches_of_magic_2():
 def test_a_control_batch():
     """The mark of an aborted transaction is told apart; the published bytes have no right checksum."""
     (batch,) = Batches(CONTROL, check_crc=False)
-    assert (batch.is_control, batch.is_transactional, batch.mark().type) == (True, False, ABORT)
+    assert (batch.is_control, batch.is_transactional, batch.control_record().type) == (True, False, ABORT)
     assert batch.records()[0].value == b"opaque-control-message"
 
 

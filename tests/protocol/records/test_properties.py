@@ -55,7 +55,7 @@ def test_an_entry_cut_anywhere_is_left_over(magic, codec):
     for size in range(len(second)):
         batches = Batches(first + second[:size])
         last_start = max(b.end for b in batches)
-        assert batches.left_over == len(first) + size - last_start
+        assert batches.partial_size == len(first) + size - last_start
         assert [r.offset for r in batches.records()] == [
             *range(len(batches) if codec == 0 and magic < 2 else 3)
         ]
@@ -79,7 +79,7 @@ def test_a_changed_byte_is_noticed(magic, codec):
                 except Malformed:
                     continue
                 assert found != good
-                assert batches.left_over or not inside
+                assert batches.partial_size or not inside
 
 
 def seen(batches: Batches) -> list:

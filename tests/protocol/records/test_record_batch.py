@@ -14,7 +14,7 @@ from cloudevents_kafka.protocol.records import (
     COMMIT,
     Batches,
     Codec,
-    ControlMark,
+    ControlRecord,
     Record,
     RecordBatch,
     TimestampType,
@@ -60,7 +60,11 @@ def test_all_fields_of_the_header_come_back(codec):
         ONE.timestamp,
         None,
     )
-    assert (batch.mark(), batch.timestamp_type, len(data)) == (None, TimestampType.CREATE, 12 + batch.size)
+    assert (batch.control_record(), batch.timestamp_type, len(data)) == (
+        None,
+        TimestampType.CREATE,
+        12 + batch.size,
+    )
 
 
 def test_without_a_producer_the_fields_are_those_of_a_plain_batch():
@@ -107,9 +111,9 @@ def test_a_batch_emptied_by_compaction_has_no_records():
 @pytest.mark.parametrize("kind", [ABORT, COMMIT])
 def test_marks_of_transactions(kind):
     """A control batch says what became of the transaction, and under which coordinator."""
-    mark = ControlMark(kind, coordinator_epoch=12)
+    mark = ControlRecord(kind, coordinator_epoch=12)
     batch = only(encode_batch([mark.record(5)], is_control=True, is_transactional=True, producer_id=4))
-    assert (batch.is_control, batch.mark()) == (True, mark)
+    assert (batch.is_control, batch.control_record()) == (True, mark)
     assert batch.records()[0].key == struct.pack(">hh", 0, kind)
 
 
@@ -117,7 +121,7 @@ def test_marks_of_transactions(kind):
 def test_marks_without_their_key_are_refused(key):
     """A control record whose key has no room for version and type is `Malformed`."""
     with pytest.raises(Malformed, match="key"):
-        only(encode_batch([Record(key=key)], is_control=True)).mark()
+        only(encode_batch([Record(key=key)], is_control=True)).control_record()
 
 
 def test_names_that_are_not_utf8_come_back():

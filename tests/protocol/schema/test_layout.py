@@ -14,8 +14,8 @@ from cloudevents_kafka.protocol.schema.layout import (
     Layout,
     Sized,
     default_of,
-    description,
     layout_of,
+    spec_of,
 )
 from cloudevents_kafka.protocol.schema.message import fields_of
 from cloudevents_kafka.protocol.schema.types import INT32, NO_UUID, RECORDS, STRING, VARINTS, Fixed
@@ -94,7 +94,7 @@ def test_no_such_version(version):
 def test_parts_of_messages():
     """A part of a message has no versions of its own."""
     with pytest.raises(TypeError, match="FetchTopic is a part of a message"):
-        description(FetchTopic)
+        spec_of(FetchTopic)
 
 
 @pytest.mark.parametrize(("structure", "version"), CASES, ids=IDS)

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 import pytest
 
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.schema.message import ArrayOf, Message, Structure, fields_of, wire
+from cloudevents_kafka.protocol.schema.message import ArrayOf, MessageSpec, Structure, fields_of, wire
 from cloudevents_kafka.protocol.schema.types import (
     BYTES,
     INT16,
@@ -27,7 +27,9 @@ class Inner(Structure, kw_only=True):
 
 
 class Outer(Structure, kw_only=True):
-    message: ClassVar = Message.of("Outer", 7, "request", versions="0-4", flexible="3+", guide="OuterRequest")
+    spec: ClassVar = MessageSpec.of(
+        "Outer", 7, "request", versions="0-4", flexible="3+", guide="OuterRequest"
+    )
 
     plain: String
     later: Annotated[Bytes | None, wire("2+", nullable="3+", ignorable=True)] = None
@@ -53,8 +55,8 @@ def test_fields():
 
 def test_message():
     """What a whole message says of itself is read from the ranges' notation."""
-    assert Outer.message == ("Outer", 7, "request", Versions(0, 4), Versions(3, 32767), "OuterRequest")
-    assert Inner.message is None
+    assert Outer.spec == ("Outer", 7, "request", Versions(0, 4), Versions(3, 32767), "OuterRequest")
+    assert Inner.spec is None
 
 
 def test_values():

@@ -8,7 +8,7 @@ import pytest
 
 from cloudevents_kafka.protocol.codec import interpreter
 from cloudevents_kafka.protocol.schema.layout import layout_of
-from cloudevents_kafka.protocol.schema.message import Message, Structure, wire
+from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
 from cloudevents_kafka.protocol.schema.types import VARINTS, Bytes, Int8, Int16, Int32, Int64, String
 
 
@@ -17,7 +17,7 @@ def alone(declared):
     members = {
         "__annotations__": {"field": declared},
         "__module__": __name__,
-        "message": Message.of("Alone", -1, "data", versions="0"),
+        "spec": MessageSpec.of("Alone", -1, "data", versions="0"),
     }
     return type(Structure)("Alone", (Structure,), members, kw_only=True)
 

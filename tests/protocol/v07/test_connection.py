@@ -84,7 +84,7 @@ def test_fetch(connection):
 )
 def test_fetch_error(connection, partition, offset, size, name):
     """An error names topic, partition and offset, and 0.7's word for the code; the connection stays."""
-    with pytest.raises(PartitionError, match=rf"t7-{partition} at offset {offset}: {name}") as raised:
+    with pytest.raises(PartitionError, match=rf"t7\[{partition}\]@{offset}: {name}") as raised:
         connection.fetch("t7", partition, offset, size)
     error = raised.value
     assert isinstance(error, BrokerError)

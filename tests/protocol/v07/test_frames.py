@@ -12,7 +12,7 @@ from kafka07 import EXCHANGES
 
 from cloudevents_kafka.protocol.codec import compiler, interpreter
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Unencodable, Unsupported
-from cloudevents_kafka.protocol.schema.layout import description, layout_of
+from cloudevents_kafka.protocol.schema.layout import layout_of, spec_of
 from cloudevents_kafka.protocol.v07 import (
     FetchRequest,
     FetchResponse,
@@ -50,7 +50,7 @@ responses = st.one_of(
 
 
 def answer_of(request):
-    return RESPONSES[description(type(request)).key]
+    return RESPONSES[spec_of(type(request)).key]
 
 
 def test_all_exchanges_are_here():
@@ -142,8 +142,8 @@ def test_responses_return(response):
 
 
 @given(st.one_of(requests, responses), st.data())
-def test_walker_and_compiled_agree(message, data):
-    """The walker and the functions made for 0.7 write the same bytes, and read the same from cut ones."""
+def test_interpreter_and_compiled_agree(message, data):
+    """The interpreter and the compiled functions write the same bytes, and read the same from cut ones."""
     layout = layout_of(type(message), 0)
     raw = interpreter.write(layout, message)
     assert compiler.encoder(type(message), 0)(message) == raw

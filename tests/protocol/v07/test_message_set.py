@@ -59,7 +59,7 @@ def test_mixed_magics():
 
 
 @pytest.mark.parametrize(
-    ("name", "whole", "left_over"),
+    ("name", "whole", "partial"),
     [
         ("fetch t7-0 off=0 max=20", 1, "0000000e00"),
         ("fetch t7-0 off=0 max=2", 0, "0000"),
@@ -68,19 +68,19 @@ def test_mixed_magics():
         ("fetch seg-0 off=0 max=100000", 4, ""),
     ],
 )
-def test_cut_at_the_end(name, whole, left_over):
+def test_cut_at_the_end(name, whole, partial):
     """A cut message or a cut header at the end is a value, and where it begins is where to go on."""
     found = fetched(name)
     entries = list(found)
     assert len(entries) == whole
-    assert found.left_over.hex() == left_over
+    assert found.partial.hex() == partial
     assert found.next_offset == (entries[-1].next_offset if entries else found.offset)
 
 
 def test_no_boundary():
     """What a real broker sent for a position within a message is an error that asks about the offset."""
     found = fetched("fetch t7-0 off=3 max=1000")
-    for read in (list, lambda s: s.left_over, lambda s: s.next_offset):
+    for read in (list, lambda s: s.partial, lambda s: s.next_offset):
         with pytest.raises(Malformed, match=r"at byte 3: .* does one begin at this offset\?"):
             read(found)
 
@@ -217,7 +217,7 @@ def test_round_trip_and_any_cut(given_messages, offset, data):
     assert [e.message for e in entries] == given_messages[: len(entries)]
     positions = [offset, *(e.next_offset for e in entries)]
     assert [e.offset for e in entries] == positions[:-1]
-    assert encode(e.message for e in entries) + found.left_over == raw[:cut]
+    assert encode(e.message for e in entries) + found.partial == raw[:cut]
     assert found.next_offset == positions[-1]
 
 
@@ -228,7 +228,7 @@ def test_round_trip_and_any_cut(given_messages, offset, data):
 @example(encode([Message(b"\x82SNAPPY\0" + bytes(8) + b"\xff" * 8, attributes=2)]))
 def test_any_bytes(data):
     """Any bytes give messages, or an error of this room."""
-    for read in (list, lambda found: found.left_over):
+    for read in (list, lambda found: found.partial):
         with suppress(ProtocolError):
             read(MessageSet(data))
 

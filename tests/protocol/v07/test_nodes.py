@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cloudevents_kafka.protocol.errors import Malformed, Unencodable
 from cloudevents_kafka.protocol.v07 import znodes
-from cloudevents_kafka.protocol.v07.partitions import Place
+from cloudevents_kafka.protocol.v07.partitions import BrokerPartition
 from cloudevents_kafka.protocol.v07.znodes import Broker
 
 SEEN = b"127.0.0.1-1795255874813:127.0.0.1:29072"
@@ -25,8 +25,8 @@ def test_paths():
     assert znodes.topic_path("t", 3) == "/brokers/topics/t/3"
     assert znodes.group_path("g") == "/consumers/g/ids"
     assert znodes.group_path("g", "c") == "/consumers/g/ids/c"
-    assert znodes.owner_path("g", "t", Place(3, 1)) == "/consumers/g/owners/t/3-1"
-    assert znodes.offset_path("g", "t", Place(3, 1)) == "/consumers/g/offsets/t/3-1"
+    assert znodes.owner_path("g", "t", BrokerPartition(3, 1)) == "/consumers/g/owners/t/3-1"
+    assert znodes.offset_path("g", "t", BrokerPartition(3, 1)) == "/consumers/g/offsets/t/3-1"
 
 
 def test_above():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cloudevents_kafka.protocol.errors import Malformed
 from cloudevents_kafka.protocol.v07.partitions import (
-    Place,
+    BrokerPartition,
     RoundRobin,
     assign,
     at_random,
@@ -74,7 +74,11 @@ def test_each_place_has_one_consumer(counts, consumers):
 
 def test_order_is_that_of_texts():
     """All sort by "broker-partition" as text, as Kafka 0.7's own clients do: 10-0 before 2-0."""
-    assert texts(in_order([Place(2, 0), Place(10, 0), Place(2, 10), Place(2, 2)])) == [
+    assert texts(
+        in_order(
+            [BrokerPartition(2, 0), BrokerPartition(10, 0), BrokerPartition(2, 10), BrokerPartition(2, 2)]
+        )
+    ) == [
         "10-0",
         "2-0",
         "2-10",
@@ -102,10 +106,10 @@ def test_picks():
     assert at_random(choices) in choices
 
 
-@given(st.builds(Place, st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)))
+@given(st.builds(BrokerPartition, st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)))
 def test_text_returns(place):
     """A place's text is read again as it was."""
-    assert Place.parse(str(place)) == place
+    assert BrokerPartition.parse(str(place)) == place
 
 
 @pytest.mark.parametrize(
@@ -114,4 +118,4 @@ def test_text_returns(place):
 def test_no_place(text):
     """Anything else is Malformed."""
     with pytest.raises(Malformed, match="broker-partition"):
-        Place.parse(text)
+        BrokerPartition.parse(text)

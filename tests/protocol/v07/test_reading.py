@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError
-from cloudevents_kafka.protocol.frames import MOST
+from cloudevents_kafka.protocol.frames import MAX_SIZE
 from cloudevents_kafka.protocol.v07 import MessageSet, encode
 from cloudevents_kafka.protocol.v07.consumer import messages
 
@@ -31,8 +31,8 @@ class Log:
         return MessageSet(b"", offset)
 
 
-def read(log, offset=0, max_size=100, most=MOST):
-    return messages(log.fetch, "t", 0, offset, max_size=max_size, most=most)
+def read(log, offset=0, max_size=100, max_message_size=MAX_SIZE):
+    return messages(log.fetch, "t", 0, offset, max_size=max_size, max_message_size=max_message_size)
 
 
 @given(st.lists(st.lists(st.binary(max_size=300), max_size=4), max_size=4), st.integers(-1, 200))
@@ -56,9 +56,9 @@ def test_grows_for_one_message_only():
 def test_too_large():
     """A message beyond the limit is an error that names place and offset, and it is not asked for."""
     log = Log([[b"fine", bytes(1000)]])
-    found = read(log, most=500)
+    found = read(log, max_message_size=500)
     assert next(found).message.payload == b"fine"
-    with pytest.raises(Malformed, match="at byte 14: t-0: a message of 1010 bytes, where 500 are allowed"):
+    with pytest.raises(Malformed, match="at byte 14: t-0: a message must have at most 500 bytes, got 1010"):
         next(found)
     assert max(log.sizes) == 100
 

@@ -12,8 +12,8 @@ from kafka07 import zookeeper_server
 
 from cloudevents_kafka.protocol.errors import Disconnected, Malformed
 from cloudevents_kafka.protocol.v07 import zookeeper
-from cloudevents_kafka.protocol.v07.partitions import Place
-from cloudevents_kafka.protocol.v07.zookeeper import Broker, Cluster, Consumer, Group, StillThere
+from cloudevents_kafka.protocol.v07.partitions import BrokerPartition
+from cloudevents_kafka.protocol.v07.zookeeper import Broker, Cluster, Consumer, Group, NodeExists
 
 pytestmark = pytest.mark.legacy
 
@@ -72,13 +72,17 @@ def test_brokers_come_and_go(client, brokers):
     assert cluster.now == Cluster({}, {})
     zookeeper.announce_broker(brokers, ONE)
     eventually(lambda: cluster.now, Cluster({1: ONE}, {}))
-    assert cluster.now.destinations("t") == [Place(1, 0)]
+    assert cluster.now.destinations("t") == [BrokerPartition(1, 0)]
     zookeeper.announce_topic(brokers, "t", ONE, 2)
     eventually(lambda: cluster.now.topics, {"t": {1: 2}})
     zookeeper.announce_broker(brokers, TWO)
     eventually(lambda: cluster.now, Cluster({1: ONE, 20: TWO}, {"t": {1: 2}}))
-    assert cluster.now.destinations("t") == [Place(1, 0), Place(1, 1), Place(20, 0)]
-    assert cluster.now.places("t") == [Place(1, 0), Place(1, 1)]
+    assert cluster.now.destinations("t") == [
+        BrokerPartition(1, 0),
+        BrokerPartition(1, 1),
+        BrokerPartition(20, 0),
+    ]
+    assert cluster.now.places("t") == [BrokerPartition(1, 0), BrokerPartition(1, 1)]
     brokers.delete("/brokers/ids/1")
     brokers.delete("/brokers/topics/t/1")
     eventually(lambda: cluster.now, Cluster({20: TWO}, {"t": {}}))
@@ -132,7 +136,7 @@ def test_skeleton(client):
     """The first to come makes the nodes above its own, with its id as their value; the next leaves them."""
     first = Consumer(client, "g", "first", {"t": 1})
     Consumer(client, "g", "second", {"t": 2})
-    first.commit("t", Place(1, 0), 77)
+    first.commit("t", BrokerPartition(1, 0), 77)
     values = {
         path: client.get(path)[0]
         for path in ("/consumers", "/consumers/g", "/consumers/g/ids", "/consumers/g/offsets/t")
@@ -148,8 +152,8 @@ def test_what_ends_with_a_session(client, brokers):
     zookeeper.announce_broker(brokers, ONE)
     zookeeper.announce_topic(brokers, "t", ONE, 2)
     consumer = Consumer(client, "g", "c", {"t": 1})
-    consumer.claim("t", Place(1, 0))
-    consumer.commit("t", Place(1, 0), 7)
+    consumer.claim("t", BrokerPartition(1, 0))
+    consumer.commit("t", BrokerPartition(1, 0), 7)
     owners = {
         "/brokers/ids/1": brokers,
         "/brokers/topics/t/1": brokers,
@@ -165,14 +169,14 @@ def test_what_ends_with_a_session(client, brokers):
 def test_offsets(client):
     """Offsets are stored and read by group, topic and place; none is None; anything else is Malformed."""
     consumer = Consumer(client, "g", "c", {"t": 1})
-    assert consumer.offset("t", Place(1, 0)) is None
+    assert consumer.offset("t", BrokerPartition(1, 0)) is None
     for offset in (0, 77, 2**40):
-        consumer.commit("t", Place(1, 0), offset)
-        assert consumer.offset("t", Place(1, 0)) == offset
-    assert consumer.offset("t", Place(1, 1)) is None
+        consumer.commit("t", BrokerPartition(1, 0), offset)
+        assert consumer.offset("t", BrokerPartition(1, 0)) == offset
+    assert consumer.offset("t", BrokerPartition(1, 1)) is None
     client.set("/consumers/g/offsets/t/1-0", b"no number")
     with pytest.raises(Malformed, match="/consumers/g/offsets/t/1-0"):
-        consumer.offset("t", Place(1, 0))
+        consumer.offset("t", BrokerPartition(1, 0))
 
 
 def test_group_shares(client, connect, brokers):
@@ -188,9 +192,9 @@ def test_group_shares(client, connect, brokers):
     b = Consumer(others, "g", "b", {"t": 2, "u": 1})
     eventually(lambda: list(group.now.consumers), ["a", "b"])
     assert group.now.assignment("t", cluster) == {
-        "a-0": [Place(1, 0), Place(1, 1)],
-        "b-0": [Place(1, 2), Place(20, 0)],
-        "b-1": [Place(20, 1), Place(20, 2)],
+        "a-0": [BrokerPartition(1, 0), BrokerPartition(1, 1)],
+        "b-0": [BrokerPartition(1, 2), BrokerPartition(20, 0)],
+        "b-1": [BrokerPartition(20, 1), BrokerPartition(20, 2)],
     }
     b.leave()
     b.leave()
@@ -205,11 +209,11 @@ def test_one_reader_each(client, connect):
     """A place has one reader, and another one when that lets go."""
     first = Consumer(client, "g", "a", {"t": 1})
     second = Consumer(connect(), "g", "b", {"t": 1})
-    place = Place(1, 0)
+    place = BrokerPartition(1, 0)
     first.claim("t", place)
     first.claim("t", place, stream=1)
     assert client.get("/consumers/g/owners/t/1-0")[0] == b"a-1"
-    with pytest.raises(StillThere, match="/consumers/g/owners/t/1-0 is still there after 0 s"):
+    with pytest.raises(NodeExists, match="/consumers/g/owners/t/1-0 is still there after 0 s"):
         second.claim("t", place, patience=0)
     second.release("t", place)
     assert client.get("/consumers/g/owners/t/1-0")[0] == b"a-1"
@@ -245,7 +249,7 @@ def test_crash(client, hosts):
 def test_fast_restart(client, hosts):
     """A fast restart finds its own id still there: an error that says so, or a wait until it is free."""
     crash(client, hosts)
-    with pytest.raises(StillThere, match=r"/brokers/ids/1 is still there after 0 s, made by session 0x"):
+    with pytest.raises(NodeExists, match=r"/brokers/ids/1 is still there after 0 s, made by session 0x"):
         zookeeper.announce_broker(client, ONE, patience=0)
     zookeeper.announce_broker(client, ONE, patience=20)
     assert client.get("/brokers/ids/1")[0] == ONE.encode()
@@ -278,8 +282,8 @@ def test_stopped_client(client):
     for call in (
         lambda: zookeeper.watch_cluster(client),
         lambda: zookeeper.announce_broker(client, ONE),
-        lambda: consumer.offset("t", Place(1, 0)),
-        lambda: consumer.commit("t", Place(1, 0), 1),
+        lambda: consumer.offset("t", BrokerPartition(1, 0)),
+        lambda: consumer.commit("t", BrokerPartition(1, 0), 1),
         consumer.leave,
     ):
         with pytest.raises(Disconnected, match="ZooKeeper: "):

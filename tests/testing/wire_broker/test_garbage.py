@@ -22,12 +22,12 @@ def is_alive(broker):
     [
         (struct.pack(">i", -1), "a frame of -1 bytes"),
         (struct.pack(">i", 1001), "a frame of 1,001 bytes; it may have 0 to 1,000"),
-        (frames.framed(b""), "8 more bytes are needed"),
-        (frames.framed(struct.pack(">hhi", 999, 0, 1)), "API key 999"),
-        (frames.framed(struct.pack(">hhi", 3, 99, 1)), "Metadata, version 99"),
-        (frames.framed(struct.pack(">hhi", 3, -1, 1)), "Metadata, version -1"),
-        (frames.framed(struct.pack(">hhi", 3, 1, 1)), "Truncated"),
-        (frames.framed(frames.encode_request(metadata("t"), 1)[4:] + b"!"), "1 bytes are left over"),
+        (frames.add_size(b""), "8 more bytes are needed"),
+        (frames.add_size(struct.pack(">hhi", 999, 0, 1)), "API key 999"),
+        (frames.add_size(struct.pack(">hhi", 3, 99, 1)), "Metadata, version 99"),
+        (frames.add_size(struct.pack(">hhi", 3, -1, 1)), "Metadata, version -1"),
+        (frames.add_size(struct.pack(">hhi", 3, 1, 1)), "Truncated"),
+        (frames.add_size(frames.encode_request(metadata("t"), 1)[4:] + b"!"), "1 bytes are left over"),
         (b"GET / HTTP/1.1\r\n\r\n", "a frame of"),
     ],
 )
@@ -84,7 +84,7 @@ def test_no_bytes_kill_the_broker(plays, some_requests):
             if turn % 10 == 0:
                 data = dice.randbytes(dice.randrange(40))
             try:
-                wire.socket.sendall(frames.framed(data))
+                wire.socket.sendall(frames.add_size(data))
                 wire.frame()
             except OSError:  # closed, or no answer: then the connection may be busy for long
                 wire.socket.close()
@@ -104,7 +104,7 @@ def test_no_bytes_kill_the_broker_of_0_7():
                 body = (
                     b"\0\1t" + struct.pack(">i", dice.randrange(-1, 3)) + dice.randbytes(dice.randrange(20))
                 )
-                wire.socket.sendall(frames.framed(struct.pack(">h", kind) + body))
+                wire.socket.sendall(frames.add_size(struct.pack(">h", kind) + body))
         with Wire(broker) as wire:
-            wire.socket.sendall(frames.framed(b"\0\2\0\0"))
+            wire.socket.sendall(frames.add_size(b"\0\2\0\0"))
             assert wire.frame() is not None

@@ -37,7 +37,7 @@ def test_an_unknown_version_of_api_versions_is_answered_in_version_0(plays, told
     with WireBroker(plays) as broker, Wire(broker.nodes[0]) as wire:
         frame = bytearray(frames.encode_request(ApiVersionsRequest(), 3)[4:])
         frame[2:4] = b"\0\x63"
-        wire.socket.sendall(frames.framed(bytes(frame)))
+        wire.socket.sendall(frames.add_size(bytes(frame)))
         _, got = frames.decode_response(ApiVersionsResponse, 0, wire.frame())
         assert got.error_code == 35
         assert {row.api_key: (row.min_version, row.max_version) for row in got.api_keys} == told
@@ -231,7 +231,7 @@ def test_stopping_leaves_nothing_behind():
 def test_looking_at_what_is_not_there_says_so():
     """The error of the tools is that of the protocol, in words."""
     with WireBroker() as broker:
-        with pytest.raises(Refused, match=r"UNKNOWN_TOPIC_OR_PARTITION \(3\): this broker has no such"):
+        with pytest.raises(Refused, match=r"UNKNOWN_TOPIC_OR_PARTITION \(3\): the broker does not"):
             broker.records("t")
         with pytest.raises(Refused, match=r"\(17\)"):
             broker.create_topic("a/b")

@@ -116,9 +116,9 @@ def _frames(texts: Iterator[Text] | list[Text], explain: Explain) -> Iterator[_G
     """Explain the lines, each of a capture or in digits; an error for each that is neither."""
     from cloudevents_kafka.protocol.client import capture
     from cloudevents_kafka.protocol.errors import Malformed
-    from cloudevents_kafka.protocol.explain import Pairing
+    from cloudevents_kafka.protocol.explain import CaptureExplainer
 
-    pairing = Pairing()
+    pairing = CaptureExplainer()
     for text in texts:
         line = text.text.decode("utf-8", "replace").strip()
         try:

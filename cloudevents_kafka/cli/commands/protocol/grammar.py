@@ -94,9 +94,9 @@ def _listed(structure: type[Structure]) -> str:
 
 
 def _versions(structure: type[Structure]) -> Versions:
-    from cloudevents_kafka.protocol.schema.layout import description
+    from cloudevents_kafka.protocol.schema.layout import spec_of
 
-    return description(structure).versions
+    return spec_of(structure).versions
 
 
 def _range(text: str) -> Versions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchPartition,
@@ -17,8 +18,6 @@ from cloudevents_kafka.testing.wire_broker.call import Call
 from cloudevents_kafka.testing.wire_broker.cluster import Partition
 from cloudevents_kafka.testing.wire_broker.errors import Refused
 
-_OUT_OF_RANGE: Final = 1
-_NO_SESSION: Final = 70
 _DEBUGGER: Final = -2
 """The replica id that may read from any node."""
 
@@ -26,7 +25,7 @@ _DEBUGGER: Final = -2
 def fetch(call: Call, asked: FetchRequest) -> FetchResponse:
     """Wait until there are enough bytes, an error, or no time left; sessions are declined."""
     if asked.session_id != 0:
-        return FetchResponse(error_code=_NO_SESSION, responses=[])
+        return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, responses=[])
     until = time.monotonic() + max(0, asked.max_wait_ms) / 1000
     while not _is_enough(call, asked) and time.monotonic() < until:
         call.cluster.wait(until)
@@ -64,7 +63,7 @@ def _partition(call: Call, asked: FetchRequest, topic: FetchTopic, wanted: Fetch
     else:
         partition = call.led(name, number, wanted.current_leader_epoch)
     if not partition.log.start <= wanted.fetch_offset <= partition.log.end:
-        raise Refused(_OUT_OF_RANGE)
+        raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE)
     return partition
 
 
@@ -80,7 +79,7 @@ def _row(
     log = partition.log
     return PartitionData(
         partition_index=wanted.partition,
-        error_code=0,
+        error_code=ErrorCode.NONE,
         high_watermark=log.end,
         last_stable_offset=log.end,
         log_start_offset=log.start,

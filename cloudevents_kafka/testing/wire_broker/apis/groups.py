@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from cloudevents_kafka.protocol.messages.join_group import (
     JoinGroupRequest,
@@ -22,7 +23,6 @@ from cloudevents_kafka.testing.wire_broker.coordinator import MemberIdRequired
 from cloudevents_kafka.testing.wire_broker.errors import Refused, outcome
 from cloudevents_kafka.testing.wire_broker.group import Joining
 
-_NOT_COORDINATOR: Final = 16
 _ID_FIRST: Final = 4
 """From this version on newcomers are given an id first, and join with it (KIP-394)."""
 
@@ -31,7 +31,7 @@ def check_coordinator(call: Call, group_id: str) -> None:
     """Raise `Refused` unless this node keeps the group."""
     call.check()
     if call.cluster.coordinator(group_id).id != call.node.id:
-        raise Refused(_NOT_COORDINATOR)
+        raise Refused(ErrorCode.NOT_COORDINATOR)
 
 
 def join_group(call: Call, asked: JoinGroupRequest) -> JoinGroupResponse:
@@ -53,7 +53,7 @@ def join_group(call: Call, asked: JoinGroupRequest) -> JoinGroupResponse:
         new = refused.member_id if isinstance(refused, MemberIdRequired) else asked.member_id
         return _not_joined(refused.code, new, call.version)
     return JoinGroupResponse(
-        error_code=0,
+        error_code=ErrorCode.NONE,
         generation_id=joined.generation,
         protocol_type=joined.type,
         protocol_name=joined.protocol,
@@ -94,7 +94,7 @@ def sync_group(call: Call, asked: SyncGroupRequest) -> SyncGroupResponse:
     except Refused as refused:
         return SyncGroupResponse(error_code=refused.code, assignment=b"")
     return SyncGroupResponse(
-        error_code=0,
+        error_code=ErrorCode.NONE,
         protocol_type=group.type,
         protocol_name=group.protocol,
         assignment=group.members[asked.member_id].assignment,
@@ -120,7 +120,8 @@ def leave_group(call: Call, asked: LeaveGroupRequest) -> LeaveGroupResponse:
     if call.version < 3:
         return LeaveGroupResponse(error_code=_left(call, asked.group_id, asked.member_id, None))
     return LeaveGroupResponse(
-        error_code=0, members=[_one_left(call, asked.group_id, member) for member in asked.members]
+        error_code=ErrorCode.NONE,
+        members=[_one_left(call, asked.group_id, member) for member in asked.members],
     )
 
 

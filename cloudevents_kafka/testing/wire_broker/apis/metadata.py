@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -34,12 +35,6 @@ from cloudevents_kafka.testing.wire_broker.cluster import Topic
 from cloudevents_kafka.testing.wire_broker.errors import Refused, outcome
 
 _API_VERSIONS: Final = 18
-_NO_LEADER: Final = 5
-_NO_COORDINATOR: Final = 15
-_UNSUPPORTED_VERSION: Final = 35
-_TOPIC_EXISTS: Final = 36
-_INVALID_PARTITIONS: Final = 37
-_INVALID_REPLICATION: Final = 38
 _MOST_PARTITIONS: Final = 10_000
 
 
@@ -48,7 +43,7 @@ def api_versions(call: Call, _asked: ApiVersionsRequest) -> ApiVersionsResponse:
     code = outcome(call.check)
     listed = call.dialect.listed
     if not call.known:
-        code = _UNSUPPORTED_VERSION
+        code = ErrorCode.UNSUPPORTED_VERSION
         listed = {_API_VERSIONS: listed[_API_VERSIONS]} if call.dialect.lists_itself else {}
     return ApiVersionsResponse(
         error_code=code,
@@ -90,7 +85,7 @@ def _topic(call: Call, asked: MetadataRequestTopic, *, create: bool) -> Metadata
             partitions=[],
         )
     return MetadataResponseTopic(
-        error_code=0,
+        error_code=ErrorCode.NONE,
         name=topic.name,
         topic_id=topic.id,
         partitions=[_partition(call, topic, number) for number in range(len(topic.partitions))],
@@ -102,7 +97,7 @@ def _found(call: Call, name: str, *, create: bool) -> Topic:
     known = name in call.cluster.topics
     topic = call.cluster.topic(name, create=create and settings.auto_create)
     if not known and not settings.elects_at_once:
-        raise Refused(_NO_LEADER)
+        raise Refused(ErrorCode.LEADER_NOT_AVAILABLE)
     call.check(name)
     return topic
 
@@ -114,7 +109,7 @@ def _partition(call: Call, topic: Topic, number: int) -> MetadataResponsePartiti
     replicas = [partition.leader, *others] if partition.leader >= 0 else others
     code = outcome(lambda: call.check(topic.name, number))
     return MetadataResponsePartition(
-        error_code=code or (_NO_LEADER if partition.leader < 0 else 0),
+        error_code=code or (ErrorCode.LEADER_NOT_AVAILABLE if partition.leader < 0 else ErrorCode.NONE),
         partition_index=number,
         leader_id=partition.leader,
         leader_epoch=partition.epoch,
@@ -139,11 +134,13 @@ def find_coordinator(call: Call, asked: FindCoordinatorRequest) -> FindCoordinat
 
 
 def _coordinator(call: Call, key: str, key_type: int) -> Coordinator:
-    code = outcome(call.check) or (0 if key_type == 0 else _NO_COORDINATOR)
+    code = outcome(call.check) or (ErrorCode.NONE if key_type == 0 else ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if code:
         return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=code, error_message=None)
     id, host, port = call.cluster.coordinator(key)
-    return Coordinator(key=key, node_id=id, host=host, port=port, error_code=0, error_message=None)
+    return Coordinator(
+        key=key, node_id=id, host=host, port=port, error_code=ErrorCode.NONE, error_message=None
+    )
 
 
 def create_topics(call: Call, asked: CreateTopicsRequest) -> CreateTopicsResponse:
@@ -161,11 +158,11 @@ def _created(call: Call, asked: CreatableTopic, *, validate_only: bool) -> Creat
     def create() -> None:
         call.check(name)
         if name in call.cluster.topics:
-            raise Refused(_TOPIC_EXISTS)
+            raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS)
         if not 0 < count <= _MOST_PARTITIONS:
-            raise Refused(_INVALID_PARTITIONS)
+            raise Refused(ErrorCode.INVALID_PARTITIONS)
         if not (asked.replication_factor == -1 or 0 < asked.replication_factor <= len(call.cluster.nodes)):
-            raise Refused(_INVALID_REPLICATION)
+            raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR)
         if validate_only:
             call.cluster.check_name(name)
         else:

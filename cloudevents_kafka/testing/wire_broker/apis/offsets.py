@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestBeta,
@@ -29,9 +30,6 @@ from cloudevents_kafka.testing.wire_broker.call import Call
 from cloudevents_kafka.testing.wire_broker.committed_offsets import Position
 from cloudevents_kafka.testing.wire_broker.errors import Refused, outcome
 
-_UNKNOWN_TOPIC: Final = 3
-_METADATA_TOO_LARGE: Final = 12
-_UNSUPPORTED_VERSION: Final = 35
 _MOST_METADATA: Final = 4096
 _NONE: Final = Position(-1)
 
@@ -83,7 +81,7 @@ def _check_group(call: Call, asked: OffsetCommitRequest) -> None:
     if _in_zookeeper(call):  # any node writes there, for anybody
         return
     if call.version == 0 and not call.dialect.beta_commits:
-        raise Refused(_UNSUPPORTED_VERSION)
+        raise Refused(ErrorCode.UNSUPPORTED_VERSION)
     check_coordinator(call, asked.group_id)
     member = asked.member_id, asked.group_instance_id
     call.cluster.groups.check_commit(asked.group_id, member, asked.generation_id_or_member_epoch)
@@ -97,7 +95,7 @@ def _kept(call: Call, group: str, topic: OffsetCommitRequestTopic, one: OffsetCo
         zookeeper = _in_zookeeper(call)
         metadata = "" if zookeeper else one.committed_metadata or ""
         if len(metadata.encode()) > _MOST_METADATA:
-            raise Refused(_METADATA_TOO_LARGE)
+            raise Refused(ErrorCode.OFFSET_METADATA_TOO_LARGE)
         position = Position(one.committed_offset, one.committed_leader_epoch, metadata)
         call.cluster.positions.keep(group, name, one.partition_index, position, zookeeper=zookeeper)
 
@@ -109,7 +107,7 @@ def offset_fetch(call: Call, asked: OffsetFetchRequest) -> OffsetFetchResponse:
     if call.version >= 8:
         return OffsetFetchResponse(groups=[_group(call, group) for group in asked.groups])
     zookeeper = _in_zookeeper(call)
-    code = 0 if zookeeper else outcome(lambda: check_coordinator(call, asked.group_id))
+    code = ErrorCode.NONE if zookeeper else outcome(lambda: check_coordinator(call, asked.group_id))
     if code and call.version >= 2:
         return OffsetFetchResponse(error_code=code)
     if asked.topics is None:
@@ -191,10 +189,10 @@ def _found(call: Call, group: str, topic: str, number: int) -> tuple[Position, i
     code = outcome(lambda: call.check(topic, number))
     zookeeper = _in_zookeeper(call)
     if call.version == 0 and not zookeeper and not call.dialect.beta_commits:
-        code = code or _UNSUPPORTED_VERSION
+        code = code or ErrorCode.UNSUPPORTED_VERSION
     kept = call.cluster.positions.of(group, zookeeper=zookeeper).get((topic, number))
     if code or kept is None:
-        return _NONE, code or (_UNKNOWN_TOPIC if zookeeper else 0)
+        return _NONE, code or (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if zookeeper else ErrorCode.NONE)
     return kept, 0
 
 

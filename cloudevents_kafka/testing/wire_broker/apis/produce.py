@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Final
 
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
@@ -21,10 +21,6 @@ from cloudevents_kafka.testing.wire_broker.append import sent_in_batch, sent_in_
 from cloudevents_kafka.testing.wire_broker.call import Call
 from cloudevents_kafka.testing.wire_broker.cluster import Partition
 from cloudevents_kafka.testing.wire_broker.errors import Hangup, Refused, outcome
-
-_TIMED_OUT: Final = 7
-_INVALID_ACKS: Final = 21
-_INVALID_REQUEST: Final = 42
 
 
 def produce(call: Call, asked: ProduceRequest) -> ProduceResponse | None:
@@ -60,13 +56,13 @@ def _row(
     except Refused as refused:
         return PartitionProduceResponse(index=data.index, error_code=refused.code, base_offset=-1)
     return PartitionProduceResponse(
-        index=data.index, error_code=0, base_offset=offset, log_start_offset=partition.log.start
+        index=data.index, error_code=ErrorCode.NONE, base_offset=offset, log_start_offset=partition.log.start
     )
 
 
 def _check_acks(call: Call, acks: int) -> None:
     if acks not in {-1, 0, 1} and not call.dialect.many_acks:
-        raise Refused(_INVALID_ACKS)
+        raise Refused(ErrorCode.INVALID_REQUIRED_ACKS)
 
 
 def _append(call: Call, partition: Partition, records: bytes) -> int:
@@ -90,18 +86,20 @@ def _await_replicas(call: Call, timeout_ms: int, rows: list[PartitionProduceResp
     while time.monotonic() < until:
         call.cluster.wait(until)
     for row in rows:
-        row.error_code = row.error_code or _TIMED_OUT
+        row.error_code = row.error_code or ErrorCode.REQUEST_TIMED_OUT
 
 
 def init_producer_id(call: Call, asked: InitProducerIdRequest) -> InitProducerIdResponse:
     """Give out an id, or the next epoch of one; there are no transactions here."""
     code = outcome(call.check)
     if asked.transactional_id is not None:
-        code = code or _INVALID_REQUEST
+        code = code or ErrorCode.INVALID_REQUEST
     if code:
         return InitProducerIdResponse(throttle_time_ms=0, error_code=code, producer_epoch=-1)
     if asked.producer_id >= 0 and asked.producer_epoch < 0x7FFF:
         id, epoch = asked.producer_id, asked.producer_epoch + 1
     else:
         id, epoch = call.cluster.next_producer(), 0
-    return InitProducerIdResponse(throttle_time_ms=0, error_code=0, producer_id=id, producer_epoch=epoch)
+    return InitProducerIdResponse(
+        throttle_time_ms=0, error_code=ErrorCode.NONE, producer_id=id, producer_epoch=epoch
+    )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
-
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -13,8 +12,6 @@ from cloudevents_kafka.protocol.messages.sasl import (
 from cloudevents_kafka.testing.wire_broker.call import Call
 from cloudevents_kafka.testing.wire_broker.errors import Refused, outcome
 from cloudevents_kafka.testing.wire_broker.scram import Denied
-
-_AUTHENTICATION_FAILED: Final = 58
 
 
 def handshake(call: Call, asked: SaslHandshakeRequest) -> SaslHandshakeResponse:
@@ -36,8 +33,8 @@ def authenticate(call: Call, asked: SaslAuthenticateRequest) -> SaslAuthenticate
     except Refused as refused:
         return _failed(call, refused.code, "the login cannot go on here")
     except Denied as denied:
-        return _failed(call, _AUTHENTICATION_FAILED, str(denied))
-    return SaslAuthenticateResponse(error_code=0, error_message=None, auth_bytes=answer)
+        return _failed(call, ErrorCode.SASL_AUTHENTICATION_FAILED, str(denied))
+    return SaslAuthenticateResponse(error_code=ErrorCode.NONE, error_message=None, auth_bytes=answer)
 
 
 def _failed(call: Call, code: int, reason: str) -> SaslAuthenticateResponse:
