@@ -133,7 +133,7 @@ def tell_structure(
     inside: Mapping[str, Inside] = MappingProxyType({"records": explain_records}),
     codes: type[BrokerErrorCode] = ErrorCode,
 ) -> None:
-    """Add the fields of a structure, and those ``inside`` the fields of these names; raise as `interpreter`."""
+    """Add the fields of a structure, and those ``inside`` them by field name; raise as `interpreter`."""
 
     def visit(path: str, at: int, end: int, type: str, value: Any) -> None:
         name = path.rpartition(".")[2]

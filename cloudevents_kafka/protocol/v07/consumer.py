@@ -46,7 +46,7 @@ def _larger(cut: MessageSet, place: str, size: int, max_message_size: int) -> in
         )
     if needed > max_message_size:
         raise Malformed(
-            f"{place}: a message must have at most {max_message_size} bytes, got {needed}; does one begin here?",
+            f"{place}: a message may have {max_message_size} bytes, got {needed}; does it begin here?",
             at=cut.offset,
         )
     return max(needed, size + 1)
