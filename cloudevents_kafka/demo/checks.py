@@ -11,7 +11,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from cloudevents_kafka.demo.clients import ReadBack, Traffic
-    from cloudevents_kafka.spark.pipeline.summary import Summary
+    from cloudevents_kafka.spark.pipeline import Summary
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -27,15 +27,15 @@ class Check(msgspec.Struct, frozen=True):
 
 def checks(sent: Traffic, back: ReadBack, summary: Summary, folder: Path) -> list[Check]:
     """Hold what was sent against what was read back, against the pipeline's counts, against the files."""
-    tally = summary.tally
-    landed = Counter({(kind, mode): n for kind, modes in tally.by_type.items() for mode, n in modes.items()})
-    refused = Counter({verdict: sum(reasons.values()) for verdict, reasons in tally.by_reason.items()})
+    counts = summary.counts
+    landed = Counter({(kind, mode): n for kind, modes in counts.by_type.items() for mode, n in modes.items()})
+    refused = Counter({verdict: sum(reasons.values()) for verdict, reasons in counts.by_reason.items()})
     rows = landed_rows(folder / "events")
     return [
         _equal(
-            f"{sent.total:,} records sent = {tally.events:,} events + {tally.quarantined:,} quarantined",
+            f"{sent.total:,} records sent = {counts.events:,} events + {counts.quarantined:,} quarantined",
             sent.total,
-            tally.events + tally.quarantined,
+            counts.events + counts.quarantined,
         ),
         _equal("events read back: of each type in each mode and format as sent", sent.events, back.events),
         _equal("events in the table: of each type in each mode as sent", sent.by_mode(), landed),

@@ -10,7 +10,7 @@ import msgspec
 
 from cloudevents_kafka.demo.run import Outcome
 from cloudevents_kafka.demo.traffic import WAYS
-from cloudevents_kafka.spark.pipeline.summary import aligned, reason_rows, visible
+from cloudevents_kafka.spark.pipeline.summary import escape_unprintable, format_table, reason_rows
 
 
 class Sheet(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ def report(outcome: Outcome) -> None:
         ["checkpoint", summary.checkpoint],
     ]
     _say("\nTables (Parquet, for any tool that reads it)")
-    _say(aligned(None, places))
+    _say(format_table(None, places))
     _say(f"\n{_verdict(outcome)}")
 
 
@@ -45,13 +45,13 @@ def sheets(outcome: Outcome) -> Iterator[Sheet]:
     yield _events(outcome)
     if outcome.sent.others:
         yield _others(outcome)
-        tally = outcome.summary.tally
+        counts = outcome.summary.counts
         header = ["verdict", "reason", "records"]
-        yield Sheet("Set aside by the pipeline, and why", header, reason_rows(tally))
+        yield Sheet("Set aside by the pipeline, and why", header, reason_rows(counts))
 
 
 def _events(outcome: Outcome) -> Sheet:
-    sent, back, landed = outcome.sent.events, outcome.back.events, outcome.summary.tally.by_type
+    sent, back, landed = outcome.sent.events, outcome.back.events, outcome.summary.counts.by_type
     ways = [str(way) for way in WAYS]
     rows = [
         [
@@ -63,7 +63,7 @@ def _events(outcome: Outcome) -> Sheet:
         for kind in sorted({kind for kind, _ in [*sent, *back]} | landed.keys())
     ]
     sums = [f"{sum(number for (_, one), number in sent.items() if one == way):,}" for way in ways]
-    totals = [f"{sent.total():,}", f"{back.total():,}", f"{outcome.summary.tally.events:,}"]
+    totals = [f"{sent.total():,}", f"{back.total():,}", f"{outcome.summary.counts.events:,}"]
     header = ["event type", *ways, "sent", "read back", "in the table"]
     return Sheet("Events, by type and by how they went", header, [*rows, ["all", *sums, *totals]], 6)
 
@@ -100,7 +100,7 @@ def _show(sheet: Sheet) -> None:
     if sys.stdout.isatty() and _print_rich(sheet):
         return
     _say(f"\n{sheet.title}")
-    _say(aligned(sheet.header, sheet.rows))
+    _say(format_table(sheet.header, sheet.rows))
 
 
 def _print_rich(sheet: Sheet) -> bool:
@@ -117,6 +117,6 @@ def _print_rich(sheet: Sheet) -> bool:
         table.add_column(name, justify="left" if number < words else "right")
     for row in sheet.rows:
         last = row is sheet.rows[-1]
-        table.add_row(*(Text(visible(cell)) for cell in row), style="bold" if last else None)
+        table.add_row(*(Text(escape_unprintable(cell)) for cell in row), style="bold" if last else None)
     Console(highlight=False).print(table)
     return True

@@ -13,10 +13,7 @@ from cloudevents_kafka.demo.checks import Check, checks
 from cloudevents_kafka.demo.clients import ReadBack, Traffic, read_back, send
 from cloudevents_kafka.demo.traffic import BadLine, Item, of_file, of_shop
 from cloudevents_kafka.jvm.progress import Progress
-from cloudevents_kafka.spark.pipeline.job import run
-from cloudevents_kafka.spark.pipeline.options import PipelineOptions
-from cloudevents_kafka.spark.pipeline.progress import Batch
-from cloudevents_kafka.spark.pipeline.summary import Summary
+from cloudevents_kafka.spark.pipeline import BatchProgress, PipelineOptions, Summary, run
 
 TOPIC = "shop"
 PARTITIONS = 3
@@ -79,7 +76,7 @@ def _options(servers: str, out: Path, records: int) -> PipelineOptions:
     )
 
 
-def _told(batch: Batch) -> str:
+def _told(batch: BatchProgress) -> str:
     return f"  {batch}"
 
 

@@ -15,8 +15,7 @@ from cloudevents_kafka.demo.checks import checks, landed_rows
 from cloudevents_kafka.demo.clients import ReadBack, Traffic
 from cloudevents_kafka.demo.invalid_records import STRAYS, Stray
 from cloudevents_kafka.demo.traffic import WAYS, BadLine, of_file, of_shop
-from cloudevents_kafka.spark.pipeline.counts import Offsets, Tally
-from cloudevents_kafka.spark.pipeline.summary import Summary
+from cloudevents_kafka.spark.pipeline import BatchCounts, PartitionCounts, Summary
 
 LINES = [
     b'{"specversion": "1.0", "id": "1", "source": "/a", "type": "t", "data": [1]}',
@@ -81,13 +80,13 @@ def outcome(folder: Path) -> tuple[Traffic, ReadBack, Summary]:
         others=Counter({("batch", "why"): 1}),
         payloads={(0, 0): ("1", b"x"), (0, 1): ("2", None)},
     )
-    tally = Tally(
+    counts = BatchCounts(
         read=3,
         events=2,
         quarantined=1,
         by_type={"t": {"binary": 2}},
         by_reason={"batch": {"why": 1}},
-        offsets={"shop": {"0": Offsets(0, 2, 3)}},
+        offsets={"shop": {"0": PartitionCounts(0, 2, 3)}},
     )
     (folder / "events").mkdir()
     rows = {"partition": [0, 0], "offset": [0, 1], "id": ["1", "2"], "data": [b"x", None]}
@@ -101,8 +100,8 @@ def outcome(folder: Path) -> tuple[Traffic, ReadBack, Summary]:
         recovered=None,
         complete=True,
         seconds=1.0,
-        tally=tally,
-        total=tally,
+        counts=counts,
+        total=counts,
     )
     return sent, back, summary
 

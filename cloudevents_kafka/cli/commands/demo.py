@@ -71,8 +71,7 @@ def command(count: int, seed: int, events: Path | None, out: Path | None) -> Non
 
 def _run(folder: Path, count: int, seed: int, events: Path | None) -> Outcome:
     from cloudevents_kafka.demo.run import demonstrate
-    from cloudevents_kafka.spark.pipeline.job import PipelineFailed
-    from cloudevents_kafka.spark.pipeline.session import SparkFailed
+    from cloudevents_kafka.spark.pipeline import PipelineFailed, SparkFailed
 
     try:
         # Nothing of a demo need be finished: a signal ends it where it stands, and all that runs with it.

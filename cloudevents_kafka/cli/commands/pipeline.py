@@ -17,9 +17,7 @@ from cloudevents_kafka.cli.terminal.parameters import FILE, Seconds
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 
 if TYPE_CHECKING:
-    from cloudevents_kafka.spark.pipeline.options import PipelineOptions
-    from cloudevents_kafka.spark.pipeline.progress import Batch
-    from cloudevents_kafka.spark.pipeline.summary import Summary
+    from cloudevents_kafka.spark.pipeline import BatchProgress, PipelineOptions, Summary
 
 # Of -X: what goes to Spark's Kafka source as it is, beside kafka.… and spark.….
 _SOURCE: Final = ("minPartitions", "groupIdPrefix", "kafkaConsumer.", "fetchOffset.", "minOffsetsPerTrigger")
@@ -115,8 +113,8 @@ def command(
 
 
 def _options(settings: Settings, options: dict[str, Any]) -> PipelineOptions:
+    from cloudevents_kafka.spark.pipeline import PipelineOptions
     from cloudevents_kafka.spark.pipeline.kafka_settings import kafka_options
-    from cloudevents_kafka.spark.pipeline.options import PipelineOptions
 
     given = settings.effective
     spark = {name: value for name, value in given.items() if name.startswith("spark.")}
@@ -133,12 +131,15 @@ def _options(settings: Settings, options: dict[str, Any]) -> PipelineOptions:
 
 def _run(options: PipelineOptions, settings: Settings, interrupts: Interrupts, *, quiet: bool) -> Summary:
     from cloudevents_kafka.cli.terminal.escape import visible_lines
-    from cloudevents_kafka.spark.pipeline.checkpoint import WrongCheckpoint
-    from cloudevents_kafka.spark.pipeline.counts import Miscounted
-    from cloudevents_kafka.spark.pipeline.job import PipelineFailed, run
-    from cloudevents_kafka.spark.pipeline.session import SparkFailed
-    from cloudevents_kafka.spark.pipeline.store import InUse
-    from cloudevents_kafka.spark.pipeline.topics import TopicChanged
+    from cloudevents_kafka.spark.pipeline import (
+        InUse,
+        Miscounted,
+        PipelineFailed,
+        SparkFailed,
+        TopicChanged,
+        WrongCheckpoint,
+        run,
+    )
 
     told = False
 
@@ -149,7 +150,7 @@ def _run(options: PipelineOptions, settings: Settings, interrupts: Interrupts, *
             click.echo("stopping after the batch under way (again to stop at once)", err=True)
         return interrupts.asked
 
-    def report(batch: Batch) -> None:
+    def report(batch: BatchProgress) -> None:
         if not quiet:
             click.echo(str(batch), err=True)
 

@@ -1,4 +1,4 @@
-"""Settings of librdkafka as those of Kafka's Java client, which Spark has: one spelling for all commands."""
+"""`kafka_options`: settings of librdkafka as those of Kafka's Java client, which Spark uses."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Final
 
 from cloudevents_kafka.redaction import mask_name, mask_setting
 
-_LOGIN: Final = "org.apache.kafka.common.security.{}LoginModule"
-_MODULES: Final = {
-    "PLAIN": _LOGIN.format("plain.Plain"),
-    "SCRAM-SHA-256": _LOGIN.format("scram.Scram"),
-    "SCRAM-SHA-512": _LOGIN.format("scram.Scram"),
+_LOGIN_MODULE: Final = "org.apache.kafka.common.security.{}LoginModule"
+_LOGIN_MODULES: Final = {
+    "PLAIN": _LOGIN_MODULE.format("plain.Plain"),
+    "SCRAM-SHA-256": _LOGIN_MODULE.format("scram.Scram"),
+    "SCRAM-SHA-512": _LOGIN_MODULE.format("scram.Scram"),
 }
-_SAME: Final = {
+_SAME_VALUE: Final = {
     "security.protocol": "security.protocol",
     "sasl.mechanism": "sasl.mechanism",
     "sasl.mechanisms": "sasl.mechanism",
@@ -23,38 +23,40 @@ _SAME: Final = {
     "ssl.endpoint.identification.algorithm": "ssl.endpoint.identification.algorithm",
     "ssl.key.password": "ssl.key.password",
 }
-# librdkafka's name: the Java client's, and whether it wants the text of the file rather than its name.
+# The Java client's name, and whether its value is the content of the file instead of the path.
 _FILES: Final = {
     "ssl.ca.location": ("ssl.truststore.location", False),
     "ssl.certificate.location": ("ssl.keystore.certificate.chain", True),
     "ssl.key.location": ("ssl.keystore.key", True),
 }
-_ELSEWHERE: Final = frozenset({"bootstrap.servers", "metadata.broker.list", "sasl.username", "sasl.password"})
+_TRANSLATED_ELSEWHERE: Final = frozenset(
+    {"bootstrap.servers", "metadata.broker.list", "sasl.username", "sasl.password"}
+)
 
 
 def kafka_options(settings: Mapping[str, str]) -> dict[str, str]:
-    """Give the ``kafka.…`` options of Spark's source for librdkafka's settings.
+    """Return the ``kafka.…`` options of Spark's source for settings of librdkafka.
 
-    Raises ValueError for a setting that has no counterpart, and for a file that cannot be read.
+    Raises `ValueError` for a setting without a counterpart, and for a file that cannot be read.
     """
     options: dict[str, str] = {}
     for name, value in settings.items():
-        if name in _SAME:
-            options[f"kafka.{_SAME[name]}"] = value.upper() if name == "security.protocol" else value
+        if name in _SAME_VALUE:
+            options[f"kafka.{_SAME_VALUE[name]}"] = value.upper() if name == "security.protocol" else value
         elif name in _FILES:
-            java, as_text = _FILES[name]
-            options[f"kafka.{java}"] = _read(name, value) if as_text else value
-            options[f"kafka.{'.'.join(java.split('.')[:2])}.type"] = "PEM"
-        elif name not in _ELSEWHERE:
+            java_name, is_content = _FILES[name]
+            options[f"kafka.{java_name}"] = _read(name, value) if is_content else value
+            options[f"kafka.{'.'.join(java_name.split('.')[:2])}.type"] = "PEM"
+        elif name not in _TRANSLATED_ELSEWHERE:
             raise ValueError(
                 f"{mask_name(name)} is a setting of librdkafka, which Spark does not use: "
-                f"give the Java client's own as kafka.NAME=VALUE"
+                "set the Java client's own as kafka.NAME=VALUE"
             )
     return {**options, **_login(settings)}
 
 
 def _read(name: str, path: str) -> str:
-    """Return the text of a file; an error does not repeat its name, which may be the key itself."""
+    """Return the content of a file; an error omits the path, which may be the key itself by mistake."""
     try:
         return Path(path).expanduser().read_text("utf-8")
     except OSError as error:
@@ -62,7 +64,7 @@ def _read(name: str, path: str) -> str:
     except UnicodeDecodeError:
         reason = "it is not PEM, which is text"
     except (ValueError, RuntimeError):
-        reason = "no file has such a name"
+        reason = "it is not a valid file name"
     raise ValueError(f"{name}: cannot read the file that it names: {reason}")
 
 
@@ -71,14 +73,14 @@ def _login(settings: Mapping[str, str]) -> dict[str, str]:
     if name is None or password is None:
         return {}
     mechanism = settings.get("sasl.mechanism") or settings.get("sasl.mechanisms") or "PLAIN"
-    if mechanism not in _MODULES:
+    if mechanism not in _LOGIN_MODULES:
         raise ValueError(
-            f"sasl.mechanism is {mask_setting('sasl.mechanism', mechanism)}; "
-            "for others than PLAIN and SCRAM give kafka.sasl.jaas.config"
+            f"sasl.mechanism must be PLAIN or SCRAM, got {mask_setting('sasl.mechanism', mechanism)}; "
+            "for others set kafka.sasl.jaas.config"
         )
-    login = f'{_MODULES[mechanism]} required username="{_quoted(name)}" password="{_quoted(password)}";'
+    login = f'{_LOGIN_MODULES[mechanism]} required username="{_escape(name)}" password="{_escape(password)}";'
     return {"kafka.sasl.jaas.config": login, "kafka.sasl.mechanism": mechanism}
 
 
-def _quoted(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')

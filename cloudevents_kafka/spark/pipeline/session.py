@@ -1,4 +1,4 @@
-"""A Spark session for a pipeline on this machine: quiet, in UTC, bound to loopback, with the connector."""
+"""`local_session`: a Spark session on this machine: quiet, in UTC, on loopback, with the Kafka connector."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from typing import TYPE_CHECKING, Any
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm import find_java
 from cloudevents_kafka.spark.connector import connector_jars
-from cloudevents_kafka.spark.pipeline.errors import PipelineFailed
-from cloudevents_kafka.spark.pipeline.options import on_command_line
+from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
+from cloudevents_kafka.spark.pipeline._options import is_launch_setting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOOPBACK = "127.0.0.1"
-_SECONDS_TO_END = 20
-_SECONDS_TO_DIE = 10
-_SECONDS_TO_SEE = 1
+_SHUTDOWN_SECONDS = 20
+# How long to wait for the process to end after an error: of its connection, or of any other kind.
+_BROKEN_CONNECTION_SECONDS = 10
+_OTHER_ERROR_SECONDS = 1
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
-# Java's log goes to its stderr, which is a file: this process says itself what matters.
+# Java logs to its stderr, which is a file: this process reports errors itself.
 _LOG4J = """\
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
@@ -42,9 +43,9 @@ appender.file.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
 
-_DIED = (
-    "Spark's Java process ended in the middle of its work: killed, perhaps for want of memory. "
-    "What has landed is whole; start again, and it goes on after that"
+_JAVA_DIED = (
+    "Spark's Java process ended in the middle of its work: it was killed, perhaps because memory ran out. "
+    "All landed batches are complete; start again to continue after them"
 )
 
 
@@ -52,9 +53,11 @@ class SparkFailed(CloudEventsKafkaError):
     """Spark did not start, or its Java process ended."""
 
 
-def settings(*, master: str | None, ui: bool, conf: Mapping[str, str], log4j: Path | None) -> dict[str, str]:
-    """Give Spark's settings; those in `conf` win over ours."""
-    ours = {
+def spark_settings(
+    *, master: str | None, ui: bool, conf: Mapping[str, str], log4j: Path | None
+) -> dict[str, str]:
+    """Return the settings of the session; those in ``conf`` override the defaults."""
+    defaults = {
         "spark.master": master or "local[*]",
         "spark.app.name": "cloudevents-kafka",
         "spark.driver.host": _LOOPBACK,
@@ -63,40 +66,40 @@ def settings(*, master: str | None, ui: bool, conf: Mapping[str, str], log4j: Pa
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.jars": ",".join(map(str, connector_jars())),
-        # Few rows are ever shuffled here (counts); 200 tasks for them would take longer than the batch.
+        # Only the few rows of the counts are shuffled; 200 tasks would take longer than the batch.
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
         "spark.sql.streaming.numRecentProgressUpdates": "20",
-        # No parquet summary or success files in the staging folders: they are moved file by file.
+        # The staging folders contain Parquet files only: they are renamed one by one.
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     }
     if log4j is not None:
-        ours[_JAVA_OPTIONS] = (
+        defaults[_JAVA_OPTIONS] = (
             f"-Dlog4j2.configurationFile={log4j.as_uri()} {conf.get(_JAVA_OPTIONS, '')}".strip()
         )
         conf = {name: value for name, value in conf.items() if name != _JAVA_OPTIONS}
-    return {**ours, **conf}
+    return {**defaults, **conf}
 
 
-class _NotOfPy4j(logging.Filter):
+class _ExcludePy4j(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         return "py4j" not in record.pathname
 
 
-_MUTE = _NotOfPy4j()
+_EXCLUDE_PY4J = _ExcludePy4j()
 
 
 @contextmanager
-def _quiet_py4j() -> Iterator[None]:
-    """Keep py4j from logging tracebacks, to the root logger, of a Java that is gone: we say so ourselves.
+def _silence_py4j() -> Iterator[None]:
+    """Drop py4j's log records within this block: it logs tracebacks when Java dies.
 
-    After an error it stays quiet: its threads may log later than the block ends.
+    After an error they stay dropped, as its threads may log after the end of the block.
     """
     loggers = [logging.getLogger(name) for name in (None, "py4j.clientserver", "py4j.java_gateway")]
     for logger in loggers:
-        logger.addFilter(_MUTE)
+        logger.addFilter(_EXCLUDE_PY4J)
     yield
     for logger in loggers:
-        logger.removeFilter(_MUTE)
+        logger.removeFilter(_EXCLUDE_PY4J)
 
 
 @contextmanager
@@ -107,63 +110,63 @@ def local_session(
     conf: Mapping[str, str] | None = None,
     log: Path | None = None,
 ) -> Iterator[SparkSession]:
-    """Run Spark within this block, its Java process included; `log` gets Java's log.
+    """Start Spark with its Java process, yield the session, and stop both; Java logs to ``log``.
 
     Raises `NoJava`, `NoConnector`, or `SparkFailed` with the end of the log.
     """
     with tempfile.TemporaryDirectory(prefix="cloudevents-kafka-spark-") as folder:
         log4j = Path(folder) / "log4j2.properties"
         log4j.write_text(_LOG4J, encoding="utf-8")
-        # Spark leaves folders behind when it is killed: here they go with this one.
+        # A killed Spark leaves its folders behind: here they are deleted with this one.
         scratch = {"spark.local.dir": folder, "spark.sql.warehouse.dir": f"file://{folder}/warehouse"}
-        chosen = settings(master=master, ui=ui, conf={**scratch, **(conf or {})}, log4j=log4j)
-        gateway = _launch(chosen, log or Path(folder) / "java.log")
-        with _quiet_py4j():
+        settings = spark_settings(master=master, ui=ui, conf={**scratch, **(conf or {})}, log4j=log4j)
+        gateway = _launch(settings, log or Path(folder) / "java.log")
+        with _silence_py4j():
             try:
-                yield _connect(chosen, gateway)
+                yield _connect(settings, gateway)
             except Exception as error:
                 died = _has_died(gateway.proc, error)
-                _end(gateway)
+                _shut_down(gateway)
                 if died:
-                    raise SparkFailed(_DIED) from error
+                    raise SparkFailed(_JAVA_DIED) from error
                 raise
             except BaseException:
-                # Ctrl-C: whatever Java is still at must not hold it up.
+                # Ctrl-C: do not wait for Java's current work.
                 gateway.proc.kill()
-                _end(gateway)
+                _shut_down(gateway)
                 raise
-            _end(gateway)
+            _shut_down(gateway)
 
 
 def _has_died(process: Any, error: Exception) -> bool:
-    """Return whether an error comes of Java's death.
+    """Return whether an error was caused by the death of the Java process.
 
-    Almost any can: py4j makes a `Py4JError`, an `OSError` or an `EOFError` of a connection that
-    breaks, and an `AttributeError` or `TypeError` of an answer that is empty. A connection breaks
-    a moment before its process has ended, and longer before where much memory is to be freed.
+    Almost any error can be: py4j turns a broken connection into a `Py4JError`, an `OSError` or an
+    `EOFError`, and an empty answer into an `AttributeError` or a `TypeError`. The connection breaks
+    before the process has ended, several seconds before if it frees much memory.
     """
     from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
 
-    seen = (error.__cause__ or error) if isinstance(error, PipelineFailed) else error
-    if isinstance(seen, CloudEventsKafkaError):
+    cause = (error.__cause__ or error) if isinstance(error, PipelineFailed) else error
+    if isinstance(cause, CloudEventsKafkaError):
         return False
-    broken = isinstance(seen, Py4JError | OSError | EOFError) and not isinstance(seen, Py4JJavaError)
+    broken = isinstance(cause, Py4JError | OSError | EOFError) and not isinstance(cause, Py4JJavaError)
     with suppress(TimeoutExpired):
-        process.wait(_SECONDS_TO_DIE if broken else _SECONDS_TO_SEE)
-    return process.poll() is not None or isinstance(seen, Py4JNetworkError)
+        process.wait(_BROKEN_CONNECTION_SECONDS if broken else _OTHER_ERROR_SECONDS)
+    return process.poll() is not None or isinstance(cause, Py4JNetworkError)
 
 
-def _launch(chosen: Mapping[str, str], log: Path) -> Any:
+def _launch(settings: Mapping[str, str], log: Path) -> Any:
     from pyspark import SparkConf
     from pyspark.java_gateway import launch_gateway
 
     os.environ["JAVA_HOME"] = str(find_java().home)
-    # Workers need this package too: not whatever python3 is on the PATH.
+    # Workers import this package: the python3 on the PATH may not have it.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # Else Spark looks for another address of this host, and warns when it is loopback.
+    # Otherwise Spark looks for another address of this host, and warns if it is loopback.
     os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
-    # Command lines can be read by anyone on the machine: what may be a secret follows when Java runs.
-    early = {name: value for name, value in chosen.items() if on_command_line(name)}
+    # Other users can read command lines: settings that may be secret follow when Java runs.
+    early = {name: value for name, value in settings.items() if is_launch_setting(name)}
     conf = SparkConf(loadDefaults=False).setAll(list(early.items()))
     with log.open("ab") as output, ThreadPoolExecutor(1) as pool:
         launch = pool.submit(launch_gateway, conf, {"stdout": output, "stderr": output})
@@ -175,14 +178,14 @@ def _launch(chosen: Mapping[str, str], log: Path) -> Any:
                 f"Spark's Java process did not start ({error}); the end of its log:\n{end}"
             ) from error
         except BaseException:
-            _abandon(launch)
+            _kill_launched(launch)
             raise
 
 
-def _abandon(launch: Future[Any]) -> None:
-    """End a Java that is just being started, however often Ctrl-C is pressed meanwhile.
+def _kill_launched(launch: Future[Any]) -> None:
+    """Wait for a starting Java and kill it, even if Ctrl-C is pressed again meanwhile.
 
-    Interrupted itself, PySpark would leave it behind, waiting for nothing.
+    PySpark, if interrupted, would leave the process behind.
     """
     while not launch.done():
         with suppress(BaseException):
@@ -191,44 +194,44 @@ def _abandon(launch: Future[Any]) -> None:
         launch.result().proc.kill()
 
 
-def _connect(chosen: Mapping[str, str], gateway: Any) -> SparkSession:
+def _connect(settings: Mapping[str, str], gateway: Any) -> SparkSession:
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
-    ours = signal.getsignal(signal.SIGINT)
-    conf = SparkConf(_jvm=gateway.jvm).setAll(list(chosen.items()))
+    handler = signal.getsignal(signal.SIGINT)
+    conf = SparkConf(_jvm=gateway.jvm).setAll(list(settings.items()))
     context = SparkContext(conf=conf, gateway=gateway)
     if threading.current_thread() is threading.main_thread():
-        # Spark puts a handler of its own there. It would end a batch half-way, and as it calls Java,
-        # in the middle of a call of ours both would get the wrong answers.
-        signal.signal(signal.SIGINT, ours)
-    # Its thread would print a traceback where Java is killed.
+        # PySpark's handler of Ctrl-C would cancel the current batch. It also calls Java, which
+        # mixes up the answers if it interrupts another call.
+        signal.signal(signal.SIGINT, handler)
+    # Its thread would print a traceback if Java is killed.
     accumulators = getattr(context, "_accumulatorServer", None)
     if accumulators is not None:
         accumulators.handle_error = lambda *_: None
     return SparkSession(context)
 
 
-def _end(gateway: Any) -> None:
-    """Stop Spark, wait until its Java process is gone, and let PySpark forget it."""
+def _shut_down(gateway: Any) -> None:
+    """Stop Spark, wait until its Java process has ended, and reset PySpark's references to it."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     context = SparkContext._active_spark_context  # noqa: SLF001
-    # Of a Java that is gone, or goes just now, any error may come.
+    # If Java has died, any error is possible.
     with suppress(Exception):
         if context is not None and gateway.proc.poll() is None:
             context.stop()
     with suppress(OSError):
-        gateway.proc.stdin.close()  # at which Java ends
+        gateway.proc.stdin.close()  # makes Java end
     try:
-        gateway.proc.wait(_SECONDS_TO_END)
+        gateway.proc.wait(_SHUTDOWN_SECONDS)
     except TimeoutExpired:
         gateway.proc.kill()
         gateway.proc.wait()
     with suppress(Exception):
         gateway.shutdown()
-    # Else the next session would talk to the Java that is gone.
+    # Otherwise the next session would use the Java process that has ended.
     SparkContext._active_spark_context = None  # noqa: SLF001
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     SparkSession._instantiatedSession = None  # noqa: SLF001

@@ -1,4 +1,4 @@
-"""What a pipeline has done, as a value, as JSON and as text."""
+"""The summary of a run: as a value, as JSON and as text."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Mapping
 
 import msgspec
 
-from cloudevents_kafka.spark.pipeline.counts import Tally
+from cloudevents_kafka.spark.pipeline._counts import BatchCounts
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of a run: what it landed (``tally``), and all that ever landed (``total``).
+    """The result of a run: ``counts`` of this run, and ``total`` of all batches in the folder.
 
-    ``batches`` counts those of this run; ``recovered`` is the batch of an earlier run
-    that this one had to finish. ``complete`` says whether all that was to be read was
-    read, which a run that was asked to stop does not claim. ``skipped`` is topic to partition
-    to offsets that this run passed without finding a record: expired, compacted, or
-    transaction markers.
+    ``batches`` is the number of batches of this run; ``recovered`` the number of an earlier run's
+    batch that this run finished, or None. ``complete`` is whether the run has read all records; it
+    is false for a run that was stopped. ``skipped`` maps topic to partition to the offsets of this
+    run without a record: expired, compacted, or transaction markers. The JSON name of ``counts``
+    is ``tally``.
     """
 
     topics: tuple[str, ...]
@@ -27,83 +27,84 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     recovered: int | None
     complete: bool
     seconds: float
-    tally: Tally
-    total: Tally
+    counts: BatchCounts = msgspec.field(name="tally")
+    total: BatchCounts
     skipped: Mapping[str, Mapping[str, int]] = {}
 
     @property
     def rate(self) -> float:
-        """Records per second."""
-        return self.tally.read / self.seconds if self.seconds else 0.0
+        """The records per second."""
+        return self.counts.read / self.seconds if self.seconds else 0.0
 
     def to_json(self) -> str:
-        """Give the summary as one JSON object, indented."""
+        """Return the summary as one JSON object, indented."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2).decode()
 
     def to_text(self) -> str:
-        """Give the summary as aligned text."""
-        tally = self.tally
-        sums = f"{tally.events:,} events + {tally.quarantined:,} quarantined"
-        pace = f"{self.batches:,} batches, {self.seconds:.1f} s, {self.rate:,.0f} records/s"
-        parts = [f"{tally.read:,} records read = {sums}  ({pace})"]
+        """Return the summary as text with aligned tables."""
+        counts = self.counts
+        sums = f"{counts.events:,} events + {counts.quarantined:,} quarantined"
+        batches = f"{self.batches:,} {'batch' if self.batches == 1 else 'batches'}"
+        pace = f"{batches}, {self.seconds:.1f} s, {self.rate:,.0f} records/s"
+        parts = [f"{counts.read:,} records read = {sums}  ({pace})"]
         if self.recovered is not None:
             parts.append(f"batch {self.recovered} of an earlier run was finished first")
-        if tally.events:
-            parts.append(aligned(["event type", *tally.modes, "all"], _type_rows(tally)))
-        if tally.quarantined:
-            parts.append(aligned(["quarantined as", "reason", "records"], reason_rows(tally)))
-        if tally.read:
+        if counts.events:
+            parts.append(format_table(["event type", *counts.modes, "all"], _type_rows(counts)))
+        if counts.quarantined:
+            parts.append(format_table(["quarantined as", "reason", "records"], reason_rows(counts)))
+        if counts.read:
             header = ["partition", "first", "last", "records", "offsets without a record"]
-            parts.append(aligned(header, _offset_rows(tally, self.skipped)))
-        if self.total.read != tally.read:
+            parts.append(format_table(header, _offset_rows(counts, self.skipped)))
+        if self.total.read != counts.read:
             total = self.total
             parts.append(
-                f"in the tables by now: {total.events:,} events, {total.quarantined:,} quarantined, "
+                f"total in the tables: {total.events:,} events, {total.quarantined:,} quarantined, "
                 f"of {total.read:,} records"
             )
-        where = [
+        locations = [
             ["events", self.events_table],
             ["quarantine", self.quarantine_table],
             ["checkpoint", self.checkpoint],
         ]
-        parts.append(aligned(None, where))
+        parts.append(format_table(None, locations))
         return "\n\n".join(parts)
 
 
-def _type_rows(tally: Tally) -> list[list[str]]:
-    modes = tally.modes
+def _type_rows(counts: BatchCounts) -> list[list[str]]:
+    modes = counts.modes
     rows = [
-        [name, *(f"{counts.get(mode, 0):,}" for mode in modes), f"{sum(counts.values()):,}"]
-        for name, counts in sorted(tally.by_type.items())
+        [name, *(f"{by_mode.get(mode, 0):,}" for mode in modes), f"{sum(by_mode.values()):,}"]
+        for name, by_mode in sorted(counts.by_type.items())
     ]
-    return [*rows, ["", *(f"{number:,}" for number in modes.values()), f"{tally.events:,}"]]
+    return [*rows, ["", *(f"{number:,}" for number in modes.values()), f"{counts.events:,}"]]
 
 
-def reason_rows(tally: Tally) -> list[list[str]]:
-    """Give verdict, reason and number of what was quarantined, the sum last."""
+def reason_rows(counts: BatchCounts) -> list[list[str]]:
+    """Return rows of verdict, reason and number of the quarantined records, and a last row with the sum."""
     rows = [
         [verdict, reason, f"{number:,}"]
-        for verdict, reasons in sorted(tally.by_reason.items())
+        for verdict, reasons in sorted(counts.by_reason.items())
         for reason, number in sorted(reasons.items())
     ]
-    return [*rows, ["", "", f"{tally.quarantined:,}"]]
+    return [*rows, ["", "", f"{counts.quarantined:,}"]]
 
 
-def _offset_rows(tally: Tally, skipped: Mapping[str, Mapping[str, int]]) -> list[list[str]]:
+def _offset_rows(counts: BatchCounts, skipped: Mapping[str, Mapping[str, int]]) -> list[list[str]]:
     return [
         [
-            f"{topic}[{number}]",
+            f"{topic}[{partition}]",
             *(f"{value:,}" for value in (part.first, part.last, part.records)),
-            f"{skipped.get(topic, {}).get(number, 0):,}",
+            f"{skipped.get(topic, {}).get(partition, 0):,}",
         ]
-        for topic, parts in sorted(tally.offsets.items())
-        for number, part in sorted(parts.items(), key=lambda item: int(item[0]))
+        for topic, parts in sorted(counts.offsets.items())
+        for partition, part in sorted(parts.items(), key=lambda item: int(item[0]))
     ]
 
 
-def aligned(header: list[str] | None, rows: list[list[str]]) -> str:
-    """Set a table as text: columns of one width, those of numbers to the right."""
-    rows = [[visible(cell) for cell in row] for row in rows]
+def format_table(header: list[str] | None, rows: list[list[str]]) -> str:
+    """Return a table as text; columns of numbers are aligned to the right, others to the left."""
+    rows = [[escape_unprintable(cell) for cell in row] for row in rows]
     lines = [*([header] if header else []), *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     right = [all(_is_number(row[column]) for row in rows) for column in range(len(widths))]
@@ -119,11 +120,11 @@ def aligned(header: list[str] | None, rows: list[list[str]]) -> str:
     return "\n".join(f"  {line}" for line in text)
 
 
-def visible(text: str) -> str:
-    """Spell out what a terminal would obey: names come from strangers."""
+def escape_unprintable(text: str) -> str:
+    """Return the text with escapes for control characters: names of types are untrusted input."""
     if text.isprintable():
         return text
-    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
 
 
 def _is_number(cell: str) -> bool:

@@ -15,8 +15,8 @@ import pyarrow.dataset as ds
 from confluent_kafka import KafkaException, Producer
 
 from cloudevents_kafka import Event, to_record
-from cloudevents_kafka.spark.pipeline.job import Pipeline, start
-from cloudevents_kafka.spark.pipeline.options import PipelineOptions
+from cloudevents_kafka.spark.pipeline._job import Pipeline, start
+from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline.summary import Summary
 from cloudevents_kafka.testing import LocalBroker
 from cloudevents_kafka.testing.local.clients import create_topic, delete_topic
@@ -93,8 +93,8 @@ class Lake:
         return rows
 
     def ids(self) -> dict[str, str]:
-        note = max((self.out / "_batches").glob("[0-9]*.json"))
-        ids: dict[str, str] = json.loads(note.read_text())["ids"]
+        manifest = max((self.out / "_batches").glob("[0-9]*.json"))
+        ids: dict[str, str] = json.loads(manifest.read_text())["ids"]
         return ids
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline.checkpoint import Checkpoint, WrongCheckpoint
-from cloudevents_kafka.spark.pipeline.counts import Miscounted, Offsets, Tally
-from cloudevents_kafka.spark.pipeline.landing import Landing, final_path
-from cloudevents_kafka.spark.pipeline.notes import Note
-from cloudevents_kafka.spark.pipeline.offsets import Plan, Span, Spans
-from cloudevents_kafka.spark.pipeline.store import InUse, LocalStore
+from cloudevents_kafka.spark.pipeline._checkpoint import Checkpoint, WrongCheckpoint
+from cloudevents_kafka.spark.pipeline._counts import BatchCounts, Miscounted, PartitionCounts
+from cloudevents_kafka.spark.pipeline._landing import Landing, final_path
+from cloudevents_kafka.spark.pipeline._manifests import BatchManifest
+from cloudevents_kafka.spark.pipeline._offsets import BatchPlan, OffsetRange, OffsetRanges
+from cloudevents_kafka.spark.pipeline._store import InUse, LocalStore
 
 FILES = (
     "events/event_type=a/event_date=1/part-0.parquet",
@@ -53,30 +53,30 @@ class MortalStore(LocalStore):
         self._change(lambda: LocalStore.remove(self, path))
 
 
-def tally_of(batch: int) -> Tally:
+def counts_of(batch: int) -> BatchCounts:
     first = batch * 3
-    return Tally(
+    return BatchCounts(
         read=3,
         events=2,
         quarantined=1,
         by_type={"a": {"binary": 1}, "b": {"binary": 1}},
         by_reason={"x": {"bad": 1}},
-        offsets={"t": {"0": Offsets(first, first + 2, 3)}},
+        offsets={"t": {"0": PartitionCounts(first, first + 2, 3)}},
     )
 
 
-def plan_of(batch: int) -> Plan:
-    return Plan(batch, {"t": {"0": Span(batch * 3, batch * 3 + 3)}})
+def plan_of(batch: int) -> BatchPlan:
+    return BatchPlan(batch, {"t": {"0": OffsetRange(batch * 3, batch * 3 + 3)}})
 
 
-def writer(batch: int) -> Callable[[str, Spans], Tally]:
-    def write(url: str, offsets: Spans) -> Tally:
+def writer(batch: int) -> Callable[[str, OffsetRanges], BatchCounts]:
+    def write(url: str, offsets: OffsetRanges) -> BatchCounts:
         folder = Path(url.removeprefix("file://"))
         for file in FILES:
             path = folder / file
             path.parent.mkdir(parents=True)
             path.write_text(f"batch {batch}")
-        return tally_of(batch)
+        return counts_of(batch)
 
     return write
 
@@ -93,7 +93,7 @@ def land(store: LocalStore, root: Path, batches: int) -> Landing:
     return landing
 
 
-def land_one(landing: Landing, batch: int) -> Note | None:
+def land_one(landing: Landing, batch: int) -> BatchManifest | None:
     return landing.land(plan_of(batch), "query", IDS, writer(batch))
 
 
@@ -131,8 +131,8 @@ def test_killed_at_any_step_and_started_again(tmp_path: Path, *, after: bool) ->
             assert changes > 10
             return
         assert tables(root) == WHOLE
-        assert landing.total == tally_of(0).plus(tally_of(1)).plus(tally_of(2))
-        assert LocalStore(root).names("_staging") == []
+        assert landing.total == counts_of(0).merge(counts_of(1)).merge(counts_of(2))
+        assert LocalStore(root).list_names("_staging") == []
     pytest.fail("it never came to its end")
 
 
@@ -148,27 +148,28 @@ def test_killed_twice(tmp_path: Path) -> None:
             assert tables(root) == WHOLE
 
 
-def never(url: str, offsets: Spans) -> Tally:
+def never(url: str, offsets: OffsetRanges) -> BatchCounts:
     pytest.fail("written again")
 
 
-def counted(offsets: Spans) -> Tally:
+def counted(offsets: OffsetRanges) -> BatchCounts:
     """Count as if there was one event at each offset."""
     found = {
         topic: {
-            number: Offsets(span.start, span.end - 1, span.end - span.start) for number, span in by.items()
+            number: PartitionCounts(range_.start, range_.end - 1, range_.end - range_.start)
+            for number, range_ in by.items()
         }
         for topic, by in offsets.items()
     }
     read = sum(part.records for by in found.values() for part in by.values())
-    return Tally(read=read, events=read, by_type={"a": {"binary": read}}, offsets=found)
+    return BatchCounts(read=read, events=read, by_type={"a": {"binary": read}}, offsets=found)
 
 
-def one(start: int, end: int, batch: int = 0) -> Plan:
-    return Plan(batch, {"t": {"0": Span(start, end)}})
+def one(start: int, end: int, batch: int = 0) -> BatchPlan:
+    return BatchPlan(batch, {"t": {"0": OffsetRange(start, end)}})
 
 
-def begun(root: Path, *plans: Plan) -> Landing:
+def begun(root: Path, *plans: BatchPlan) -> Landing:
     """Land some batches, and start again on the folder."""
     first = Landing(LocalStore(root))
     for plan in plans:
@@ -186,18 +187,18 @@ def test_batch_played_again_is_not_written_again(tmp_path: Path) -> None:
     again = Landing(store)
     assert again.recover() is None
     assert again.land(plan_of(0), "query", IDS, never) is None
-    assert again.total == tally_of(0)
+    assert again.total == counts_of(0)
 
 
 def test_same_number_with_a_later_end(tmp_path: Path) -> None:
     """Of a batch that Spark plans anew with a later end, what is behind the offsets that landed lands."""
     landing = begun(tmp_path, one(0, 1000))
-    seen: list[Spans] = []
-    note = landing.land(one(0, 2000), "query", IDS, lambda _, left: seen.append(left) or counted(left))
-    assert seen == [{"t": {"0": Span(1000, 2000)}}]
-    assert note is not None
-    assert (note.number, note.batch) == (1, 0)
-    assert note.landed == {"t": {"0": Span(0, 2000)}}
+    seen: list[OffsetRanges] = []
+    manifest = landing.land(one(0, 2000), "query", IDS, lambda _, left: seen.append(left) or counted(left))
+    assert seen == [{"t": {"0": OffsetRange(1000, 2000)}}]
+    assert manifest is not None
+    assert (manifest.number, manifest.batch) == (1, 0)
+    assert manifest.landed == {"t": {"0": OffsetRange(0, 2000)}}
     assert landing.total.read == 2000
     assert landing.land(one(2000, 2500, 1), "query", IDS, lambda _, left: counted(left)) is not None
     assert landing.total.read == 2500
@@ -208,23 +209,31 @@ def test_checkpoint_of_some_batches_ago(tmp_path: Path) -> None:
     landing = begun(tmp_path, *(one(start, start + 100, start // 100) for start in range(0, 500, 100)))
     assert landing.land(one(100, 350, 1), "query", IDS, never) is None
     assert landing.land(one(350, 480, 2), "query", IDS, never) is None
-    note = landing.land(one(480, 600, 3), "query", IDS, lambda _, left: counted(left))
-    assert note is not None
-    assert note.offsets == {"t": {"0": Span(500, 600)}}
+    manifest = landing.land(one(480, 600, 3), "query", IDS, lambda _, left: counted(left))
+    assert manifest is not None
+    assert manifest.offsets == {"t": {"0": OffsetRange(500, 600)}}
     assert landing.total.read == 600
 
 
 def test_partitions_are_decided_one_by_one(tmp_path: Path) -> None:
     """Where one partition has landed further than planned and another has not, only the other lands."""
-    first = Plan(0, {"t": {"0": Span(0, 10), "1": Span(0, 10)}, "u": {"0": Span(5, 7)}})
+    first = BatchPlan(
+        0, {"t": {"0": OffsetRange(0, 10), "1": OffsetRange(0, 10)}, "u": {"0": OffsetRange(5, 7)}}
+    )
     landing = begun(tmp_path, first)
-    plan = Plan(0, {"t": {"0": Span(0, 9), "1": Span(0, 12), "2": Span(0, 3)}, "u": {"0": Span(5, 7)}})
-    note = landing.land(plan, "query", IDS, lambda _, left: counted(left))
-    assert note is not None
-    assert note.offsets == {"t": {"1": Span(10, 12), "2": Span(0, 3)}}
-    assert note.landed == {
-        "t": {"0": Span(0, 10), "1": Span(0, 12), "2": Span(0, 3)},
-        "u": {"0": Span(5, 7)},
+    plan = BatchPlan(
+        0,
+        {
+            "t": {"0": OffsetRange(0, 9), "1": OffsetRange(0, 12), "2": OffsetRange(0, 3)},
+            "u": {"0": OffsetRange(5, 7)},
+        },
+    )
+    manifest = landing.land(plan, "query", IDS, lambda _, left: counted(left))
+    assert manifest is not None
+    assert manifest.offsets == {"t": {"1": OffsetRange(10, 12), "2": OffsetRange(0, 3)}}
+    assert manifest.landed == {
+        "t": {"0": OffsetRange(0, 10), "1": OffsetRange(0, 12), "2": OffsetRange(0, 3)},
+        "u": {"0": OffsetRange(5, 7)},
     }
 
 
@@ -233,18 +242,18 @@ def test_partitions_are_decided_one_by_one(tmp_path: Path) -> None:
     [
         (one(100, 200), "other", "another checkpoint"),
         (one(200, 300, 1), "other", "another checkpoint"),
-        (one(201, 300, 1), "query", r"t\[0\]@200 to 200 are not here"),
-        (one(300, 400, 2), "query", r"t\[0\]@200 to 299 are not here"),
-        (one(50, 400), "query", r"t\[0\]@50 to 99 are not here"),
-        (Plan(1, {"u": {"0": Span(3, 9)}}), "query", r"u\[0\]@0 to 2 are not here"),
+        (one(201, 300, 1), "query", r"t\[0\]@200 to 200 are missing in"),
+        (one(300, 400, 2), "query", r"t\[0\]@200 to 299 are missing in"),
+        (one(50, 400), "query", r"t\[0\]@50 to 99 are missing in"),
+        (BatchPlan(1, {"u": {"0": OffsetRange(3, 9)}}), "query", r"u\[0\]@0 to 2 are missing in"),
     ],
 )
-def test_foreign_checkpoint(tmp_path: Path, plan: Plan, query: str, words: str) -> None:
+def test_foreign_checkpoint(tmp_path: Path, plan: BatchPlan, query: str, words: str) -> None:
     """A checkpoint that does not belong to the folder is refused, before anything is written."""
     landing = begun(tmp_path, one(100, 200))
     with pytest.raises(WrongCheckpoint, match=words):
         landing.land(plan, query, IDS, never)
-    assert landing.store.names("_staging") == []
+    assert landing.store.list_names("_staging") == []
 
 
 @pytest.mark.parametrize(
@@ -252,11 +261,11 @@ def test_foreign_checkpoint(tmp_path: Path, plan: Plan, query: str, words: str) 
     [
         ("other", None, "another checkpoint"),
         (None, None, "another checkpoint .*this is a new one"),
-        ("query", one(300, 300, 4), "goes on with batch 5 .* are not here"),
+        ("query", one(300, 300, 4), "continues with batch 5 .* are missing in"),
     ],
 )
 def test_foreign_checkpoint_before_any_batch(
-    tmp_path: Path, query: str | None, committed: Plan | None, words: str
+    tmp_path: Path, query: str | None, committed: BatchPlan | None, words: str
 ) -> None:
     """That a checkpoint does not belong to the folder is said at the start, with or without records."""
     landing = begun(tmp_path, one(0, 200))
@@ -282,7 +291,11 @@ def test_notes_removed(tmp_path: Path, left: int) -> None:
         land_one(landing, batch)
     for batch in range(left, 3):
         landing.store.remove(f"_batches/{batch:08d}.json")
-    words = rf"batch-0000000{left}-.* has no note" if left else "event_type=a is of a batch that has no note"
+    words = (
+        rf"batch-0000000{left}-.* has no manifest"
+        if left
+        else "event_type=a is of a batch that has no manifest"
+    )
     with pytest.raises(WrongCheckpoint, match=words):
         recover_and_land(landing.store, left)
     assert tables(tmp_path) == WHOLE
@@ -300,7 +313,7 @@ def test_staged_file_removed(tmp_path: Path) -> None:
         land(MortalStore(tmp_path, 2, after=False), tmp_path, 1)
     (staged,) = tmp_path.glob("_staging/*/events/event_type=a/*/*.parquet")
     staged.unlink()
-    with pytest.raises(WrongCheckpoint, match=r"event_type=a/.*part-0.parquet must be there"):
+    with pytest.raises(WrongCheckpoint, match=r"event_type=a/.*part-0.parquet must exist"):
         Landing(LocalStore(tmp_path)).recover()
 
 
@@ -310,30 +323,34 @@ def test_records_that_were_not_planned(tmp_path: Path) -> None:
     with pytest.raises(
         Miscounted, match=r"t\[0\]@10 to 24 was read, but the batch was to land t\[0\]@10 to 19"
     ):
-        landing.land(one(10, 20, 1), "query", IDS, lambda *_: counted({"t": {"0": Span(10, 25)}}))
+        landing.land(one(10, 20, 1), "query", IDS, lambda *_: counted({"t": {"0": OffsetRange(10, 25)}}))
     assert landing.total.read == 10
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        Tally(
+        BatchCounts(
             read=3,
             events=2,
             quarantined=0,
             by_type={"a": {"binary": 2}},
-            offsets={"t": {"0": Offsets(0, 2, 3)}},
+            offsets={"t": {"0": PartitionCounts(0, 2, 3)}},
         ),
-        Tally(read=2, events=2, by_type={"a": {"binary": 1}}, offsets={"t": {"0": Offsets(0, 2, 2)}}),
-        Tally(read=1, events=1, by_type={"a": {"binary": 1}}, offsets={"t": {"0": Offsets(0, 2, 3)}}),
+        BatchCounts(
+            read=2, events=2, by_type={"a": {"binary": 1}}, offsets={"t": {"0": PartitionCounts(0, 2, 2)}}
+        ),
+        BatchCounts(
+            read=1, events=1, by_type={"a": {"binary": 1}}, offsets={"t": {"0": PartitionCounts(0, 2, 3)}}
+        ),
     ],
 )
-def test_counts_that_do_not_add_up(tmp_path: Path, wrong: Tally) -> None:
+def test_counts_that_do_not_add_up(tmp_path: Path, wrong: BatchCounts) -> None:
     """A batch whose counts contradict each other does not land."""
     landing = Landing(LocalStore(tmp_path))
     with pytest.raises(Miscounted, match="come to"):
         landing.land(plan_of(0), "query", IDS, lambda *_: wrong)
-    assert landing.total == Tally()
+    assert landing.total == BatchCounts()
     assert tables(tmp_path) == {}
 
 
@@ -341,7 +358,7 @@ def test_damaged_note(tmp_path: Path) -> None:
     """A note that is not what was written is named, and nothing is guessed."""
     store = LocalStore(tmp_path)
     store.create("_batches/00000000.json", b'{"version": 2}')
-    with pytest.raises(WrongCheckpoint, match=r"00000000\.json must be the note of a batch, got: .*number"):
+    with pytest.raises(WrongCheckpoint, match=r"00000000\.json must be the manifest .*number"):
         Landing(store).recover()
 
 
@@ -357,21 +374,21 @@ def test_notes_of_another_version(tmp_path: Path, file: str, content: bytes, ver
     """A folder that another release has filled is refused, with what to do."""
     store = LocalStore(tmp_path)
     store.create(f"_batches/{file}", content)
-    with pytest.raises(WrongCheckpoint, match=f"version {version} of the notes' format.* fresh folder"):
+    with pytest.raises(WrongCheckpoint, match=f"manifests' format, got version {version}.* fresh folder"):
         Landing(store).recover()
 
 
 def test_old_notes_go(tmp_path: Path) -> None:
-    """Counts and files of old batches go; the offsets, ids and counts of all stay in the last note."""
+    """Counts and files of old batches go; the offsets, ids and counts of all stay in the last manifest."""
     landing = Landing(LocalStore(tmp_path))
     for batch in range(105):
         landing.land(plan_of(batch), "query", IDS, lambda _, left: counted(left))
-    assert len(landing.store.names("_batches")) == 100
+    assert len(landing.store.list_names("_batches")) == 100
     again = Landing(landing.store)
     again.recover()
     assert again.total.read == 105 * 3
-    assert again.landed == {"t": {"0": Span(0, 105 * 3)}}
-    assert again.ids == IDS
+    assert again.landed == {"t": {"0": OffsetRange(0, 105 * 3)}}
+    assert again.topic_ids == IDS
     for batch in range(105):
         assert again.land(plan_of(batch), "query", IDS, never) is None
 
@@ -381,17 +398,17 @@ def test_ids_of_the_beginning(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     landing = Landing(store)
     landing.recover()
-    landing.begin({"t": "first"})
+    landing.record_topic_ids({"t": "first"})
     again = Landing(store)
     again.recover()
-    assert again.ids == {"t": "first"}
-    again.begin({"t": "second"})
-    assert again.ids == {"t": "first"}
+    assert again.topic_ids == {"t": "first"}
+    again.record_topic_ids({"t": "second"})
+    assert again.topic_ids == {"t": "first"}
     again.land(plan_of(0), "query", {"t": "first", "u": "new"}, writer(0))
-    assert again.ids == {"t": "first", "u": "new"}
+    assert again.topic_ids == {"t": "first", "u": "new"}
     last = Landing(store)
     last.recover()
-    assert last.ids == {"t": "first", "u": "new"}
+    assert last.topic_ids == {"t": "first", "u": "new"}
 
 
 def checkpoint(root: Path, **files: str) -> Checkpoint:
@@ -412,16 +429,18 @@ def test_plan_in_the_checkpoint(tmp_path: Path) -> None:
         offsets_1='v1\n{"batchWatermarkMs":0}\n{"t":{"0":7,"1":3},"u":{"0":1}}',
         commits_0='v1\n{"nextBatchWatermarkMs":0}',
     )
-    assert found.query() == "q"
-    assert found.plan(0) == Plan(0, {"t": {"0": Span(5, 7)}})
-    assert found.plan(1) == Plan(1, {"t": {"0": Span(7, 7), "1": Span(0, 3)}, "u": {"0": Span(0, 1)}})
-    assert found.committed() == Plan(0, {"t": {"0": Span(7, 7)}})
+    assert found.query_id() == "q"
+    assert found.plan(0) == BatchPlan(0, {"t": {"0": OffsetRange(5, 7)}})
+    assert found.plan(1) == BatchPlan(
+        1, {"t": {"0": OffsetRange(7, 7), "1": OffsetRange(0, 3)}, "u": {"0": OffsetRange(0, 1)}}
+    )
+    assert found.last_committed() == BatchPlan(0, {"t": {"0": OffsetRange(7, 7)}})
 
 
 def test_fresh_checkpoint(tmp_path: Path) -> None:
     """A checkpoint that is not there yet has no query and no batch."""
-    assert checkpoint(tmp_path).query() is None
-    assert checkpoint(tmp_path).committed() is None
+    assert checkpoint(tmp_path).query_id() is None
+    assert checkpoint(tmp_path).last_committed() is None
 
 
 @pytest.mark.parametrize(
@@ -437,15 +456,13 @@ def test_fresh_checkpoint(tmp_path: Path) -> None:
 def test_damaged_checkpoint(tmp_path: Path, content: str, words: str) -> None:
     """A file of the checkpoint that is not what Spark writes is named, with what to do."""
     found = checkpoint(tmp_path, sources_0_0=content, metadata="", commits_0="", offsets_0=content)
-    for look in (found.committed, lambda: found.plan(0)):
-        with pytest.raises(
-            WrongCheckpoint, match=rf"0 does not say what Spark wrote there: .*{words}.* fresh"
-        ):
+    for look in (found.last_committed, lambda: found.plan(0)):
+        with pytest.raises(WrongCheckpoint, match=rf"0 is not as Spark wrote it: .*{words}.* fresh"):
             look()
-    with pytest.raises(WrongCheckpoint, match=r"offsets/1 does not say .*: it is missing"):
+    with pytest.raises(WrongCheckpoint, match=r"offsets/1 is not as Spark wrote it: it is missing"):
         found.plan(2)
-    with pytest.raises(WrongCheckpoint, match=r"metadata does not say"):
-        found.query()
+    with pytest.raises(WrongCheckpoint, match=r"metadata is not as Spark wrote it"):
+        found.query_id()
 
 
 def test_one_pipeline_at_a_time(tmp_path: Path) -> None:
@@ -461,18 +478,20 @@ def test_one_pipeline_at_a_time(tmp_path: Path) -> None:
 
 def test_types_without_number_do_not_fill_memory() -> None:
     """Counts by type stay bounded when each event has a type of its own, and still add up."""
-    total = Tally()
+    total = BatchCounts()
     for batch in range(4):
         by_type = {f"type-{batch}-{number}": {"binary": 1} for number in range(600)}
         first = batch * 600
-        offsets = {"t": {"0": Offsets(first, first + 599, 600)}}
-        total = total.plus(Tally(read=600, events=600, by_type=by_type, offsets=offsets)).checked()
+        offsets = {"t": {"0": PartitionCounts(first, first + 599, 600)}}
+        total = total.merge(BatchCounts(read=600, events=600, by_type=by_type, offsets=offsets)).verified()
     assert len(total.by_type) == 1000
     assert total.events == 2400
 
 
 def test_offsets_between_two_runs_are_told() -> None:
     """Records that expired between two runs show as offsets passed without a record."""
-    before = Tally(offsets={"t": {"0": Offsets(10, 19, 8)}})
-    total = before.plus(Tally(offsets={"t": {"0": Offsets(70, 79, 10), "1": Offsets(0, 3, 2)}}))
+    before = BatchCounts(offsets={"t": {"0": PartitionCounts(10, 19, 8)}})
+    total = before.merge(
+        BatchCounts(offsets={"t": {"0": PartitionCounts(70, 79, 10), "1": PartitionCounts(0, 3, 2)}})
+    )
     assert total.skipped_since(before) == {"t": {"0": 50, "1": 2}}

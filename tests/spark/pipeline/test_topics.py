@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from cloudevents_kafka.spark.pipeline.admin import AdminBrokers, answer
-from cloudevents_kafka.spark.pipeline.errors import PipelineFailed
-from cloudevents_kafka.spark.pipeline.offsets import Span, Spans
-from cloudevents_kafka.spark.pipeline.topics import NotSaid, Topic, TopicChanged, Topics
+from cloudevents_kafka.spark.pipeline._admin import KafkaAdmin, call_java
+from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
+from cloudevents_kafka.spark.pipeline._offsets import OffsetRange, OffsetRanges
+from cloudevents_kafka.spark.pipeline._topics import TopicChanged, TopicMonitor, TopicState, Undisclosed
 
 ERRORS = "org.apache.kafka.common.errors."
 
@@ -30,8 +30,8 @@ def fail(name: str) -> Any:
 
 def test_topic_that_is_not_there() -> None:
     """That there is no such topic is an answer."""
-    assert answer(lambda: fail("UnknownTopicOrPartitionException")) is None
-    assert answer(lambda: 7) == 7
+    assert call_java(lambda: fail("UnknownTopicOrPartitionException")) is None
+    assert call_java(lambda: 7) == 7
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ def test_topic_that_is_not_there() -> None:
 )
 def test_what_brokers_do_not_say(name: str, words: str) -> None:
     """Without the right to ask, or with brokers too old for the question, the reason is kept."""
-    with pytest.raises(NotSaid, match=words):
-        answer(lambda: fail(name))
+    with pytest.raises(Undisclosed, match=words):
+        call_java(lambda: fail(name))
 
 
 @pytest.mark.parametrize(
@@ -59,33 +59,40 @@ def test_what_brokers_do_not_say(name: str, words: str) -> None:
 def test_brokers_that_fail(name: str, words: str) -> None:
     """Where no broker answers, or one refuses us, the pipeline fails with what to do."""
     with pytest.raises(PipelineFailed, match=words):
-        answer(lambda: fail(name))
+        call_java(lambda: fail(name))
 
 
 def test_spark_without_the_client() -> None:
     """Where Spark's Java has no AdminClient of that name, nothing is said of any topic."""
     package = SimpleNamespace(clients=SimpleNamespace(admin=SimpleNamespace(Admin=object())))
     jvm = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(kafka=package)))
-    brokers = AdminBrokers(SimpleNamespace(_jvm=jvm), {})  # type: ignore[arg-type]
-    found = brokers.ask(["t"], {}, 1.0)
+    brokers = KafkaAdmin(SimpleNamespace(_jvm=jvm), {})  # type: ignore[arg-type]
+    found = brokers.describe(["t"], {}, 1.0)
     assert found["t"] is not None
     assert (found["t"].id, found["t"].ends) == (None, None)
     brokers.close()
 
 
 class Fixed:
-    """Brokers that say what they are given."""
+    """TopicAdmin that say what they are given."""
 
-    def __init__(self, **topics: Topic | None) -> None:
+    def __init__(self, **topics: TopicState | None) -> None:
         self._topics = topics
 
-    def ask(self, topics: Iterable[str], landed: Spans, seconds: float) -> Mapping[str, Topic | None]:
+    def describe(
+        self, topics: Iterable[str], landed: OffsetRanges, timeout: float
+    ) -> Mapping[str, TopicState | None]:
         return {topic: self._topics[topic] for topic in topics}
 
 
-def check(before: Mapping[str, str], landed: Spans, planned: Spans | None = None, **now: Topic | None) -> Any:
+def check(
+    before: Mapping[str, str],
+    landed: OffsetRanges,
+    planned: OffsetRanges | None = None,
+    **now: TopicState | None,
+) -> Any:
     warnings: list[str] = []
-    topics = Topics(now, Fixed(**now), "lake", warnings.append)
+    topics = TopicMonitor(now, Fixed(**now), "lake", warnings.append)
     for _ in range(2):
         ids = topics.check(before, landed, planned)
     return ids, warnings
@@ -93,29 +100,29 @@ def check(before: Mapping[str, str], landed: Spans, planned: Spans | None = None
 
 @pytest.fixture(autouse=True)
 def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloudevents_kafka.spark.pipeline.topics._GONE_SECONDS", 0.01)
+    monkeypatch.setattr("cloudevents_kafka.spark.pipeline._topics._RECREATION_SECONDS", 0.01)
 
 
-LANDED = {"t": {"0": Span(0, 10), "1": Span(5, 7)}}
+LANDED = {"t": {"0": OffsetRange(0, 10), "1": OffsetRange(5, 7)}}
 
 
 def test_same_topics() -> None:
-    """Ids as they were, ids that were not known before, and ends behind what has landed are right."""
-    now = {"t": Topic("A", {"0": 10, "1": 8}), "u": Topic("B", {})}
+    """TopicIds as they were, ids that were not known before, and ends behind what has landed are right."""
+    now = {"t": TopicState("A", {"0": 10, "1": 8}), "u": TopicState("B", {})}
     assert check({"t": "A"}, LANDED, **now) == ({"t": "A", "u": "B"}, [])
 
 
 @pytest.mark.parametrize(
     ("now", "words"),
     [
-        (Topic("B", {"0": 99, "1": 99}), "t was deleted and created again: its id is B, .* with id A"),
+        (TopicState("B", {"0": 99, "1": 99}), "t was deleted and created again: its id is B, .* with id A"),
         (None, "t does not exist any more: the one with id A"),
-        (Topic("A", {"0": 9, "1": 99}), r"t\[0\] ends at offset 9, but all before offset 10"),
-        (Topic("A", {"0": 99}), r"t\[1\] ends at offset 0, but all before offset 7"),
-        (Topic(None, {"0": 9, "1": 99}), r"t\[0\] ends at offset 9"),
+        (TopicState("A", {"0": 9, "1": 99}), r"t\[0\] ends at offset 9, but all before offset 10"),
+        (TopicState("A", {"0": 99}), r"t\[1\] ends at offset 0, but all before offset 7"),
+        (TopicState(None, {"0": 9, "1": 99}), r"t\[0\] ends at offset 9"),
     ],
 )
-def test_changed_topics(now: Topic | None, words: str) -> None:
+def test_changed_topics(now: TopicState | None, words: str) -> None:
     """Another id, a topic that went, and an end below what has landed are refused, with what to do."""
     with pytest.raises(TopicChanged, match=f"{words}.*fresh folder, with a fresh checkpoint"):
         check({"t": "A"}, LANDED, t=now)
@@ -123,11 +130,11 @@ def test_changed_topics(now: Topic | None, words: str) -> None:
 
 def test_ends_that_only_the_plan_says() -> None:
     """Where the brokers say nothing, that is warned of once, and the ends of Spark's plan count."""
-    silent = Topic(None, None, "the right is missing")
+    silent = TopicState(None, None, "the right is missing")
     ids, warnings = check({"t": "A"}, LANDED, t=silent)
     assert ids == {}
     assert len(warnings) == 1
     assert "topic t (the right is missing)" in warnings[0]
-    check({"t": "A"}, LANDED, {"t": {"0": Span(10, 12)}}, t=silent)
+    check({"t": "A"}, LANDED, {"t": {"0": OffsetRange(10, 12)}}, t=silent)
     with pytest.raises(TopicChanged, match=r"t\[0\] ends at offset 4"):
-        check({"t": "A"}, LANDED, {"t": {"0": Span(10, 4)}}, t=silent)
+        check({"t": "A"}, LANDED, {"t": {"0": OffsetRange(10, 4)}}, t=silent)

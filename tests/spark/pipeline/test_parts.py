@@ -7,30 +7,30 @@ from typing import Any
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline.counts import Offsets, Tally
-from cloudevents_kafka.spark.pipeline.errors import explained
+from cloudevents_kafka.spark.pipeline._counts import BatchCounts, PartitionCounts
+from cloudevents_kafka.spark.pipeline._errors import explain_failure
+from cloudevents_kafka.spark.pipeline._options import PipelineOptions, is_launch_setting
+from cloudevents_kafka.spark.pipeline._progress import batch_progress
+from cloudevents_kafka.spark.pipeline._store import local_path
 from cloudevents_kafka.spark.pipeline.kafka_settings import kafka_options
-from cloudevents_kafka.spark.pipeline.options import PipelineOptions, on_command_line
-from cloudevents_kafka.spark.pipeline.progress import batch_of
-from cloudevents_kafka.spark.pipeline.store import local_path
-from cloudevents_kafka.spark.pipeline.summary import Summary, aligned
+from cloudevents_kafka.spark.pipeline.summary import Summary, format_table
 
 GOOD: dict[str, Any] = {"bootstrap_servers": "b:1", "topics": ("t",), "out": "o"}
-TALLY = Tally(
+COUNTS = BatchCounts(
     read=3,
     events=2,
     quarantined=1,
     by_type={"a\x1b[2J": {"binary": 2}},
     by_reason={"batch": {"no batches [K-01]": 1}},
-    offsets={"t": {"0": Offsets(5, 9, 3)}},
+    offsets={"t": {"0": PartitionCounts(5, 9, 3)}},
 )
 
 
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"topics": ()}, "no topic"),
-        ({"bootstrap_servers": ""}, "no bootstrap servers"),
+        ({"topics": ()}, "topics must have"),
+        ({"bootstrap_servers": ""}, "bootstrap_servers must be"),
         ({"interval": -1}, "interval"),
         ({"max_records": 0}, "max_records"),
         ({"start": "yesterday"}, "earliest, latest"),
@@ -46,12 +46,14 @@ def test_options_that_cannot_be(changed: dict[str, Any], words: str) -> None:
 
 def test_source_options() -> None:
     """Spark's source always reads headers, and fails on lost data unless told otherwise."""
-    source = PipelineOptions(**GOOD, kafka={"kafka.security.protocol": "SSL"}, max_records=None).source()
+    source = PipelineOptions(
+        **GOOD, kafka={"kafka.security.protocol": "SSL"}, max_records=None
+    ).source_options()
     assert source["includeHeaders"] == "true"
     assert source["failOnDataLoss"] == "true"
     assert source["kafka.security.protocol"] == "SSL"
     assert "maxOffsetsPerTrigger" not in source
-    assert PipelineOptions(**GOOD, allow_data_loss=True).source()["failOnDataLoss"] == "false"
+    assert PipelineOptions(**GOOD, allow_data_loss=True).source_options()["failOnDataLoss"] == "false"
     assert PipelineOptions(**GOOD).checkpoint_url == "o/_checkpoint"
 
 
@@ -70,12 +72,12 @@ def test_source_options() -> None:
 )
 def test_only_what_must_be_is_on_a_command_line(name: str, *, may: bool) -> None:
     """On Java's command line stands what Spark must know at its start, and no secret."""
-    assert on_command_line(name) == may
+    assert is_launch_setting(name) == may
 
 
 def test_no_login_on_a_command_line() -> None:
     """A repository with a password, which Spark must know at its start, is refused, and not repeated."""
-    with pytest.raises(ValueError, match=r"spark\.jars\.repositories: a URL has a user") as caught:
+    with pytest.raises(ValueError, match=r"spark\.jars\.repositories must not have a URL") as caught:
         PipelineOptions(**GOOD, conf={"spark.jars.repositories": "https://h/x,https://me:hunter2@h/y"})
     assert "hunter2" not in str(caught.value)
     PipelineOptions(**GOOD, conf={"spark.jars.repositories": "https://h/x"})
@@ -100,9 +102,9 @@ def test_no_secrets_in_words_about_options() -> None:
             {"ssl.key.location": "hunter2"},
             "ssl.key.location: cannot read the file that it names: No such file",
         ),
-        ({"ssl.key.location": "hunter2\0"}, "no file has such a name"),
+        ({"ssl.key.location": "hunter2\0"}, "it is not a valid file name"),
         ({"hunter2": "x"}, "is a setting of librdkafka"),
-        ({"sasl.mechanism": "hunter2", "sasl.username": "a", "sasl.password": "b"}, "PLAIN and SCRAM"),
+        ({"sasl.mechanism": "hunter2", "sasl.username": "a", "sasl.password": "b"}, "PLAIN or SCRAM"),
     ],
 )
 def test_bad_security(settings: dict[str, str], reason: str) -> None:
@@ -184,8 +186,8 @@ def test_settings_without_counterpart(settings: dict[str, str], words: str) -> N
 )
 def test_what_spark_says(text: str, words: str) -> None:
     """An error of Spark's comes down to its cause, and to what can be done about it."""
-    assert words in explained(text)
-    assert "\tat " not in explained(text)
+    assert words in explain_failure(text)
+    assert "\tat " not in explain_failure(text)
 
 
 def test_progress_tells_the_lag() -> None:
@@ -193,7 +195,7 @@ def test_progress_tells_the_lag() -> None:
     source = {"latestOffset": '{"t":{"0":10,"1":4}}', "endOffset": '{"t":{"0":7}}'}
     none = {"latestOffset": "None", "endOffset": "None"}
     progress = {"batchId": 3, "durationMs": {"triggerExecution": 500}, "sources": [source, none]}
-    batch = batch_of(progress, TALLY)
+    batch = batch_progress(progress, COUNTS)
     assert batch.behind == 7
     assert str(batch) == "batch 3: 3 read = 2 events + 1 quarantined, 6 records/s, 7 behind"
 
@@ -209,13 +211,13 @@ def test_summary_as_text() -> None:
         recovered=4,
         complete=True,
         seconds=2.0,
-        tally=TALLY,
-        total=TALLY.plus(TALLY),
+        counts=COUNTS,
+        total=COUNTS.merge(COUNTS),
         skipped={"t": {"0": 1002}},
     ).to_text()
-    assert "3 records read = 2 events + 1 quarantined  (1 batches, 2.0 s, 2 records/s)" in text
+    assert "3 records read = 2 events + 1 quarantined  (1 batch, 2.0 s, 2 records/s)" in text
     assert "batch 4 of an earlier run was finished first" in text
-    assert "4 events, 2 quarantined, of 6 records" in text
+    assert "total in the tables: 4 events, 2 quarantined, of 6 records" in text
     assert "\x1b" not in text
     assert "\\x1b[2J" in text
     assert [line.split() for line in text.splitlines() if "t[0]" in line] == [
@@ -225,7 +227,7 @@ def test_summary_as_text() -> None:
 
 def test_aligned() -> None:
     """Numbers stand to the right, words to the left."""
-    assert aligned(["a", "n"], [["x", "1,000"], ["long", "2"]]).splitlines() == [
+    assert format_table(["a", "n"], [["x", "1,000"], ["long", "2"]]).splitlines() == [
         "  a         n",
         "  ----  -----",
         "  x     1,000",

@@ -1,7 +1,7 @@
-"""The folder that a pipeline fills: on this machine, or wherever Hadoop's file systems reach.
+"""The folder of a pipeline: local, or in any file system of Hadoop.
 
-Paths are relative to the folder, with ``/`` between. All that correctness needs of
-a store is that `create` and `rename` of one file are seen whole or not at all.
+Paths are relative to the folder and use ``/``. Correctness requires one property of a store:
+`Store.create` and `Store.rename` of one file happen completely or not at all.
 """
 
 from __future__ import annotations
@@ -24,55 +24,55 @@ LOCK = "_lock"
 
 
 class InUse(CloudEventsKafkaError):
-    """Another pipeline writes into the same folder."""
+    """Another pipeline writes to the same folder."""
 
 
 class Store(Protocol):
-    """What landing needs of a file system."""
+    """The file system operations that landing needs."""
 
     def url(self, path: str) -> str:
-        """Name a path as Spark takes it."""
+        """Return the URL of a path, for Spark."""
 
-    def names(self, folder: str) -> list[str]:
-        """List what stands in a folder, sorted; nothing where there is none."""
+    def list_names(self, folder: str) -> list[str]:
+        """Return the names in a folder, sorted; empty if the folder is missing."""
 
-    def files(self, folder: str, suffix: str) -> list[str]:
-        """List all files below a folder, relative to it, sorted."""
+    def list_files(self, folder: str, suffix: str) -> list[str]:
+        """Return the paths of all files below a folder, relative to it, sorted."""
 
     def exists(self, path: str) -> bool:
-        """Say whether a file or folder is there."""
+        """Return whether a file or folder exists."""
 
     def read(self, path: str) -> bytes:
-        """Give a file's content."""
+        """Return the content of a file."""
 
     def create(self, path: str, content: bytes) -> None:
-        """Make a new file, whole or not at all; FileExistsError where there is one."""
+        """Create a file, completely or not at all; raise `FileExistsError` if it exists."""
 
     def rename(self, path: str, to: str) -> None:
-        """Move a file, making the folders it needs."""
+        """Move a file, and create the folders of its new path."""
 
-    def settle(self, path: str) -> None:
-        """See to it that a file survives a power cut."""
+    def sync(self, path: str) -> None:
+        """Make a file survive a power failure."""
 
     def remove(self, path: str) -> None:
-        """Delete a file or a folder with all in it, if it is there."""
+        """Delete a file or a whole folder, if it exists."""
 
     def lock(self) -> None:
-        """Keep other pipelines out until `close`; raises `InUse`."""
+        """Lock the folder until `close`; raise `InUse` if another pipeline has locked it."""
 
     def close(self) -> None:
-        """Let other pipelines in."""
+        """Unlock the folder."""
 
 
 def open_store(location: str, spark: SparkSession) -> Store:
-    """Open a folder by path or URL: here for ``file:``, else by Spark's Hadoop."""
+    """Return the store of a folder, by path or URL: local, or through Spark's Hadoop."""
     local = local_path(location)
     return HadoopStore(spark, location) if local is None else LocalStore(local)
 
 
 @contextmanager
-def locked(location: str) -> Iterator[None]:
-    """Keep other pipelines out of a folder on this machine within this block; raises `InUse`."""
+def folder_lock(location: str) -> Iterator[None]:
+    """Lock a local folder within this block; raise `InUse` if another pipeline has locked it."""
     local = local_path(location)
     if local is None:
         yield
@@ -86,7 +86,7 @@ def locked(location: str) -> Iterator[None]:
 
 
 def local_path(location: str) -> Path | None:
-    """Give the path of a folder on this machine, None for one elsewhere."""
+    """Return the path of a local folder, or None for a folder elsewhere."""
     if not re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", location):
         return Path(location).expanduser().absolute()
     parts = urlsplit(location)
@@ -94,40 +94,40 @@ def local_path(location: str) -> Path | None:
 
 
 class LocalStore:
-    """A folder on this machine; what was created or renamed survives a power cut."""
+    """A local folder; created and renamed files survive a power failure."""
 
     def __init__(self, root: str | Path) -> None:
         self._root = Path(root)
         self._root.mkdir(parents=True, exist_ok=True)
-        self._lock: int | None = None
+        self._lock_file: int | None = None
 
     def url(self, path: str) -> str:
-        """Name a path as Spark takes it."""
-        # Not as_uri(): Hadoop takes a path's own percent signs for what they are.
+        """Return the URL of a path, for Spark."""
+        # Not as_uri(): Hadoop does not decode percent signs in paths.
         return f"file://{self._root / path}"
 
-    def names(self, folder: str) -> list[str]:
-        """List what stands in a folder."""
+    def list_names(self, folder: str) -> list[str]:
+        """Return the names in a folder, sorted."""
         with suppress(FileNotFoundError):
             return sorted(path.name for path in (self._root / folder).iterdir())
         return []
 
-    def files(self, folder: str, suffix: str) -> list[str]:
-        """List all files below a folder, relative to it."""
+    def list_files(self, folder: str, suffix: str) -> list[str]:
+        """Return the paths of all files below a folder, relative to it."""
         base = self._root / folder
         found = (path for path in base.rglob(f"*{suffix}") if path.is_file())
         return sorted(path.relative_to(base).as_posix() for path in found)
 
     def exists(self, path: str) -> bool:
-        """Say whether a file or folder is there."""
+        """Return whether a file or folder exists."""
         return (self._root / path).exists()
 
     def read(self, path: str) -> bytes:
-        """Give a file's content."""
+        """Return the content of a file."""
         return (self._root / path).read_bytes()
 
     def create(self, path: str, content: bytes) -> None:
-        """Make a new file, whole or not at all."""
+        """Create a file, completely or not at all."""
         final = self._root / path
         final.parent.mkdir(parents=True, exist_ok=True)
         draft = final.with_name(f".{final.name}.draft")
@@ -137,61 +137,61 @@ class LocalStore:
             os.fsync(file.fileno())
         if final.exists():
             draft.unlink()
-            raise FileExistsError(f"{final} is there already")
+            raise FileExistsError(f"{final} exists already")
         draft.replace(final)
-        _flush(final.parent)
+        _fsync(final.parent)
 
     def rename(self, path: str, to: str) -> None:
-        """Move a file, making the folders it needs."""
+        """Move a file, and create the folders of its new path."""
         final = self._root / to
         final.parent.mkdir(parents=True, exist_ok=True)
         (self._root / path).rename(final)
-        _flush(final.parent)
+        _fsync(final.parent)
 
-    def settle(self, path: str) -> None:
-        """See to it that a file, and the names of the folders around it, survive a power cut."""
+    def sync(self, path: str) -> None:
+        """Make a file, and its entries in the folders above it, survive a power failure."""
         file = self._root / path
-        _flush(file)
+        _fsync(file)
         for folder in file.parents:
-            _flush(folder)
+            _fsync(folder)
             if folder == self._root:
                 break
 
     def remove(self, path: str) -> None:
-        """Delete a file or a folder with all in it."""
+        """Delete a file or a whole folder."""
         target = self._root / path
         if target.is_dir():
-            # A Java that is just being ended may still add a file; the next start clears up again.
+            # A Java process that is about to end may still add a file; the next start removes it.
             shutil.rmtree(target, ignore_errors=True)
         else:
             target.unlink(missing_ok=True)
 
     def lock(self) -> None:
-        """Keep other pipelines of this machine out; ended with the process, however it ends."""
+        """Lock the folder for this machine; the system unlocks it when the process ends."""
         import fcntl
 
-        self._lock = os.open(self._root / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        self._lock_file = os.open(self._root / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.read(self._lock, 20).decode("ascii", "replace").strip()
+            holder = os.read(self._lock_file, 20).decode("ascii", "replace").strip()
             self.close()
             raise InUse(
                 f"{self._root} is being filled by another pipeline (process {holder or 'unknown'}); "
                 "wait until it has ended, or choose another folder"
             ) from None
-        os.ftruncate(self._lock, 0)
-        os.pwrite(self._lock, str(os.getpid()).encode(), 0)
+        os.ftruncate(self._lock_file, 0)
+        os.pwrite(self._lock_file, str(os.getpid()).encode(), 0)
 
     def close(self) -> None:
-        """Let other pipelines in."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        """Unlock the folder."""
+        if self._lock_file is not None:
+            os.close(self._lock_file)
+            self._lock_file = None
 
 
-def _flush(path: Path) -> None:
-    """Have a file's content, or a folder's list of names, written to the disk."""
+def _fsync(path: Path) -> None:
+    """Write the content of a file, or the entries of a folder, to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -200,9 +200,9 @@ def _flush(path: Path) -> None:
 
 
 class HadoopStore:
-    """A folder on HDFS, S3, … by the Hadoop file system that Spark itself writes with.
+    """A folder on HDFS, S3 and others, through the Hadoop file system that Spark writes with.
 
-    There is no lock: Spark's checkpoint notices a second writer, and stops it.
+    It has no lock: Spark's checkpoint notices a second writer and stops it.
     """
 
     def __init__(self, spark: SparkSession, root: str) -> None:
@@ -215,34 +215,34 @@ class HadoopStore:
         return self._jvm.org.apache.hadoop.fs.Path(self.url(path))
 
     def url(self, path: str) -> str:
-        """Name a path as Spark takes it."""
+        """Return the URL of a path, for Spark."""
         return f"{self._root}/{path}" if path else self._root
 
-    def names(self, folder: str) -> list[str]:
-        """List what stands in a folder."""
+    def list_names(self, folder: str) -> list[str]:
+        """Return the names in a folder, sorted."""
         if not self.exists(folder):
             return []
         return sorted(status.getPath().getName() for status in self._fs.listStatus(self._path(folder)))
 
-    def files(self, folder: str, suffix: str) -> list[str]:
-        """List all files below a folder, relative to it."""
+    def list_files(self, folder: str, suffix: str) -> list[str]:
+        """Return the paths of all files below a folder, relative to it."""
         if not self.exists(folder):
             return []
         base = self._fs.makeQualified(self._path(folder)).toUri().getPath().rstrip("/") + "/"
-        listed = self._fs.listFiles(self._path(folder), True)
-        found: list[str] = []
-        while listed.hasNext():
-            name = listed.next().getPath().toUri().getPath()
-            if name.endswith(suffix):
-                found.append(name.removeprefix(base))
-        return sorted(found)
+        files = self._fs.listFiles(self._path(folder), True)
+        paths: list[str] = []
+        while files.hasNext():
+            path = files.next().getPath().toUri().getPath()
+            if path.endswith(suffix):
+                paths.append(path.removeprefix(base))
+        return sorted(paths)
 
     def exists(self, path: str) -> bool:
-        """Say whether a file or folder is there."""
+        """Return whether a file or folder exists."""
         return bool(self._fs.exists(self._path(path)))
 
     def read(self, path: str) -> bytes:
-        """Give a file's content."""
+        """Return the content of a file."""
         stream = self._fs.open(self._path(path))
         try:
             return bytes(stream.readAllBytes())
@@ -250,18 +250,18 @@ class HadoopStore:
             stream.close()
 
     def create(self, path: str, content: bytes) -> None:
-        """Make a new file by renaming a draft, which HDFS and object stores do whole or not at all."""
+        """Create a file by renaming a draft, which HDFS and object stores do completely or not at all."""
         folder, _, name = path.rpartition("/")
         draft = self._path(f"{folder}/_draft.{name}")
         stream = self._fs.create(draft, True)
         stream.write(content)
         stream.close()
         if self._fs.exists(self._path(path)):
-            raise FileExistsError(f"{self.url(path)} is there already")
+            raise FileExistsError(f"{self.url(path)} exists already")
         self._move(draft, self._path(path))
 
     def rename(self, path: str, to: str) -> None:
-        """Move a file, making the folders it needs."""
+        """Move a file, and create the folders of its new path."""
         self._move(self._path(path), self._path(to))
 
     def _move(self, source: Any, target: Any) -> None:
@@ -269,15 +269,15 @@ class HadoopStore:
         if not self._fs.rename(source, target):
             raise OSError(f"the file system did not rename {source} to {target}")
 
-    def settle(self, path: str) -> None:
-        """Do nothing: these file systems keep what was closed."""
+    def sync(self, path: str) -> None:
+        """Do nothing: in these file systems, closed files survive a power failure."""
 
     def remove(self, path: str) -> None:
-        """Delete a file or a folder with all in it."""
+        """Delete a file or a whole folder."""
         self._fs.delete(self._path(path), True)
 
     def lock(self) -> None:
-        """Do nothing: there are no locks that all stores know."""
+        """Do nothing: these file systems have no common lock."""
 
     def close(self) -> None:
         """Do nothing."""

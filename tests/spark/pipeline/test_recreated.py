@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline import tables
-from cloudevents_kafka.spark.pipeline.admin import AdminBrokers
-from cloudevents_kafka.spark.pipeline.topics import Topic, TopicChanged
+from cloudevents_kafka.spark.pipeline import _tables
+from cloudevents_kafka.spark.pipeline._admin import KafkaAdmin
+from cloudevents_kafka.spark.pipeline._topics import TopicChanged, TopicState
 from cloudevents_kafka.testing import LocalBroker
 from cloudevents_kafka.testing.local.clients import delete_topic
 from cloudevents_kafka.testing.local.old_brokers import LegacyKafka
@@ -69,7 +69,7 @@ def test_recreated_under_way(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, count: int, *, allow_data_loss: bool
 ) -> None:
     """A running pipeline ends with the same sentence, whatever Spark itself makes of the new topic."""
-    monkeypatch.setattr("cloudevents_kafka.spark.pipeline.job._LOOK_AGAIN_SECONDS", 1.0)
+    monkeypatch.setattr("cloudevents_kafka.spark.pipeline._job._TOPIC_CHECK_SECONDS", 1.0)
     produce(lake.broker, lake.topic, 20)
     options = {"once": False, "interval": 0.1, "allow_data_loss": allow_data_loss}
     with closing(lake.start(**options)) as pipeline:
@@ -110,18 +110,18 @@ def test_recreated_while_a_batch_is_read(lake: Lake, monkeypatch: pytest.MonkeyP
     produce(lake.broker, lake.topic, 20)
     lake.run()
     produce(lake.broker, lake.topic, 20)
-    write = tables.write
+    write = _tables.write_tables
 
     def late(*args: Any, **options: Any) -> Any:
         if moment == "planned":
             recreate(lake.broker, lake.topic, 60)
-        tally = write(*args, **options)
+        counts = write(*args, **options)
         if moment == "written":
             recreate(lake.broker, lake.topic, 60)
-        return tally
+        return counts
 
     before = lake.ids()[lake.topic]
-    monkeypatch.setattr(tables, "write", late)
+    monkeypatch.setattr(_tables, "write_tables", late)
     with pytest.raises(TopicChanged) as caught:
         lake.run()
     check_sentence(str(caught.value), lake.topic, before)
@@ -131,7 +131,7 @@ def test_recreated_while_a_batch_is_read(lake: Lake, monkeypatch: pytest.MonkeyP
 def test_recreated_before_the_first_batch(lake: Lake) -> None:
     """That the topic is another is known too where nothing of it has landed yet."""
     produce(lake.broker, lake.topic, 20)
-    assert lake.run(start="latest").tally.read == 0
+    assert lake.run(start="latest").counts.read == 0
     recreate(lake.broker, lake.topic, 40)
     with pytest.raises(TopicChanged, match="was deleted and created again"):
         lake.run(start="latest")
@@ -152,7 +152,7 @@ def test_one_topic_of_several(lake: Lake) -> None:
         lake.run(**both)
     check_sentence(str(caught.value), f"topic {other} ", ids[other])
     assert len(lake.rows()) == 30
-    assert lake.run(topics=(f" {lake.topic} ,",), allow_data_loss=True).tally.read == 5
+    assert lake.run(topics=(f" {lake.topic} ,",), allow_data_loss=True).counts.read == 5
 
 
 def test_topic_deleted(lake: Lake) -> None:
@@ -182,7 +182,7 @@ def test_topic_added_later(lake: Lake) -> None:
     other = create(lake.broker, f"{lake.topic}-other")
     produce(lake.broker, other, 5)
     both = {"topics": (lake.topic, other)}
-    assert lake.run(**both).tally.read == 5
+    assert lake.run(**both).counts.read == 5
     recreate(lake.broker, other, 9)
     with pytest.raises(TopicChanged, match=f"topic {other} was deleted"):
         lake.run(**both)
@@ -191,17 +191,19 @@ def test_topic_added_later(lake: Lake) -> None:
 @pytest.mark.parametrize("ends", [True, False])
 def test_brokers_without_ids(lake: Lake, monkeypatch: pytest.MonkeyPatch, *, ends: bool) -> None:
     """Where no id is said, that is said once; a partition that ends below what has landed ends the run."""
-    ask = AdminBrokers.ask
+    ask = KafkaAdmin.describe
 
-    def silent(self: AdminBrokers, *args: Any) -> dict[str, Topic | None]:
+    def silent(self: KafkaAdmin, *args: Any) -> dict[str, TopicState | None]:
         found = ask(self, *args)
-        return {name: topic and Topic(None, topic.ends if ends else None) for name, topic in found.items()}
+        return {
+            name: topic and TopicState(None, topic.ends if ends else None) for name, topic in found.items()
+        }
 
-    monkeypatch.setattr(AdminBrokers, "ask", silent)
+    monkeypatch.setattr(KafkaAdmin, "describe", silent)
     produce(lake.broker, lake.topic, 20)
     lake.run(max_records=5)
     assert len(lake.warnings) == 1
-    assert f"the brokers say no id of topic {lake.topic} (older than Kafka 2.8)" in lake.warnings[0]
+    assert f"the brokers report no id of topic {lake.topic} (older than Kafka 2.8)" in lake.warnings[0]
     recreate(lake.broker, lake.topic, 7)
     for allow_data_loss in (False, True):
         with pytest.raises(
@@ -214,11 +216,11 @@ def test_brokers_without_ids(lake: Lake, monkeypatch: pytest.MonkeyPatch, *, end
 
 @pytest.mark.legacy
 def test_brokers_of_old(session: SparkSession, tmp_path: Path) -> None:
-    """Brokers of before topic ids are read as any other, with one warning, and compared by their ends."""
+    """TopicAdmin of before topic ids are read as any other, with one warning, and compared by their ends."""
     with LegacyKafka("1.1.1") as old:
         lake = Lake(session, old, tmp_path)
         produce(old, lake.topic, 20)
-        assert lake.run(max_records=5).tally.events == 20
+        assert lake.run(max_records=5).counts.events == 20
         recreate(old, lake.topic, 7)
         with pytest.raises(TopicChanged, match=r"ends at offset 7, but all before offset 20"):
             lake.run()

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline.checkpoint import WrongCheckpoint
-from cloudevents_kafka.spark.pipeline.landing import Landing
-from cloudevents_kafka.spark.pipeline.store import HadoopStore
+from cloudevents_kafka.spark.pipeline._checkpoint import WrongCheckpoint
+from cloudevents_kafka.spark.pipeline._landing import Landing
+from cloudevents_kafka.spark.pipeline._store import HadoopStore
 from cloudevents_kafka.testing import LocalBroker
 
 from .lake import Lake, produce
@@ -50,9 +50,9 @@ def test_last_batch_forgotten(lake: Lake) -> None:
     produce(lake.broker, lake.topic, 1000)
     summary = lake.run(max_records=None)
     assert offsets(lake) == list(range(2000))
-    assert (summary.tally.read, summary.total.read) == (1000, 2000)
+    assert (summary.counts.read, summary.total.read) == (1000, 2000)
     produce(lake.broker, lake.topic, 5)
-    assert lake.run().tally.read == 5
+    assert lake.run().counts.read == 5
     assert offsets(lake) == list(range(2005))
 
 
@@ -69,7 +69,7 @@ def test_backup_of_some_batches_ago(lake: Lake, tmp_path: Path, max_records: int
     shutil.rmtree(lake.out / "_checkpoint")
     shutil.copytree(backup, lake.out / "_checkpoint")
     produce(lake.broker, lake.topic, 100)
-    assert lake.run(max_records=max_records).tally.read == 100
+    assert lake.run(max_records=max_records).counts.read == 100
     assert offsets(lake) == list(range(500))
 
 
@@ -79,7 +79,7 @@ def test_commit_forgotten(lake: Lake) -> None:
     lake.run()
     forget(lake.out / "_checkpoint" / "commits", 0)
     produce(lake.broker, lake.topic, 10)
-    assert lake.run().tally.read == 10
+    assert lake.run().counts.read == 10
     assert offsets(lake) == list(range(110))
 
 
@@ -90,7 +90,7 @@ def test_all_batches_forgotten(lake: Lake) -> None:
     for log in ("offsets", "commits"):
         shutil.rmtree(lake.out / "_checkpoint" / log)
     produce(lake.broker, lake.topic, 10)
-    assert lake.run().tally.read == 10
+    assert lake.run().counts.read == 10
     assert offsets(lake) == list(range(110))
 
 
@@ -102,7 +102,7 @@ def test_first_offsets_lost(lake: Lake) -> None:
     lake.run()
     for log in ("offsets", "commits", "sources"):
         shutil.rmtree(lake.out / "_checkpoint" / log)
-    with pytest.raises(WrongCheckpoint, match=rf"{lake.topic}\[0\]@0 to 99 are not here"):
+    with pytest.raises(WrongCheckpoint, match=rf"{lake.topic}\[0\]@0 to 99 are missing in"):
         lake.run()
     assert offsets(lake) == list(range(100, 110))
 
@@ -119,7 +119,7 @@ def test_copies_that_went_apart(lake: Lake, tmp_path: Path) -> None:
     shutil.copytree(copy.out / "_checkpoint", lake.out / "_checkpoint")
     for count in (0, 10):
         produce(lake.broker, lake.topic, count)
-        with pytest.raises(WrongCheckpoint, match=rf"{lake.topic}\[0\]@100 to 199 are not here"):
+        with pytest.raises(WrongCheckpoint, match=rf"{lake.topic}\[0\]@100 to 199 are missing in"):
             lake.run()
     assert offsets(copy) == list(range(200))
 
@@ -164,8 +164,8 @@ def lose_tables_and_notes(lake: Lake) -> None:
 
 
 def age_notes(lake: Lake) -> None:
-    for note in (lake.out / "_batches").glob("*.json"):
-        note.write_text(re.sub(r'"version": 2,', "", note.read_text()))
+    for manifest in (lake.out / "_batches").glob("*.json"):
+        manifest.write_text(re.sub(r'"version": 2,', "", manifest.read_text()))
 
 
 def damage(path: str, content: str) -> Callable[[Lake], None]:
@@ -181,14 +181,14 @@ def damage(path: str, content: str) -> Callable[[Lake], None]:
     ("change", "words"),
     [
         (lose_checkpoint, "another checkpoint .*this is a new one.*fresh folder"),
-        (lose_notes, "has no note"),
-        (lose_last_note, r"goes on with batch 2 .* are not here"),
-        (lose_both, "has no note"),
-        (lose_last_of_both, "has no note"),
-        (lose_tables_and_notes, "goes on with batch 2, but .* has no batch"),
-        (age_notes, "version 1 of the notes' format.*fresh folder"),
-        (damage("metadata", ""), "metadata does not say what Spark wrote"),
-        (damage("offsets/1", ""), "offsets/1 does not say what Spark wrote"),
+        (lose_notes, "has no manifest"),
+        (lose_last_note, r"continues with batch 2 .* are missing in"),
+        (lose_both, "has no manifest"),
+        (lose_last_of_both, "has no manifest"),
+        (lose_tables_and_notes, "continues with batch 2, but .* has no batch"),
+        (age_notes, "manifests' format, got version 1.*fresh folder"),
+        (damage("metadata", ""), "metadata is not as Spark wrote it"),
+        (damage("offsets/1", ""), "offsets/1 is not as Spark wrote it"),
     ],
 )
 def test_folder_and_checkpoint_that_disagree(
@@ -214,7 +214,7 @@ def test_checkpoint_of_another_pipeline(lake: Lake, tmp_path: Path) -> None:
         lake.run(checkpoint=str(other.out / "_checkpoint"))
     shutil.rmtree(other.out / "_batches")
     shutil.rmtree(other.out / "events")
-    with pytest.raises(WrongCheckpoint, match=r"goes on with batch 1, but .* has no batch"):
+    with pytest.raises(WrongCheckpoint, match=r"continues with batch 1, but .* has no batch"):
         other.run()
 
 
@@ -225,8 +225,8 @@ def test_store_of_hadoop(landed: Lake, tmp_path: Path) -> None:
     landing = Landing(store)
     assert landing.recover() is None
     assert landing.total.read == 20
-    assert len(store.files("events", ".parquet")) == 2
-    for note in store.names("_batches"):
-        store.remove(f"_batches/{note}")
-    with pytest.raises(WrongCheckpoint, match="has no note"):
+    assert len(store.list_files("events", ".parquet")) == 2
+    for manifest in store.list_names("_batches"):
+        store.remove(f"_batches/{manifest}")
+    with pytest.raises(WrongCheckpoint, match="has no manifest"):
         landing.recover()

@@ -16,11 +16,11 @@ from click.testing import CliRunner
 from py4j.protocol import Py4JError, Py4JNetworkError
 
 from cloudevents_kafka.cli.app import app
-from cloudevents_kafka.spark.pipeline import job, session
-from cloudevents_kafka.spark.pipeline.errors import PipelineFailed
-from cloudevents_kafka.spark.pipeline.options import PipelineOptions
+from cloudevents_kafka.spark.pipeline import _job, session
+from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
+from cloudevents_kafka.spark.pipeline._options import PipelineOptions
+from cloudevents_kafka.spark.pipeline._topics import TopicState
 from cloudevents_kafka.spark.pipeline.session import SparkFailed
-from cloudevents_kafka.spark.pipeline.topics import Topic
 from cloudevents_kafka.testing import LocalBroker
 
 from .conftest import QUICK
@@ -37,7 +37,7 @@ ERRORS = (
     TypeError("'JavaPackage' object is not callable"),
     RuntimeError("Cannot call methods on a stopped SparkContext"),
 )
-STEPS = ("connect", "tasks", "admin", "ask", "start", "isActive", "exception", "recentProgress", "stop")
+STEPS = ("connect", "tasks", "admin", "describe", "start", "isActive", "exception", "recentProgress", "stop")
 
 
 class Process:
@@ -86,8 +86,8 @@ class Java:
     def stop(self) -> None:
         self.at("stop")
 
-    def ask(self, topics: Any, landed: Any, seconds: float) -> dict[str, Topic | None]:
-        return self.at("ask", {topic: Topic("A", {}) for topic in topics})
+    def describe(self, topics: Any, landed: Any, timeout: float) -> dict[str, TopicState | None]:
+        return self.at("describe", {topic: TopicState("A", {}) for topic in topics})
 
     def close(self) -> None:
         pass
@@ -97,16 +97,16 @@ class Java:
 def java(monkeypatch: pytest.MonkeyPatch) -> Callable[[Java], Java]:
     def put(made: Java) -> Java:
         def query(self: Any, spark: Any) -> Java:
-            self._untold = {0: None}
+            self._unreported = {0: None}
             if made._step == "callback":
                 self._error = made._raised
             return made.at("start", made)
 
         monkeypatch.setattr(session, "_launch", lambda *_: made.gateway)
         monkeypatch.setattr(session, "_connect", lambda *_: made.at("connect", made))
-        monkeypatch.setattr(job, "AdminBrokers", lambda *_: made.at("admin", made))
-        monkeypatch.setattr(job.Pipeline, "_start", query)
-        monkeypatch.setattr(job.Pipeline, "_say", lambda *_: None)
+        monkeypatch.setattr(_job, "KafkaAdmin", lambda *_: made.at("admin", made))
+        monkeypatch.setattr(_job.Pipeline, "_start_query", query)
+        monkeypatch.setattr(_job.Pipeline, "_report_batch", lambda *_: None)
         return made
 
     return put
@@ -131,7 +131,7 @@ def test_errors_of_a_java_that_lives(java: Callable[[Java], Java], tmp_path: Pat
     java(Java("isActive", error, dies=False))
     options = PipelineOptions(bootstrap_servers="b:1", topics=("t",), out=str(tmp_path), once=True)
     with pytest.raises(type(error)) as caught:
-        job.run(options)
+        _job.run(options)
     assert caught.value is error
 
 
@@ -140,7 +140,7 @@ def test_own_errors_stay(java: Callable[[Java], Java], tmp_path: Path) -> None:
     java(Java("callback", PipelineFailed("disk full")))
     options = PipelineOptions(bootstrap_servers="b:1", topics=("t",), out=str(tmp_path), once=True)
     with pytest.raises(PipelineFailed, match="disk full"):
-        job.run(options)
+        _job.run(options)
 
 
 def test_java_that_does_not_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

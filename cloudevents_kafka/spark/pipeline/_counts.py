@@ -1,0 +1,162 @@
+"""Counts of a batch, or of all batches; a batch whose counts contradict each other does not land."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Self
+
+import msgspec
+
+from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges, find_range, format_ranges
+
+# The number of types and of reasons in the counts is untrusted input.
+MAX_LABELS = 1000
+OTHERS = "(others)"
+
+Labels = Mapping[str, Mapping[str, int]]
+
+
+class Miscounted(CloudEventsKafkaError):
+    """The written records are not the read ones; no record of the batch has landed."""
+
+
+class PartitionCounts(msgspec.Struct, frozen=True):
+    """The records read from one partition: the first and last offset, and their number."""
+
+    first: int
+    last: int
+    records: int
+
+    @property
+    def missing(self) -> int:
+        """The number of offsets without a record: compacted, expired, or a transaction marker."""
+        return self.last - self.first + 1 - self.records
+
+    def merge(self, later: PartitionCounts) -> PartitionCounts:
+        """Return the counts joined with those of later records."""
+        return PartitionCounts(
+            min(self.first, later.first), max(self.last, later.last), self.records + later.records
+        )
+
+
+class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Numbers of records read, landed as events, and quarantined.
+
+    ``by_type`` maps type to mode to events, ``by_reason`` verdict to reason to records,
+    ``offsets`` topic to partition (as text) to `PartitionCounts`.
+    """
+
+    read: int = 0
+    events: int = 0
+    quarantined: int = 0
+    by_type: Labels = {}
+    by_reason: Labels = {}
+    offsets: Mapping[str, Mapping[str, PartitionCounts]] = {}
+
+    def merge(self, later: BatchCounts) -> BatchCounts:
+        """Return the counts plus those of later records."""
+        return BatchCounts(
+            read=self.read + later.read,
+            events=self.events + later.events,
+            quarantined=self.quarantined + later.quarantined,
+            by_type=_limit(_add(self.by_type, later.by_type)),
+            by_reason=_limit(_add(self.by_reason, later.by_reason)),
+            offsets=_merge_offsets(self.offsets, later.offsets),
+        )
+
+    def verified(self) -> Self:
+        """Return the counts; raise `Miscounted` if they contradict each other."""
+        sums = {
+            "events and quarantined records": self.events + self.quarantined,
+            "events by type and mode, and quarantined records by reason": _total(self.by_type)
+            + _total(self.by_reason),
+            "records by partition": sum(
+                part.records for parts in self.offsets.values() for part in parts.values()
+            ),
+        }
+        for what, total in sums.items():
+            if total != self.read:
+                raise Miscounted(f"{self.read:,} records were read, but {what} come to {total:,}")
+        return self
+
+    def check_within(self, planned: OffsetRanges) -> None:
+        """Raise `Miscounted` if a record was read whose offset is outside the plan."""
+        for topic, partitions in self.offsets.items():
+            for partition, part in partitions.items():
+                offsets = find_range(planned, topic, partition)
+                if offsets is None or part.first < offsets.start or part.last >= offsets.end:
+                    raise Miscounted(
+                        f"{topic}[{partition}]@{part.first} to {part.last} was read, but the batch was to "
+                        f"land {format_ranges(planned)}: the checkpoint was changed while it is in use. "
+                        "Start again; if that does not help, land into a fresh folder with a fresh checkpoint"
+                    )
+
+    def skipped_since(self, earlier: BatchCounts) -> dict[str, dict[str, int]]:
+        """Return the numbers of offsets without a record since an earlier total, by topic and partition."""
+        before = {
+            (topic, partition): part.missing
+            for topic, parts in earlier.offsets.items()
+            for partition, part in parts.items()
+        }
+        return {
+            topic: {
+                partition: part.missing - before.get((topic, partition), 0)
+                for partition, part in parts.items()
+            }
+            for topic, parts in self.offsets.items()
+        }
+
+    @property
+    def modes(self) -> dict[str, int]:
+        """The numbers of events by content mode."""
+        modes: Counter[str] = Counter()
+        for counts in self.by_type.values():
+            modes.update(counts)
+        return dict(sorted(modes.items()))
+
+
+def _total(labels: Labels) -> int:
+    return sum(sum(inner.values()) for inner in labels.values())
+
+
+def _add(one: Labels, other: Labels) -> dict[str, dict[str, int]]:
+    total = {outer: dict(counts) for outer, counts in one.items()}
+    for outer, counts in other.items():
+        into = total.setdefault(outer, {})
+        for inner, number in counts.items():
+            into[inner] = into.get(inner, 0) + number
+    return total
+
+
+def _limit(labels: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    """Return at most `MAX_LABELS` names, and as many for each; `OTHERS` has the sum of the rarest."""
+    limited = {outer: _limit_inner(inner) for outer, inner in labels.items()}
+    if len(limited) <= MAX_LABELS:
+        return limited
+    others = limited.pop(OTHERS, {})
+    ranked = sorted(limited.items(), key=lambda item: -sum(item[1].values()))
+    for _, inner in ranked[MAX_LABELS - 1 :]:
+        others = _add({OTHERS: others}, {OTHERS: inner})[OTHERS]
+    return {**dict(ranked[: MAX_LABELS - 1]), OTHERS: _limit_inner(others)}
+
+
+def _limit_inner(counts: dict[str, int]) -> dict[str, int]:
+    if len(counts) <= MAX_LABELS:
+        return counts
+    remaining = Counter(counts)
+    others = remaining.pop(OTHERS, 0)
+    common = dict(remaining.most_common(MAX_LABELS - 1))
+    return {**common, OTHERS: others + sum(remaining.values()) - sum(common.values())}
+
+
+def _merge_offsets(
+    one: Mapping[str, Mapping[str, PartitionCounts]], other: Mapping[str, Mapping[str, PartitionCounts]]
+) -> dict[str, dict[str, PartitionCounts]]:
+    merged = {topic: dict(parts) for topic, parts in one.items()}
+    for topic, parts in other.items():
+        into = merged.setdefault(topic, {})
+        for partition, part in parts.items():
+            into[partition] = into[partition].merge(part) if partition in into else part
+    return merged

@@ -1,0 +1,292 @@
+"""The streaming job: `run`, `start` and `Pipeline`.
+
+::
+
+    summary = run(PipelineOptions(bootstrap_servers="…", topics=("orders",), out="lake/orders", once=True))
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.spark.pipeline._admin import KafkaAdmin
+from cloudevents_kafka.spark.pipeline._checkpoint import Checkpoint, WrongCheckpoint
+from cloudevents_kafka.spark.pipeline._counts import BatchCounts
+from cloudevents_kafka.spark.pipeline._errors import PipelineFailed, explain_failure
+from cloudevents_kafka.spark.pipeline._landing import Landing
+from cloudevents_kafka.spark.pipeline._offsets import BatchPlan, OffsetRanges, subtract_landed
+from cloudevents_kafka.spark.pipeline._options import PipelineOptions
+from cloudevents_kafka.spark.pipeline._progress import BatchProgress, batch_progress
+from cloudevents_kafka.spark.pipeline._store import folder_lock, open_store
+from cloudevents_kafka.spark.pipeline._topics import TopicChanged, TopicMonitor
+from cloudevents_kafka.spark.pipeline.session import local_session
+from cloudevents_kafka.spark.pipeline.summary import Summary
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+Report = Callable[[BatchProgress], None]
+Warn = Callable[[str], None]
+
+_POLL_SECONDS = 0.2
+_TOPIC_CHECK_SECONDS = 10.0
+# The time limit of a topic check between batches, or after a failure of Spark.
+_TOPIC_CHECK_TIMEOUT = 10.0
+
+
+class _StopRequested(Exception):
+    """Raised in Spark's thread to prevent another batch."""
+
+
+def run(
+    options: PipelineOptions,
+    *,
+    report: Report | None = None,
+    warn: Warn = warnings.warn,
+    stop: Callable[[], bool] | None = None,
+) -> Summary:
+    """Start Spark, run a pipeline to its end, stop Spark and return the summary.
+
+    With ``once`` the pipeline ends when it has read all records, otherwise when ``stop`` returns
+    true; the current batch is finished first. Call ``report`` with each batch and ``warn`` with
+    each warning. Raises `PipelineFailed`, `InUse`, `WrongCheckpoint`, `TopicChanged`,
+    `Miscounted`, and the errors of `local_session`.
+    """
+    log = None if options.log is None else Path(options.log)
+    with (
+        # First, because Spark takes seconds to start.
+        folder_lock(options.out),
+        local_session(master=options.master, ui=options.ui, conf=options.conf, log=log) as spark,
+    ):
+        pipeline = Pipeline(spark, options, Landing(open_store(options.out, spark)), report, warn)
+        while not pipeline.wait(_POLL_SECONDS):
+            if stop is not None and stop():
+                pipeline.stop()
+        pipeline.stop()
+        return pipeline.summary()
+
+
+def start(
+    spark: SparkSession,
+    options: PipelineOptions,
+    *,
+    report: Report | None = None,
+    warn: Warn = warnings.warn,
+) -> Pipeline:
+    """Start a pipeline in a session that has the Kafka connector and return it.
+
+    Finish first what an earlier run left unfinished. The options ``master``, ``conf``, ``ui`` and
+    ``log`` have no effect here. Raises `InUse`, `WrongCheckpoint`, `TopicChanged`, and
+    `PipelineFailed` if no broker answers.
+    """
+    store = open_store(options.out, spark)
+    store.lock()
+    try:
+        return Pipeline(spark, options, Landing(store), report, warn)
+    except BaseException:
+        store.close()
+        raise
+
+
+class Pipeline:
+    """A running pipeline, created by `start`; call `wait` until it has ended, then `close`."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        options: PipelineOptions,
+        landing: Landing,
+        report: Report | None,
+        warn: Warn,
+    ) -> None:
+        self._options = options
+        self._landing = landing
+        self._report = report
+        self._warn = warn
+        self._recovered = landing.recover()
+        self._total_before = landing.total
+        self._error: BaseException | None = None
+        self._stopping = False
+        self._batch_lock = threading.Lock()
+        self._started = threading.Event()
+        self._warnings: list[str] = []
+        self._unreported: dict[int, BatchCounts] = {}
+        self._batches = 0
+        self._counts = BatchCounts()
+        self._start_time = time.monotonic()
+        self._last_topic_check = self._start_time
+        self._end_time: float | None = None
+        self._tasks = max(1, spark.sparkContext.defaultParallelism)
+        self._checkpoint = Checkpoint(open_store(options.checkpoint_url, spark))
+        self._admin = KafkaAdmin(spark, options.source_options())
+        try:
+            self._topics = TopicMonitor(
+                options.topic_names, self._admin, landing.store.url(""), self._warnings.append
+            )
+            self._topic_ids = self._check_start()
+            self.query = self._start_query(spark)
+        except BaseException:
+            self._admin.close()
+            raise
+        self._started.set()
+
+    def _check_start(self) -> dict[str, str]:
+        """Return the topics' ids; raise an error if folder, checkpoint and topics do not match."""
+        self._landing.check(self._checkpoint.query_id(), self._checkpoint.last_committed())
+        topic_ids = self._topics.check(self._landing.topic_ids, self._landing.landed)
+        self._landing.record_topic_ids(topic_ids)
+        return topic_ids
+
+    def _start_query(self, spark: SparkSession) -> StreamingQuery:
+        options = self._options
+        records = spark.readStream.format("kafka").options(**options.source_options()).load()
+        writer = records.writeStream.foreachBatch(self._process_batch)
+        writer = writer.option("checkpointLocation", self._checkpoint.url)
+        if options.once:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime=f"{round(options.interval * 1000)} milliseconds").start()
+
+    # --- in Spark's thread ---
+
+    def _process_batch(self, records: DataFrame, batch: int) -> None:
+        self._started.wait()
+        with self._batch_lock:
+            if self._stopping:
+                raise _StopRequested
+            try:
+                self._land(records, batch)
+            except BaseException as error:
+                # Spark would report it as a text inside a Java exception.
+                self._error = self._error or error
+                raise
+
+    def _land(self, records: DataFrame, batch: int) -> None:
+        plan = self._checkpoint.plan(batch)
+        topic_ids = self._check_topics(plan)
+        write = partial(self._write, records, plan)
+        manifest = self._landing.land(plan, str(self.query.id), topic_ids, write)
+        if manifest is not None:
+            self._unreported[batch] = manifest.counts
+            self._batches += 1
+            self._counts = self._counts.merge(manifest.counts)
+
+    def _check_topics(self, plan: BatchPlan | None = None, **timeout: float) -> dict[str, str]:
+        """Return the topics' ids; raise `TopicChanged` if they differ from those at the start."""
+        known = {**self._landing.topic_ids, **self._topic_ids}
+        return self._topics.check(known, self._landing.landed, plan.ranges if plan else None, **timeout)
+
+    def _write(self, records: DataFrame, plan: BatchPlan, folder: str, offsets: OffsetRanges) -> BatchCounts:
+        from cloudevents_kafka.spark import decode_events
+        from cloudevents_kafka.spark.pipeline._tables import KAFKA_COLUMNS, filter_offsets, write_tables
+
+        if offsets != subtract_landed(plan.ranges, {}):
+            records = filter_offsets(records, offsets)
+        decoded = decode_events(records, keep=KAFKA_COLUMNS)
+        counts = write_tables(decoded, folder, date_of=self._options.date_of, tasks=self._tasks)
+        self._check_topics()  # Spark has read the records, and they have not landed yet
+        return counts
+
+    # --- in the user's thread ---
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until the pipeline has ended or the time is up; return whether it has ended.
+
+        Report batches meanwhile. Raises the error that ended the pipeline, unless `stop` was called.
+        """
+        deadline = float("inf") if seconds is None else time.monotonic() + seconds
+        while True:
+            ended = self._has_ended()
+            self._report_landed(last=ended)
+            left = deadline - time.monotonic()
+            if ended or left <= 0:
+                return ended
+            time.sleep(min(_POLL_SECONDS, left))
+
+    def _has_ended(self) -> bool:
+        if self.query.isActive:
+            self._check_topics_regularly()
+            return False
+        if self._end_time is None:
+            self._end_time = time.monotonic()
+            error = self.query.exception()
+            if error is not None and not self._stopping:
+                self._raise(error)
+        return True
+
+    def _check_topics_regularly(self) -> None:
+        """Check the topics every few seconds: a topic created again without records causes no batch."""
+        if time.monotonic() < self._last_topic_check + _TOPIC_CHECK_SECONDS:
+            return
+        try:
+            self._check_topics(timeout=_TOPIC_CHECK_TIMEOUT)
+        except PipelineFailed:
+            pass  # Spark itself waits for a broker that is down for a while
+        except TopicChanged:
+            self.stop()
+            raise
+        self._last_topic_check = time.monotonic()
+
+    def _raise(self, error: Exception) -> None:
+        if not isinstance(self._error, TopicChanged):
+            # Spark reports a topic that was created again as expired records.
+            with suppress(PipelineFailed, WrongCheckpoint):
+                self._check_topics(self._checkpoint.last_planned(), timeout=_TOPIC_CHECK_TIMEOUT)
+        if isinstance(self._error, CloudEventsKafkaError):
+            raise self._error
+        text = self._options.redact(str(self._error or error))
+        raise PipelineFailed(explain_failure(text)) from (self._error or error)
+
+    def _report_landed(self, *, last: bool) -> None:
+        """Report warnings, and batches that have landed as soon as Spark has reported them."""
+        while self._warnings:
+            self._warn(self._warnings.pop(0))
+        for progress in self.query.recentProgress if self._unreported else ():
+            counts = self._unreported.pop(progress["batchId"], None)
+            if counts is not None:
+                self._report_batch(batch_progress(progress, counts))
+        while last and self._unreported:
+            number = min(self._unreported)
+            self._report_batch(BatchProgress(number=number, counts=self._unreported.pop(number)))
+
+    def _report_batch(self, batch: BatchProgress) -> None:
+        if self._report is not None:
+            self._report(batch)
+
+    def stop(self) -> None:
+        """Stop after the current batch."""
+        self._stopping = self._stopping or self._end_time is None
+        with self._batch_lock:
+            pass  # the current batch has landed; the next one raises _StopRequested
+        self.query.stop()
+
+    def close(self) -> None:
+        """Stop if necessary and unlock the folder."""
+        self.stop()
+        self._admin.close()
+        self._landing.store.close()
+
+    def summary(self) -> Summary:
+        """Return the summary up to now; raise `Miscounted` if its counts contradict each other."""
+        url = self._landing.store.url
+        return Summary(
+            topics=self._options.topics,
+            events_table=url("events"),
+            quarantine_table=url("quarantine"),
+            checkpoint=self._checkpoint.url,
+            batches=self._batches,
+            recovered=self._recovered,
+            complete=self._options.once and not self._stopping,
+            seconds=round((self._end_time or time.monotonic()) - self._start_time, 3),
+            counts=self._counts.verified(),
+            total=self._landing.total.verified(),
+            skipped=self._landing.total.skipped_since(self._total_before),
+        )

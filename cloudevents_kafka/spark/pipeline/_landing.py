@@ -1,0 +1,236 @@
+"""The commit protocol: how a batch of Spark becomes files of the tables exactly once.
+
+The folder of a pipeline::
+
+    events/event_type=…/event_date=…/batch-00000012-part-….parquet     plain Parquet, for any reader
+    quarantine/verdict=…/record_date=…/batch-00000012-part-….parquet   records that are not events
+    _staging/00000012-…/      files of a batch before it lands
+    _batches/00000012.json    the manifest of a batch: offsets, the topics' ids, counts, files
+    _batches/topics.json      the topics' ids before the first batch
+    _checkpoint/              Spark's checkpoint
+
+1. Both tables of a batch are written to its staging folder.
+2. Its manifest is created in ``_batches`` in one step. At this moment the batch has landed.
+3. Its files are renamed into the tables, each in one step.
+
+If the process is killed before step 2, Spark runs the batch again, and the staged files are
+removed. If it is killed after step 2, the next start finishes the renames before anything else,
+and the batch is not written again. So a reader sees no record twice, and no file disappears; a
+kill between two renames leaves a part of the batch invisible until the next start.
+
+Offsets decide whether a record has landed, together with the id of its topic (see `_topics`). The
+number of a batch does not: a checkpoint that was set back plans the same number with other
+offsets. The manifests have one range of offsets for each partition, from the first planned offset
+to the end of the last batch. Of a batch that overlaps this range, only the records after it land;
+a batch that begins after its end or before its start ends the run.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable
+
+from cloudevents_kafka.spark.pipeline._checkpoint import WrongCheckpoint
+from cloudevents_kafka.spark.pipeline._counts import BatchCounts
+from cloudevents_kafka.spark.pipeline._manifests import BATCHES, BatchManifest, Manifests, TopicIds
+from cloudevents_kafka.spark.pipeline._offsets import (
+    BatchPlan,
+    OffsetRange,
+    OffsetRanges,
+    add_landed,
+    find_range,
+    format_ranges,
+    iter_partitions,
+    subtract_landed,
+)
+from cloudevents_kafka.spark.pipeline._store import Store
+
+TABLES = ("events", "quarantine")
+STAGING = "_staging"
+CHECKPOINT = "_checkpoint"
+
+_SUFFIX = ".parquet"
+
+
+class Landing:
+    """The batches of a folder; call `recover` first."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.manifests = Manifests(store)
+        self.last: BatchManifest | None = None
+        self._first_topic_ids: TopicIds = {}
+        self._first_batch = True
+
+    @property
+    def total(self) -> BatchCounts:
+        """The counts of all batches in the folder."""
+        return BatchCounts() if self.last is None else self.last.total
+
+    @property
+    def landed(self) -> OffsetRanges:
+        """The offsets of all batches in the folder."""
+        return {} if self.last is None else self.last.landed
+
+    @property
+    def topic_ids(self) -> TopicIds:
+        """The known ids of the topics that fill the folder."""
+        return self._first_topic_ids if self.last is None else self.last.ids
+
+    def recover(self) -> int | None:
+        """Finish the last landed batch and remove staged files of batches that never landed.
+
+        Return the number of that batch if its renames were unfinished, otherwise None. Raises
+        `WrongCheckpoint` if the manifests do not match the tables or cannot be read.
+        """
+        self._first_topic_ids = self.manifests.first_topic_ids()
+        self.last = self.manifests.last()
+        self._check_tables()
+        unfinished = self.last is not None and self._rename(self.last)
+        for leftover in self.store.list_names(STAGING):
+            self.store.remove(f"{STAGING}/{leftover}")
+        return self.last.number if self.last is not None and unfinished else None
+
+    def record_topic_ids(self, ids: TopicIds) -> None:
+        """Write the topics' ids before the first batch."""
+        if self.last is None:
+            self.manifests.write_first_topic_ids(ids)
+            self._first_topic_ids = self.manifests.first_topic_ids()
+
+    def check(self, query_id: str | None, committed: BatchPlan | None) -> None:
+        """Raise `WrongCheckpoint` if the folder and a checkpoint do not belong together.
+
+        ``query_id`` is None for a new checkpoint; ``committed`` is its last committed batch.
+        """
+        if self.last is not None:
+            self._check_query(query_id)
+        if committed is not None:
+            self._check_follows(BatchPlan(committed.batch + 1, committed.ranges))
+
+    def land(
+        self,
+        plan: BatchPlan,
+        query_id: str,
+        topic_ids: TopicIds,
+        write: Callable[[str, OffsetRanges], BatchCounts],
+    ) -> BatchManifest | None:
+        """Land the records of a batch that have not landed yet; return its manifest, or None if all have.
+
+        Call ``write`` with a URL and the offsets to land. It writes Parquet files to the URL's
+        subfolders `TABLES` and returns their counts. A first batch lands even without records:
+        its manifest has the offsets at which the folder begins.
+        """
+        self.check(query_id, None)
+        self._check_follows(plan)
+        left = subtract_landed(plan.ranges, self.landed)
+        if self.last is not None and not left:
+            return None
+        number = 0 if self.last is None else self.last.number + 1
+        staging = f"{STAGING}/{number:08d}-{uuid.uuid4().hex[:8]}"
+        counts = write(self.store.url(staging), left).verified()
+        counts.check_within(left)
+        files = tuple(self.store.list_files(staging, _SUFFIX))
+        if self._first_batch:
+            self._check_unused(files, number)
+            self._first_batch = False
+        for file in files:
+            self.store.sync(f"{staging}/{file}")
+        manifest = BatchManifest(
+            number=number,
+            batch=plan.batch,
+            query=query_id,
+            staging=staging,
+            files=files,
+            ids={**self.topic_ids, **topic_ids},
+            offsets=left,
+            landed=add_landed(self.landed, plan.ranges),
+            counts=counts,
+            total=self.total.merge(counts),
+        )
+        self.manifests.add(manifest)
+        self.last = manifest
+        self._rename(manifest)
+        self.manifests.prune(number)
+        return manifest
+
+    def _check_tables(self) -> None:
+        """Raise `WrongCheckpoint` if the folder has tables but no manifest."""
+        for table in TABLES if self.last is None else ():
+            for name in self.store.list_names(table):
+                if "=" in name:
+                    raise self._no_manifest(f"{table}/{name}")
+
+    def _check_unused(self, files: Iterable[str], number: int) -> None:
+        """Raise `WrongCheckpoint` if the tables have files of a batch of this number.
+
+        Its manifest was removed. It began with the same records, so at least one of its folders
+        is among those of this batch.
+        """
+        for folder in {final_path(file, number).rpartition("/")[0] for file in files}:
+            for name in self.store.list_names(folder):
+                if name.startswith(_file_name(number, "")):
+                    raise self._no_manifest(f"{folder}/{name}")
+
+    def _no_manifest(self, path: str) -> WrongCheckpoint:
+        return WrongCheckpoint(
+            f"{self.store.url(path)} is of a batch that has no manifest in {BATCHES}: "
+            "its records would land twice. Restore the manifests, or use a fresh folder and checkpoint"
+        )
+
+    def _check_query(self, query_id: str | None) -> None:
+        if self.last is not None and self.last.query != query_id:
+            this = "this is a new one" if query_id is None else f"this is {query_id}"
+            raise WrongCheckpoint(
+                f"{self.store.url('')} was filled under another checkpoint (query {self.last.query}, "
+                f"{this}): records would land twice or never. "
+                "Use the folder's own checkpoint, or a fresh folder"
+            )
+
+    def _check_follows(self, plan: BatchPlan) -> None:
+        """Raise `WrongCheckpoint` if a batch begins after the end of the landed offsets, or before them."""
+        if self.last is None and plan.batch:
+            raise WrongCheckpoint(
+                f"the checkpoint continues with batch {plan.batch}, but {self.store.url('')} has no batch: "
+                "earlier records landed in another folder. Use that folder, or a fresh checkpoint"
+            )
+        for topic, partition, offsets in iter_partitions(plan.ranges) if self.last is not None else ():
+            before = find_range(self.landed, topic, partition) or OffsetRange(0, 0)
+            if offsets.start > before.end:
+                self._refuse(plan.batch, topic, partition, offsets, OffsetRange(before.end, offsets.start))
+            if offsets.start < before.start:
+                self._refuse(plan.batch, topic, partition, offsets, OffsetRange(offsets.start, before.start))
+
+    def _refuse(
+        self, batch: int, topic: str, partition: str, offsets: OffsetRange, absent: OffsetRange
+    ) -> None:
+        raise WrongCheckpoint(
+            f"the checkpoint continues with batch {batch} at {topic}[{partition}]@{offsets.start}, "
+            f"but {format_ranges({topic: {partition: absent}})} are missing in {self.store.url('')}. "
+            "Restore the removed files, or use a fresh folder and checkpoint"
+        )
+
+    def _rename(self, manifest: BatchManifest) -> bool:
+        """Rename the files of a landed batch into the tables; return whether the staging folder existed."""
+        if not self.store.exists(manifest.staging):
+            return False
+        for file in manifest.files:
+            staged, final = f"{manifest.staging}/{file}", final_path(file, manifest.number)
+            if self.store.exists(staged):
+                self.store.rename(staged, final)
+            elif not self.store.exists(final):
+                raise WrongCheckpoint(
+                    f"{self.store.url(final)} must exist, because its batch has landed, but it is missing "
+                    f"there and in {manifest.staging}. Restore it, or use a fresh folder and checkpoint"
+                )
+        self.store.remove(manifest.staging)
+        return True
+
+
+def final_path(file: str, number: int) -> str:
+    """Return the path of a staged file in its table, where the number of its batch prefixes its name."""
+    folder, _, name = file.rpartition("/")
+    return f"{folder}/{_file_name(number, name)}"
+
+
+def _file_name(number: int, name: str) -> str:
+    return f"batch-{number:08d}-{name}"

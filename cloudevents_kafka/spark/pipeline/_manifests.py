@@ -1,0 +1,118 @@
+"""The manifests in ``_batches``: the content of each batch, and all that has landed so far.
+
+A batch begins where an earlier one ended, so the offsets of all batches form one range for each
+partition. Each manifest has this range and the topics' ids: the last one alone decides whether a
+record has landed. Older manifests are removed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, TypeVar
+
+import msgspec
+
+from cloudevents_kafka.spark.pipeline._checkpoint import WrongCheckpoint
+from cloudevents_kafka.spark.pipeline._counts import BatchCounts
+from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges
+from cloudevents_kafka.spark.pipeline._store import Store
+
+BATCHES: Final = "_batches"
+VERSION: Final = 2
+# Recent manifests stay for troubleshooting.
+MANIFESTS_KEPT: Final = 100
+
+_TOPICS: Final = f"{BATCHES}/topics.json"
+_Content = TypeVar("_Content")
+
+# Topic to id, for those topics whose id the brokers report.
+TopicIds = Mapping[str, str]
+
+
+class BatchManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of a batch; its creation, in one step, is the moment at which the batch lands.
+
+    ``number`` counts the batches of the folder and names the files; ``batch`` is Spark's number,
+    which differs after a checkpoint was set back. ``query`` is the id of the checkpoint, ``files``
+    are relative to the ``staging`` folder. ``offsets`` are those of this batch, ``landed`` those
+    of all batches up to it, ``ids`` the topics' ids; ``total`` counts all batches.
+    """
+
+    version: int = VERSION
+    number: int
+    batch: int
+    query: str
+    staging: str
+    files: tuple[str, ...]
+    ids: TopicIds
+    offsets: OffsetRanges
+    landed: OffsetRanges
+    counts: BatchCounts = msgspec.field(name="tally")
+    total: BatchCounts
+
+
+class FirstTopicIds(msgspec.Struct, frozen=True, kw_only=True):
+    """The topics' ids before Spark planned the first batch."""
+
+    version: int = VERSION
+    ids: TopicIds
+
+
+class _Versioned(msgspec.Struct, frozen=True):
+    version: int = 1
+
+
+class Manifests:
+    """The manifests of a folder; raises `WrongCheckpoint` for those that it cannot read."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def last(self) -> BatchManifest | None:
+        """Return the manifest of the last batch that landed, or None."""
+        names = self._store.list_names(BATCHES)
+        numbers = [int(name[:-5]) for name in names if re.fullmatch(r"\d+\.json", name)]
+        return self._read(_path(max(numbers)), BatchManifest) if numbers else None
+
+    def first_topic_ids(self) -> TopicIds:
+        """Return the topics' ids from before the first batch, empty if they were not written."""
+        return self._read(_TOPICS, FirstTopicIds).ids if self._store.exists(_TOPICS) else {}
+
+    def write_first_topic_ids(self, ids: TopicIds) -> None:
+        """Write the topics' ids unless the file exists."""
+        if not self._store.exists(_TOPICS):
+            self._create(_TOPICS, FirstTopicIds(ids=ids))
+
+    def add(self, manifest: BatchManifest) -> None:
+        """Create the manifest of a batch, which lands the batch."""
+        self._create(_path(manifest.number), manifest)
+
+    def prune(self, number: int) -> None:
+        """Remove the manifest that is too old after batch ``number``."""
+        if number >= MANIFESTS_KEPT:
+            self._store.remove(_path(number - MANIFESTS_KEPT))
+
+    def _create(self, path: str, content: BatchManifest | FirstTopicIds) -> None:
+        self._store.create(path, msgspec.json.format(msgspec.json.encode(content), indent=1))
+
+    def _read(self, path: str, type_: type[_Content]) -> _Content:
+        content = self._store.read(path)
+        try:
+            version = msgspec.json.decode(content, type=_Versioned).version
+            if version == VERSION:
+                return msgspec.json.decode(content, type=type_)
+        except msgspec.MsgspecError as error:
+            raise WrongCheckpoint(
+                f"{self._store.url(path)} must be the manifest of a batch, got: {error}. "
+                "Restore the file, or use a fresh folder and checkpoint"
+            ) from error
+        raise WrongCheckpoint(
+            f"{self._store.url(path)} must be in version {VERSION} of the manifests' format, "
+            f"got version {version}. Land into a fresh folder with a fresh checkpoint, "
+            "or continue with the release that filled this one"
+        )
+
+
+def _path(number: int) -> str:
+    return f"{BATCHES}/{number:08d}.json"

@@ -1,0 +1,150 @@
+"""`PipelineOptions`: the settings of a pipeline, checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final, Literal
+
+import msgspec
+
+from cloudevents_kafka.redaction import is_secret_name, mask_credentials, mask_settings, mask_urls
+from cloudevents_kafka.spark.pipeline._landing import CHECKPOINT
+
+# Settings that Spark needs when its Java process starts; all others can follow.
+_LAUNCH_SETTINGS: Final = (
+    "spark.master",
+    "spark.app.name",
+    "spark.archives",
+    "spark.driver.",
+    "spark.files",
+    "spark.jars",
+    "spark.local.dir",
+    "spark.log.",
+    "spark.submit.",
+)
+# Set by the pipeline, or refused by Spark; without includeHeaders no record is an event.
+_RESERVED: Final = frozenset(
+    {
+        "subscribe",
+        "subscribePattern",
+        "assign",
+        "startingOffsets",
+        "failOnDataLoss",
+        "maxOffsetsPerTrigger",
+        "includeHeaders",
+        "kafka.bootstrap.servers",
+    }
+)
+
+
+class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of a pipeline; raises `ValueError` for invalid ones.
+
+    ``out`` and ``checkpoint`` are paths, or URLs that Spark can write to; the default checkpoint
+    is ``out/_checkpoint``. With ``once`` the pipeline reads the existing records and ends,
+    otherwise a batch starts every ``interval`` seconds. ``start`` is where the first run begins:
+    "earliest", "latest", or offsets in Spark's JSON; later runs continue at the checkpoint.
+    ``max_records`` limits a batch and with it the memory; None is no limit.
+
+    ``allow_data_loss`` continues if records expired before they were read; the default is to fail.
+    ``date_of`` is the source of the date in the folders of events: the event's "time" (the
+    record's timestamp if it has none), or the record's "timestamp".
+
+    ``kafka`` has options of Spark's Kafka source (``kafka.security.protocol``, …), ``conf``
+    settings of the Spark session (``spark.driver.memory``, …) that `run` creates. ``master`` is
+    the Spark master, ``ui`` whether Spark serves its web page, ``log`` the file for Java's log.
+    """
+
+    bootstrap_servers: str
+    topics: tuple[str, ...]
+    out: str
+    checkpoint: str | None = None
+    once: bool = False
+    interval: float = 10.0
+    start: str = "earliest"
+    max_records: int | None = 200_000
+    allow_data_loss: bool = False
+    date_of: Literal["time", "timestamp"] = "time"
+    kafka: Mapping[str, str] = {}
+    conf: Mapping[str, str] = {}
+    master: str | None = None
+    ui: bool = False
+    log: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.topics or not all(self.topics):
+            raise ValueError(f"topics must have at least one name, and no empty one, got {self.topics!r}")
+        if not self.bootstrap_servers:
+            raise ValueError("bootstrap_servers must be host:port of at least one broker, got ''")
+        if self.interval < 0:
+            raise ValueError(f"interval must be 0 seconds or more, got {self.interval}")
+        if self.max_records is not None and self.max_records < 1:
+            raise ValueError(f"max_records must be 1 or more, or None for no limit, got {self.max_records}")
+        if self.start not in {"earliest", "latest"} and not _is_json_object(self.start):
+            raise ValueError(
+                "start must be earliest, latest, or offsets as JSON, such as "
+                f'{{"orders": {{"0": 17}}}} (-2 is earliest, -1 latest), got {self.start!r}'
+            )
+        if reserved := sorted(_RESERVED & self.kafka.keys()):
+            raise ValueError(f"the pipeline sets {', '.join(reserved)} itself: kafka must not have it")
+        if exposed := [name for name, value in self.conf.items() if _exposes_login(name, value)]:
+            raise ValueError(
+                f"{', '.join(exposed)} must not have a URL with a user and a password: other users of this "
+                "machine can read Java's command line; use a file of Ivy's settings (spark.jars.ivySettings)"
+            )
+
+    @property
+    def checkpoint_url(self) -> str:
+        """The folder of Spark's checkpoint."""
+        return self.checkpoint or f"{self.out.rstrip('/')}/{CHECKPOINT}"
+
+    def redact(self, text: str) -> str:
+        """Return a text, such as an error of Spark, without the values of ``kafka`` and ``conf``.
+
+        Values that are known to be harmless stay.
+        """
+        return mask_settings(text, {**self.kafka, **self.conf})
+
+    def __repr__(self) -> str:
+        """Return the topics and the folder only: tracebacks must not contain secrets."""
+        return f"PipelineOptions(topics={self.topics!r}, out={mask_urls(self.out)!r}, …)"
+
+    @property
+    def topic_names(self) -> tuple[str, ...]:
+        """The topics one by one: Spark splits each at commas."""
+        names = (name.strip() for name in ",".join(self.topics).split(","))
+        return tuple(dict.fromkeys(name for name in names if name))
+
+    def source_options(self) -> dict[str, str]:
+        """Return the options of Spark's Kafka source."""
+        options = {
+            **self.kafka,
+            "kafka.bootstrap.servers": self.bootstrap_servers,
+            "subscribe": ",".join(self.topics),
+            "startingOffsets": self.start,
+            "failOnDataLoss": str(not self.allow_data_loss).lower(),
+            "includeHeaders": "true",
+        }
+        if self.max_records is not None:
+            options["maxOffsetsPerTrigger"] = str(self.max_records)
+        return options
+
+
+def is_launch_setting(name: str) -> bool:
+    """Return whether a setting of Spark may be on Java's command line, which other users can read.
+
+    Only settings that Java needs at its start are; any other setting may contain a secret.
+    """
+    return name.startswith(_LAUNCH_SETTINGS) and not is_secret_name(name)
+
+
+def _exposes_login(name: str, value: str) -> bool:
+    return name.startswith("spark.jars") and mask_credentials(value) != value
+
+
+def _is_json_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
