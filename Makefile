@@ -11,10 +11,11 @@ PYTHONS := python3 python3.13 python3.12 python3.11
 PYSPARK := pyspark==4.0.0
 EXTRAS := spark,cli,protobuf,protocol,testing,test
 
-.PHONY: help test test-newest release peers lint demo bench ready legacy clean
+.PHONY: help test report test-newest release peers lint demo bench ready legacy clean
 
 help:
 	@echo "make test         lint, types, import contracts, all tests (with a real Kafka and Spark)"
+	@echo "make report       write spec-conformance/report.md and records.json, after make test"
 	@echo "make test-newest  Spark's functions on the newest PySpark"
 	@echo "make release      the long parts of tests, before a release"
 	@echo "make peers        events exchanged with the SDKs for Java, JavaScript, Go, Python, Rust"
@@ -24,8 +25,16 @@ help:
 	@echo "make INSTALL_JDK=0 …  the same, without downloading a Java where none is found"
 	@echo "make clean        remove the virtual environment and what tools left (not the jar cache)"
 
+# The results of make test, which make report reads.
+RESULTS := build/tests.xml
+
 test: lint ready legacy
-	@$(PY) -m pytest $(PYTEST_FLAGS)
+	@$(PY) -m pytest --junitxml=$(RESULTS) $(PYTEST_FLAGS)
+
+# From the results of the last make test.
+report: $(VENV)/.installed
+	@$(VENV)/bin/cloudevents-kafka conformance --results $(RESULTS) \
+	    --report spec-conformance/report.md --records spec-conformance/records.json
 
 lint: $(VENV)/.installed
 	@$(PY) -m ruff check --quiet .

@@ -1,60 +1,151 @@
-"""The notations of the vectors as Python values: bytes, headers, records, values, data, events."""
+"""The notations of values in vector files, as typed structs, and the Python values they denote."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
-from cloudevents_kafka.conformance.dataset import Case
+from msgspec import UNSET, Meta, Struct, UnsetType
+
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Headers, Record
 
+Hex = Annotated[str, Meta(pattern="^([0-9a-f][0-9a-f])*$")]
+_Unit = Annotated[str, Meta(pattern="^([0-9a-f][0-9a-f]){1,4}$")]
+_Times = Annotated[int, Meta(ge=1, le=1_000_000)]
 
-def as_bytes(notation: Any) -> bytes | None:
-    """Read the notation of bytes: hex, a text for its UTF-8, bytes that repeat, a list of these, or null."""
-    return None if notation is None else _bytes(notation)
+
+class Notation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A JSON object with one member, whose name says how to read its value; `Repeated` has two."""
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` unless the object has the members of exactly one form."""
+        members = {name for name in self.__struct_fields__ if getattr(self, name) is not UNSET}
+        if len(members) != 1 and members != {"repeat", "times"}:
+            raise ValueError(f"must have one of {', '.join(self.__struct_fields__)}, got {sorted(members)}")
+        if len(members) == 1 and members <= {"repeat", "times"}:
+            raise ValueError("repeat and times must be used together")
 
 
-def _bytes(notation: Any) -> bytes:
+class HexObject(Notation, frozen=True):
+    """The bytes of a Binary attribute: ``{"hex": …}``."""
+
+    hex: Hex
+
+
+class BytesObject(Notation, frozen=True):
+    """Bytes as the UTF-8 of a text or as bytes that repeat."""
+
+    text: str | UnsetType = UNSET
+    repeat: _Unit | UnsetType = UNSET
+    times: _Times | UnsetType = UNSET
+
+
+class DataObject(BytesObject, frozen=True):
+    """The data of an event: a text, bytes, bytes that repeat, or a JSON value."""
+
+    hex: Hex | UnsetType = UNSET
+    json: Any = UNSET
+
+
+class BodyObject(BytesObject, frozen=True):
+    """A written value: bytes, or a JSON value that is compared as such."""
+
+    json: Any = UNSET
+
+
+class ValueObject(BodyObject, frozen=True):
+    """A written value: as `BodyObject`, or an Avro datum or Protobuf message in hex."""
+
+    avro: Hex | UnsetType = UNSET
+    protobuf: Hex | UnsetType = UNSET
+
+
+Part = Hex | BytesObject
+Bytes = Hex | BytesObject | list[Part] | None
+Data = DataObject | None
+HeaderPairs = list[tuple[str, Bytes]]
+Scalar = str | bool | int
+AttributeNotation = str | bool | int | HexObject
+
+
+class RecordNotation(Struct, frozen=True, forbid_unknown_fields=True):
+    """A Kafka record to read."""
+
+    key: Bytes
+    value: Bytes
+    headers: HeaderPairs
+
+
+class WrittenRecord(Struct, frozen=True, forbid_unknown_fields=True):
+    """A Kafka record that the library must write; its headers may be in any order."""
+
+    key: Bytes
+    value: Hex | ValueObject | list[Part] | None
+    headers: HeaderPairs
+
+
+class EventNotation(Struct, frozen=True, forbid_unknown_fields=True):
+    """An event to construct."""
+
+    attributes: dict[str, AttributeNotation]
+    data: Data
+
+    RESERVED: ClassVar = "data"
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` if an attribute is called data."""
+        if self.RESERVED in self.attributes:
+            raise ValueError("attributes must not contain 'data'; set data beside attributes")
+
+
+def as_bytes(notation: Bytes | ValueObject) -> bytes | None:
+    """Return the bytes of a notation: hex, a text, bytes that repeat, a list of these, or null."""
     if isinstance(notation, list):
-        return b"".join(map(_bytes, notation))
+        return b"".join(map(_part, notation))
+    return None if notation is None else _part(notation)
+
+
+def _part(notation: Part) -> bytes:
     if isinstance(notation, str):
         return bytes.fromhex(notation)
-    if "text" in notation:
-        return str(notation["text"]).encode()
-    return bytes.fromhex(notation["repeat"]) * int(notation["times"])
+    if not isinstance(notation.repeat, UnsetType) and not isinstance(notation.times, UnsetType):
+        return bytes.fromhex(notation.repeat) * notation.times
+    return str(notation.text).encode()
 
 
-def as_headers(notation: list[Any]) -> Headers:
-    """Read pairs of a header's name and bytes."""
+def as_headers(notation: HeaderPairs) -> Headers:
+    """Return the headers of a record."""
     return [(name, as_bytes(value)) for name, value in notation]
 
 
-def as_record(notation: Case) -> Record:
-    """Read a record to be decoded."""
+def as_record(notation: RecordNotation) -> Record:
+    """Return the record of a notation."""
     return Record(
-        key=as_bytes(notation["key"]),
-        value=as_bytes(notation["value"]),
-        headers=as_headers(notation["headers"]),
+        key=as_bytes(notation.key), value=as_bytes(notation.value), headers=as_headers(notation.headers)
     )
 
 
 def as_value(notation: Any) -> Any:
-    """Read an attribute's value: JSON's own, or bytes as ``{"hex": …}``."""
-    is_binary = isinstance(notation, dict) and set(notation) == {"hex"}
-    return bytes.fromhex(notation["hex"]) if is_binary else notation
+    """Return an attribute's value: a JSON value, or bytes for ``{"hex": …}``."""
+    if isinstance(notation, HexObject):
+        return bytes.fromhex(notation.hex)
+    if isinstance(notation, dict) and set(notation) == {"hex"}:
+        return bytes.fromhex(notation["hex"])
+    return notation
 
 
-def as_data(notation: Any) -> Any:
-    """Read event data: a JSON value, a text, bytes, or null for none."""
+def as_data(notation: Data) -> Any:
+    """Return the data of an event: a JSON value, a text, bytes, or None."""
     if notation is None:
         return None
-    if "repeat" in notation:
-        return as_bytes(notation)
-    ((form, value),) = notation.items()
-    return bytes.fromhex(value) if form == "hex" else value
+    if not isinstance(notation.hex, UnsetType):
+        return bytes.fromhex(notation.hex)
+    if not isinstance(notation.text, UnsetType):
+        return notation.text
+    return notation.json if notation.json is not UNSET else as_bytes(notation)
 
 
-def as_event(notation: Case) -> Event:
-    """Construct the event of a case; raises `InvalidEvent`."""
-    attributes = {name: as_value(value) for name, value in notation["attributes"].items()}
-    return Event(data=as_data(notation["data"]), **attributes)
+def as_event(notation: EventNotation) -> Event:
+    """Construct the event of a notation; raises `InvalidEvent`."""
+    attributes = {name: as_value(value) for name, value in notation.attributes.items()}
+    return Event(data=as_data(notation.data), **attributes)

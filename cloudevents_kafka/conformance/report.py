@@ -1,4 +1,4 @@
-"""The report: which clauses are shown, by area and level, as lines of a table and as Markdown."""
+"""The report of all clauses, by area and level, as rows of a table and as Markdown."""
 
 from __future__ import annotations
 
@@ -6,98 +6,99 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from cloudevents_kafka.conformance.dataset import Document
-from cloudevents_kafka.conformance.runner import Shown
+from cloudevents_kafka.conformance._dataset import Document
+from cloudevents_kafka.conformance._runner import ClauseResult
 
 COLUMNS: Final = ("MUST", "SHOULD", "MAY", "derived")
 HEADINGS: Final = ("area", *COLUMNS, "cases accepted", "refused", "tests")
-_CLAUSE_HEADINGS: Final = ("", "level", "what it asks", "where", "shown by")
-COMMAND: Final = "cloudevents-kafka conformance --report spec-conformance/report.md"
+_CLAUSE_HEADINGS: Final = ("", "level", "requirement", "source", "shown by")
 
 
-def rows(found: Sequence[Shown]) -> Iterator[tuple[str, ...]]:
-    """Give a row for each area and one for all: shown of so many, by level; cases and tests."""
-    for area, some in groupby(found, key=lambda shown: shown.clause.area):
+def rows(results: Sequence[ClauseResult]) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each area and one for all: clauses that are shown, by level; cases; tests."""
+    for area, some in groupby(results, key=lambda result: result.clause.area):
         yield _row(area, list(some))
-    yield _row("all", found)
+    yield _row("all", results)
 
 
-def _row(name: str, some: Sequence[Shown]) -> tuple[str, ...]:
-    of_level = ([shown.word == "shown" for shown in some if shown.column == column] for column in COLUMNS)
-    counts = (f"{sum(holds)} of {len(holds)}" if holds else "" for holds in of_level)
-    tests = {test.name for shown in some for test in shown.tests if test.word != "not run"}
-    sums = (sum(s.count("accepted") for s in some), sum(s.count("refused") for s in some), len(tests))
-    return (name, *counts, *map(str, sums))
+def _row(name: str, results: Sequence[ClauseResult]) -> tuple[str, ...]:
+    by_level = ([one.status == "shown" for one in results if one.column == column] for column in COLUMNS)
+    counts = (f"{sum(shown)} of {len(shown)}" if shown else "" for shown in by_level)
+    tests = {test.name for one in results for test in one.tests if test.status != "not run"}
+    sums = (sum(one.count("accepted") for one in results), sum(one.count("refused") for one in results))
+    return (name, *counts, *map(str, (*sums, len(tests))))
 
 
-def markdown(found: Sequence[Shown], documents: Iterable[Document]) -> str:
-    """Write the whole report."""
+def markdown(results: Sequence[ClauseResult], documents: Iterable[Document]) -> str:
+    """Return the report in Markdown."""
     lines = [
         "# Conformance report\n",
-        f"Made by `{COMMAND}`; a test compares. Each clause stands in",
-        "[`clauses.toml`](clauses.toml) in our words, each case in [`vectors/`](vectors/).\n",
-        *_table(("document", "version"), [(d.title, d.version) for d in documents]),
+        "`make report` writes this page from the results of `make test`. The clauses are in",
+        "[`clauses.toml`](clauses.toml), the cases in [`vectors/`](vectors/).\n",
+        *_table(("document", "version"), [(one.title, one.version) for one in documents]),
         "",
-        *_table(HEADINGS, list(rows(found))),
+        *_table(HEADINGS, list(rows(results))),
         "",
-        "A case is of something *accepted*, to be taken, written or kept, or of something *refused*.",
-        "A case is of one clause; a test may show several. *derived* is what follows from a requirement,",
-        "or is advice.\n",
-        *_open_lines(found),
+        "A case is *accepted* if it shows what a reader or writer must accept, *refused* if it shows what it",
+        "must refuse. A case belongs to one clause; a test may show several. *derived* clauses follow from a",
+        "requirement or are advice.\n",
+        *_open_clauses(results),
     ]
-    for area, some in groupby(found, key=lambda shown: shown.clause.area):
-        lines += [
-            f"## {area}\n",
-            *_table(_CLAUSE_HEADINGS, map(_line, some)),
-            "",
-        ]
+    for area, some in groupby(results, key=lambda result: result.clause.area):
+        lines += [f"## {area}\n", *_table(_CLAUSE_HEADINGS, map(_clause_row, some)), ""]
     return "\n".join(lines)
 
 
-def _open_lines(found: Iterable[Shown]) -> Iterator[str]:
-    missing = sorted((shown for shown in found if shown.word != "shown"), key=_word)
-    if not missing:
-        yield "Nothing is left unshown.\n"
-    for word, some in groupby(missing, key=_word):
-        yield f"{_capital(word)}:\n"
-        for shown in some:
-            yield f"- {shown.clause.id} ({shown.clause.level}): {shown.clause.about} {_why(shown)}"
+def _open_clauses(results: Iterable[ClauseResult]) -> Iterator[str]:
+    still_open = sorted((one for one in results if one.status != "shown"), key=_status)
+    if not still_open:
+        yield "All clauses are shown.\n"
+    for status, some in groupby(still_open, key=_status):
+        yield f"{_capitalized(status)}:\n"
+        for one in some:
+            yield f"- {one.clause.id} ({one.clause.level}): {one.clause.about} {_reason(one)}"
         yield ""
 
 
-def _word(shown: Shown) -> str:
-    return shown.word
+def _status(result: ClauseResult) -> str:
+    return result.status
 
 
-def _why(shown: Shown) -> str:
-    """Say why a clause is not shown: what failed, what was not run, or why nothing can show it."""
-    if shown.failures:
-        return _sentence("; ".join(f"`{failure.name}`: {failure.seen}" for failure in shown.failures))
-    return _sentence(shown.clause.open or "What shows it was not run")
+def _reason(result: ClauseResult) -> str:
+    """Return why a clause is not shown: its failures, that nothing ran, or why nothing can show it."""
+    if result.failures:
+        return _sentence("; ".join(f"`{failure.name}`: {failure.detail}" for failure in result.failures))
+    return _sentence(result.clause.open or "its cases and tests did not run")
 
 
-def _line(shown: Shown) -> tuple[str, ...]:
-    clause = shown.clause
+def _clause_row(result: ClauseResult) -> tuple[str, ...]:
+    clause = result.clause
     about = f"{clause.about} ({clause.note})" if clause.note else clause.about
-    return clause.id, clause.level, about, clause.source, _by(shown)
+    return clause.id, clause.level, about, clause.source, _shown_by(result)
 
 
-def _by(shown: Shown) -> str:
-    """Say what shows a clause: cases of both sides, why there is one side only, tests."""
-    said = []
-    if shown.cases:
-        counts = f"{shown.count('accepted')} accepted, {shown.count('refused')} refused"
-        said.append(f"{counts} ({shown.clause.one_sided})" if shown.clause.one_sided else counts)
-    if any(test.word == "passed" for test in shown.tests):
-        said.append(", ".join(f"`{test.name.partition('::')[2]}`" for test in shown.tests))
-    return "; ".join(said) if shown.word == "shown" else f"**{shown.word}**"
+def _shown_by(result: ClauseResult) -> str:
+    """Return the number of cases on each side, the reason for one side only, and the tests that passed."""
+    if result.status != "shown":
+        return f"**{result.status}**"
+    parts = []
+    if result.cases:
+        counts = f"{result.count('accepted')} accepted, {result.count('refused')} refused"
+        parts.append(f"{counts} ({result.clause.one_sided})" if result.clause.one_sided else counts)
+    passed = [test.name.partition("::")[2] for test in result.tests if test.status == "passed"]
+    if passed:
+        parts.append(", ".join(f"`{name}`" for name in passed))
+    not_run = len(result.tests) - len(passed)
+    if not_run:
+        parts.append(f"{not_run} test{'' if not_run == 1 else 's'} not run")
+    return "; ".join(parts)
 
 
 def _sentence(text: str) -> str:
-    return _capital(text) + ("" if text.endswith(".") else ".")
+    return _capitalized(text) + ("" if text.endswith(".") else ".")
 
 
-def _capital(text: str) -> str:
+def _capitalized(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 

@@ -87,7 +87,7 @@ def test_a_pipe_gets_json_and_no_progress(filled):
 
 def test_conformance_is_in_colours_on_a_terminal_only():
     """What came of each case is marked on a terminal; a pipe gets the text alone."""
-    asked = ("conformance", "--no-tests", "--clause", "K-07")
+    asked = ("conformance", "--clause", "K-07")
     shown, _, _ = on_terminal(*asked)
     _, piped, _ = on_terminal(*asked, stdout=False)
     assert COLOUR.search(shown)

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, get_args
 
+import msgspec
 import transcoding
 
 from cloudevents_kafka import (
@@ -232,7 +233,7 @@ def _records(found: Any) -> Iterator[Record]:
     """Find the records in vector files, wherever they stand."""
     if isinstance(found, dict) and {"key", "value", "headers"} <= found.keys():
         with suppress(KeyError, ValueError):  # what is written has other notations
-            yield notation.as_record(found)
+            yield notation.as_record(msgspec.convert(found, notation.RecordNotation))
     elif isinstance(found, dict | list | Iterator):
         for inner in found.values() if isinstance(found, dict) else found:
             yield from _records(inner)

@@ -1,4 +1,4 @@
-"""What came of the clauses, as lines for people: all in short, or case by case; what failed comes last."""
+"""The results of clauses as lines for a terminal: an overview, or case by case; failures come last."""
 
 from __future__ import annotations
 
@@ -9,116 +9,112 @@ from typing import Final
 from cloudevents_kafka.cli.records.text import BAD, DIM, NOTE, PLACE, Line
 from cloudevents_kafka.cli.terminal.escape import visible
 from cloudevents_kafka.cli.terminal.plural import count
-from cloudevents_kafka.conformance import report
-from cloudevents_kafka.conformance.runner import Result, Shown, Word
+from cloudevents_kafka.conformance import ClauseResult, Result, Status, report
 
 _STYLES: Final = {"FAILED": BAD, "not run": NOTE, "not shown": NOTE}
 _PACKAGE: Final = re.compile(r"pip install (\S+)")
 _WIDTH: Final = len("accepted")
 
 
-def overview(found: Sequence[Shown]) -> Iterator[Line]:
-    """Lay out the table, what is not shown and why, what failed, and what the numbers mean."""
-    yield from _table(found)
-    for shown in _of(found, "not shown"):
-        yield from [
-            [],
-            _title(shown),
-            [(f"  {visible(shown.clause.open or 'nothing is there to show it')}", "")],
-        ]
-    yield from _left_out(found)
-    for shown in _of(found, "FAILED"):
-        yield from [[], _title(shown), *_results(shown.failures)]
-    yield from [[], *_meaning(found), _sum(found)]
+def overview(results: Sequence[ClauseResult]) -> Iterator[Line]:
+    """Yield the table, the clauses that are not shown and why, the failures, and how to read the numbers."""
+    yield from _table(results)
+    for one in _with_status(results, "not shown"):
+        reason = one.clause.open or "it has no cases and no tests"
+        yield from [[], _title(one), [(f"  {visible(reason)}", "")]]
+    yield from _not_run(results)
+    for one in _with_status(results, "FAILED"):
+        yield from [[], _title(one), *_results(one.failures)]
+    yield from [[], *_legend(results), _sum(results)]
 
 
-def details(found: Sequence[Shown]) -> Iterator[Line]:
-    """Lay out clauses with each of their cases and tests."""
-    for number, shown in enumerate(found):
-        clause = shown.clause
+def details(results: Sequence[ClauseResult]) -> Iterator[Line]:
+    """Yield clauses with each of their cases and tests."""
+    for number, one in enumerate(results):
+        clause = one.clause
         yield from [[]] if number else []
         yield [(visible(clause.id), PLACE), (visible(f"  {clause.level}  {clause.source}"), "")]
-        yield from ([(f"  {visible(text)}", "")] for text in (clause.about, *_remarks(shown)))
-        yield from _results([result for result in shown.results if result.word != "FAILED"])
-        yield from _results(shown.failures)
-    if any(shown.failures for shown in found):
-        yield from [[], _sum(found)]
+        yield from ([(f"  {visible(text)}", "")] for text in (clause.about, *_remarks(one)))
+        yield from _results([result for result in one.results if result.status != "FAILED"])
+        yield from _results(one.failures)
+    if any(one.failures for one in results):
+        yield from [[], _sum(results)]
 
 
-def _remarks(shown: Shown) -> Iterator[str]:
-    clause = shown.clause
+def _remarks(result: ClauseResult) -> Iterator[str]:
+    clause = result.clause
     for name, text in (("one side", clause.one_sided), ("open", clause.open), ("note", clause.note)):
         if text:
             yield f"{name}: {text}"
-    if shown.cases:
-        counts = f"{shown.count('accepted'):,} accepted, {shown.count('refused'):,} refused"
+    if result.cases:
+        counts = f"{result.count('accepted'):,} accepted, {result.count('refused'):,} refused"
         yield f"cases: {counts}, in {', '.join(clause.vectors)}"
 
 
-def _table(found: Sequence[Shown]) -> Iterator[Line]:
-    """Lay out the report's table, closely: 80 columns have to do."""
-    table = [report.HEADINGS, *report.rows(found)]
+def _table(results: Sequence[ClauseResult]) -> Iterator[Line]:
+    """Yield the table of the report, in at most 80 columns."""
+    table = [report.HEADINGS, *report.rows(results)]
     cells = [[visible(cell).removeprefix("cases ").replace(" of ", "/") for cell in row] for row in table]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for first, *rest in cells:
         yield [("  ".join([first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])]).rstrip(), "")]
 
 
-def _of(found: Iterable[Shown], word: str) -> list[Shown]:
-    return [shown for shown in found if shown.word == word]
+def _with_status(results: Iterable[ClauseResult], status: str) -> list[ClauseResult]:
+    return [result for result in results if result.status == status]
 
 
-def _left_out(found: Sequence[Shown]) -> Iterator[Line]:
-    """Tell what was not run, which says nothing about the library, and what to do."""
-    if clauses := _of(found, "not run"):
-        why = ": what shows these; tests run in a checkout, without --no-tests"
-        names = ", ".join(shown.clause.id for shown in clauses)
-        yield from [[], [("not run", NOTE), (why, "")], [(f"  {visible(names)}", "")]]
-    cases = {case for shown in found for case in shown.cases if case.word == "not run"}
-    if packages := {name for case in cases for name in _PACKAGE.findall(case.seen)}:
-        why = f": {count(len(cases), 'case')}, for want of packages"
-        do = f"  pip install {' '.join(sorted(packages))}"
-        yield from [[], [("not run", NOTE), (why, "")], [(visible(do), "")]]
+def _not_run(results: Sequence[ClauseResult]) -> Iterator[Line]:
+    """Yield the clauses and cases that were not run, and how to run them."""
+    if clauses := _with_status(results, "not run"):
+        how = ": tests show these clauses; pass --results FILE, the JUnit XML that make test writes"
+        names = ", ".join(result.clause.id for result in clauses)
+        yield from [[], [("not run", NOTE), (how, "")], [(f"  {visible(names)}", "")]]
+    cases = {case for result in results for case in result.cases if case.status == "not run"}
+    if packages := {name for case in cases for name in _PACKAGE.findall(case.detail)}:
+        why = f": {count(len(cases), 'case')}, because a package is missing"
+        command = f"  pip install {' '.join(sorted(packages))}"
+        yield from [[], [("not run", NOTE), (why, "")], [(visible(command), "")]]
 
 
-def _title(shown: Shown) -> Line:
-    clause = shown.clause
+def _title(result: ClauseResult) -> Line:
+    clause = result.clause
     text = visible(f": {clause.id} ({clause.level}) {clause.about}")
-    return [(shown.word, _STYLES[shown.word]), (text, "")]
+    return [(result.status, _STYLES[result.status]), (text, "")]
 
 
 def _results(results: Sequence[Result]) -> Iterator[Line]:
-    """Lay out cases and tests, a line each, and one with what was expected and seen, if it failed."""
+    """Yield a line for each case and test, and one with the detail if it has one."""
     width = max((len(result.name) for result in results if result.about), default=0)
     for result in results:
         text = f"{result.name:<{width}}  {result.about}" if result.about else result.name
-        yield [(f"  {result.word:<{_WIDTH}}", _STYLES.get(result.word, DIM)), (f"  {visible(text)}", "")]
-        if result.seen:
-            yield [(f"  {'':<{_WIDTH}}  {visible(result.seen)}", "")]
+        yield [(f"  {result.status:<{_WIDTH}}", _STYLES.get(result.status, DIM)), (f"  {visible(text)}", "")]
+        if result.detail:
+            yield [(f"  {'':<{_WIDTH}}  {visible(result.detail)}", "")]
 
 
-def _meaning(found: Sequence[Shown]) -> Iterator[Line]:
-    """Say what the table counts: its columns are no levels, and its sums of tests are not their number."""
-    words: set[Word] = {"accepted", "refused", "passed", "FAILED"}
-    yield [(f"{_distinct(found, words)} ran; a case is of one clause, a test may show several.", "")]
+def _legend(results: Sequence[ClauseResult]) -> Iterator[Line]:
+    """Yield how to read the table: its columns join levels, and a test may count in several rows."""
+    ran: set[Status] = {"accepted", "refused", "passed", "FAILED"}
+    yield [(f"{_distinct(results, ran)} ran; a case belongs to one clause, a test may show several.", "")]
     yield [("RECOMMENDED counts as SHOULD, advice as derived.", "")]
 
 
-def _sum(found: Sequence[Shown]) -> Line:
-    """Count clauses by what came of them, and what failed."""
-    numbers = [(word, len(_of(found, word))) for word in ("shown", "not shown", "not run")]
-    told = [f"{number:,} {word}" for word, number in numbers if number]
-    head = f"{count(len(found), 'clause')}: "
-    if failed := len(_of(found, "FAILED")):
-        bad = f"{failed:,} FAILED ({_distinct(found, {'FAILED'})})."
-        return [(head + "".join(f"{text}, " for text in told), ""), (bad, BAD)]
-    return [(head + ", ".join([*told, "none FAILED."]), "")]
+def _sum(results: Sequence[ClauseResult]) -> Line:
+    """Return the number of clauses by status."""
+    numbers = [(status, len(_with_status(results, status))) for status in ("shown", "not shown", "not run")]
+    parts = [f"{number:,} {status}" for status, number in numbers if number]
+    head = f"{count(len(results), 'clause')}: "
+    if failed := len(_with_status(results, "FAILED")):
+        bad = f"{failed:,} FAILED ({_distinct(results, {'FAILED'})})."
+        return [(head + "".join(f"{text}, " for text in parts), ""), (bad, BAD)]
+    return [(head + ", ".join([*parts, "none FAILED."]), "")]
 
 
-def _distinct(found: Sequence[Shown], words: set[Word]) -> str:
-    """Write ``2 cases and 1 test`` of which this came, each counted once however many clauses it shows."""
-    cases = {result.name for shown in found for result in shown.cases if result.word in words}
-    tests = {result.name for shown in found for result in shown.tests if result.word in words}
+def _distinct(results: Sequence[ClauseResult], statuses: set[Status]) -> str:
+    """Return the number of cases and tests with a status, each counted once: ``2 cases and 1 test``."""
+    cases = {case.name for one in results for case in one.cases if case.status in statuses}
+    tests = {test.name for one in results for test in one.tests if test.status in statuses}
     return " and ".join(
         count(len(names), thing) for names, thing in ((cases, "case"), (tests, "test")) if names
     )

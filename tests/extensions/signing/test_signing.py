@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from cloudevents_kafka import AttributeType, Event, Record, from_record, register_extension, to_record
 from cloudevents_kafka.attributes.types import CORE
-from cloudevents_kafka.conformance.dataset import Library
-from cloudevents_kafka.conformance.modes import WAYS
+from cloudevents_kafka.conformance import MODES_AND_FORMATS, Dataset
 from cloudevents_kafka.conformance.notation import as_record
 from cloudevents_kafka.event import with_content_type
 from cloudevents_kafka.extensions.signing import (
@@ -81,11 +80,11 @@ def test_the_documents_own_signature_is_made() -> None:
         datacontenttype="application/octet-stream",
         data=base64.b64decode("8J+koQ=="),
     )
-    case = next(case for _, case in Library().all_cases if case["id"] == "X-46/1")
-    assert sign(event, key, keyid="testkey") == from_record(as_record(case["record"]))
+    case = next(case for _, case in Dataset().all_cases if case.id == "X-46/1")
+    assert sign(event, key, keyid="testkey") == from_record(as_record(case.record))
 
 
-@pytest.mark.parametrize(("mode", "form"), WAYS)
+@pytest.mark.parametrize(("mode", "form"), MODES_AND_FORMATS)
 def test_a_signature_survives_every_form(mode: Any, form: str | None) -> None:
     """What was signed is verified after any content mode and format."""
     record = to_record(signed(ORDER, "partitionkey", "expirytime"), mode=mode, format=form)
@@ -96,7 +95,7 @@ def test_a_signature_survives_every_form(mode: Any, form: str | None) -> None:
 
 
 @pytest.mark.parametrize("data", [{"a": 1}, "text", b"\xff", None])
-@pytest.mark.parametrize(("mode", "form"), WAYS)
+@pytest.mark.parametrize(("mode", "form"), MODES_AND_FORMATS)
 def test_a_content_type_that_forms_add_is_signed(mode: Any, form: str | None, data: object) -> None:
     """Data without a content type is verified after any form, though some have to tell what JSON implies."""
     event = Event(id="1", source="/s", type="t", data=data)

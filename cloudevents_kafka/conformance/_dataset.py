@@ -1,0 +1,129 @@
+"""The folder of clauses and vectors."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cached_property
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from cloudevents_kafka.attributes.extension_types import register_extension
+from cloudevents_kafka.conformance._vectors import Case, VectorFile, decode_case
+from cloudevents_kafka.errors import CloudEventsKafkaError
+
+_PACKAGE: Final = Path(__file__).parents[1]
+_IN_WHEEL: Final = _PACKAGE / "conformance" / "data"
+_IN_CHECKOUT: Final = _PACKAGE.parent / "spec-conformance"
+_DEFAULT: Final = _IN_CHECKOUT if _IN_CHECKOUT.is_dir() else _IN_WHEEL
+_CLAUSES: Final = "clauses.toml"
+_VECTORS: Final = "vectors"
+_SCHEMA: Final = "schema.json"
+
+Level = Literal["MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "RECOMMENDED", "MAY", "derived", "advice"]
+"""The level of a requirement; see the head of ``clauses.toml``."""
+
+
+class DatasetError(CloudEventsKafkaError):
+    """Clauses or vectors are missing, or have another shape than the README of ``spec-conformance`` says."""
+
+
+class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A requirement: its text, its source, and the cases and tests that show that it is met.
+
+    ``vectors`` are files below ``vectors``; ``tests`` are names of tests as pytest writes
+    them. ``one_sided`` says why no input can break it, ``open`` why nothing shows it,
+    ``note`` where versions of the document differ.
+    """
+
+    id: str
+    area: str
+    level: Level
+    source: str
+    about: str
+    vectors: list[str] = []
+    tests: list[str] = []
+    one_sided: str | None = None
+    open: str | None = None
+    note: str | None = None
+
+
+class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A document that contains clauses, and its version."""
+
+    title: str
+    version: str
+
+
+class _ClauseFile(msgspec.Struct, forbid_unknown_fields=True):
+    document: list[Document]
+    clause: list[Clause]
+
+
+class Dataset:
+    """The clauses and vectors of a folder, by default those of this package."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or _DEFAULT
+
+    @property
+    def clauses(self) -> tuple[Clause, ...]:
+        """All clauses, in the order of the file; raises `DatasetError`."""
+        return tuple(self._clause_file.clause)
+
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        """The documents that contain the clauses; raises `DatasetError`."""
+        return tuple(self._clause_file.document)
+
+    @cached_property
+    def _clause_file(self) -> _ClauseFile:
+        path = self.folder / _CLAUSES
+        try:
+            return msgspec.convert(tomllib.loads(path.read_text("utf-8")), _ClauseFile)
+        except (OSError, ValueError, RecursionError) as error:
+            raise DatasetError(f"{path} must contain clauses: {error}") from None
+
+    @cached_property
+    def files(self) -> tuple[str, ...]:
+        """The names of all vector files, below ``vectors``."""
+        vectors = self.folder / _VECTORS
+        names = (path.relative_to(vectors).as_posix() for path in vectors.glob("**/*.json"))
+        return tuple(sorted(name for name in names if name != _SCHEMA))
+
+    def file(self, name: str) -> VectorFile:
+        """Read a vector file and register the extension types that it declares; raises `DatasetError`."""
+        path = self.folder / _VECTORS / name
+        try:
+            file = msgspec.json.decode(path.read_bytes(), type=VectorFile)
+        except (OSError, ValueError, RecursionError) as error:
+            raise DatasetError(f"{path} must contain vectors: {error}") from None
+        for extension, kind in file.declared.items():
+            try:
+                register_extension(extension, kind)
+            except ValueError as error:
+                raise DatasetError(f"{path}: declared: {error}") from None
+        return file
+
+    def cases(self, name: str) -> list[Case]:
+        """Return the cases of a vector file; raises `DatasetError`."""
+        ids = {clause.id for clause in self.clauses}
+        try:
+            cases = [
+                decode_case(raw, file=name, number=number)
+                for number, raw in enumerate(self.file(name).cases, 1)
+            ]
+        except (ValueError, RecursionError) as error:
+            raise DatasetError(f"{self.folder / _VECTORS / name}: {error}") from None
+        for case in cases:
+            if case.clause not in ids:
+                raise DatasetError(f"{name}: case {case.id}: clause {case.clause} is not in {_CLAUSES}")
+        return cases
+
+    @cached_property
+    def all_cases(self) -> tuple[tuple[str, Case], ...]:
+        """All cases, each with the name of its file; raises `DatasetError`."""
+        if not self.files:
+            raise DatasetError(f"{self.folder / _VECTORS} must contain JSON files with cases, got none")
+        return tuple((name, case) for name in self.files for case in self.cases(name))
