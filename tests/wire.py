@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from cloudevents_kafka.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from cloudevents_kafka.protocol.messages.groups import JoinGroupRequest, JoinGroupRequestProtocol
 from cloudevents_kafka.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -23,7 +23,7 @@ from cloudevents_kafka.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from cloudevents_kafka.protocol.schema.layout import spec_of
+from cloudevents_kafka.protocol.schema import spec_of
 
 
 class Wire:

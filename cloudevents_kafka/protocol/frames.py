@@ -14,8 +14,7 @@ from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unsupported
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
-from cloudevents_kafka.protocol.schema.layout import spec_of
-from cloudevents_kafka.protocol.schema.message import Structure
+from cloudevents_kafka.protocol.schema import Structure, spec_of
 
 MAX_SIZE: Final = 100 * 1024 * 1024
 """The largest frame that is read unless told otherwise: what brokers take by default."""

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.extensions import SIZE_LIMIT, size_problem, wire_size
-from cloudevents_kafka.protocol.records.record import Record as WireRecord
-from cloudevents_kafka.protocol.records.record_batch import encode_batch
+from cloudevents_kafka.protocol.records import Record as WireRecord
+from cloudevents_kafka.protocol.records import encode_batch
 
 lengths = st.sampled_from([0, 1, 63, 64, 8191, 8192, 2**20 - 1, 2**20])
 

@@ -13,9 +13,9 @@ from cloudevents_kafka.protocol.codec import compiler, interpreter
 from cloudevents_kafka.protocol.errors import ProtocolError
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.records import Batches
-from cloudevents_kafka.protocol.schema.layout import layout_of
+from cloudevents_kafka.protocol.schema import layout_of
+from cloudevents_kafka.protocol.v07 import _message_set as set07
 from cloudevents_kafka.protocol.v07 import frames as frames07
-from cloudevents_kafka.protocol.v07 import message_set as set07
 
 CORPUS: Final = Path(__file__).parent / "corpus"
 """A folder a target, of inputs that reach what others do not; read by `test_corpus`."""

@@ -12,18 +12,20 @@ import pytest
 
 from cloudevents_kafka.protocol.api_keys import API_NAMES
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.schema.layout import (
+from cloudevents_kafka.protocol.schema import (
+    NO_UUID,
     Array,
+    ArrayOf,
     Codec,
+    Field,
     Layout,
     Sized,
+    Structure,
+    Versions,
     default_of,
     layout_of,
     spec_of,
 )
-from cloudevents_kafka.protocol.schema.message import ArrayOf, Field, Structure
-from cloudevents_kafka.protocol.schema.types import NO_UUID
-from cloudevents_kafka.protocol.schema.versions import Versions
 
 from .apache import MESSAGES, NEWEST, OLDEST, definitions, versions_of
 

@@ -12,7 +12,7 @@ from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable, Unsupported
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from cloudevents_kafka.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from cloudevents_kafka.protocol.messages.groups import HeartbeatRequest, HeartbeatResponse
 from cloudevents_kafka.protocol.messages.metadata import MetadataRequest
 from cloudevents_kafka.protocol.messages.sasl import SaslHandshakeRequest
 

@@ -24,9 +24,7 @@ from cloudevents_kafka.protocol.errors import (
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from cloudevents_kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from cloudevents_kafka.protocol.schema.layout import spec_of
-from cloudevents_kafka.protocol.schema.message import Structure
-from cloudevents_kafka.protocol.schema.versions import Versions
+from cloudevents_kafka.protocol.schema import Structure, Versions, spec_of
 
 SPOKEN: Final[dict[int, Versions]] = {
     0: Versions(0, 12),  # from 13 on, topics go by id

@@ -30,7 +30,7 @@ from cloudevents_kafka.protocol.messages.create_topics import (
 )
 from cloudevents_kafka.protocol.messages.metadata import MetadataResponse
 from cloudevents_kafka.protocol.records import Codec
-from cloudevents_kafka.protocol.schema.versions import Versions
+from cloudevents_kafka.protocol.schema import Versions
 
 _TIMEOUT: Final = 30.0
 _DEFAULT_PORT: Final = 9092

@@ -33,8 +33,7 @@ from cloudevents_kafka.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseTopic,
 )
-from cloudevents_kafka.protocol.schema.message import Structure
-from cloudevents_kafka.protocol.schema.versions import Versions
+from cloudevents_kafka.protocol.schema import Structure, Versions
 
 _Result = TypeVar("_Result")
 

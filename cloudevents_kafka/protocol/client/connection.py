@@ -22,8 +22,7 @@ from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.client.security import AuthenticationFailed, Security
 from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.schema.layout import spec_of
-from cloudevents_kafka.protocol.schema.message import Structure
+from cloudevents_kafka.protocol.schema import Structure, spec_of
 
 _CHUNK: Final = 1 << 18
 _LAST_ID: Final = (1 << 31) - 1

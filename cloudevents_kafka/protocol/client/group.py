@@ -25,15 +25,16 @@ from cloudevents_kafka.protocol.errors import (
     Malformed,
     ProtocolError,
 )
-from cloudevents_kafka.protocol.messages.consumer_protocol import AssignedTopic, Assignment, Subscription
-from cloudevents_kafka.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from cloudevents_kafka.protocol.messages.join_group import (
+from cloudevents_kafka.protocol.messages.groups import (
+    AssignedTopic,
+    Assignment,
+    HeartbeatRequest,
+    HeartbeatResponse,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
-)
-from cloudevents_kafka.protocol.messages.leave_group import LeaveGroupRequest
-from cloudevents_kafka.protocol.messages.sync_group import (
+    LeaveGroupRequest,
+    Subscription,
     SyncGroupRequest,
     SyncGroupRequestAssignment,
     SyncGroupResponse,

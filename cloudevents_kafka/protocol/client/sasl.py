@@ -21,7 +21,7 @@ from cloudevents_kafka.protocol.messages.sasl import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-from cloudevents_kafka.protocol.schema.versions import Versions
+from cloudevents_kafka.protocol.schema import Versions
 
 
 def log_in(connection: Connection, sasl: Sasl, versions: Mapping[int, Versions], deadline: Deadline) -> None:

@@ -28,12 +28,10 @@ from cloudevents_kafka.protocol.client.deadline import Deadline
 from cloudevents_kafka.protocol.client.partitioners import Partitioner
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, ProtocolError, Unsupported
-from cloudevents_kafka.protocol.messages.init_producer_id import (
-    InitProducerIdRequest,
-    InitProducerIdResponse,
-)
 from cloudevents_kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from cloudevents_kafka.protocol.messages.produce import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
     PartitionProduceData,
     ProduceRequest,
     ProduceResponse,

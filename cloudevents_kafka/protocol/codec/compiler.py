@@ -13,11 +13,12 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, TypeAlias
 
-from cloudevents_kafka.protocol.codec import decoder_source, encoder_source, interpreter
-from cloudevents_kafka.protocol.codec.source_builder import Code
+from cloudevents_kafka.protocol.codec import _decoder_source as decoder_source
+from cloudevents_kafka.protocol.codec import _encoder_source as encoder_source
+from cloudevents_kafka.protocol.codec import interpreter
+from cloudevents_kafka.protocol.codec._source_builder import Code
 from cloudevents_kafka.protocol.errors import ProtocolError
-from cloudevents_kafka.protocol.schema.layout import layout_of
-from cloudevents_kafka.protocol.schema.message import Structure
+from cloudevents_kafka.protocol.schema import Structure, layout_of
 
 Decoder: TypeAlias = Callable[[bytes, int], tuple[Structure, int]]
 Encoder: TypeAlias = Callable[[Structure], bytes]

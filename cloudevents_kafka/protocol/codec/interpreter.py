@@ -14,9 +14,21 @@ from typing import Any, Final, TypeAlias
 
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unencodable
-from cloudevents_kafka.protocol.schema.layout import Array, Codec, Layout, Sized, Slot, default_of
-from cloudevents_kafka.protocol.schema.message import Structure
-from cloudevents_kafka.protocol.schema.types import BOOLEAN, REST, STRING, Fixed, Uuid, Varint
+from cloudevents_kafka.protocol.schema import (
+    BOOLEAN,
+    REST,
+    STRING,
+    Array,
+    Codec,
+    Fixed,
+    Layout,
+    Sized,
+    Slot,
+    Structure,
+    Uuid,
+    Varint,
+    default_of,
+)
 
 Visitor: TypeAlias = Callable[[str, int, int, str, Any], None]
 """Called with a field's path, its first byte, the one after its last, its type's name, its value.

@@ -5,10 +5,10 @@ Nothing here raises for what the bytes are: what could be read is told, then the
 
 from __future__ import annotations
 
-from cloudevents_kafka.protocol.explain.capture import CaptureExplainer
-from cloudevents_kafka.protocol.explain.field import Explained, Field, Problem
-from cloudevents_kafka.protocol.explain.frame import explain_request, explain_response
-from cloudevents_kafka.protocol.explain.frame_v07 import explain_request_07, explain_response_07
+from cloudevents_kafka.protocol.explain._capture import CaptureExplainer
+from cloudevents_kafka.protocol.explain._field import Explained, Field, Problem
+from cloudevents_kafka.protocol.explain._frame import explain_request, explain_response
+from cloudevents_kafka.protocol.explain._frame_v07 import explain_request_07, explain_response_07
 
 __all__ = [
     "CaptureExplainer",

@@ -21,19 +21,19 @@ from typing import Final, NamedTuple
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
-from cloudevents_kafka.protocol.messages.message_set import MessageSetEntry
-from cloudevents_kafka.protocol.schema.layout import (
+from cloudevents_kafka.protocol.messages.produce import MessageSetEntry
+from cloudevents_kafka.protocol.schema import (
+    RECORDS,
     Array,
     Codec,
     Layout,
     Sized,
     Slot,
+    Structure,
+    Versions,
     layout_of,
     spec_of,
 )
-from cloudevents_kafka.protocol.schema.message import Structure
-from cloudevents_kafka.protocol.schema.types import RECORDS
-from cloudevents_kafka.protocol.schema.versions import Versions
 
 MESSAGE_SETS: Final = Versions(0, 2)
 """The versions of Produce and Fetch that the guide's names of the records are true of."""

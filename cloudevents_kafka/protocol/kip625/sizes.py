@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol import frames, varint
-from cloudevents_kafka.protocol.kip625 import svg
-from cloudevents_kafka.protocol.kip625.messages import (
+from cloudevents_kafka.protocol.kip625 import _svg as svg
+from cloudevents_kafka.protocol.kip625._messages import (
     FIXED,
     UNSIGNED,
     ZIGZAG,

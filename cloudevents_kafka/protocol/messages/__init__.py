@@ -14,28 +14,33 @@ from cloudevents_kafka.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from cloudevents_kafka.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from cloudevents_kafka.protocol.messages.init_producer_id import (
-    InitProducerIdRequest,
-    InitProducerIdResponse,
+from cloudevents_kafka.protocol.messages.groups import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
 )
-from cloudevents_kafka.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from cloudevents_kafka.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from cloudevents_kafka.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from cloudevents_kafka.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from cloudevents_kafka.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from cloudevents_kafka.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
-from cloudevents_kafka.protocol.messages.produce import ProduceRequest, ProduceResponse
+from cloudevents_kafka.protocol.messages.produce import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    ProduceRequest,
+    ProduceResponse,
+)
 from cloudevents_kafka.protocol.messages.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-from cloudevents_kafka.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from cloudevents_kafka.protocol.schema.layout import spec_of
-from cloudevents_kafka.protocol.schema.message import Structure
-from cloudevents_kafka.protocol.schema.versions import Versions
+from cloudevents_kafka.protocol.schema import Structure, Versions, spec_of
 
 
 class Api(NamedTuple):

@@ -7,8 +7,16 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
-from cloudevents_kafka.protocol.schema.types import Boolean, Int16, Int32, Int64, String
+from cloudevents_kafka.protocol.schema import (
+    Boolean,
+    Int16,
+    Int32,
+    Int64,
+    MessageSpec,
+    String,
+    Structure,
+    wire,
+)
 
 
 class ApiVersionsRequest(Structure, kw_only=True):

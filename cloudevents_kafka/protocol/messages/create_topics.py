@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
-from cloudevents_kafka.protocol.schema.types import NO_UUID, Boolean, Int8, Int16, Int32, String, UuidField
+from cloudevents_kafka.protocol.schema import (
+    NO_UUID,
+    Boolean,
+    Int8,
+    Int16,
+    Int32,
+    MessageSpec,
+    String,
+    Structure,
+    UuidField,
+    wire,
+)
 
 
 class CreatableReplicaAssignment(Structure, kw_only=True):

@@ -9,16 +9,18 @@ from typing import Annotated, ClassVar
 
 from msgspec import field
 
-from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
-from cloudevents_kafka.protocol.schema.types import (
+from cloudevents_kafka.protocol.schema import (
     NO_UUID,
     Int8,
     Int16,
     Int32,
     Int64,
+    MessageSpec,
     Records,
     String,
+    Structure,
     UuidField,
+    wire,
 )
 
 

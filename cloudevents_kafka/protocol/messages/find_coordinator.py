@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
-from cloudevents_kafka.protocol.schema.types import Int8, Int16, Int32, String
+from cloudevents_kafka.protocol.schema import Int8, Int16, Int32, MessageSpec, String, Structure, wire
 
 
 class FindCoordinatorRequest(Structure, kw_only=True):

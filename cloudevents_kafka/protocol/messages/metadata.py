@@ -7,8 +7,17 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
-from cloudevents_kafka.protocol.schema.types import NO_UUID, Boolean, Int16, Int32, String, UuidField
+from cloudevents_kafka.protocol.schema import (
+    NO_UUID,
+    Boolean,
+    Int16,
+    Int32,
+    MessageSpec,
+    String,
+    Structure,
+    UuidField,
+    wire,
+)
 
 
 class MetadataRequestTopic(Structure, kw_only=True):

@@ -9,8 +9,17 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
-from cloudevents_kafka.protocol.schema.types import NO_UUID, Int16, Int32, Int64, String, UuidField
+from cloudevents_kafka.protocol.schema import (
+    NO_UUID,
+    Int16,
+    Int32,
+    Int64,
+    MessageSpec,
+    String,
+    Structure,
+    UuidField,
+    wire,
+)
 
 
 class OffsetCommitRequestPartition(Structure, kw_only=True):

@@ -1,7 +1,11 @@
-"""Produce (0): append message sets or record batches to partitions, at their leaders.
+"""Produce (0) and InitProducerId (22): append message sets or record batches at the partition leaders.
 
-Guide, "Produce API". Versions 0 to 2 carry message sets, from 3 on record batches (KIP-98);
-brokers from 4.0 on refuse 0 to 2, and list them all the same (KAFKA-18659).
+Guide, "Produce API". Versions 0 to 2 carry message sets, 3 and later record batches (KIP-98).
+Brokers from 4.0 on refuse versions 0 to 2, but list them (KAFKA-18659). InitProducerId returns an
+id for idempotent or transactional producing (KIP-98).
+
+`MessageSetEntry` is the layout of message sets (guide, "Message sets"), whose versions are their magic
+bytes. A set has no count and may end within an entry. `records` encodes and decodes sets.
 """
 
 from __future__ import annotations
@@ -10,8 +14,21 @@ from typing import Annotated, ClassVar
 
 from msgspec import field
 
-from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
-from cloudevents_kafka.protocol.schema.types import NO_UUID, Int16, Int32, Int64, Records, String, UuidField
+from cloudevents_kafka.protocol.schema import (
+    NO_UUID,
+    Boolean,
+    Bytes,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    MessageSpec,
+    Records,
+    String,
+    Structure,
+    UuidField,
+    wire,
+)
 
 
 class PartitionProduceData(Structure, kw_only=True):
@@ -94,3 +111,50 @@ class ProduceResponse(Structure, kw_only=True):
     responses: Annotated[list[TopicProduceResponse], wire(guide="")]
     throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
     node_endpoints: Annotated[list[NodeEndpoint], wire("10+", tag=0, tagged="10+")] = []
+
+
+class InitProducerIdRequest(Structure, kw_only=True):
+    """Ask for a producer id; a null transactional id is for an idempotent producer."""
+
+    spec: ClassVar = MessageSpec.of("InitProducerId", 22, "request", versions="0-6", flexible="2+")
+
+    transactional_id: Annotated[String | None, wire(nullable="0+")]
+    transaction_timeout_ms: Int32
+    producer_id: Annotated[Int64, wire("3+")] = -1
+    producer_epoch: Annotated[Int16, wire("3+")] = -1
+    enable2_pc: Annotated[Boolean, wire("6+")] = False
+    keep_prepared_txn: Annotated[Boolean, wire("6+")] = False
+
+
+class InitProducerIdResponse(Structure, kw_only=True):
+    """The producer id and its epoch."""
+
+    spec: ClassVar = MessageSpec.of("InitProducerId", 22, "response", versions="0-6", flexible="2+")
+
+    throttle_time_ms: Annotated[Int32, wire(ignorable=True)]
+    error_code: Int16
+    producer_id: Int64 = -1
+    producer_epoch: Int16
+    ongoing_txn_producer_id: Annotated[Int64, wire("6+")] = -1
+    ongoing_txn_producer_epoch: Annotated[Int16, wire("6+")] = -1
+
+
+class MessageOfSet(Structure, kw_only=True):
+    """A message: ``crc`` is over all behind it, the two lowest bits of ``attributes`` are the codec."""
+
+    crc: Int32
+    magic_byte: Int8
+    attributes: Int8
+    timestamp: Annotated[Int64, wire("1+")] = -1
+    key: Annotated[Bytes | None, wire(nullable="0+")]
+    value: Annotated[Bytes | None, wire(nullable="0+")]
+
+
+class MessageSetEntry(Structure, kw_only=True):
+    """A message with its offset, and its size in bytes."""
+
+    spec: ClassVar = MessageSpec.of("MessageSet", -1, "data", versions="0-1", guide="MessageSet")
+
+    offset: Int64
+    message_size: Int32
+    content: Annotated[MessageOfSet, wire(guide="Message")]

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
-from cloudevents_kafka.protocol.schema.types import Bytes, Int16, Int64, String
+from cloudevents_kafka.protocol.schema import Bytes, Int16, Int64, MessageSpec, String, Structure, wire
 
 
 class SaslHandshakeRequest(Structure, kw_only=True):

@@ -1,16 +1,25 @@
-"""Records as they travel and lie on disk: message sets (magic 0 and 1) and record batches (magic 2).
+"""Records in their formats: message sets (magic 0 and 1) and record batches (magic 2).
 
-Reading: `Batches`, of any mix of them. Writing: `encode_message_set` and `encode_batch`.
+`Batches` decodes any mix of both; `encode_message_set` and `encode_batch` encode. Read `_record`, then
+`_message_set` or `_record_batch` with `_batch_body`; `_framing` finds the entries of a buffer, and
+`_compression` bounds the size of decompressed data.
 """
 
 from __future__ import annotations
 
-from cloudevents_kafka.protocol.records.batches import Batch, Batches
-from cloudevents_kafka.protocol.records.compression import LIMIT, Codec
-from cloudevents_kafka.protocol.records.control import ABORT, COMMIT, ControlRecord
-from cloudevents_kafka.protocol.records.message_set import MessageEntry, encode_message_set
-from cloudevents_kafka.protocol.records.record import Headers, Record, TimestampType
-from cloudevents_kafka.protocol.records.record_batch import RecordBatch, encode_batch
+from cloudevents_kafka.protocol.records._batches import Batch, Batches
+from cloudevents_kafka.protocol.records._checksum import crc32c
+from cloudevents_kafka.protocol.records._compression import LIMIT, Codec, compress, decompress
+from cloudevents_kafka.protocol.records._message_set import MessageEntry, encode_message_set
+from cloudevents_kafka.protocol.records._record import (
+    ABORT,
+    COMMIT,
+    ControlRecord,
+    Headers,
+    Record,
+    TimestampType,
+)
+from cloudevents_kafka.protocol.records._record_batch import RecordBatch, encode_batch
 
 __all__ = [
     "ABORT",
@@ -25,6 +34,9 @@ __all__ = [
     "Record",
     "RecordBatch",
     "TimestampType",
+    "compress",
+    "crc32c",
+    "decompress",
     "encode_batch",
     "encode_message_set",
 ]

@@ -1,18 +1,20 @@
-"""Kafka 0.7: its requests, messages and error codes, a client, and what it keeps in ZooKeeper.
+"""Kafka 0.7: messages, a client for one broker, and the cluster in ZooKeeper.
 
-Byte positions for offsets, no keys, no replicas, no versions. `zookeeper` needs kazoo (the extra
-``protocol``) and is imported by its own name.
+Offsets are byte positions; there are no keys, replicas or versions. Read `_messages` (requests and
+responses), `frames`, `_message_set`, `_connection` (the client), then `partitions` (how clients share
+partitions) and `zookeeper` (needs kazoo, of the extra ``protocol``; import it by name).
 """
 
 from __future__ import annotations
 
-from cloudevents_kafka.protocol.v07.connection import Connection
-from cloudevents_kafka.protocol.v07.error_codes import ErrorCode, PartitionError
-from cloudevents_kafka.protocol.v07.message_set import Entry, Message, MessageSet, encode, pack
-from cloudevents_kafka.protocol.v07.messages import (
+from cloudevents_kafka.protocol.v07._connection import Connection
+from cloudevents_kafka.protocol.v07._message_set import Entry, Message, MessageSet, encode, pack
+from cloudevents_kafka.protocol.v07._messages import (
     ANY_PARTITION,
     EARLIEST,
     LATEST,
+    REQUESTS,
+    RESPONSES,
     FetchRequest,
     FetchResponse,
     MultiFetchRequest,
@@ -21,13 +23,17 @@ from cloudevents_kafka.protocol.v07.messages import (
     OffsetsRequest,
     OffsetsResponse,
     ProduceRequest,
+    RequestHeader,
     RequestType,
 )
+from cloudevents_kafka.protocol.v07.error_codes import ErrorCode, PartitionError
 
 __all__ = [
     "ANY_PARTITION",
     "EARLIEST",
     "LATEST",
+    "REQUESTS",
+    "RESPONSES",
     "Connection",
     "Entry",
     "ErrorCode",
@@ -42,6 +48,7 @@ __all__ = [
     "OffsetsResponse",
     "PartitionError",
     "ProduceRequest",
+    "RequestHeader",
     "RequestType",
     "encode",
     "pack",

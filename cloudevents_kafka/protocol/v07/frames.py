@@ -11,9 +11,8 @@ from typing import Final, TypeVar
 from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unsupported
 from cloudevents_kafka.protocol.frames import add_size, decode_size
-from cloudevents_kafka.protocol.schema.layout import spec_of
-from cloudevents_kafka.protocol.schema.message import Structure
-from cloudevents_kafka.protocol.v07.messages import REQUESTS, FetchResponse, RequestHeader, RequestType
+from cloudevents_kafka.protocol.schema import Structure, spec_of
+from cloudevents_kafka.protocol.v07._messages import REQUESTS, FetchResponse, RequestHeader, RequestType
 
 _LENGTH_SIZE: Final = 4
 _S = TypeVar("_S", bound=Structure)

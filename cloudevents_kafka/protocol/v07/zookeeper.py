@@ -17,11 +17,12 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple, TypeVar
 
 from cloudevents_kafka.protocol.errors import Malformed
-from cloudevents_kafka.protocol.v07 import session, znodes
+from cloudevents_kafka.protocol.v07 import _session as session
+from cloudevents_kafka.protocol.v07 import _znodes as znodes
+from cloudevents_kafka.protocol.v07._session import PATIENCE, NodeExists, announce, connect, create
+from cloudevents_kafka.protocol.v07._watcher import Watcher
+from cloudevents_kafka.protocol.v07._znodes import Broker
 from cloudevents_kafka.protocol.v07.partitions import BrokerPartition, assign, destinations, places
-from cloudevents_kafka.protocol.v07.session import PATIENCE, NodeExists, announce, connect, create
-from cloudevents_kafka.protocol.v07.watcher import Watcher
-from cloudevents_kafka.protocol.v07.znodes import Broker
 
 __all__ = [
     "Broker",

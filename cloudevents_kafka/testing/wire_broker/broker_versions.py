@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.schema.versions import Versions
+from cloudevents_kafka.protocol.schema import Versions
 
 
 class Dialect(NamedTuple):

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from cloudevents_kafka.protocol.schema.types import NO_UUID
+from cloudevents_kafka.protocol.schema import NO_UUID
 from cloudevents_kafka.testing.wire_broker.broker_versions import Dialect
 from cloudevents_kafka.testing.wire_broker.cluster import Cluster, Node, Partition
 from cloudevents_kafka.testing.wire_broker.errors import Refused

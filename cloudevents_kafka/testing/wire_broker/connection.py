@@ -9,7 +9,7 @@ from typing import Final
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.errors import ProtocolError
-from cloudevents_kafka.protocol.schema.message import Structure
+from cloudevents_kafka.protocol.schema import Structure
 from cloudevents_kafka.testing.wire_broker import requests
 from cloudevents_kafka.testing.wire_broker.apis import HANDLERS
 from cloudevents_kafka.testing.wire_broker.broker_versions import Dialect

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from cloudevents_kafka.protocol.messages.fetch import FetchResponse
-from cloudevents_kafka.protocol.schema.message import Structure
+from cloudevents_kafka.protocol.schema import Structure
 from cloudevents_kafka.testing.wire_broker.call import Call, Denial
 from cloudevents_kafka.testing.wire_broker.errors import Hangup
 

@@ -12,7 +12,7 @@ from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest
 from cloudevents_kafka.protocol.messages.headers import RequestHeader
 from cloudevents_kafka.protocol.messages.offset_commit import OffsetCommitRequestBeta
-from cloudevents_kafka.protocol.schema.message import Structure
+from cloudevents_kafka.protocol.schema import Structure
 from cloudevents_kafka.testing.wire_broker.broker_versions import Dialect
 from cloudevents_kafka.testing.wire_broker.errors import Muted
 

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from cloudevents_kafka.protocol.errors import ProtocolError
-from cloudevents_kafka.protocol.schema.message import Structure
+from cloudevents_kafka.protocol.schema import Structure
 from cloudevents_kafka.protocol.v07 import (
     ANY_PARTITION,
     EARLIEST,

@@ -9,7 +9,7 @@ from cloudevents_kafka.protocol.errors import Unsupported
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.fetch import FetchRequest
 from cloudevents_kafka.protocol.messages.produce import ProduceRequest
-from cloudevents_kafka.protocol.schema.versions import Versions
+from cloudevents_kafka.protocol.schema import Versions
 from cloudevents_kafka.testing.wire_broker import DIALECTS, faults
 
 API_VERSIONS, PRODUCE, METADATA = 18, 0, 3

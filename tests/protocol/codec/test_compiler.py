@@ -23,10 +23,9 @@ from cloudevents_kafka.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from cloudevents_kafka.protocol.messages.heartbeat import HeartbeatRequest
+from cloudevents_kafka.protocol.messages.groups import HeartbeatRequest
 from cloudevents_kafka.protocol.messages.metadata import MetadataRequest
-from cloudevents_kafka.protocol.schema.layout import layout_of
-from cloudevents_kafka.protocol.schema.message import Structure, fields_of
+from cloudevents_kafka.protocol.schema import Structure, fields_of, layout_of
 
 ODD = [
     *(None, -1, 1 << 15, 1 << 31, 1 << 63, -(1 << 64), 1.5, True, "no", "", "\ud800", "x" * 32_768),

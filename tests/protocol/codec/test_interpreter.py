@@ -16,7 +16,7 @@ from cloudevents_kafka.protocol.messages.metadata import (
     MetadataResponseBroker,
 )
 from cloudevents_kafka.protocol.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
-from cloudevents_kafka.protocol.schema.layout import layout_of
+from cloudevents_kafka.protocol.schema import layout_of
 
 
 def read(structure, version, data):

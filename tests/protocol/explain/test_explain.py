@@ -24,8 +24,8 @@ from cloudevents_kafka.protocol.explain import (
     explain_response,
     explain_response_07,
 )
-from cloudevents_kafka.protocol.explain.field import Collected, Cursor
-from cloudevents_kafka.protocol.explain.frame import tell_structure
+from cloudevents_kafka.protocol.explain._field import Collected, Cursor
+from cloudevents_kafka.protocol.explain._frame import tell_structure
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from cloudevents_kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -39,8 +39,8 @@ from cloudevents_kafka.protocol.records import (
     encode_message_set,
 )
 from cloudevents_kafka.protocol.v07 import Message, encode, pack
+from cloudevents_kafka.protocol.v07 import ProduceRequest as ProduceRequest07
 from cloudevents_kafka.protocol.v07 import frames as frames_07
-from cloudevents_kafka.protocol.v07.messages import ProduceRequest as ProduceRequest07
 
 VECTORS = Path(__file__).parent.parent / "vectors"
 KEYS = [*APIS, 60, -1]

@@ -22,10 +22,9 @@ from cloudevents_kafka.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from cloudevents_kafka.protocol.messages.groups import JoinGroupRequest, JoinGroupResponse
 from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
-from cloudevents_kafka.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from cloudevents_kafka.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
-from cloudevents_kafka.protocol.messages.message_set import MessageSetEntry
 from cloudevents_kafka.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from cloudevents_kafka.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -33,8 +32,8 @@ from cloudevents_kafka.protocol.messages.offset_commit import (
     OffsetCommitResponse,
 )
 from cloudevents_kafka.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
-from cloudevents_kafka.protocol.messages.produce import ProduceRequest, ProduceResponse
-from cloudevents_kafka.protocol.schema.layout import layout_of
+from cloudevents_kafka.protocol.messages.produce import MessageSetEntry, ProduceRequest, ProduceResponse
+from cloudevents_kafka.protocol.schema import layout_of
 
 GUIDE = {
     MetadataRequest: """

@@ -14,7 +14,7 @@ from cloudevents_kafka.protocol import frames, varint
 from cloudevents_kafka.protocol.codec import interpreter
 from cloudevents_kafka.protocol.errors import Unencodable
 from cloudevents_kafka.protocol.kip625 import sizes
-from cloudevents_kafka.protocol.kip625.messages import (
+from cloudevents_kafka.protocol.kip625._messages import (
     FIXED,
     UNSIGNED,
     ZIGZAG,
@@ -33,9 +33,7 @@ from cloudevents_kafka.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from cloudevents_kafka.protocol.schema.layout import layout_of
-from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
-from cloudevents_kafka.protocol.schema.types import Int64
+from cloudevents_kafka.protocol.schema import Int64, MessageSpec, Structure, layout_of, wire
 
 WAYS = [
     (MetadataByType, TopicByType, PartitionByType),

@@ -12,8 +12,7 @@ from protocol.records.samples import FORMS, encoded, records
 from strategies import examples
 
 from cloudevents_kafka.protocol.errors import Malformed
-from cloudevents_kafka.protocol.records import Batches, Codec, Record
-from cloudevents_kafka.protocol.records.compression import decompress
+from cloudevents_kafka.protocol.records import Batches, Codec, Record, decompress
 
 SAMPLE = [
     Record(b"k", b"value " * 3, [], None, 7),

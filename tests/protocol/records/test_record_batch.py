@@ -18,9 +18,9 @@ from cloudevents_kafka.protocol.records import (
     Record,
     RecordBatch,
     TimestampType,
+    crc32c,
     encode_batch,
 )
-from cloudevents_kafka.protocol.records.checksum import crc32c
 
 HEADER = ">qiiBIhiqqqhii"
 ONE = Record(b"k", b"v", [("a", b"1"), ("a", None), ("", b"")], 1_700_000_000_000)

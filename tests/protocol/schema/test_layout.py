@@ -9,16 +9,21 @@ from cloudevents_kafka.protocol.errors import Unsupported
 from cloudevents_kafka.protocol.messages.fetch import FetchRequest, FetchTopic, ReplicaState
 from cloudevents_kafka.protocol.messages.headers import RequestHeader
 from cloudevents_kafka.protocol.messages.metadata import MetadataRequest
-from cloudevents_kafka.protocol.schema.layout import (
+from cloudevents_kafka.protocol.schema import (
+    INT32,
+    NO_UUID,
+    RECORDS,
+    STRING,
+    VARINTS,
     Array,
+    Fixed,
     Layout,
     Sized,
     default_of,
+    fields_of,
     layout_of,
     spec_of,
 )
-from cloudevents_kafka.protocol.schema.message import fields_of
-from cloudevents_kafka.protocol.schema.types import INT32, NO_UUID, RECORDS, STRING, VARINTS, Fixed
 
 
 def names(layout):

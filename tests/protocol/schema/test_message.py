@@ -7,19 +7,25 @@ from typing import Annotated, ClassVar
 import pytest
 
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.schema.message import ArrayOf, MessageSpec, Structure, fields_of, wire
-from cloudevents_kafka.protocol.schema.types import (
+from cloudevents_kafka.protocol.schema import (
+    ALL,
     BYTES,
     INT16,
     INT32,
+    NONE,
     STRING,
     VARINTS,
+    ArrayOf,
     Bytes,
     Int16,
     Int32,
+    MessageSpec,
     String,
+    Structure,
+    Versions,
+    fields_of,
+    wire,
 )
-from cloudevents_kafka.protocol.schema.versions import ALL, NONE, Versions
 
 
 class Inner(Structure, kw_only=True):

@@ -7,9 +7,19 @@ from typing import Annotated
 import pytest
 
 from cloudevents_kafka.protocol.codec import interpreter
-from cloudevents_kafka.protocol.schema.layout import layout_of
-from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
-from cloudevents_kafka.protocol.schema.types import VARINTS, Bytes, Int8, Int16, Int32, Int64, String
+from cloudevents_kafka.protocol.schema import (
+    VARINTS,
+    Bytes,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    MessageSpec,
+    String,
+    Structure,
+    layout_of,
+    wire,
+)
 
 
 def alone(declared):

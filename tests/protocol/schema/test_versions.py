@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka.protocol.schema.versions import ALL, NEWEST, NONE, Versions
+from cloudevents_kafka.protocol.schema import ALL, NEWEST, NONE, Versions
 
 ranges = st.builds(Versions, st.integers(0, 20), st.integers(0, 20) | st.just(NEWEST)) | st.just(NONE)
 

@@ -17,7 +17,7 @@ from cloudevents_kafka.protocol.errors import (
     Truncated,
     Unencodable,
 )
-from cloudevents_kafka.protocol.records.compression import Codec
+from cloudevents_kafka.protocol.records import Codec
 from cloudevents_kafka.protocol.v07 import (
     ANY_PARTITION,
     EARLIEST,

@@ -12,8 +12,10 @@ from kafka07 import EXCHANGES
 
 from cloudevents_kafka.protocol.codec import compiler, interpreter
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Unencodable, Unsupported
-from cloudevents_kafka.protocol.schema.layout import layout_of, spec_of
+from cloudevents_kafka.protocol.schema import layout_of, spec_of
 from cloudevents_kafka.protocol.v07 import (
+    REQUESTS,
+    RESPONSES,
     FetchRequest,
     FetchResponse,
     MultiFetchRequest,
@@ -22,9 +24,9 @@ from cloudevents_kafka.protocol.v07 import (
     OffsetsRequest,
     OffsetsResponse,
     ProduceRequest,
+    RequestHeader,
     frames,
 )
-from cloudevents_kafka.protocol.v07.messages import REQUESTS, RESPONSES, RequestHeader
 
 KNOWN = [exchange for exchange in EXCHANGES if exchange.name != "unknown type 9"]
 ANSWERED = [exchange for exchange in KNOWN if exchange.response is not None]

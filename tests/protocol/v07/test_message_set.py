@@ -12,10 +12,18 @@ from hypothesis import strategies as st
 from kafka07 import EXCHANGES
 
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed, ProtocolError, Unencodable
-from cloudevents_kafka.protocol.records.compression import Codec, compress
-from cloudevents_kafka.protocol.v07 import Message, MessageSet, encode, frames, pack
-from cloudevents_kafka.protocol.v07.message_set import MOST_NESTED
-from cloudevents_kafka.protocol.v07.messages import FetchRequest, FetchResponse, MultiFetchResponse
+from cloudevents_kafka.protocol.records import Codec, compress
+from cloudevents_kafka.protocol.v07 import (
+    FetchRequest,
+    FetchResponse,
+    Message,
+    MessageSet,
+    MultiFetchResponse,
+    encode,
+    frames,
+    pack,
+)
+from cloudevents_kafka.protocol.v07._message_set import MOST_NESTED
 
 messages = st.builds(Message, st.binary(max_size=30), st.sampled_from([0, 1]), st.just(0))
 

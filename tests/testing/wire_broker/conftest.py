@@ -6,9 +6,7 @@ import pytest
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.schema.layout import default_of
-from cloudevents_kafka.protocol.schema.message import ArrayOf, fields_of
-from cloudevents_kafka.protocol.schema.types import BOOLEAN, Blob, Fixed, Text, Uuid
+from cloudevents_kafka.protocol.schema import BOOLEAN, ArrayOf, Blob, Fixed, Text, Uuid, default_of, fields_of
 
 
 def _filled(structure, version):

@@ -10,12 +10,14 @@ from wire import Wire, fetch, fetched, join, list_offsets, metadata, only, produ
 from cloudevents_kafka.protocol.errors import Corrupt
 from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest
 from cloudevents_kafka.protocol.messages.find_coordinator import FindCoordinatorRequest
-from cloudevents_kafka.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from cloudevents_kafka.protocol.messages.init_producer_id import InitProducerIdRequest
-from cloudevents_kafka.protocol.messages.leave_group import LeaveGroupRequest
+from cloudevents_kafka.protocol.messages.groups import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+)
 from cloudevents_kafka.protocol.messages.offset_fetch import OffsetFetchRequest
-from cloudevents_kafka.protocol.messages.produce import ProduceRequest
-from cloudevents_kafka.protocol.messages.sync_group import SyncGroupRequest
+from cloudevents_kafka.protocol.messages.produce import InitProducerIdRequest, ProduceRequest
 from cloudevents_kafka.protocol.records import Batches, Record, encode_batch
 from cloudevents_kafka.testing.wire_broker import WireBroker, faults
 

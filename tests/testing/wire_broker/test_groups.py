@@ -8,9 +8,13 @@ from contextlib import ExitStack
 import pytest
 from wire import Wire, eventually, join, meanwhile, only
 
-from cloudevents_kafka.protocol.messages.heartbeat import HeartbeatRequest
-from cloudevents_kafka.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from cloudevents_kafka.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from cloudevents_kafka.protocol.messages.groups import (
+    HeartbeatRequest,
+    LeaveGroupRequest,
+    MemberIdentity,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+)
 from cloudevents_kafka.testing.wire_broker import Settings, WireBroker
 
 QUICK = Settings(session_timeouts=(10, 60_000))

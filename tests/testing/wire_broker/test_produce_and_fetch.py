@@ -11,7 +11,7 @@ import pytest
 from wire import Wire, eventually, fetch, fetched, list_offsets, meanwhile, only, produce, produced
 
 from cloudevents_kafka.protocol.messages.fetch import FetchRequest
-from cloudevents_kafka.protocol.messages.init_producer_id import InitProducerIdRequest
+from cloudevents_kafka.protocol.messages.produce import InitProducerIdRequest
 from cloudevents_kafka.protocol.records import Batches, Codec, Record, encode_batch, encode_message_set
 from cloudevents_kafka.testing.wire_broker import Settings, WireBroker
 

@@ -13,7 +13,7 @@ from cloudevents_kafka.cli.records.json_lines import encoded
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 
 if TYPE_CHECKING:
-    from cloudevents_kafka.protocol.schema.versions import Versions
+    from cloudevents_kafka.protocol.schema import Versions
 
 _HELP: Final = """Ask a broker which versions of which requests it takes.
 

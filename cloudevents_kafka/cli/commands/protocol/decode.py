@@ -156,7 +156,7 @@ def _explainer(*, response: bool, api: str | None, version: int | None, bare: bo
 def _names(*, v07: bool) -> dict[str, int]:
     """Return the keys of those APIs whose answers can be read, by name."""
     from cloudevents_kafka.protocol.messages import APIS
-    from cloudevents_kafka.protocol.v07.messages import RESPONSES, RequestType
+    from cloudevents_kafka.protocol.v07 import RESPONSES, RequestType
 
     if v07:
         return {RequestType(key).name: key for key in RESPONSES}

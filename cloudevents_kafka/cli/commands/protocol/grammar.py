@@ -11,8 +11,7 @@ import click
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 
 if TYPE_CHECKING:
-    from cloudevents_kafka.protocol.schema.message import Structure
-    from cloudevents_kafka.protocol.schema.versions import Versions
+    from cloudevents_kafka.protocol.schema import Structure, Versions
 
 _HELP: Final = """Print the grammar of a message, in the notation of the 0.8 guide.
 
@@ -41,7 +40,7 @@ def command(name: str | None, versions: tuple[str, ...]) -> None:
 def _printed(structure: type[Structure], wanted: Sequence[Versions]) -> Iterator[str]:
     """Print a message in these versions, or all; those that are alike together."""
     from cloudevents_kafka.protocol.explain.grammar import text
-    from cloudevents_kafka.protocol.schema.versions import Versions
+    from cloudevents_kafka.protocol.schema import Versions
 
     runs: list[tuple[Versions, str]] = []
     for version in _chosen(structure, wanted):
@@ -77,7 +76,7 @@ def _named(name: str) -> list[type[Structure]]:
 def _messages() -> dict[str, type[Structure]]:
     from cloudevents_kafka.protocol.messages import APIS
     from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
-    from cloudevents_kafka.protocol.messages.message_set import MessageSetEntry
+    from cloudevents_kafka.protocol.messages.produce import MessageSetEntry
 
     both: list[type[Structure]] = [
         message for api in APIS.values() for message in (api.request, api.response)
@@ -88,19 +87,19 @@ def _messages() -> dict[str, type[Structure]]:
 
 def _listed(structure: type[Structure]) -> str:
     """Return the name to ask by: the class's, but for the set, which is known by what it is."""
-    from cloudevents_kafka.protocol.messages.message_set import MessageSetEntry
+    from cloudevents_kafka.protocol.messages.produce import MessageSetEntry
 
     return "MessageSet" if structure is MessageSetEntry else structure.__name__
 
 
 def _versions(structure: type[Structure]) -> Versions:
-    from cloudevents_kafka.protocol.schema.layout import spec_of
+    from cloudevents_kafka.protocol.schema import spec_of
 
     return spec_of(structure).versions
 
 
 def _range(text: str) -> Versions:
-    from cloudevents_kafka.protocol.schema.versions import Versions
+    from cloudevents_kafka.protocol.schema import Versions
 
     first, _, last = text.partition("-")
     if not all(part.isascii() and part.isdecimal() and len(part) <= 5 for part in (first, last or first)):

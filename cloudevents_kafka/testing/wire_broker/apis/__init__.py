@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from cloudevents_kafka.protocol.schema.message import Structure
+from cloudevents_kafka.protocol.schema import Structure
 from cloudevents_kafka.testing.wire_broker.apis.fetch import fetch
 from cloudevents_kafka.testing.wire_broker.apis.groups import (
     heartbeat,

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from cloudevents_kafka.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from cloudevents_kafka.protocol.messages.join_group import (
+from cloudevents_kafka.protocol.messages.groups import (
+    HeartbeatRequest,
+    HeartbeatResponse,
     JoinGroupRequest,
     JoinGroupResponse,
     JoinGroupResponseMember,
-)
-from cloudevents_kafka.protocol.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
     MemberIdentity,
     MemberResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
 )
-from cloudevents_kafka.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from cloudevents_kafka.testing.wire_broker.call import Call
 from cloudevents_kafka.testing.wire_broker.coordinator import MemberIdRequired
 from cloudevents_kafka.testing.wire_broker.errors import Refused, outcome

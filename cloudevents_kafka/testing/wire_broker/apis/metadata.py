@@ -29,7 +29,7 @@ from cloudevents_kafka.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from cloudevents_kafka.protocol.schema.types import NO_UUID
+from cloudevents_kafka.protocol.schema import NO_UUID
 from cloudevents_kafka.testing.wire_broker.call import Call
 from cloudevents_kafka.testing.wire_broker.cluster import Topic
 from cloudevents_kafka.testing.wire_broker.errors import Refused, outcome

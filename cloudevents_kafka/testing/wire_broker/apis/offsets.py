@@ -24,7 +24,7 @@ from cloudevents_kafka.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from cloudevents_kafka.protocol.schema.types import NO_UUID
+from cloudevents_kafka.protocol.schema import NO_UUID
 from cloudevents_kafka.testing.wire_broker.apis.groups import check_coordinator
 from cloudevents_kafka.testing.wire_broker.call import Call
 from cloudevents_kafka.testing.wire_broker.committed_offsets import Position

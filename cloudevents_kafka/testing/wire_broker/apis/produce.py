@@ -5,11 +5,9 @@ from __future__ import annotations
 import time
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from cloudevents_kafka.protocol.messages.init_producer_id import (
+from cloudevents_kafka.protocol.messages.produce import (
     InitProducerIdRequest,
     InitProducerIdResponse,
-)
-from cloudevents_kafka.protocol.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,

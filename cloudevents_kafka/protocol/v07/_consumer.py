@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
 from cloudevents_kafka.protocol.errors import Malformed
-from cloudevents_kafka.protocol.v07.message_set import Entry, MessageSet
+from cloudevents_kafka.protocol.v07._message_set import Entry, MessageSet
 
 MAX_SIZE: Final = 300 * 1024
 """How much one fetch asks for at first: what Kafka 0.7's own consumer took."""

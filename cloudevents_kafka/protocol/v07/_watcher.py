@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
-from cloudevents_kafka.protocol.v07 import session
+from cloudevents_kafka.protocol.v07 import _session as session
 
 _T = TypeVar("_T")
 

@@ -9,10 +9,21 @@ from typing import Any, Final, NamedTuple
 
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.codec import interpreter
-from cloudevents_kafka.protocol.codec.source_builder import Code
-from cloudevents_kafka.protocol.schema.layout import Array, Codec, Layout, Sized, Slot, default_of
-from cloudevents_kafka.protocol.schema.message import Structure
-from cloudevents_kafka.protocol.schema.types import REST, STRING, Fixed, Uuid, Varint
+from cloudevents_kafka.protocol.codec._source_builder import Code
+from cloudevents_kafka.protocol.schema import (
+    REST,
+    STRING,
+    Array,
+    Codec,
+    Fixed,
+    Layout,
+    Sized,
+    Slot,
+    Structure,
+    Uuid,
+    Varint,
+    default_of,
+)
 
 _FEW: Final = 64
 

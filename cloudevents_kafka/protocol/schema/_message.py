@@ -34,8 +34,8 @@ from typing import (
 
 import msgspec
 
-from cloudevents_kafka.protocol.schema.types import ENCODINGS, INTEGERS, Fixed, Scalar, Varint
-from cloudevents_kafka.protocol.schema.versions import ALL, NONE, Versions
+from cloudevents_kafka.protocol.schema._types import ENCODINGS, INTEGERS, Fixed, Scalar, Varint
+from cloudevents_kafka.protocol.schema._versions import ALL, NONE, Versions
 
 Kind = Literal["request", "response", "header", "data"]
 

@@ -14,7 +14,8 @@ from enum import IntEnum
 from typing import Any, Final
 
 from cloudevents_kafka.protocol.errors import Malformed, Unsupported
-from cloudevents_kafka.protocol.records import lz4_frame, xerial
+from cloudevents_kafka.protocol.records import _lz4 as lz4_frame
+from cloudevents_kafka.protocol.records import _snappy as xerial
 
 LIMIT: Final = 128 * 1024 * 1024
 """The most bytes that one batch may be unpacked to, unless the caller says otherwise."""

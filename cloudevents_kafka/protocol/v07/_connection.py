@@ -16,11 +16,11 @@ from cloudevents_kafka.protocol.errors import (
     Unencodable,
 )
 from cloudevents_kafka.protocol.frames import MAX_SIZE, decode_size
-from cloudevents_kafka.protocol.schema.message import Structure
-from cloudevents_kafka.protocol.v07 import consumer, frames
-from cloudevents_kafka.protocol.v07.error_codes import PartitionError
-from cloudevents_kafka.protocol.v07.message_set import Entry, Message, MessageSet, encode
-from cloudevents_kafka.protocol.v07.messages import (
+from cloudevents_kafka.protocol.schema import Structure
+from cloudevents_kafka.protocol.v07 import _consumer as consumer
+from cloudevents_kafka.protocol.v07 import frames
+from cloudevents_kafka.protocol.v07._message_set import Entry, Message, MessageSet, encode
+from cloudevents_kafka.protocol.v07._messages import (
     LATEST,
     FetchRequest,
     FetchResponse,
@@ -31,6 +31,7 @@ from cloudevents_kafka.protocol.v07.messages import (
     OffsetsResponse,
     ProduceRequest,
 )
+from cloudevents_kafka.protocol.v07.error_codes import PartitionError
 
 _LENGTH_SIZE: Final = 4
 _CHUNK: Final = 1 << 16

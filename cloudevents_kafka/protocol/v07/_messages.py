@@ -11,9 +11,18 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Annotated, ClassVar, Final, TypeAlias
 
-from cloudevents_kafka.protocol.schema.layout import spec_of
-from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
-from cloudevents_kafka.protocol.schema.types import Bytes, Int16, Int32, Int64, Rest, String
+from cloudevents_kafka.protocol.schema import (
+    Bytes,
+    Int16,
+    Int32,
+    Int64,
+    MessageSpec,
+    Rest,
+    String,
+    Structure,
+    spec_of,
+    wire,
+)
 
 LATEST: Final = -1
 """As the time of an `OffsetsRequest`: the end of the log, and the starts of its segments."""

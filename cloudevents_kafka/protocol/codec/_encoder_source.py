@@ -7,9 +7,20 @@ from typing import Final
 
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.codec import interpreter
-from cloudevents_kafka.protocol.codec.source_builder import Code
-from cloudevents_kafka.protocol.schema.layout import Array, Codec, Layout, Sized, default_of
-from cloudevents_kafka.protocol.schema.types import BOOLEAN, REST, STRING, Fixed, Uuid, Varint
+from cloudevents_kafka.protocol.codec._source_builder import Code
+from cloudevents_kafka.protocol.schema import (
+    BOOLEAN,
+    REST,
+    STRING,
+    Array,
+    Codec,
+    Fixed,
+    Layout,
+    Sized,
+    Uuid,
+    Varint,
+    default_of,
+)
 
 
 def source(layout: Layout) -> Code:

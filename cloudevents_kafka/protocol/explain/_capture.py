@@ -7,8 +7,8 @@ from typing import Final
 
 from cloudevents_kafka.protocol.client.capture import Frame
 from cloudevents_kafka.protocol.errors import ProtocolError, Unsupported
-from cloudevents_kafka.protocol.explain.field import Cursor, Explained
-from cloudevents_kafka.protocol.explain.frame import (
+from cloudevents_kafka.protocol.explain._field import Cursor, Explained
+from cloudevents_kafka.protocol.explain._frame import (
     best_reading,
     explain_request,
     explain_response,

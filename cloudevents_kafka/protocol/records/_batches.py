@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from itertools import chain, pairwise
 from typing import Final
 
-from cloudevents_kafka.protocol.records.compression import LIMIT
-from cloudevents_kafka.protocol.records.framing import frames
-from cloudevents_kafka.protocol.records.message_set import MessageEntry, read_message
-from cloudevents_kafka.protocol.records.record import Record
-from cloudevents_kafka.protocol.records.record_batch import RecordBatch, read_batch
+from cloudevents_kafka.protocol.records._compression import LIMIT
+from cloudevents_kafka.protocol.records._framing import frames
+from cloudevents_kafka.protocol.records._message_set import MessageEntry, read_message
+from cloudevents_kafka.protocol.records._record import Record
+from cloudevents_kafka.protocol.records._record_batch import RecordBatch, read_batch
 
 Batch = RecordBatch | MessageEntry
 """An entry of a buffer: both have the same names for what both have."""

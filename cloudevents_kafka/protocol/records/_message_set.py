@@ -21,9 +21,9 @@ from typing import Final
 import msgspec
 
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed, Unencodable
-from cloudevents_kafka.protocol.records.compression import LIMIT, Codec, compress, decompress
-from cloudevents_kafka.protocol.records.framing import START, frames
-from cloudevents_kafka.protocol.records.record import Record, TimestampType, offsets_of
+from cloudevents_kafka.protocol.records._compression import LIMIT, Codec, compress, decompress
+from cloudevents_kafka.protocol.records._framing import START, frames
+from cloudevents_kafka.protocol.records._record import Record, TimestampType, offsets_of
 
 _HEAD: Final = struct.Struct(">qiIBB")
 _CRC: Final = struct.Struct(">I")

@@ -12,13 +12,12 @@ from cloudevents_kafka.protocol.api_keys import api_name
 from cloudevents_kafka.protocol.codec import interpreter
 from cloudevents_kafka.protocol.error_codes import BrokerErrorCode, ErrorCode
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unsupported
-from cloudevents_kafka.protocol.explain.field import MOST_FIELDS, Collected, Cursor, Explained
-from cloudevents_kafka.protocol.explain.meanings import note
-from cloudevents_kafka.protocol.explain.records import explain_records
+from cloudevents_kafka.protocol.explain._field import MOST_FIELDS, Collected, Cursor, Explained
+from cloudevents_kafka.protocol.explain._meanings import note
+from cloudevents_kafka.protocol.explain._records import explain_records
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
-from cloudevents_kafka.protocol.schema.layout import layout_of
-from cloudevents_kafka.protocol.schema.message import Structure
+from cloudevents_kafka.protocol.schema import Structure, layout_of
 
 _SIZE: Final = 4
 _API_VERSIONS: Final = 18

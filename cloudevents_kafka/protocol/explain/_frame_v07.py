@@ -8,19 +8,12 @@ from types import MappingProxyType
 from typing import Final
 
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Unsupported
-from cloudevents_kafka.protocol.explain.field import Cursor, Explained
-from cloudevents_kafka.protocol.explain.frame import best_reading, tell_end, tell_structure
-from cloudevents_kafka.protocol.explain.records import fixed, flags_of, told_checksum, unpacked
-from cloudevents_kafka.protocol.schema.message import Structure
-from cloudevents_kafka.protocol.schema.types import INT8, INT32
+from cloudevents_kafka.protocol.explain._field import Cursor, Explained
+from cloudevents_kafka.protocol.explain._frame import best_reading, tell_end, tell_structure
+from cloudevents_kafka.protocol.explain._records import fixed, flags_of, told_checksum, unpacked
+from cloudevents_kafka.protocol.schema import INT8, INT32, Structure
+from cloudevents_kafka.protocol.v07 import REQUESTS, RESPONSES, FetchResponse, RequestHeader, RequestType
 from cloudevents_kafka.protocol.v07.error_codes import ErrorCode
-from cloudevents_kafka.protocol.v07.messages import (
-    REQUESTS,
-    RESPONSES,
-    FetchResponse,
-    RequestHeader,
-    RequestType,
-)
 
 _LENGTH: Final = 4
 _DEEPEST: Final = 8

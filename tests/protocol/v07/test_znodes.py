@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka.protocol.errors import Malformed, Unencodable
-from cloudevents_kafka.protocol.v07 import znodes
+from cloudevents_kafka.protocol.v07 import _znodes as znodes
+from cloudevents_kafka.protocol.v07._znodes import Broker
 from cloudevents_kafka.protocol.v07.partitions import BrokerPartition
-from cloudevents_kafka.protocol.v07.znodes import Broker
 
 SEEN = b"127.0.0.1-1795255874813:127.0.0.1:29072"
 

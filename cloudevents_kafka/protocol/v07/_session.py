@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from cloudevents_kafka.protocol.errors import ClientError, Disconnected, Unsupported
-from cloudevents_kafka.protocol.v07.znodes import above
+from cloudevents_kafka.protocol.v07._znodes import above
 
 PATIENCE: Final = 10.0
 """How many seconds to wait for an ephemeral node to go; 0.7's sessions live for 6 by default."""

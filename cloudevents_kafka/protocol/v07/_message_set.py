@@ -24,9 +24,8 @@ from typing import Annotated, ClassVar, Final, NamedTuple
 
 from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed, Truncated, Unencodable
-from cloudevents_kafka.protocol.records.compression import LIMIT, Codec, compress, decompress
-from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
-from cloudevents_kafka.protocol.schema.types import Int8, Rest, UInt32
+from cloudevents_kafka.protocol.records import LIMIT, Codec, compress, decompress
+from cloudevents_kafka.protocol.schema import Int8, MessageSpec, Rest, Structure, UInt32, wire
 
 MOST_NESTED: Final = 8
 """How deep compressed sets may lie in each other; writers make one level."""

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable
-from cloudevents_kafka.protocol.records.record import Headers, Record, TimestampType
+from cloudevents_kafka.protocol.records._record import Headers, Record, TimestampType
 from cloudevents_kafka.protocol.varint import decode_signed, encode_signed, fold
 
 _SMALLEST: Final = 7

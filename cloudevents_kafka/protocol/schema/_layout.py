@@ -11,8 +11,8 @@ from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from cloudevents_kafka.protocol.errors import Unsupported
-from cloudevents_kafka.protocol.schema.message import ArrayOf, Field, MessageSpec, Structure, fields_of
-from cloudevents_kafka.protocol.schema.types import NO_UUID, Blob, Fixed, Scalar, Text, Uuid, Varint
+from cloudevents_kafka.protocol.schema._message import ArrayOf, Field, MessageSpec, Structure, fields_of
+from cloudevents_kafka.protocol.schema._types import NO_UUID, Blob, Fixed, Scalar, Text, Uuid, Varint
 
 
 class Sized(NamedTuple):

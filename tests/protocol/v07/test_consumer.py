@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError
 from cloudevents_kafka.protocol.frames import MAX_SIZE
 from cloudevents_kafka.protocol.v07 import MessageSet, encode
-from cloudevents_kafka.protocol.v07.consumer import messages
+from cloudevents_kafka.protocol.v07._consumer import messages
 
 
 class Log:

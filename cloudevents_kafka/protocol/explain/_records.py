@@ -12,22 +12,10 @@ from typing import Any, Final
 
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated
-from cloudevents_kafka.protocol.explain.field import Cursor
-from cloudevents_kafka.protocol.explain.meanings import attributes, moment, note
-from cloudevents_kafka.protocol.records.checksum import crc32c
-from cloudevents_kafka.protocol.records.compression import Codec, decompress
-from cloudevents_kafka.protocol.records.control import ABORT, COMMIT, ControlRecord
-from cloudevents_kafka.protocol.records.record import Record
-from cloudevents_kafka.protocol.schema.types import (
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    UINT32,
-    VARINTS,
-    Fixed,
-    Varint,
-)
+from cloudevents_kafka.protocol.explain._field import Cursor
+from cloudevents_kafka.protocol.explain._meanings import attributes, moment, note
+from cloudevents_kafka.protocol.records import ABORT, COMMIT, Codec, ControlRecord, Record, crc32c, decompress
+from cloudevents_kafka.protocol.schema import INT8, INT16, INT32, INT64, UINT32, VARINTS, Fixed, Varint
 
 _START: Final = 12  # offset and size, which the size does not count
 _MAGIC_AT: Final = 16

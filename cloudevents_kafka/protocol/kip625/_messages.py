@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Final
 
 from cloudevents_kafka.protocol.messages.metadata import MetadataResponseBroker
-from cloudevents_kafka.protocol.schema.message import MessageSpec, Structure, wire
-from cloudevents_kafka.protocol.schema.types import Boolean, Int16, Int32, String
+from cloudevents_kafka.protocol.schema import Boolean, Int16, Int32, MessageSpec, String, Structure, wire
 
 FIXED: Final = 9
 UNSIGNED: Final = 10

@@ -1,0 +1,183 @@
+"""JoinGroup (11), SyncGroup (14), Heartbeat (12), LeaveGroup (13): membership of a consumer group.
+
+`Subscription` and `Assignment` are the metadata that consumers exchange through the coordinator,
+which does not read them. Each starts with its version, an int16. Version 0 is understood by all
+consumers; later versions add incremental rebalancing.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from cloudevents_kafka.protocol.schema import (
+    Boolean,
+    Bytes,
+    Int16,
+    Int32,
+    MessageSpec,
+    String,
+    Structure,
+    wire,
+)
+
+
+class JoinGroupRequestProtocol(Structure, kw_only=True):
+    """A protocol that the member supports, and what it says in it."""
+
+    name: Annotated[String, wire(guide="ProtocolName")]
+    metadata: Annotated[Bytes, wire(guide="ProtocolMetadata")]
+
+
+class JoinGroupRequest(Structure, kw_only=True):
+    """Join. The member id is empty at first, and from then on the one that was given."""
+
+    spec: ClassVar = MessageSpec.of("JoinGroup", 11, "request", versions="0-9", flexible="6+")
+
+    group_id: String
+    session_timeout_ms: Annotated[Int32, wire(guide="SessionTimeout")]
+    rebalance_timeout_ms: Annotated[Int32, wire("1+", ignorable=True, guide="RebalanceTimeout")] = -1
+    member_id: String
+    group_instance_id: Annotated[String | None, wire("5+", nullable="5+")] = None
+    protocol_type: String
+    protocols: Annotated[list[JoinGroupRequestProtocol], wire(guide="GroupProtocols")]
+    reason: Annotated[String | None, wire("8+", nullable="8+", ignorable=True)] = None
+
+
+class JoinGroupResponseMember(Structure, kw_only=True):
+    """A member, as its leader gets to know it."""
+
+    member_id: String
+    group_instance_id: Annotated[String | None, wire("5+", nullable="5+", ignorable=True)] = None
+    metadata: Annotated[Bytes, wire(guide="MemberMetadata")]
+
+
+class JoinGroupResponse(Structure, kw_only=True):
+    """The generation that was joined; only the leader is told the members."""
+
+    spec: ClassVar = MessageSpec.of("JoinGroup", 11, "response", versions="0-9", flexible="6+")
+
+    throttle_time_ms: Annotated[Int32, wire("2+", ignorable=True)] = 0
+    error_code: Int16
+    generation_id: Int32 = -1
+    protocol_type: Annotated[String | None, wire("7+", nullable="7+", ignorable=True)] = None
+    protocol_name: Annotated[String | None, wire(nullable="7+", guide="GroupProtocol")]
+    leader: Annotated[String, wire(guide="LeaderId")]
+    skip_assignment: Annotated[Boolean, wire("9+")] = False
+    member_id: String
+    members: list[JoinGroupResponseMember]
+
+
+class SyncGroupRequestAssignment(Structure, kw_only=True):
+    """What one member is to read."""
+
+    member_id: String
+    assignment: Bytes
+
+
+class SyncGroupRequest(Structure, kw_only=True):
+    """Hand out the assignments; all but the leader send none."""
+
+    spec: ClassVar = MessageSpec.of("SyncGroup", 14, "request", versions="0-5", flexible="4+")
+
+    group_id: String
+    generation_id: Int32
+    member_id: String
+    group_instance_id: Annotated[String | None, wire("3+", nullable="3+")] = None
+    protocol_type: Annotated[String | None, wire("5+", nullable="5+", ignorable=True)] = None
+    protocol_name: Annotated[String | None, wire("5+", nullable="5+", ignorable=True)] = None
+    assignments: list[SyncGroupRequestAssignment]
+
+
+class SyncGroupResponse(Structure, kw_only=True):
+    """What this member is to read."""
+
+    spec: ClassVar = MessageSpec.of("SyncGroup", 14, "response", versions="0-5", flexible="4+")
+
+    throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
+    error_code: Int16
+    protocol_type: Annotated[String | None, wire("5+", nullable="5+", ignorable=True)] = None
+    protocol_name: Annotated[String | None, wire("5+", nullable="5+", ignorable=True)] = None
+    assignment: Bytes
+
+
+class HeartbeatRequest(Structure, kw_only=True):
+    """Tell that this member is alive."""
+
+    spec: ClassVar = MessageSpec.of("Heartbeat", 12, "request", versions="0-4", flexible="4+")
+
+    group_id: String
+    generation_id: Int32
+    member_id: String
+    group_instance_id: Annotated[String | None, wire("3+", nullable="3+")] = None
+
+
+class HeartbeatResponse(Structure, kw_only=True):
+    """Whether all is well; 27 calls for joining again."""
+
+    spec: ClassVar = MessageSpec.of("Heartbeat", 12, "response", versions="0-4", flexible="4+")
+
+    throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
+    error_code: Int16
+
+
+class MemberIdentity(Structure, kw_only=True):
+    """A member that leaves."""
+
+    member_id: String
+    group_instance_id: Annotated[String | None, wire(nullable="3+")] = None
+    reason: Annotated[String | None, wire("5+", nullable="5+", ignorable=True)] = None
+
+
+class LeaveGroupRequest(Structure, kw_only=True):
+    """Leave: one member, from version 3 on several."""
+
+    spec: ClassVar = MessageSpec.of("LeaveGroup", 13, "request", versions="0-5", flexible="4+")
+
+    group_id: String
+    member_id: Annotated[String, wire("0-2")] = ""
+    members: Annotated[list[MemberIdentity], wire("3+")] = []
+
+
+class MemberResponse(Structure, kw_only=True):
+    """Whether one of several members could leave."""
+
+    member_id: String
+    group_instance_id: Annotated[String | None, wire(nullable="3+")]
+    error_code: Int16
+
+
+class LeaveGroupResponse(Structure, kw_only=True):
+    """Whether the member could leave."""
+
+    spec: ClassVar = MessageSpec.of("LeaveGroup", 13, "response", versions="0-5", flexible="4+")
+
+    throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
+    error_code: Int16
+    members: Annotated[list[MemberResponse], wire("3+")] = []
+
+
+class Subscription(Structure, kw_only=True):
+    """What a member wants to read."""
+
+    spec: ClassVar = MessageSpec.of("ConsumerProtocolSubscription", -1, "data", versions="0")
+
+    version: Int16 = 0
+    topics: list[String]
+    user_data: Annotated[Bytes | None, wire(nullable="0+")] = None
+
+
+class AssignedTopic(Structure, kw_only=True):
+    """The partitions of one topic."""
+
+    topic: String
+    partitions: list[Int32]
+
+
+class Assignment(Structure, kw_only=True):
+    """What a member is to read."""
+
+    spec: ClassVar = MessageSpec.of("ConsumerProtocolAssignment", -1, "data", versions="0")
+
+    version: Int16 = 0
+    topics: list[AssignedTopic]
+    user_data: Annotated[Bytes | None, wire(nullable="0+")] = None
