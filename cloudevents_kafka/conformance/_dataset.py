@@ -93,7 +93,10 @@ class Dataset:
         return tuple(sorted(name for name in names if name != _SCHEMA))
 
     def file(self, name: str) -> VectorFile:
-        """Read a vector file and register the extension types that it declares; raises `DatasetError`."""
+        """Return a vector file after registering the extension types that it declares.
+
+        Raises `DatasetError`.
+        """
         path = self.folder / _VECTORS / name
         try:
             file = msgspec.json.decode(path.read_bytes(), type=VectorFile)

@@ -18,7 +18,7 @@ Status = Literal["accepted", "refused", "passed", "FAILED", "not run"]
 _WORST_FIRST: Final[tuple[Status, ...]] = ("FAILED", "not run", "passed")
 _LONGEST: Final = 400  # characters of a detail
 _MISSING_PACKAGE: Final = re.compile("No module named |pip install ")
-"""How Python and this library report a missing package, which is no failure of a clause."""
+"""How Python and this library report a missing package; a clause does not fail because of it."""
 
 
 class Result(msgspec.Struct, frozen=True):

@@ -452,7 +452,7 @@ _ROW_DECODER: Final = msgspec.json.Decoder(MatrixRow)
 
 
 def decode_case(raw: bytes | msgspec.Raw, *, file: str, number: int = 1) -> Case:
-    """Decode a case of a vector file, or a row of its decode matrix.
+    """Return a case of a vector file, or a row of its decode matrix.
 
     Raises `ValueError`, which names the case, by its ``number`` if it has no id, and the wrong member.
     """

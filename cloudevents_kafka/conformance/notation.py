@@ -146,6 +146,6 @@ def as_data(notation: Data) -> Any:
 
 
 def as_event(notation: EventNotation) -> Event:
-    """Construct the event of a notation; raises `InvalidEvent`."""
+    """Return the event of a notation; raises `InvalidEvent`."""
     attributes = {name: as_value(value) for name, value in notation.attributes.items()}
     return Event(data=as_data(notation.data), **attributes)
