@@ -1,20 +1,25 @@
-"""Java and jars: what local Kafka and Spark need beside Python.
+"""Java and jar files for the local Kafka and for Spark.
 
-`find_java` looks for a Java that both can run on, `install_java` gets one
-where there is none, and `resolve` turns Maven coordinates into jar files in the
-user's cache, each compared with a checksum. ``python -m cloudevents_kafka.jvm`` makes
-sure of a Java.
+`find_java` returns a suitable Java on this machine; `install_java` installs one if there is none.
+`resolve` returns the jars of Maven coordinates from the user's cache, downloaded once and each
+compared with a checksum; it needs neither Maven nor Java. `jar_sets` names the sets of jars that
+the package lists in full. ``python -m cloudevents_kafka.jvm`` installs a Java.
+
+Read `_jars` first, then `_repository` (which Maven repository), `_resolver` (which jars), `_web` and
+`_checksums` (the download and its checks), `cache`; then `_java` and `_install`.
 """
 
 from __future__ import annotations
 
+from cloudevents_kafka.jvm._install import INSTALL_OPTION, install_java
+from cloudevents_kafka.jvm._jar_sets import jar_sets
+from cloudevents_kafka.jvm._jars import resolve
+from cloudevents_kafka.jvm._java import Java, find_java
 from cloudevents_kafka.jvm.cache import cache_folder
 from cloudevents_kafka.jvm.errors import JvmError, NoJars, NoJava, PlainHttp
-from cloudevents_kafka.jvm.install import install_java
-from cloudevents_kafka.jvm.jars import resolve
-from cloudevents_kafka.jvm.java import Java, find_java
 
 __all__ = [
+    "INSTALL_OPTION",
     "Java",
     "JvmError",
     "NoJars",
@@ -23,5 +28,6 @@ __all__ = [
     "cache_folder",
     "find_java",
     "install_java",
+    "jar_sets",
     "resolve",
 ]

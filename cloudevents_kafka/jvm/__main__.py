@@ -1,18 +1,17 @@
-"""Make sure of a suitable Java: find it, or install it with apt as root; print its home folder.
+"""Print the home folder of a suitable Java, after installing one with apt (as root) if there is none.
 
-With ``--install-jdk`` what apt cannot do install-jdk does, whose archive is not checked.
+With ``--install-jdk``, install-jdk downloads one if apt fails; its archive is not checked.
 """
 
 from __future__ import annotations
 
 import sys
 
-from cloudevents_kafka.jvm.errors import NoJava
-from cloudevents_kafka.jvm.install import INSTALL_OPTION, install_java
+from cloudevents_kafka.jvm import INSTALL_OPTION, NoJava, install_java
 
 
 def main() -> int:
-    """Print the Java home on stdout; 1 if there is none to be had."""
+    """Print the Java home; return 1 if there is none and none can be installed."""
     try:
         java = install_java(download=True if INSTALL_OPTION in sys.argv[1:] else None)
     except NoJava as error:

@@ -1,7 +1,7 @@
-"""The cache folder: shared by processes, and whole or absent at any moment.
+"""The cache folder, shared by processes: each entry is complete or absent at any moment.
 
-Each entry is a folder that is built beside its place under a lock and renamed
-into it when complete, so neither Ctrl-C nor a power cut leaves half of one.
+An entry is a folder. It is built next to its place under a lock and renamed when it is complete,
+so Ctrl-C or a power cut leaves no partial entry.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
-CACHE_VARIABLE = "CLOUDEVENTS_KAFKA_CACHE"
+CACHE_VARIABLE: Final = "CLOUDEVENTS_KAFKA_CACHE"
 
 
 def cache_folder() -> Path:
-    """Name the cache folder: ``CLOUDEVENTS_KAFKA_CACHE``, else the XDG cache folder."""
-    own = os.environ.get(CACHE_VARIABLE)
-    if own:
-        return Path(own).expanduser().absolute()
+    """Return the path in ``CLOUDEVENTS_KAFKA_CACHE``, else a folder in the XDG cache folder."""
+    configured = os.environ.get(CACHE_VARIABLE)
+    if configured:
+        return Path(configured).expanduser().absolute()
     xdg = os.environ.get("XDG_CACHE_HOME")
     base = Path(xdg) if xdg and Path(xdg).is_absolute() else Path.home() / ".cache"
     return base / "cloudevents-kafka"
@@ -29,7 +30,7 @@ def cache_folder() -> Path:
 
 @contextmanager
 def locked(entry: Path, *, waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
-    """Hold the lock of a cache entry; call `waiting` when another process has it."""
+    """Yield with the lock of an entry; call `waiting` first if another process has it."""
     entry.parent.mkdir(parents=True, exist_ok=True)
     with (entry.parent / f".{entry.name}.lock").open("ab") as handle:
         try:
@@ -42,13 +43,12 @@ def locked(entry: Path, *, waiting: Callable[[], object] = lambda: None) -> Iter
 
 @contextmanager
 def building(entry: Path) -> Iterator[Path]:
-    """Give an empty folder to fill; it becomes `entry` if the block ends well.
+    """Yield an empty folder to fill; it replaces `entry` if the block ends without an error.
 
-    Hold the lock of `entry` meanwhile. What an earlier, killed process left
-    behind is removed first, so a crash costs space only until the next try.
+    The caller holds the lock of `entry`. The partial folders of killed processes are removed first.
     """
-    for left in entry.parent.glob(f".{entry.name}-*"):
-        shutil.rmtree(left, ignore_errors=True)
+    for partial in entry.parent.glob(f".{entry.name}-*"):
+        shutil.rmtree(partial, ignore_errors=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{entry.name}-", dir=entry.parent))
     retired = scratch.with_name(scratch.name + ".old")
     try:

@@ -1,42 +1,41 @@
-"""Progress on stderr: one line that moves on a terminal, a line now and then elsewhere."""
+"""Progress on stderr: one line that is rewritten on a terminal, a line every two seconds elsewhere."""
 
 from __future__ import annotations
 
 import shutil
 import sys
 import time
-from typing import Self, TextIO
+from typing import Final, Self, TextIO
 
-# In a log file or CI a line each two seconds shows life without filling the page.
-_QUIET_SECONDS = 2.0
+_INTERVAL: Final = 2.0  # seconds between the steps in a log file
 
 
 class Progress:
-    """Tell what is going on; a context manager that leaves the line clean."""
+    """A context manager that shows progress, and clears the terminal's line at the end."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
-        self._moving = self._stream.isatty()
-        self._told = 0.0
+        self._is_terminal = self._stream.isatty()
+        self._last_line_at = 0.0
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if self._moving:
+        if self._is_terminal:
             self._write("\r\x1b[K")
 
     def step(self, text: str) -> None:
-        """Show a passing step: always on a terminal, seldom elsewhere."""
-        if self._moving:
+        """Show a passing step: each one on a terminal, one every two seconds elsewhere."""
+        if self._is_terminal:
             self._write(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}")
-        elif time.monotonic() - self._told >= _QUIET_SECONDS:
+        elif time.monotonic() - self._last_line_at >= _INTERVAL:
             self.say(text)
 
     def say(self, text: str) -> None:
         """Write a line that stays."""
-        self._told = time.monotonic()
-        self._write(f"\r\x1b[K{text}\n" if self._moving else f"{text}\n")
+        self._last_line_at = time.monotonic()
+        self._write(f"\r\x1b[K{text}\n" if self._is_terminal else f"{text}\n")
 
     def _write(self, text: str) -> None:
         self._stream.write(text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
-from cloudevents_kafka.jvm.install import INSTALL_OPTION, install_java
+from cloudevents_kafka.jvm import INSTALL_OPTION, install_java
 from cloudevents_kafka.testing.local.old_brokers import fetch
 from cloudevents_kafka.testing.local.prepared import prepare
 

@@ -1,52 +1,89 @@
-"""Make ``sums.txt`` again: fetch every set of jars, each compared with its repository's sum.
+"""Write ``jar_sets.toml``: the jars of each named set, each compared with its repository's checksum.
 
-``.venv/bin/python tests/jvm/pin.py`` takes some minutes. Do it when a version of Kafka is added to
-`SETS`, or when a connector is published for a new PySpark, and look at what changes: a sum of
-before never may.
+``.venv/bin/python tests/jvm/pin.py`` takes some minutes. Run it after adding a set to `REQUESTS`,
+and review the difference: the list of an existing set stays, and a checksum never changes.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
-from cloudevents_kafka.jvm import NoJars, cache, manifest, resolve, sums
+import cloudevents_kafka.jvm
+from cloudevents_kafka.jvm import _jars
+from cloudevents_kafka.jvm._coordinates import Coordinate, JarRequest
+from cloudevents_kafka.jvm._jar_sets import FILE_NAME, jar_sets, listed_jars
+from cloudevents_kafka.jvm._repository import Repository, find_repository
+from cloudevents_kafka.jvm._resolver import resolve_request
+from cloudevents_kafka.jvm.progress import Progress
 from cloudevents_kafka.spark.connector import IN_PYSPARK
 from cloudevents_kafka.testing.local.old_brokers import RELEASES
-from cloudevents_kafka.testing.local.prepared import coordinates
+from cloudevents_kafka.testing.local.prepared import kafka_coordinates
 
 KAFKA = ("3.9.1", "4.3.1")
-# Those of which Maven Central has the connector whole.
-PYSPARK = ("4.0.0", "4.2.0")
-SETS = [
-    *((coordinates(version), ()) for version in KAFKA),
-    *(((f"org.apache.kafka:kafka-clients:{version}",), ()) for version in KAFKA),
-    *((release.coordinates, ()) for release in RELEASES.values()),
-    *(((f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version}",), IN_PYSPARK) for version in PYSPARK),
-]
-HEAD = (
-    "# SHA-256 of jars in Maven Central, made by tests/jvm/pin.py of what was compared with the sums there.\n"
-)
+PYSPARK = ("4.0.0", "4.1.1", "4.2.0")  # the versions whose connector is complete in Maven Central
+DELTA = ("4.0.0", "4.0.1")
+ICEBERG = ("1.10.0", "1.10.1", "1.11.0")
+REQUESTS = {
+    **{f"kafka {version}": JarRequest.create(kafka_coordinates(version)) for version in KAFKA},
+    **{f"kafka {version}": JarRequest.create(release.coordinates) for version, release in RELEASES.items()},
+    **{
+        f"spark-sql-kafka {version}": JarRequest.create(
+            [f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version}"], IN_PYSPARK
+        )
+        for version in PYSPARK
+    },
+    **{
+        f"delta-spark {version}": JarRequest.create(
+            [f"io.delta:delta-spark_2.13:{version}"], ["org.antlr:antlr4-runtime"]
+        )
+        for version in DELTA
+    },
+    **{
+        f"iceberg-spark-4.0 {version}": JarRequest.create(
+            [f"org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:{version}"]
+        )
+        for version in ICEBERG
+    },
+}
+HEAD = "# The named sets of jars: what answers a request, with SHA-256. Written by tests/jvm/pin.py.\n"
+
+
+def table(name: str, request: JarRequest, digests: dict[Coordinate, str]) -> str:
+    """Return a set as a table of TOML."""
+    rows = {"coordinates": request.coordinates}
+    if request.exclude:
+        rows["exclude"] = request.exclude
+    rows["jars"] = tuple(f"{digest}  {coordinate}" for coordinate, digest in sorted(digests.items()))
+    lists = (
+        f"{key} = [\n" + "".join(f'    "{text}",\n' for text in texts) + "]\n" for key, texts in rows.items()
+    )
+    return f'\n["{name}"]\n' + "".join(lists)
+
+
+def digests(request: JarRequest, repository: Repository, folder: Path) -> dict[Coordinate, str]:
+    """Return the SHA-256 of each jar of a request, after comparing it with the repository's checksum."""
+    listed = listed_jars(request)
+    wanted = listed or resolve_request(request, repository, folder / "poms", Progress())
+    show = partial(sys.stderr.write, ".")
+    found = {one: _jars._download(one, repository, folder, show).sha256 for one in wanted}
+    assert found == (listed or found), "a checksum has changed"
+    return found
 
 
 def main() -> None:
-    known: dict[str, str] = {}
-    sums.pinned = dict  # type: ignore[assignment]  # nothing is believed for having been written before
+    jar_sets()
+    _jars.pinned_checksums = dict  # each jar is compared with the repository's checksum
     with tempfile.TemporaryDirectory() as folder:
-        os.environ[cache.CACHE_VARIABLE] = folder
-        for wanted, exclude in SETS:
-            try:
-                jars = resolve(wanted, exclude=exclude)
-            except NoJars as error:
-                sys.stderr.write(f"left out: {error}\n")
-                continue
-            found = manifest.read(jars[0].parent)
-            assert found is not None
-            known |= {jar.coordinate: jar.sha256 for jar in found.jars}
-    lines = [f"{digest}  {coordinate}\n" for coordinate, digest in sorted(known.items())]
-    Path(str(sums.__file__)).with_name(sums.FILE_NAME).write_text(HEAD + "".join(lines), encoding="utf-8")
+        repository = find_repository()
+        tables = [
+            table(name, request, digests(request, repository, Path(folder)))
+            for name, request in REQUESTS.items()
+        ]
+    path = Path(cloudevents_kafka.jvm.__file__).with_name(FILE_NAME)
+    path.write_text(HEAD + "".join(tables), encoding="utf-8")
 
 
 if __name__ == "__main__":

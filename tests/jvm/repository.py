@@ -1,53 +1,59 @@
-"""A Maven repository on 127.0.0.1, which can be made to misbehave."""
+"""A Maven repository on 127.0.0.1 that can be set to fail."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import threading
+import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from cloudevents_kafka.jvm.coordinates import Coordinate
+from cloudevents_kafka.jvm._coordinates import Coordinate
 
 THING = Coordinate("org.example", "thing", "1.0")
+NEEDED = Coordinate("org.example", "needed", "2.0")
 
 
 def jar(text: str = "x") -> bytes:
-    """Make a jar with one entry."""
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w") as archive:
-        archive.writestr(zipfile.ZipInfo("entry"), text)  # of 1980, so that all are alike
-    return held.getvalue()
+    """Return a jar with one entry."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(zipfile.ZipInfo("entry"), text)  # a fixed date, so that all jars are equal
+    return buffer.getvalue()
 
 
-def pom(coordinate: Coordinate, *needs: tuple[str, str, str]) -> bytes:
-    needed = "".join(
-        f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>"
-        "</dependency>"
-        for group, artifact, version in needs
-    )
+def pom(coordinate: Coordinate, *dependencies: Coordinate | tuple[str, str, str]) -> bytes:
+    """Return a POM file."""
+    rows = [
+        (one.group, one.artifact, one.version) if isinstance(one, Coordinate) else one for one in dependencies
+    ]
+    listed = "".join(f"<dependency>{_names(*row)}</dependency>" for row in rows)
+    names = _names(coordinate.group, coordinate.artifact, coordinate.version)
     return (
-        f"<project><modelVersion>4.0.0</modelVersion><groupId>{coordinate.group}</groupId>"
-        f"<artifactId>{coordinate.artifact}</artifactId><version>{coordinate.version}</version>"
-        f"<dependencies>{needed}</dependencies></project>"
+        f"<project><modelVersion>4.0.0</modelVersion>{names}<dependencies>{listed}</dependencies></project>"
     ).encode()
 
 
+def _names(group: str, artifact: str, version: str) -> str:
+    return f"<groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>"
+
+
 class Repository:
-    """Files by path; what it asks of a client, and how it answers instead, can be set."""
+    """Files by path, and settings for what goes wrong."""
 
     def __init__(self, port: int) -> None:
         self.port = port
         self.files: dict[str, bytes] = {}
         self.statuses: dict[str, int] = {}
         self.headers: dict[str, str] = {}
-        self.login: str | None = None
-        self.cut = 0
-        self.asked: list[str] = []
-        self.logins: list[str] = []
+        self.authorization: str | None = None
+        self.missing_bytes = 0
+        self.delay = 0.0
+        self.requests: list[str] = []
+        self.authorizations: list[str] = []
 
     @property
     def url(self) -> str:
@@ -58,24 +64,30 @@ class Repository:
         coordinate: Coordinate = THING,
         content: bytes | None = None,
         *,
-        algorithms: tuple[str, ...] = (),
+        dependencies: tuple[Coordinate, ...] = (),
+        algorithms: tuple[str, ...] = ("sha1",),
     ) -> bytes:
-        """Add a jar with its POM, and its checksums by these algorithms."""
-        held = jar() if content is None else content
-        self.put(coordinate.path, held)
-        self.put(coordinate.path.removesuffix(".jar") + ".pom", pom(coordinate))
+        """Add a jar with its POM file and its checksums by these algorithms."""
+        added = jar() if content is None else content
+        self.put(coordinate.path, added)
+        self.put(coordinate.pom_path, pom(coordinate, *dependencies))
         for algorithm in algorithms:
-            self.put(f"{coordinate.path}.{algorithm}", hashlib.new(algorithm, held).hexdigest().encode())
-        return held
+            self.put(f"{coordinate.path}.{algorithm}", hashlib.new(algorithm, added).hexdigest().encode())
+        return added
 
     def put(self, path: str, content: bytes) -> None:
         self.files[f"/repo/{path}"] = content
 
+    def count(self, path: str) -> int:
+        """Return how often a path was requested."""
+        return self.requests.count(f"/repo/{path}")
+
     def answer(self, path: str, headers: Mapping[str, str]) -> tuple[int, dict[str, str], bytes]:
-        self.asked.append(path)
+        self.requests.append(path)
+        time.sleep(self.delay)
         if (sent := headers.get("Authorization")) is not None:
-            self.logins.append(sent)
-        if self.login is not None and sent != self.login:
+            self.authorizations.append(sent)
+        if self.authorization is not None and sent != self.authorization:
             return 401, {"WWW-Authenticate": "Basic realm=\"the 'jars'\""}, b""
         status = self.statuses.get(path, self.statuses.get("*", 200 if path in self.files else 404))
         return status, self.headers, self.files.get(path, b"") if status == 200 else b"no"
@@ -83,6 +95,8 @@ class Repository:
 
 @contextmanager
 def serving() -> Iterator[Repository]:
+    """Yield a repository that a server in a thread answers from."""
+
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
             status, headers, body = repository.answer(self.path, dict(self.headers))
@@ -91,11 +105,7 @@ def serving() -> Iterator[Repository]:
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(body[: len(body) - repository.cut])
-
-        def do_HEAD(self):
-            self.do_GET()
+            self.wfile.write(body[: len(body) - repository.missing_bytes])
 
         def log_message(self, *_):
             pass

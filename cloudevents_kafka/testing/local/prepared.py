@@ -73,7 +73,7 @@ def prepare(version: str = KAFKA_VERSION) -> Prepared:
     Raises `NoJava`, `NoJars`, or `BrokerFailed`.
     """
     java = find_java()
-    jars = tuple(resolve(coordinates(version)))
+    jars = tuple(resolve(kafka_coordinates(version)))
     facts = "\0".join((str(java.home), java.version, *JVM_OPTIONS, *map(str, jars)))
     digest = hashlib.sha256(facts.encode()).hexdigest()[:8]
     entry = cache_folder() / "broker" / f"kafka-{version}-java-{java.version}-{digest}"
@@ -83,7 +83,7 @@ def prepare(version: str = KAFKA_VERSION) -> Prepared:
     return prepared
 
 
-def coordinates(version: str) -> tuple[str, ...]:
+def kafka_coordinates(version: str) -> tuple[str, ...]:
     """Return the Maven coordinates of a Kafka that logs to its stderr."""
     return (f"org.apache.kafka:kafka_2.13:{version}", "org.slf4j:slf4j-simple:1.7.36")
 

@@ -1,8 +1,7 @@
-"""Find a Java that Apache Kafka 4 and Spark 4 both run on: 17 or 21, with its vector module.
+"""Find a Java for Apache Kafka 4 and Spark 4: version 17 or 21, with the module jdk.incubator.vector.
 
-The newest Java is not the best one: Spark 4 knows 17 and 21. And a Java cut
-down to fewer modules (as in some wheels) lacks `jdk.incubator.vector`, without
-which Spark does not start.
+Spark 4 supports no later version. Some Java distributions (such as those in wheels) have fewer
+modules; without ``jdk.incubator.vector`` Spark does not start.
 """
 
 from __future__ import annotations
@@ -14,23 +13,24 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from cloudevents_kafka.jvm.errors import NoJava
 
-SUPPORTED = (17, 21)
-NEEDED_MODULE = "jdk.incubator.vector"
-WANTED = f"needed is Java {' or '.join(map(str, SUPPORTED))} with the module {NEEDED_MODULE}"
-INSTALL_VARIABLE = "CLOUDEVENTS_KAFKA_INSTALL_JDK"
-UNCHECKED = "its archive is compared with no checksum, and unpacked as it is"
-HINT = (
+SUPPORTED: Final = (17, 21)
+NEEDED_MODULE: Final = "jdk.incubator.vector"
+REQUIRED: Final = f"Java {' or '.join(map(str, SUPPORTED))} with the module {NEEDED_MODULE} is required"
+INSTALL_VARIABLE: Final = "CLOUDEVENTS_KAFKA_INSTALL_JDK"
+UNCHECKED: Final = "its archive is not compared with a checksum"
+HINT: Final = (
     "Install one with the system's packages (Debian, Ubuntu: apt install openjdk-17-jre-headless or "
     "openjdk-21-jre-headless; Fedora: dnf install java-21-openjdk-headless; macOS: brew install openjdk@17), "
-    "or set JAVA_HOME to one that you have. Without such packages: python -m cloudevents_kafka.jvm "
+    "or set JAVA_HOME to an installed one. Without such packages: python -m cloudevents_kafka.jvm "
     f"--install-jdk (or {INSTALL_VARIABLE}=1) downloads one into ~/.jdk; {UNCHECKED}."
 )
 
-# Where systems, SDKMAN, IDEs, Homebrew and install-jdk put Java homes.
-PLACES = (
+# The Java homes of systems, SDKMAN, IDEs, Homebrew and install-jdk.
+PLACES: Final = (
     "/usr/lib/jvm/*",
     "/usr/java/*",
     "/opt/*",
@@ -56,18 +56,18 @@ class Java:
 
     @property
     def feature(self) -> int:
-        """Give the feature number: 17 for 17.0.15, 8 for 1.8.0_402, 0 if unreadable."""
+        """The feature number: 17 for 17.0.15, 8 for 1.8.0_402, 0 if unreadable."""
         match = re.match(r"(?:1\.)?(\d+)", self.version)
         return int(match[1]) if match else 0
 
     @property
     def executable(self) -> Path:
-        """Name the ``java`` program."""
+        """The path of the ``java`` program."""
         return self.home / "bin" / "java"
 
     @property
-    def lacks(self) -> str | None:
-        """Say why this Java does not do, or None."""
+    def problem(self) -> str | None:
+        """Why this Java is not suitable, or None."""
         if self.feature not in SUPPORTED:
             return f"version {self.version}"
         if NEEDED_MODULE not in self.modules:
@@ -76,29 +76,29 @@ class Java:
 
 
 def find_java(env: Mapping[str, str] | None = None, places: Sequence[str] = PLACES) -> Java:
-    """Find a suitable Java: JAVA_HOME, then PATH, then the usual folders.
+    """Return a suitable Java: from JAVA_HOME, then PATH, then the usual folders.
 
-    Raises `NoJava`, which lists every Java seen and why it was passed over.
+    Raises `NoJava`, which lists every Java found and its problem.
     """
-    looked: list[str] = []
-    for origin, home in candidates(os.environ if env is None else env, places):
-        java = read_release(home) or ask(home)
+    searched: list[str] = []
+    for origin, home in _candidates(os.environ if env is None else env, places):
+        java = read_release(home) or _query(home)
         if java is None:
-            looked.append(f"{origin} {home}: no working Java there")
-        elif java.lacks is not None:
-            looked.append(f"{origin} {home}: {java.lacks}")
+            searched.append(f"{origin} {home}: no working Java there")
+        elif java.problem is not None:
+            searched.append(f"{origin} {home}: {java.problem}")
         else:
             return java
-    raise NoJava(WANTED, looked or [f"JAVA_HOME, PATH, {', '.join(places)}: no Java at all"], HINT)
+    raise NoJava(REQUIRED, searched or [f"JAVA_HOME, PATH, {', '.join(places)}: no Java at all"], HINT)
 
 
-def candidates(env: Mapping[str, str], places: Sequence[str]) -> Iterator[tuple[str, Path]]:
-    """List Java homes to look at, each once, with where the name came from."""
-    seen: set[Path] = set()
+def _candidates(env: Mapping[str, str], places: Sequence[str]) -> Iterator[tuple[str, Path]]:
+    """Yield each Java home once, with the origin of its name."""
+    visited: set[Path] = set()
     for origin, home in _homes(env, places):
         real = home.resolve()
-        if real not in seen:
-            seen.add(real)
+        if real not in visited:
+            visited.add(real)
             yield origin, home
 
 
@@ -107,7 +107,7 @@ def _homes(env: Mapping[str, str], places: Sequence[str]) -> Iterator[tuple[str,
         yield "JAVA_HOME", Path(env["JAVA_HOME"]).expanduser()
     on_path = shutil.which("java", path=env.get("PATH", ""))
     if on_path:
-        # `/usr/bin/java` is a chain of links on Debian, a shim under jenv and macOS.
+        # /usr/bin/java is a chain of links on Debian, a shim with jenv and on macOS.
         yield "PATH", Path(on_path).resolve().parent.parent
     for place in places:
         pattern = Path(place).expanduser()
@@ -117,7 +117,7 @@ def _homes(env: Mapping[str, str], places: Sequence[str]) -> Iterator[tuple[str,
 
 
 def read_release(home: Path) -> Java | None:
-    """Read a Java home's ``release`` file; None if it does not say enough."""
+    """Return the Java that a home's ``release`` file describes, or None if the file is incomplete."""
     try:
         text = (home / "release").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -128,8 +128,8 @@ def read_release(home: Path) -> Java | None:
     return Java(home, facts["JAVA_VERSION"], frozenset(facts["MODULES"].split()))
 
 
-def ask(home: Path) -> Java | None:
-    """Run ``java`` to learn its home, version and modules; None if that fails."""
+def _query(home: Path) -> Java | None:
+    """Return the Java that ``java`` itself describes, or None if it fails."""
     argv = [str(home / "bin" / "java"), "-XshowSettings:properties", "--list-modules"]
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=True)
@@ -139,7 +139,7 @@ def ask(home: Path) -> Java | None:
 
 
 def parse_settings(text: str) -> Java | None:
-    """Read what ``java -XshowSettings:properties --list-modules`` prints."""
+    """Return the Java in the output of ``java -XshowSettings:properties --list-modules``, or None."""
     facts = dict(re.findall(r"^ +(java\.home|java\.version) = (.+)$", text, re.MULTILINE))
     if len(facts) < len(("java.home", "java.version")):
         return None

@@ -1,7 +1,7 @@
-"""Get a Java where there is none: the system's package as root, else, where asked for, a download.
+"""Install a Java if none is found: with apt as root, else, on request, by a download.
 
-What apt installs is signed. What install-jdk downloads into the home folder is not checked, so
-it is done only where it is asked for, by an option or by ``CLOUDEVENTS_KAFKA_INSTALL_JDK=1``.
+Packages of apt are signed. The archive that install-jdk downloads is not checked, so the download
+needs the option ``--install-jdk`` or ``CLOUDEVENTS_KAFKA_INSTALL_JDK=1``.
 """
 
 from __future__ import annotations
@@ -11,47 +11,56 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Final
 
+from cloudevents_kafka.jvm._java import (
+    HINT,
+    INSTALL_VARIABLE,
+    REQUIRED,
+    SUPPORTED,
+    UNCHECKED,
+    Java,
+    find_java,
+)
 from cloudevents_kafka.jvm.errors import NoJava
-from cloudevents_kafka.jvm.java import HINT, INSTALL_VARIABLE, SUPPORTED, UNCHECKED, WANTED, Java, find_java
 from cloudevents_kafka.jvm.progress import Progress
 
-INSTALL_OPTION = "--install-jdk"
+INSTALL_OPTION: Final = "--install-jdk"
 
 
 def install_java(*, download: bool | None = None) -> Java:
-    """Return a suitable Java; where there is none, install it by apt, as root on Debian and Ubuntu.
+    """Return a suitable Java; install one with apt if there is none, as root on Debian and Ubuntu.
 
-    With `download`, or ``CLOUDEVENTS_KAFKA_INSTALL_JDK=1`` where that is None, what apt cannot do
-    install-jdk does, whose archive is not checked. This changes the machine, so nothing in this
-    library calls it unasked. Raises `NoJava` with what was tried, and what to do.
+    With `download` (None: if ``CLOUDEVENTS_KAFKA_INSTALL_JDK=1``) install-jdk downloads one if apt
+    fails; its archive is not checked. Only the commands that prepare a machine call this function.
+    Raises `NoJava`, which lists the attempts.
     """
     try:
         return find_java()
     except NoJava as error:
-        looked = error.looked
-    tried: list[str] = []
-    for way in (_by_apt, _by_install_jdk if _is_asked_for(download) else _not_by_install_jdk):
-        tried.append(way())
+        searched = error.searched
+    attempts: list[str] = []
+    for install in (_by_apt, _by_install_jdk if _is_requested(download) else _skip_install_jdk):
+        attempts.append(install())
         try:
             return find_java()
         except NoJava as error:
-            looked = error.looked
-    raise NoJava(WANTED, [*looked, *tried], HINT)
+            searched = error.searched
+    raise NoJava(REQUIRED, [*searched, *attempts], HINT)
 
 
-def _is_asked_for(download: bool | None) -> bool:  # noqa: FBT001  # as the user gave it
+def _is_requested(download: bool | None) -> bool:  # noqa: FBT001  # the caller's argument
     if download is None:
         return os.environ.get(INSTALL_VARIABLE, "") not in {"", "0"}
     return download
 
 
-def _not_by_install_jdk() -> str:
-    return f"install-jdk: not tried (needs --install-jdk or {INSTALL_VARIABLE}=1, as {UNCHECKED})"
+def _skip_install_jdk() -> str:
+    return f"install-jdk: not tried (needs {INSTALL_OPTION} or {INSTALL_VARIABLE}=1, as {UNCHECKED})"
 
 
 def _by_apt() -> str:
-    """Install a headless JRE with apt; say how that went."""
+    """Install a headless JRE with apt; return the result in words."""
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         return "apt: not tried (needs root on Debian or Ubuntu)"
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
@@ -68,7 +77,7 @@ def _by_apt() -> str:
 
 
 def _by_install_jdk() -> str:
-    """Download a JDK into ``~/.jdk`` with the package install-jdk; say how that went."""
+    """Download a JDK into ``~/.jdk`` with the package install-jdk; return the result in words."""
     try:
         jdk = importlib.import_module("jdk")
     except ImportError:

@@ -1,0 +1,108 @@
+"""The Maven repository to read: the environment variable, a mirror in Maven's settings, or jgo's default."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+from xml.etree import ElementTree as ET
+
+import msgspec
+
+from cloudevents_kafka.jvm._failures import MIRROR_VARIABLE
+from cloudevents_kafka.jvm._web import Login, split_login
+from cloudevents_kafka.jvm.errors import FetchFailed
+
+JGO_HINT: Final = "Do: pip install 'cloudevents-kafka[testing]'"
+_CENTRAL: Final = {"*", "external:*", "central"}  # the values of mirrorOf that include Maven Central
+_VARIABLE: Final = re.compile(r"\$\{(env\.[^}]+|user\.home)\}")
+
+
+class Repository(msgspec.Struct, frozen=True):
+    """The URL of a Maven repository, without a slash at its end, and the login for it."""
+
+    url: str
+    login: Login | None = None
+
+    def url_of(self, path: str) -> str:
+        """Return the URL of a file."""
+        return f"{self.url}/{path}"
+
+
+def find_repository() -> Repository:
+    """Return the repository of the environment variable, of ``~/.m2/settings.xml``, or jgo's default.
+
+    Raises `FetchFailed` if the settings cannot be read, or if jgo is needed and not installed.
+    """
+    if url := os.environ.get(MIRROR_VARIABLE):
+        return _repository(url)
+    return _mirror(Path.home() / ".m2" / "settings.xml") or _repository(_default_url())
+
+
+def _repository(url: str) -> Repository:
+    try:
+        bare, login = split_login(url)
+    except ValueError:
+        raise FetchFailed(
+            f"the Maven repository must have a valid URL, got {url}", f"Check the URL in {MIRROR_VARIABLE}."
+        ) from None
+    return Repository(bare.rstrip("/"), login)
+
+
+def _default_url() -> str:
+    try:
+        from jgo.maven import MavenContext
+    except ImportError:
+        raise FetchFailed(
+            "the package jgo, which has the URL of Maven Central, is not installed",
+            f"{JGO_HINT}, or set {MIRROR_VARIABLE} to the URL of a Maven repository.",
+        ) from None
+    return next(iter(MavenContext().remote_repos.values()))
+
+
+def _mirror(settings: Path) -> Repository | None:
+    """Return the mirror of Maven Central that Maven's settings name, or None."""
+    try:
+        root = ET.fromstring(settings.read_bytes())  # noqa: S314  # the user's own file
+    except FileNotFoundError:
+        return None
+    except (OSError, ET.ParseError) as error:
+        raise FetchFailed(f"{settings} cannot be read: {error}", _settings_hint()) from None
+    for mirror in root.iterfind("{*}mirrors/{*}mirror"):
+        if _mirrors_central(_text(mirror, "mirrorOf")) and _text(mirror, "blocked") != "true":
+            repository = _repository(_text(mirror, "url"))
+            login = _server_login(root, _text(mirror, "id"), settings)
+            return msgspec.structs.replace(repository, login=login or repository.login)
+    return None
+
+
+def _mirrors_central(mirror_of: str) -> bool:
+    names = {name.strip() for name in mirror_of.split(",")}
+    return "!central" not in names and not names.isdisjoint(_CENTRAL)
+
+
+def _server_login(root: ET.Element, server_id: str, settings: Path) -> Login | None:
+    for server in root.iterfind("{*}servers/{*}server"):
+        if _text(server, "id") == server_id and (user := _text(server, "username")):
+            password = _text(server, "password")
+            if re.fullmatch(r"\{.*\}", password):
+                reason = f"{settings}: the password of the server {server_id} must not be encrypted"
+                raise FetchFailed(reason, _settings_hint())
+            return Login(user, password)
+    return None
+
+
+def _text(element: ET.Element, name: str) -> str:
+    """Return the text of a child element with ``${env.NAME}`` and ``${user.home}`` replaced."""
+    text = (element.findtext(f"{{*}}{name}") or "").strip()
+    return _VARIABLE.sub(_value, text)
+
+
+def _value(match: re.Match[str]) -> str:
+    name = match[1]
+    return str(Path.home()) if name == "user.home" else os.environ.get(name.removeprefix("env."), match[0])
+
+
+def _settings_hint() -> str:
+    return f"Correct it, or set {MIRROR_VARIABLE} to the URL of the mirror."

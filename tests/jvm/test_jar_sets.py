@@ -1,0 +1,72 @@
+"""The named sets list the jars of everything that the package offers by version."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+
+import pytest
+from jvm.repository import THING, jar
+
+from cloudevents_kafka.jvm import NoJars, PlainHttp, _jars, jar_sets, resolve
+from cloudevents_kafka.jvm._coordinates import JarRequest
+from cloudevents_kafka.jvm._jar_sets import listed_jars, pinned_checksums
+from cloudevents_kafka.spark.connector import IN_PYSPARK
+from cloudevents_kafka.testing.local.old_brokers import RELEASES
+from cloudevents_kafka.testing.local.prepared import KAFKA_VERSION, kafka_coordinates
+
+REQUESTS = [
+    *(JarRequest.create(kafka_coordinates(version)) for version in (KAFKA_VERSION, "3.9.1")),
+    *(JarRequest.create(release.coordinates) for release in RELEASES.values()),
+    *(
+        JarRequest.create([f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version}"], IN_PYSPARK)
+        for version in ("4.0.0", "4.1.1", "4.2.0")
+    ),
+]
+
+
+@pytest.mark.parametrize("request_", REQUESTS, ids=lambda one: one.coordinates[0])
+def test_offered(request_):
+    """Each version of Kafka, of its old brokers and of the connector has a set."""
+    listed = listed_jars(request_)
+    assert listed is not None
+    assert {*request_.coordinates} <= {str(coordinate) for coordinate in listed}
+
+
+def test_tables():
+    """Delta and Iceberg for PySpark 4.0 have sets."""
+    names = {"delta-spark 4.0.0", "delta-spark 4.0.1", "iceberg-spark-4.0 1.10.0", "iceberg-spark-4.0 1.11.0"}
+    assert names <= jar_sets().keys()
+
+
+def test_checksums():
+    """Each jar has a SHA-256, the same in all sets; within a set, file names differ."""
+    for jar_set in jar_sets().values():
+        assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in jar_set.jars.values())
+        assert all(pinned_checksums()[coordinate] == digest for coordinate, digest in jar_set.jars.items())
+        assert len({coordinate.file_name for coordinate in jar_set.jars}) == len(jar_set.jars)
+
+
+@pytest.mark.filterwarnings("ignore::cloudevents_kafka.jvm.PlainHttp")
+def test_fetched_from_the_list(mirror, monkeypatch):
+    """A named set is downloaded without reading a POM file or a checksum file, and without jgo."""
+    monkeypatch.setitem(sys.modules, "jgo", None)
+    listed = {THING: hashlib.sha256(mirror.add()).hexdigest()}
+    _list(monkeypatch, listed)
+    (path,) = resolve([str(THING)])
+    assert path.read_bytes() == jar()
+    assert mirror.requests == [f"/repo/{THING.path}"]
+
+
+def test_the_list_wins(mirror, monkeypatch):
+    """A jar with another checksum than the list is refused, even if the repository publishes its checksum."""
+    mirror.add(content=jar("changed"), algorithms=("sha512", "sha256", "sha1"))
+    _list(monkeypatch, {THING: "0" * 64})
+    with pytest.warns(PlainHttp), pytest.raises(NoJars, match=r"must be 0{64}, as in the package"):
+        resolve([str(THING)])
+
+
+def _list(monkeypatch, listed):
+    monkeypatch.setattr(_jars, "listed_jars", lambda _: listed)
+    monkeypatch.setattr(_jars, "pinned_checksums", lambda: listed)
