@@ -8,8 +8,8 @@ Headers are ordered, names may repeat, values may be null.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
-from typing import Any, Final
+from datetime import datetime
+from typing import Any
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -19,8 +19,6 @@ Headers = list[tuple[str, bytes | None]]
 
 HeaderInput = Mapping[str, str | bytes | None] | Iterable[tuple[str, str | bytes | None]] | None
 """What users and clients hand in as headers; text values become UTF-8."""
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -157,6 +155,5 @@ def _utf8(text: str) -> bytes:
 
 def _as_milliseconds(timestamp: Any) -> int | None:
     if isinstance(timestamp, datetime):
-        aware = timestamp if timestamp.tzinfo else timestamp.astimezone()
-        return round((aware - _EPOCH).total_seconds() * 1000)
+        return round(timestamp.timestamp() * 1000)
     return None if timestamp is None else int(timestamp)

@@ -41,7 +41,7 @@ class ExtensionTable(msgspec.Struct, frozen=True):
     extensions: Mapping[str, Extension]
     registered: Mapping[str, Extension]
     constrained: frozenset[str]
-    text_names: set[str]
+    text_names: dict[str, bool]
     header_names: dict[str, str | None]
 
 
@@ -115,7 +115,7 @@ def restore(extensions: Mapping[str, Extension]) -> None:
             {**DOCUMENTED, **extensions},
             dict(extensions),
             frozenset(constrained | extensions.keys()),
-            set(),
+            {},
             {},
         )
 

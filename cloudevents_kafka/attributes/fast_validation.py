@@ -6,7 +6,8 @@ values that many events share are remembered, within bounds, once they proved go
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 import msgspec
@@ -16,11 +17,10 @@ from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.timestamps import is_timestamp
 from cloudevents_kafka.attributes.types import SPECVERSION, is_name, is_string
 from cloudevents_kafka.attributes.uri import is_uri, is_uri_reference
+from cloudevents_kafka.primitives.bounded import remember
 
-_sources: Final[set[str]] = set()
-_schemas: Final[set[str]] = set()
-_REMEMBERED: Final = 4096
-_REMEMBERED_LENGTH: Final = 256
+_sources: Final[dict[str, bool]] = {}
+_schemas: Final[dict[str, bool]] = {}
 _ONLY_TEXTS: Final = frozenset((str,))
 _write_json: Final = msgspec.json.Encoder().encode
 
@@ -29,7 +29,7 @@ def is_valid_fast(attributes: Mapping[str, Any]) -> bool:
     """Tell, quickly, that attributes of any names and types are texts that break no rule."""
     return (
         _ONLY_TEXTS.issuperset(map(type, attributes.values()))
-        and are_text_names(attributes)
+        and are_text_names(attributes.keys())
         and ("datacontenttype" not in attributes or media_type(attributes["datacontenttype"]).valid)
         and are_valid_texts(attributes, "".join(attributes.values()))
     )
@@ -56,7 +56,7 @@ def are_valid_texts(attributes: Mapping[str, Any], joined: str = "") -> bool:
             and "id" in attributes
             and "type" in attributes
             and all(attributes.values())
-            and (source in _sources or (is_uri_reference(source) and _remember(_sources, source)))
+            and (source in _sources or (is_uri_reference(source) and remember(_sources, source, True)))
             and ("time" not in attributes or is_timestamp(attributes["time"]))
             and ("dataschema" not in attributes or _is_schema(attributes["dataschema"]))
         )
@@ -65,22 +65,14 @@ def are_valid_texts(attributes: Mapping[str, Any], joined: str = "") -> bool:
 
 
 def _is_schema(text: str) -> bool:
-    return text in _schemas or (is_uri(text) and _remember(_schemas, text))
+    return text in _schemas or (is_uri(text) and remember(_schemas, text, True))
 
 
-def are_text_names(names: Iterable[str]) -> bool:
-    """Tell whether the names may name attributes whose values are texts, by all that is known."""
+def are_text_names(names: AbstractSet[str]) -> bool:
+    """Return whether all names are names of attributes whose values may be any text."""
     table = current.table
-    return table.text_names.issuperset(names) or all(
-        is_name(name) and name not in table.constrained and _remember(table.text_names, name)
-        for name in names
-    )
-
-
-def _remember(seen: set[str], text: str) -> bool:
-    """Keep a text that proved good, within bounds; true, for use in a condition."""
-    if len(text) <= _REMEMBERED_LENGTH:
-        if len(seen) >= _REMEMBERED:
-            seen.clear()
-        seen.add(text)
-    return True
+    if table.text_names.keys() >= names:
+        return True
+    if not all(is_name(name) and name not in table.constrained for name in names):
+        return False
+    return all(remember(table.text_names, name, True) for name in names)

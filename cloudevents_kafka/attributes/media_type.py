@@ -15,6 +15,8 @@ from typing import Final
 
 import msgspec
 
+from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
+
 CLOUDEVENTS: Final = "application/cloudevents"
 
 # A token of RFC 2045 5.1: what is neither a space, a control character nor one of ()<>@,;:\"/[]?=.
@@ -44,8 +46,6 @@ _CHARSETS: Final = {
     if codec not in _NO_CHARSETS
 }
 _BATCH: Final = "application/cloudevents-batch"
-_REMEMBERED: Final = 1024
-_REMEMBERED_LENGTH: Final = 256
 
 
 class MediaType(msgspec.Struct, frozen=True):
@@ -109,30 +109,23 @@ def _charset(text: str, at: int) -> str | None:
         name, value = match.groups()
         if name.lower() == "charset":
             # No charset has a name as long as what is left alone here.
-            quoted = value[0] == '"' and len(value) <= _REMEMBERED_LENGTH
+            quoted = value[0] == '"' and len(value) <= MAX_KEY_LENGTH
             return re.sub(r"\\(.)", r"\1", value[1:-1]) if quoted else value
         at = match.end()
     return None
 
 
 class _MediaTypes(dict[str, MediaType]):
-    """Parses a text once: a topic repeats few. Bounded in number and in length.
+    """The parsed media types, since the records of a topic have few.
 
-    Of long texts the last is remembered, as several ask for it while one record is read.
+    Of long texts the cache keeps the last, since one record is parsed several times.
     """
 
     _last: tuple[str, MediaType] | None = None
 
     def __missing__(self, text: str) -> MediaType:
-        if len(text) > _REMEMBERED_LENGTH:
-            return self._of_long(text)
-        parsed = _parse(text)
-        if len(self) >= _REMEMBERED:
-            self.clear()
-        self[text] = parsed
-        return parsed
-
-    def _of_long(self, text: str) -> MediaType:
+        if len(text) <= MAX_KEY_LENGTH:
+            return remember(self, text, _parse(text))
         last = self._last
         if last is None or last[0] != text:
             self._last = last = (text, _parse(text))
@@ -140,4 +133,4 @@ class _MediaTypes(dict[str, MediaType]):
 
 
 media_type: Final[Callable[[str], MediaType]] = _MediaTypes().__getitem__
-"""Parse a content-type text into a `MediaType`; total, and remembered."""
+"""Return the `MediaType` of a content-type text; total and cached."""

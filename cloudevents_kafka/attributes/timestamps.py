@@ -13,6 +13,8 @@ from typing import Final
 
 import msgspec
 
+from cloudevents_kafka.primitives.epoch import EPOCH, SECOND
+
 _RFC3339: Final = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt]((?:[01]\d|2[0-3]):[0-5]\d):([0-5]\d|60)(?:\.(\d+))?"
     r"([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)",
@@ -21,8 +23,6 @@ _RFC3339: Final = re.compile(
 _LEAP: Final = ":"  # comes after "9": a leap second is behind all digits of the second before it
 _MINUTES: Final = 24 * 60
 _LAST_MINUTE: Final = _MINUTES - 1
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND: Final = timedelta(seconds=1)
 _NANOS: Final = range(10**9)
 _YEARS: Final = range(10000)
 _CALENDAR_YEARS: Final = 400
@@ -113,7 +113,7 @@ def to_epoch(text: str) -> tuple[int, int]:
         raise ValueError(
             "its year is 0" if text.startswith("0000") else "it has digits that are below a nanosecond"
         )
-    seconds, fraction = divmod(moment - _EPOCH, _SECOND)
+    seconds, fraction = divmod(moment - EPOCH, SECOND)
     if seconds not in EPOCH_SECONDS:
         raise ValueError("in UTC it is before the year 1 or after 9999")
     return seconds, fraction.microseconds * 1000 + int(rest.ljust(3, "0"))
@@ -126,7 +126,7 @@ def from_epoch(seconds: int, nanos: int) -> str:
     """
     if seconds not in EPOCH_SECONDS or nanos not in _NANOS:
         raise ValueError("an instant is in the years 1 to 9999, its nanoseconds less than a second")
-    whole = (_EPOCH + timedelta(seconds=seconds)).isoformat()[:19]
+    whole = (EPOCH + timedelta(seconds=seconds)).isoformat()[:19]
     return f"{whole}.{nanos:09}".rstrip("0") + "Z" if nanos else f"{whole}Z"
 
 

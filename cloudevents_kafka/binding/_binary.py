@@ -15,17 +15,16 @@ from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import AttributeValue, canonical_text
 from cloudevents_kafka.attributes.validation import validate, without_lost
 from cloudevents_kafka.binding._headers import (
-    _REMEMBERED,
-    _REMEMBERED_LENGTH,
     CONTENT_TYPE,
     _attribute_of,
-    _header_names,
+    header_names,
     header_of,
     name_in,
 )
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
+from cloudevents_kafka.primitives.bounded import remember
 from cloudevents_kafka.record import Headers, Record
 
 _IMPLIED: Final = b"application/json"
@@ -63,11 +62,9 @@ def _learn(headers: Headers, names: dict[str, str | None]) -> bool:
     An attribute that is not plain text, by its name or by its type, is suspicious.
     """
     for header, _ in headers:
-        if isinstance(header, str) and len(header) <= _REMEMBERED_LENGTH:
-            if len(names) >= _REMEMBERED:
-                names.clear()
+        if isinstance(header, str):
             name = _attribute_of(header)
-            names[header] = name if name is None or are_text_names((name,)) else _SUSPICIOUS
+            remember(names, header, name if name is None or are_text_names({name}) else _SUSPICIOUS)
     return all(header in names for header, _ in headers)
 
 
@@ -127,10 +124,10 @@ def encode(event: Event) -> tuple[Headers, bytes | None]:
     take the record for a structured one (K-20).
     """
     attributes, _ = raw_parts(event)
-    names = _header_names
+    names = header_names
     try:
         headers: Headers = [(names[name], value.encode()) for name, value in attributes.items()]  # type: ignore[union-attr]  # all text, nearly always
-    except (AttributeError, KeyError):  # not all text, or a name not met yet
+    except (AttributeError, KeyError):  # not all text, or a name that is not cached
         headers = [(header_of(name), canonical_text(value).encode()) for name, value in attributes.items()]
     content_type = attributes.get("datacontenttype")
     if not isinstance(content_type, str):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.types import AttributeType
@@ -17,6 +17,7 @@ from cloudevents_kafka.event import Event, raw_parts
 from cloudevents_kafka.record import HeaderInput, Headers, Record, to_bytes, to_headers, with_bytes_headers
 
 ContentMode = Literal["binary", "structured"]
+_MODES: Final = get_args(ContentMode)
 _COPY = "ce_datacontenttype"  # some write it beside content-type
 
 
@@ -61,7 +62,7 @@ def to_record(
 
 def check_mode(mode: object, format: str | None) -> None:
     """Raise `EncodeError` if there is no such content mode, or if it has no event format."""
-    if mode not in get_args(ContentMode):
+    if mode not in _MODES:
         raise EncodeError(f"mode must be 'binary' or 'structured', got {mode!r}")
     if format is not None and mode == "binary":
         raise EncodeError(f"format must be None in binary mode, got {format!r}; use mode='structured'")

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from cloudevents_kafka.attributes.types import is_name
-
-_REMEMBERED: Final = 4096
-_REMEMBERED_LENGTH: Final = 256
+from cloudevents_kafka.primitives.bounded import remember
 
 
 def _attribute_of(header: str) -> str | None:
@@ -19,17 +17,14 @@ def _attribute_of(header: str) -> str | None:
     return name if is_name(name) and name != "datacontenttype" else ""
 
 
-_header_names: Final[dict[str, str]] = {}  # of attributes met: see header_of
+header_names: Final[dict[str, str]] = {}
+"""The headers of the attributes of earlier calls of `header_of`."""
 
 
 def header_of(attribute: str) -> str:
-    """Return the header that carries an attribute; remembered, within bounds."""
+    """Return the header that carries an attribute."""
     header = CONTENT_TYPE if attribute == "datacontenttype" else PREFIX + attribute
-    if len(header) <= _REMEMBERED_LENGTH:
-        if len(_header_names) >= _REMEMBERED:
-            _header_names.clear()
-        _header_names[attribute] = header
-    return header
+    return remember(header_names, attribute, header)
 
 
 def attribute_of(header: str) -> str | None:

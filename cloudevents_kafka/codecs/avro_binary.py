@@ -12,8 +12,9 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final
 
+from cloudevents_kafka.primitives import zigzag
+
 _STRING: Final = 6  # a text among attributes, as written: the fourth branch in both schemas
-_LONGEST: Final = 10  # bytes of a 64-bit number, seven bits in each
 
 Reader = Callable[[bytes, int, int], tuple[Any, int]]
 
@@ -28,6 +29,8 @@ def read_datum(datum: bytes, read: Callable[[bytes], tuple[Any, int]]) -> Any:
         value, at = read(datum)
     except (IndexError, struct.error):
         raise Malformed("it ends too early") from None
+    except OverflowError:
+        raise Malformed("it has a number of more than 64 bits") from None
     except UnicodeDecodeError:
         raise Malformed("it has a string that is not UTF-8") from None
     except RecursionError:
@@ -42,30 +45,20 @@ def read_datum(datum: bytes, read: Callable[[bytes], tuple[Any, int]]) -> Any:
 
 def read_long(datum: bytes, at: int, _: int = 0) -> tuple[int, int]:
     """Read a number of up to 64 bits."""
-    byte = datum[at]
-    if byte < 0x80:
-        return (byte >> 1) ^ -(byte & 1), at + 1
-    number = shift = 0
-    for end in range(at, at + _LONGEST):
-        byte = datum[end]
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (number >> 1) ^ -(number & 1), end + 1
-        shift += 7
-    raise Malformed("it has a number of more than 64 bits")
+    return zigzag.decode(datum, at)
 
 
 def read_count(datum: bytes, at: int) -> tuple[int, int]:
     """Read how many entries the next block has; a negative count has the block's size behind it."""
-    count, at = read_long(datum, at)
-    return (count, at) if count >= 0 else (-count, read_long(datum, at)[1])
+    count, at = zigzag.decode(datum, at)
+    return (count, at) if count >= 0 else (-count, zigzag.decode(datum, at)[1])
 
 
 def read_bytes(datum: bytes, at: int, _: int = 0) -> tuple[bytes, int]:
     """Read bytes, which have their length before them."""
     size = datum[at]
     if size & 0x81:  # longer than one byte, or negative
-        size, at = read_long(datum, at)
+        size, at = zigzag.decode(datum, at)
     else:
         size, at = size >> 1, at + 1
     end = at + size
@@ -96,7 +89,7 @@ def union_reader(*branches: Reader) -> Reader:
     """Make a reader of a union, whose branches are told by number."""
 
     def read_branch(datum: bytes, at: int, depth: int) -> tuple[Any, int]:
-        branch, at = read_long(datum, at)
+        branch, at = zigzag.decode(datum, at)
         if not 0 <= branch < len(branches):
             raise Malformed("it has a union branch that the schema has not")
         return branches[branch](datum, at, depth)
@@ -121,17 +114,6 @@ def read_attributes(datum: bytes, at: int, read_value: Reader) -> tuple[list[tup
 # --- writing -------------------------------------------------------------------
 
 
-def write_long(number: int) -> bytes:
-    """Write a number of up to 64 bits: zigzag, seven bits a byte, the lowest first."""
-    left = number << 1 if number >= 0 else (-number << 1) - 1
-    written = bytearray()
-    while left > 0x7F:
-        written.append(left & 0x7F | 0x80)
-        left >>= 7
-    written.append(left)
-    return bytes(written)
-
-
 def write_bytes(content: bytes) -> bytes:
     """Write bytes, or the UTF-8 of a string, behind their length."""
-    return write_long(len(content)) + content
+    return zigzag.encode(len(content)) + content

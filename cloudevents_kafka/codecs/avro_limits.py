@@ -12,8 +12,9 @@ from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from cloudevents_kafka.codecs.avro_binary import Malformed, read_count, read_datum, read_long
+from cloudevents_kafka.codecs.avro_binary import Malformed, read_count, read_datum
 from cloudevents_kafka.errors import DataError
+from cloudevents_kafka.primitives import zigzag
 
 MAX_DEPTH: Final = 128
 """How deep records, arrays and maps may be nested where a schema is recursive: 512 KiB of stack hold that."""
@@ -135,14 +136,11 @@ def _fixed(size: int) -> _Shape:
 
 
 def _number(datum: _Datum, at: int, _: int) -> int:
-    raw = datum.raw
-    while raw[at] > 0x7F:
-        at += 1
-    return at + 1
+    return zigzag.decode(datum.raw, at)[1]
 
 
 def _bytes(datum: _Datum, at: int, _: int) -> int:
-    size, at = read_long(datum.raw, at)
+    size, at = zigzag.decode(datum.raw, at)
     if not 0 <= size <= len(datum.raw) - at:
         raise Malformed("it has a length beyond its end")
     return at + size
@@ -157,7 +155,7 @@ def _decimal(datum: _Datum, at: int, depth: int) -> int:
 
 def _union(branches: list[_Step]) -> _Step:
     def union(datum: _Datum, at: int, depth: int) -> int:
-        branch, at = read_long(datum.raw, at)
+        branch, at = zigzag.decode(datum.raw, at)
         if not 0 <= branch < len(branches):
             raise Malformed("it has a union branch that the schema has not")
         return branches[branch](datum, at, depth)

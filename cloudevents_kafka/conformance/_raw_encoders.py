@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.types import AttributeType
+from cloudevents_kafka.primitives import varint, zigzag
 
 _REQUIRED_FIELDS: Final = {"id": 1, "source": 2, "specversion": 3, "type": 4}
 _URI_FIELDS: Final = {AttributeType.URI: 5, AttributeType.URI_REFERENCE: 6}
@@ -20,7 +21,7 @@ _COMPACT_FIELDS: Final = ("id", "source", "type", "datacontenttype", "dataschema
 def avro(attributes: dict[str, Any]) -> bytes:
     """Return an Avro datum without data: one block of map entries, and the null branch."""
     entries = b"".join(_string(name) + _union(value) for name, value in attributes.items())
-    return _long(len(attributes)) + entries + b"\x00" + b"\x02"
+    return zigzag.encode(len(attributes)) + entries + b"\x00" + b"\x02"
 
 
 def _union(value: Any) -> bytes:
@@ -29,29 +30,15 @@ def _union(value: Any) -> bytes:
     if isinstance(value, bool):
         return b"\x02" + bytes([value])
     if isinstance(value, int):
-        return b"\x04" + _long(value)
+        return b"\x04" + zigzag.encode(value)
     if isinstance(value, bytes):
-        return b"\x08" + _long(len(value)) + value
+        return b"\x08" + zigzag.encode(len(value)) + value
     return b"\x06" + _string(value)
 
 
 def _string(text: str) -> bytes:
     raw = _utf8(text)
-    return _long(len(raw)) + raw
-
-
-def _long(number: int) -> bytes:
-    return _varint(number << 1 if number >= 0 else (-number << 1) - 1)
-
-
-def _varint(number: int) -> bytes:
-    """Return the varint of Avro and Protobuf: seven bits in each byte, the lowest first."""
-    left = number
-    written = bytearray()
-    while left > 0x7F:
-        written.append(left & 0x7F | 0x80)
-        left >>= 7
-    return bytes(written) + bytes([left])
+    return zigzag.encode(len(raw)) + raw
 
 
 def avro_compact(attributes: dict[str, Any]) -> bytes | None:
@@ -74,7 +61,7 @@ def avro_compact(attributes: dict[str, Any]) -> bytes | None:
         for name, v in attributes.items()
         if name not in (*core, "specversion")
     ]
-    block = _long(len(entries)) + b"".join(entries) if entries else b""
+    block = zigzag.encode(len(entries)) + b"".join(entries) if entries else b""
     return required + b"".join(optional) + b"\x00" + block + b"\x00" + b"\x02"
 
 
@@ -82,8 +69,10 @@ def _compact_value(value: Any) -> bytes:
     if isinstance(value, bool):
         return b"\x00" + bytes([value])
     if isinstance(value, int):
-        return b"\x02" + _long(value)
-    return b"\x08" + _long(len(value)) + value if isinstance(value, bytes) else b"\x06" + _string(value)
+        return b"\x02" + zigzag.encode(value)
+    return (
+        b"\x08" + zigzag.encode(len(value)) + value if isinstance(value, bytes) else b"\x06" + _string(value)
+    )
 
 
 def protobuf(attributes: dict[str, Any]) -> bytes | None:
@@ -109,14 +98,14 @@ def _attribute_value(name: str, value: Any) -> bytes:
     if isinstance(value, bool):
         return b"\x08" + bytes([value])
     if isinstance(value, int):
-        return b"\x10" + _varint(value % 2**64)
+        return b"\x10" + varint.encode(value % 2**64)
     if isinstance(value, bytes):
         return _field(4, value)
     return _field(_URI_FIELDS.get(type_of(name), 3), _utf8(value))
 
 
 def _field(number: int, content: bytes) -> bytes:
-    return bytes([number << 3 | 2]) + _varint(len(content)) + content
+    return bytes([number << 3 | 2]) + varint.encode(len(content)) + content
 
 
 def _all_strings(attributes: dict[str, Any]) -> bool:

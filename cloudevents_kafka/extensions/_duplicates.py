@@ -7,10 +7,10 @@ was read (extension verifiability, Replay). ``if not watch.observe(verified.even
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from hashlib import sha256
 
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.primitives.bounded import Window
 
 
 class DuplicateTracker:
@@ -22,8 +22,7 @@ class DuplicateTracker:
     """
 
     def __init__(self, events: int = 100_000) -> None:
-        self._seen: OrderedDict[bytes, None] = OrderedDict()
-        self._events = events
+        self._seen: Window[bytes, None] = Window(events)
 
     def observe(self, event: Event) -> bool:
         """Tell whether an event of this source and id was seen before, and remember it."""
@@ -31,7 +30,4 @@ class DuplicateTracker:
         name = sha256(source + id).digest()
         before = name in self._seen
         self._seen[name] = None
-        self._seen.move_to_end(name)
-        if len(self._seen) > self._events:
-            self._seen.popitem(last=False)
         return before

@@ -7,7 +7,6 @@ extension recommends, and no more: gaps can be seen between numbers alone.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import count
 from typing import Literal
@@ -15,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.primitives.bounded import Window
 
 Order = Literal["unnumbered", "first", "next", "gap", "later", "same", "earlier"]
 """How an event follows the furthest of its source so far.
@@ -60,8 +60,7 @@ class SequenceTracker:
 
     def __init__(self, sources: int = 10_000, *, attribute: str = "sequence") -> None:
         self._attribute = attribute
-        self._furthest: OrderedDict[str, str] = OrderedDict()
-        self._sources = sources
+        self._furthest: Window[str, str] = Window(sources)
 
     def observe(self, event: Event) -> Step:
         """Tell how an event follows the furthest of its source, and remember it."""
@@ -70,9 +69,6 @@ class SequenceTracker:
             return Step("unnumbered")
         before = self._furthest.get(event.source)
         self._furthest[event.source] = text if before is None else max(before, text)
-        self._furthest.move_to_end(event.source)
-        if len(self._furthest) > self._sources:
-            self._furthest.popitem(last=False)
         return Step("first") if before is None else _step(before, text)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Final
 
 from cloudevents_kafka.errors import Problem, preview
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.primitives.bounded import Window
 
 SEVERITY_NAMES: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 """The names that the document recommends; each stands for four numbers, from 1 on."""
@@ -35,18 +35,16 @@ class SeverityTracker:
     """
 
     def __init__(self, sources: int = 10_000, pairs: int = 100) -> None:
-        self._known: OrderedDict[str, tuple[dict[str, int], dict[int, str]]] = OrderedDict()
-        self._sources, self._pairs = sources, pairs
+        self._known: Window[str, tuple[dict[str, int], dict[int, str]]] = Window(sources)
+        self._pairs = pairs
 
     def observe(self, event: Event) -> Problem | None:
         """Tell what an event says otherwise than its source did before (X-24), and remember it."""
         text, number = event.text("severitytext"), _number(event)
         if text is None or number is None:
             return None
-        numbers, texts = self._known.setdefault(event.source, ({}, {}))
-        self._known.move_to_end(event.source)
-        if len(self._known) > self._sources:
-            self._known.popitem(last=False)
+        numbers, texts = self._known.get(event.source) or ({}, {})
+        self._known[event.source] = numbers, texts
         if texts.get(number, text) != text:
             return Problem("severitytext", _RULE.format(preview(texts[number])), "X-24", preview(text))
         if numbers.get(text, number) != number:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from cloudevents_kafka.errors import Problem
+from cloudevents_kafka.primitives import zigzag
 from cloudevents_kafka.record import Record
 
 SIZE_LIMIT: Final = 64 * 1024
@@ -21,10 +22,10 @@ def wire_size(record: Record | Any) -> int:
     later: the most that it can take but for a request's own few bytes.
     """
     record = Record.of(record)
-    size = _FIXED + _field(record.key) + _field(record.value) + _varint(len(record.headers))
+    size = _FIXED + _field(record.key) + _field(record.value) + zigzag.size(len(record.headers))
     for name, value in record.headers:
         size += _field(name.encode("utf-8", "surrogatepass")) + _field(value)
-    return _BATCH + _varint(size) + size
+    return _BATCH + zigzag.size(size) + size
 
 
 def size_problem(record: Record | Any, limit: int = SIZE_LIMIT) -> Problem | None:
@@ -38,9 +39,4 @@ def size_problem(record: Record | Any, limit: int = SIZE_LIMIT) -> Problem | Non
 
 def _field(content: bytes | None) -> int:
     """Return the size of bytes behind their length, which is -1 for null."""
-    return 1 if content is None else _varint(len(content)) + len(content)
-
-
-def _varint(length: int) -> int:
-    """Return the size of a length, zigzag, seven bits a byte."""
-    return max(1, -(-(length << 1).bit_length() // 7))
+    return 1 if content is None else zigzag.size(len(content)) + len(content)

@@ -33,12 +33,12 @@ from cloudevents_kafka.codecs.avro_binary import (
     read_text,
     union_reader,
     write_bytes,
-    write_long,
 )
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event, raw_parts
 from cloudevents_kafka.formats.build import build_event
+from cloudevents_kafka.primitives import zigzag
 from cloudevents_kafka.record import to_bytes
 
 _MILLION: Final = 10**6
@@ -118,8 +118,8 @@ def _write(attributes: dict[str, AttributeValue], event: Event) -> bytes:
     fields = [
         *(write_bytes(texts[name]) for name in ("id", "source", "type")),
         *(b"\x02" + write_bytes(texts[name]) if name in texts else _NULL for name in _OPTIONAL),
-        b"\x02" + write_long(_micros("time", str(attributes["time"]))) if "time" in attributes else _NULL,
-        write_long(len(extensions)) if extensions else b"",
+        b"\x02" + zigzag.encode(_micros("time", str(attributes["time"]))) if "time" in attributes else _NULL,
+        zigzag.encode(len(extensions)) if extensions else b"",
         *(write_bytes(name.encode()) + _branch(name, value) for name, value in extensions.items()),
         b"\x00",
         b"\x02" if event.payload is None else b"\x00" + write_bytes(event.payload),
@@ -132,11 +132,11 @@ def _branch(name: str, value: AttributeValue) -> bytes:
     if isinstance(value, bool):
         return b"\x00\x01" if value else b"\x00\x00"
     if isinstance(value, int):
-        return b"\x02" + write_long(value)
+        return b"\x02" + zigzag.encode(value)
     if isinstance(value, bytes):
         return b"\x08" + write_bytes(value)
     if type_of(name) is AttributeType.TIMESTAMP:
-        return b"\x04" + write_long(_micros(name, value))
+        return b"\x04" + zigzag.encode(_micros(name, value))
     return b"\x06" + write_bytes(value.encode())
 
 

@@ -126,7 +126,7 @@ class JsonFormat:
             or _BACKSLASH in head
             or _DEL in head  # other control characters of ASCII would have been escaped
             or not (value.isascii() or (_is_utf8(value) and is_string("".join(attributes.values()))))
-            or not are_text_names(attributes)
+            or not are_text_names(attributes.keys())
             or not are_valid_texts(attributes)
         ):
             return _decode_closely(value)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from cloudevents_kafka.attributes.types import AttributeType
+from cloudevents_kafka.primitives import varint
 
 # Tags: the number of a field and, in the lowest three bits, its wire type: 0 for a number,
 # 2 for what has a length before it.
@@ -36,7 +37,6 @@ _SECONDS: Final = 0x08
 _NANOS: Final = 0x10
 _TYPE_URL: Final = 0x0A
 _BEYOND: Final = "it has a length beyond its end"
-_LONGEST: Final = 10  # bytes of a 64-bit number, seven bits in each
 
 Arm = tuple[str, AttributeType | None, Any]
 """An entry of the map: name, type and value; the type is None where it has no arm, or more than one.
@@ -67,6 +67,8 @@ def read(message: bytes) -> tuple[list[tuple[str, str]], list[Arm], list[tuple[s
                 data.append((_DATA[tag], value))
     except IndexError:
         raise Malformed("it ends too early") from None
+    except OverflowError:
+        raise Malformed("it has a number of more than 64 bits") from None
     except UnicodeDecodeError:
         raise Malformed("it has a string that is not UTF-8") from None
     return required, optional, data
@@ -78,7 +80,7 @@ def is_any(message: bytes) -> bool:
         for tag, value in _fields(message):
             if tag == _TYPE_URL:
                 value.decode()
-    except (Malformed, IndexError, UnicodeDecodeError):
+    except (Malformed, IndexError, OverflowError, UnicodeDecodeError):
         return False
     return True
 
@@ -145,13 +147,13 @@ def _fields(message: bytes) -> list[tuple[int, Any]]:
 
 
 def _field(message: bytes, at: int, end: int) -> tuple[int, Any, int]:
-    tag, at = _varint(message, at)
+    tag, at = varint.decode(message, at)
     wire_type = tag & 7
     value: Any = None
     if wire_type == 2:
         value, at = _bytes(message, at, end)
     elif wire_type == 0:
-        value, at = _varint(message, at)
+        value, at = varint.decode(message, at)
     else:
         at = _skip(wire_type, at, end)
     if not 0 < tag >> 3 < 2**29:
@@ -160,7 +162,7 @@ def _field(message: bytes, at: int, end: int) -> tuple[int, Any, int]:
 
 
 def _bytes(message: bytes, at: int, end: int) -> tuple[bytes, int]:
-    size, at = _varint(message, at)
+    size, at = varint.decode(message, at)
     if size > end - at:
         raise Malformed(_BEYOND)
     return message[at : at + size], at + size
@@ -174,19 +176,3 @@ def _skip(wire_type: int, at: int, end: int) -> int:
     if at > end:
         raise Malformed("it ends too early")
     return at
-
-
-def _varint(message: bytes, at: int) -> tuple[int, int]:
-    byte = message[at]
-    if byte < 0x80:
-        return byte, at + 1
-    number = shift = 0
-    for end in range(at, at + _LONGEST):
-        byte = message[end]
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            if number >= 2**64:
-                break
-            return number, end + 1
-        shift += 7
-    raise Malformed("it has a number of more than 64 bits")

@@ -13,13 +13,13 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from cloudevents_kafka import formats
 from cloudevents_kafka.attributes.timestamps import from_datetime
 from cloudevents_kafka.binding import decode
+from cloudevents_kafka.primitives.epoch import EPOCH
 from cloudevents_kafka.record import Headers, Record
 from cloudevents_kafka.spark.schema import HEADERS, error_schema, event_schema
 from cloudevents_kafka.spark.udf.decode import fields_of
 from cloudevents_kafka.spark.udf.encode import Extension, Row, encode_row
 from cloudevents_kafka.spark.udf.worker_registry import informed
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST: Final = datetime(1, 1, 1, tzinfo=UTC)
 _LAST: Final = datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
 _NOT_WRITTEN: Final = ("mode", "error")
@@ -76,7 +76,7 @@ def _pairs(headers: Any) -> Headers:
 def _moment(micros: int) -> datetime:
     """Name an instant in UTC; the first or last that Python can name where it is beyond."""
     try:
-        return _EPOCH + timedelta(microseconds=micros)
+        return EPOCH + timedelta(microseconds=micros)
     except OverflowError:
         return _FIRST if micros < 0 else _LAST
 

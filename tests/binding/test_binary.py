@@ -142,10 +142,10 @@ def test_a_flood_of_header_names_is_not_kept() -> None:
     """Names of strangers are remembered within bounds, in number and in length."""
     for number in range(5000):
         from_record(Record(headers=[*CE, (f"h{number}", b""), (f"ce_h{number}", b"")]))
-        _headers.header_of(f"h{number}")
+        assert _headers.header_of(f"h{number}") == f"ce_h{number}"
     from_record(Record(headers=[*CE, ("h" * 10**6, b"")]))
     assert len(current.table.header_names) <= 4096
-    assert len(_headers._header_names) <= 4096
+    assert len(_headers.header_names) <= 4096
     assert max(map(len, current.table.header_names)) <= 256
 
 

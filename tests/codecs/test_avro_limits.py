@@ -17,9 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloudevents_kafka import DataError, Event, InvalidEvent, codecs, register_codec
-from cloudevents_kafka.codecs.avro_binary import write_bytes, write_long
+from cloudevents_kafka.codecs.avro_binary import write_bytes
 from cloudevents_kafka.codecs.avro_limits import MAX_DECIMAL_BYTES, MAX_DEPTH, MAX_EMPTY_ITEMS, AvroLimits
 from cloudevents_kafka.codecs.registry import call_decode, call_encode
+from cloudevents_kafka.primitives import zigzag
 
 NODE = {"type": "record", "name": "Node", "fields": [{"name": "next", "type": ["null", "Node"]}]}
 TREE = {
@@ -54,7 +55,7 @@ def chain(nodes: int) -> Any:
 
 
 def of_arrays(count: int, arrays: int) -> bytes:
-    return write_long(arrays) + (write_long(count) + b"\0") * arrays + b"\0"
+    return zigzag.encode(arrays) + (zigzag.encode(count) + b"\0") * arrays + b"\0"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def of_arrays(count: int, arrays: int) -> bytes:
         (DEC, write_bytes(b"\1" * 1_000_000), "a decimal of more than 1024 bytes"),
         (
             {"type": "array", "items": DEC},
-            write_long(9) + write_bytes(b"\1" * 100_000) * 9,
+            zigzag.encode(9) + write_bytes(b"\1" * 100_000) * 9,
             "a decimal of more",
         ),
     ],

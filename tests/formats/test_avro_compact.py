@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from cloudevents_kafka import EncodeError, Event, InvalidEvent, Record, from_record, to_record
 from cloudevents_kafka.attributes.extension_types import register_extension
 from cloudevents_kafka.attributes.types import AttributeType
-from cloudevents_kafka.codecs.avro_binary import write_long
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.formats.avro_compact import AvroCompactFormat, JavaAvroCompactFormat
+from cloudevents_kafka.primitives import zigzag
 
 COMPACT = AvroCompactFormat()
 JAVA = JavaAvroCompactFormat()
@@ -59,7 +59,7 @@ def least(**more: Any) -> Event:
 
 def with_extensions(*entries: str) -> bytes:
     """Write the least event with entries of the map, in hexadecimal."""
-    return HEAD + bytes(4) + write_long(len(entries)) + bytes.fromhex("".join(entries)) + b"\x00\x02"
+    return HEAD + bytes(4) + zigzag.encode(len(entries)) + bytes.fromhex("".join(entries)) + b"\x00\x02"
 
 
 def problems(value: bytes) -> list[tuple[str | None, str]]:
@@ -207,8 +207,8 @@ def test_a_time_among_extensions(entry: str, value: str) -> None:
         (SINGLE + MIN, (None, "AC-01")),
         (b"\x02\xff" + MIN[2:], (None, "AC-01")),
         (b"\x00" + MIN[2:], ("id", "R-02")),
-        (HEAD + bytes(3) + b"\x02" + write_long(2**62) + b"\x00\x02", (None, "AC-01")),
-        (HEAD + bytes(3) + b"\x02" + write_long(-(2**62)) + b"\x00\x02", (None, "AC-01")),
+        (HEAD + bytes(3) + b"\x02" + zigzag.encode(2**62) + b"\x00\x02", (None, "AC-01")),
+        (HEAD + bytes(3) + b"\x02" + zigzag.encode(-(2**62)) + b"\x00\x02", (None, "AC-01")),
         (HEAD + bytes(4) + b"\xfe\xff\xff\xff\xff\xff\xff\xff\x7f", (None, "AC-01")),
         (with_extensions("026b0001", "026b0001"), ("k", "N-05")),
         (with_extensions("026b0002"), (None, "AC-01")),
@@ -294,7 +294,7 @@ CAPTURED: list[tuple[str, str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("name", "rest", "expected"), CAPTURED, ids=[name for name, *_ in CAPTURED])
 def test_what_the_java_sdk_writes(name: str, rest: str, expected: dict[str, Any]) -> None:
     """Its bytes read as the event that it was given; its way to say no data is no data."""
-    value = SINGLE + write_long(len(name)) + name.encode() + bytes.fromhex(BASE + rest)
+    value = SINGLE + zigzag.encode(len(name)) + name.encode() + bytes.fromhex(BASE + rest)
     headers: list[tuple[str, bytes | None]] = [("content-type", b"application/cloudevents+avrocompact")]
     record = Record(value=value, headers=headers)
     event = from_record(record)

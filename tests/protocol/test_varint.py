@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cloudevents_kafka.primitives import zigzag
+from cloudevents_kafka.primitives.varint import MAX_BYTES
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable
 
@@ -69,7 +71,7 @@ def test_unsigned_sizes(size, low, high):
 def test_signed_sizes(size, low, high):
     """From end to end of its range a zigzag encoding has so many bytes, and sizes say so."""
     for value in (low, low + 1, (low + high) // 2, high - 1, high):
-        assert len(varint.encode_signed(value)) == varint.size_signed(value) == size
+        assert len(varint.encode_signed(value)) == zigzag.size(value) == size
 
 
 def test_ranges_are_whole():
@@ -87,8 +89,8 @@ def test_read_back(one, signed, before, after):
     encode, decode = CODECS[signed]
     data = encode(value, bits)
     assert decode(before + data + after, len(before), bits) == (value, len(before) + len(data))
-    assert len(data) == (varint.size_signed(value) if signed else varint.size_unsigned(value, bits))
-    assert len(data) <= varint.MOST_BYTES[bits]
+    assert len(data) == (zigzag.size(value) if signed else varint.size_unsigned(value, bits))
+    assert len(data) <= MAX_BYTES[bits]
     for length in range(len(data)):
         with pytest.raises(Truncated) as caught:
             decode(data[:length], 0, bits)
@@ -103,7 +105,7 @@ def test_any_bytes(data, bits, signed):
     except (Malformed, Truncated):
         return
     assert -(1 << (bits - 1)) <= value < 1 << (bits - 1)
-    assert 0 < end <= min(len(data), varint.MOST_BYTES[bits])
+    assert 0 < end <= min(len(data), MAX_BYTES[bits])
 
 
 @pytest.mark.parametrize("bits", [16, 32, 64])
@@ -114,7 +116,7 @@ def test_too_large(bits, signed):
     for value in (1 << (bits - 1), -(1 << (bits - 1)) - 1):
         with pytest.raises(Unencodable, match=f"does not fit into {bits} bits"):
             encode(value, bits)
-    most = varint.MOST_BYTES[bits]
+    most = MAX_BYTES[bits]
     with pytest.raises(Malformed, match=f"holds more than {bits} bits"):
         decode(b"\xff" * (most - 1) + b"\x7f", 0, bits)
     with pytest.raises(Malformed, match=f"of {bits} bits has at most {most} bytes"):
@@ -143,9 +145,9 @@ def test_lengths_are_never_negative():
 @pytest.mark.parametrize("value", [0, -1, 1, -2, 2, (1 << 63) - 1, -(1 << 63)])
 def test_zigzag(value):
     """Negative numbers stand between the positive ones."""
-    number = varint.fold(value)
+    number = zigzag.fold(value)
     assert number == (2 * value if value >= 0 else -2 * value - 1)
-    assert varint.unfold(number) == value
+    assert zigzag.unfold(number) == value
 
 
 @pytest.mark.parametrize(("bits", "most"), [(16, 3), (32, 5), (64, 10)])
@@ -153,4 +155,4 @@ def test_longest(bits, most):
     """The largest integers take 3, 5 and 10 bytes, in both encodings; KIP-625 says 9 for the last."""
     lowest = -(1 << (bits - 1))
     assert len(varint.encode_signed(lowest, bits)) == len(varint.encode_unsigned(lowest, bits)) == most
-    assert varint.MOST_BYTES[bits] == most
+    assert MAX_BYTES[bits] == most

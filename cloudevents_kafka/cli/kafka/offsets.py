@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
 import click
 import msgspec
 
 from cloudevents_kafka.attributes.timestamps import is_timestamp, to_datetime
+from cloudevents_kafka.primitives.epoch import EPOCH, MILLISECOND
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MS: Final = timedelta(milliseconds=1)
 _NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 _LAST: Final = re.compile(r"-[1-9][0-9]{0,17}", re.ASCII)
 
@@ -44,7 +42,7 @@ def parse_position(text: str) -> Position:
         if _NUMBER.fullmatch(moment):
             return Position("time", int(moment))
         if is_timestamp(moment):
-            return Position("time", -((_EPOCH - to_datetime(moment)) // _MS))
+            return Position("time", -((EPOCH - to_datetime(moment)) // MILLISECOND))
     raise ValueError(
         f"{text!r} is no position: earliest, latest, N (an offset), -N (the last N), "
         "@2026-11-21T12:00:00Z or @1795262400000 (a time, in ms)"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from cloudevents_kafka.binding import Decoded, Undecodable, attribute_of, sniff
@@ -17,6 +16,7 @@ from cloudevents_kafka.cli.terminal.escape import visible
 from cloudevents_kafka.codecs.payload import decode_text, implies_json
 from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.primitives.epoch import format_milliseconds
 from cloudevents_kafka.record import Record
 
 Line = list[tuple[str, str]]
@@ -29,7 +29,6 @@ HEADER: Final = "magenta"
 DIM: Final = "dim"
 BAD: Final = "bold red"
 NOTE: Final = "yellow"
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _WHITE: Final = str.maketrans("\n\r\t", "   ")  # in JSON, raw, they stand between tokens only
 _WIDTH: Final = 15  # of "datacontenttype"
 
@@ -68,10 +67,9 @@ def mode_of(record: Record) -> str:
 def moment(milliseconds: int) -> str:
     """Write a record's timestamp as RFC 3339; the number itself where no date has it."""
     try:
-        at = _EPOCH + timedelta(milliseconds=milliseconds)
+        return format_milliseconds(milliseconds)
     except OverflowError:
         return str(milliseconds)
-    return at.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def event_lines(event: Event) -> list[Line]:

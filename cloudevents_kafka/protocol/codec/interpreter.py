@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
+from cloudevents_kafka.primitives.varint import MAX_BYTES
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unencodable
 from cloudevents_kafka.protocol.schema import (
@@ -191,7 +192,7 @@ class _Reader:
 
     def varint(self, at: int, path: str, codec: Varint | None = None) -> tuple[int, int]:
         """Read an integer of variable length; by default a length, count or tag."""
-        window = self.data[at : min(at + varint.MOST_BYTES[64], self.end)]
+        window = self.data[at : min(at + MAX_BYTES[64], self.end)]
         try:
             if codec is None:
                 value, size = varint.decode_length(window)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from cloudevents_kafka.primitives.epoch import format_milliseconds
 from cloudevents_kafka.protocol.api_keys import api_name
 from cloudevents_kafka.protocol.error_codes import BrokerErrorCode, ErrorCode
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 _FLAGS: Final = {0x10: "transactional", 0x20: "control", 0x40: "delete horizon"}
 
@@ -25,10 +24,9 @@ def note(name: str, value: Any, codes: type[BrokerErrorCode] = ErrorCode) -> str
 def moment(milliseconds: int) -> str:
     """Write milliseconds since the epoch as RFC 3339; "" where they are no date."""
     try:
-        at = _EPOCH + timedelta(milliseconds=milliseconds)
+        return format_milliseconds(milliseconds)
     except OverflowError:
         return ""
-    return at.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def attributes(number: int, magic: int) -> str:

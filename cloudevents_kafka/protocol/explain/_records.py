@@ -10,6 +10,7 @@ import struct
 import zlib
 from typing import Any, Final
 
+from cloudevents_kafka.primitives.varint import MAX_BYTES
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated
 from cloudevents_kafka.protocol.explain._field import Cursor
@@ -250,7 +251,7 @@ def _varint(cursor: Cursor, path: str, type: Varint) -> Any:
 
 
 def _read(cursor: Cursor, path: str, type: Varint) -> tuple[int, int]:
-    window = cursor.data[cursor.at : min(cursor.at + varint.MOST_BYTES[type.bits], cursor.end)]
+    window = cursor.data[cursor.at : min(cursor.at + MAX_BYTES[type.bits], cursor.end)]
     try:
         value, size = varint.decode_signed(window, 0, type.bits)
     except Malformed as error:

@@ -17,14 +17,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from cloudevents_kafka.primitives import zigzag
+from cloudevents_kafka.primitives.bounded import remember
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable
 from cloudevents_kafka.protocol.records._record import Headers, Record, TimestampType
-from cloudevents_kafka.protocol.varint import decode_signed, encode_signed, fold
+from cloudevents_kafka.protocol.varint import decode_signed, encode_signed
 
 _SMALLEST: Final = 7
 """The bytes of a record that holds nothing."""
 _NULL: Final = b"\x01"  # the length -1
-_MOST_REMEMBERED: Final = 20_000
 
 
 class Base(NamedTuple):
@@ -151,17 +152,14 @@ def _size(data: bytes, at: int) -> tuple[int, int]:
 def _delta(data: bytes, at: int, bits: int) -> tuple[int, int]:
     """Read on after the first two bytes of a difference; return its zigzag number, and where it ends."""
     number, at = decode_signed(data, at - 1, bits)
-    return fold(number), at
+    return zigzag.fold(number), at
 
 
 class _Varints(dict[int, bytes]):
-    """Encoded numbers, remembered as long as there are not too many."""
+    """The encodings of integers, cached."""
 
     def __missing__(self, number: int) -> bytes:
-        encoded = encode_signed(number, 64)
-        if len(self) < _MOST_REMEMBERED:
-            self[number] = encoded
-        return encoded
+        return remember(self, number, encode_signed(number, 64), max_entries=20_000)
 
 
 _VARINTS: Final = _Varints()

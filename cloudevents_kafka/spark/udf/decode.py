@@ -13,7 +13,6 @@ import base64
 import json
 import sys
 import zipimport
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pandas as pd  # type: ignore[import-untyped]  # published without types
@@ -25,9 +24,9 @@ from cloudevents_kafka.binding import Decoded, Undecodable, decode, sniff
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.event import Event, raw_parts
+from cloudevents_kafka.primitives.epoch import EPOCH, MICROSECOND
 from cloudevents_kafka.record import Headers, Record
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TYPES: Final = {bool: AttributeType.BOOLEAN, int: AttributeType.INTEGER, bytes: AttributeType.BINARY}
 
 
@@ -67,7 +66,7 @@ def event_fields(event: Event) -> dict[str, Any]:
     types = _untold_types(event)
     fields: dict[str, Any] = {name: texts.pop(name) for name in CORE if name in texts}
     if (time := fields.pop("time", None)) is not None:
-        fields |= {"time_text": time, "time": (to_datetime(time) - _EPOCH) // timedelta(microseconds=1)}
+        fields |= {"time_text": time, "time": (to_datetime(time) - EPOCH) // MICROSECOND}
     if types:
         fields["extension_types"] = types
     if event.kind is not DataKind.BYTES:

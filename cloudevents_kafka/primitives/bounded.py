@@ -1,0 +1,39 @@
+"""Bounds on what caches and windows keep, since their keys are untrusted input."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any, Final, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+MAX_ENTRIES: Final = 4096
+MAX_KEY_LENGTH: Final = 256
+
+
+def remember(cache: dict[K, V], key: K, value: V, max_entries: int = MAX_ENTRIES) -> V:
+    """Store a value in a cache, which is emptied if it is full, and return the value.
+
+    A text longer than `MAX_KEY_LENGTH` is not stored. A cache is a plain dictionary, the
+    fastest one to read.
+    """
+    if not isinstance(key, str) or len(key) <= MAX_KEY_LENGTH:
+        if len(cache) >= max_entries:
+            cache.clear()
+        cache[key] = value
+    return value
+
+
+class Window(OrderedDict[K, V]):
+    """A dictionary of the entries that were set last; setting one more removes the oldest."""
+
+    def __init__(self, max_entries: int) -> None:
+        super().__init__()
+        self._max_entries = max_entries
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        if len(self) > self._max_entries:
+            self.popitem(last=False)

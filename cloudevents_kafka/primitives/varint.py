@@ -1,0 +1,47 @@
+"""Non-negative integers of variable length, as in Protobuf and in Kafka's compact lengths.
+
+Seven bits a byte, the lowest first; the eighth bit says that another byte follows.
+Signed integers use `zigzag`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+MAX_BYTES: Final = {16: 3, 32: 5, 64: 10}
+"""The length of the longest encoding, by number of bits."""
+
+
+def encode(number: int) -> bytes:
+    """Return the encoding of a non-negative integer."""
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
+
+
+def decode(data: bytes, at: int, bits: int = 64) -> tuple[int, int]:
+    """Return the integer at an index, and the index after it.
+
+    Raises `IndexError` if the data ends too early, and `OverflowError` for more than
+    ``bits`` bits or the bytes that these need.
+    """
+    byte = data[at]
+    if byte < 0x80:
+        return byte, at + 1
+    number = byte & 0x7F
+    for count in range(1, MAX_BYTES[bits]):
+        byte = data[at + count]
+        number |= (byte & 0x7F) << 7 * count
+        if byte < 0x80:
+            if number >> bits:
+                raise OverflowError(f"a variable-length integer holds more than {bits} bits")
+            return number, at + count + 1
+    raise OverflowError(f"a variable-length integer of {bits} bits has at most {MAX_BYTES[bits]} bytes")
+
+
+def size(number: int) -> int:
+    """Return the number of bytes of the encoding."""
+    return max(1, -(-number.bit_length() // 7))
