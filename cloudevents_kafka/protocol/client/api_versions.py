@@ -99,7 +99,9 @@ def _is_silent(connection: Connection, deadline: Deadline) -> bool:
     return False
 
 
-def choose(structure: type[Structure], offered: Mapping[int, Versions], *, most: int | None = None) -> int:
+def choose_version(
+    structure: type[Structure], offered: Mapping[int, Versions], *, most: int | None = None
+) -> int:
     """Return the highest version that both sides speak, ``most`` at most; `Unsupported` if there is none.
 
     The highest, always: brokers of 4.x list Produce from 0 on, and close the

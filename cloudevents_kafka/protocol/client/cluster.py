@@ -78,7 +78,7 @@ class Broker(NamedTuple):
 
     def version(self, structure: type[Structure], *, most: int | None = None) -> int:
         """Return the best version of a request; `Unsupported` if there is none."""
-        return api_versions.choose(structure, self.versions, most=most)
+        return api_versions.choose_version(structure, self.versions, most=most)
 
 
 class Cluster:

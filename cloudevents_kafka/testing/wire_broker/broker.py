@@ -1,4 +1,4 @@
-"""WireBroker: Kafka's protocol, answered by threads of the test's own process."""
+"""`WireBroker`: answers Kafka's protocol from threads of the test's process."""
 
 from __future__ import annotations
 
@@ -10,77 +10,76 @@ from types import TracebackType
 from typing import Final, Self
 
 from cloudevents_kafka.protocol.records import Record
-from cloudevents_kafka.testing.wire_broker.broker_versions import Dialect, dialect_of
 from cloudevents_kafka.testing.wire_broker.call import Call
 from cloudevents_kafka.testing.wire_broker.cluster import Cluster, Node, Settings
-from cloudevents_kafka.testing.wire_broker.committed_offsets import Position
-from cloudevents_kafka.testing.wire_broker.connection import Desk, Session
+from cloudevents_kafka.testing.wire_broker.connection import Connection, ServerState
+from cloudevents_kafka.testing.wire_broker.coordinator import CommittedOffset
 from cloudevents_kafka.testing.wire_broker.faults import Faults
 from cloudevents_kafka.testing.wire_broker.group import Group
-from cloudevents_kafka.testing.wire_broker.listener import Connection, Listener
+from cloudevents_kafka.testing.wire_broker.listener import ClientSocket, Listener
+from cloudevents_kafka.testing.wire_broker.releases import Release, find_release
 
 _HOST: Final = "127.0.0.1"
 
 
 class WireBroker:
-    """A Kafka broker, or a small cluster of them, for tests: all in memory, all on 127.0.0.1.
+    """A Kafka broker, or a small cluster of them, for tests: in memory, on 127.0.0.1.
 
-    It keeps nothing, replicates nothing and knows no transactions; what it does, it does as
-    the broker does that it ``plays``, one of `dialects.DIALECTS`::
+    It stores nothing on disk, replicates nothing and has no transactions. Otherwise it behaves as
+    the broker of ``release``, one of `RELEASES`::
 
-        with WireBroker(plays="0.10", brokers=2) as broker:
+        with WireBroker("0.10", brokers=2) as broker:
             client = connect(broker.bootstrap_servers)
             broker.faults.add(faults.drop_after(), api=0)
 
-    ``users`` (password by name) makes clients log in by PLAIN or SCRAM, ``tls`` makes them
-    speak TLS. `calls` has all requests that were understood, `notes` why connections were
-    closed on others. What looks into a topic raises `Refused` where there is none.
+    With ``users`` (passwords by name) clients must log in by PLAIN or SCRAM; with ``tls`` they
+    must use TLS. `calls` returns the requests that it understood; `connection_errors` has the
+    reasons for connections that it closed. Methods that look into a topic raise `ApiError` if
+    the topic does not exist.
     """
 
     def __init__(
         self,
-        plays: str | Dialect = "4.3",
+        release: str | Release = "4.3",
         *,
         brokers: int = 1,
         settings: Settings | None = None,
         users: Mapping[str, str] | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """Prepare; ValueError for a broker that cannot be played. `start`, or ``with``, listens."""
+        """Prepare the cluster; ValueError for an unknown release. `start`, or ``with``, listens."""
         if brokers < 1:
-            raise ValueError(f"a cluster of {brokers} brokers; it has one at least")
+            raise ValueError(f"brokers must be at least 1, got {brokers}")
         self._cluster: Final = Cluster(settings or Settings())
-        self._desk: Final = Desk(self._cluster, dialect_of(plays), users or {})
+        self._state: Final = ServerState(self._cluster, find_release(release), users or {})
         self._count: Final = brokers
         self._tls: Final = tls
         self._listeners: dict[int, Listener] = {}
 
     def __enter__(self) -> Self:
-        """Start."""
         self.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop."""
         self.stop()
 
     def start(self) -> None:
-        """Listen, one port for each broker; their ids count from 1."""
+        """Listen, each broker on a port of its own; broker ids count from 1."""
         for id in range(1, self._count + 1):
             listener = Listener(self._serve(id), name=f"WireBroker {id}", tls=self._tls)
             self._listeners[id] = listener
             self._cluster.nodes[id] = Node(id, _HOST, listener.port)
 
     def stop(self) -> None:
-        """Close all connections and end all threads; a second time does nothing."""
-        self._cluster.close()
+        """Close all connections and end all threads; a second call does nothing."""
+        self._cluster.changes.close()
         while self._listeners:
             self._listeners.popitem()[1].stop()
 
-    def _serve(self, id: int) -> Callable[[Connection], None]:
-        return lambda connection: Session(self._desk, self._cluster.nodes[id], connection).serve()
+    def _serve(self, id: int) -> Callable[[ClientSocket], None]:
+        return lambda client: Connection(self._state, self._cluster.nodes[id], client).serve()
 
     @property
     def nodes(self) -> list[Node]:
@@ -89,75 +88,75 @@ class WireBroker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The addresses, as clients want them."""
+        """The addresses, as ``host:port,host:port``."""
         return ",".join(f"{node.host}:{node.port}" for node in self.nodes)
 
     @property
     def faults(self) -> Faults:
-        """What is to go wrong."""
-        return self._desk.faults
+        """The planned faults."""
+        return self._state.faults
 
     @property
-    def notes(self) -> list[str]:
-        """Why connections were closed, or requests not answered, other than by a fault."""
-        return list(self._desk.notes)
+    def connection_errors(self) -> list[str]:
+        """Why connections were closed or requests not answered, except by a fault."""
+        return list(self._state.connection_errors)
 
     def calls(self, api: int | None = None) -> list[Call]:
-        """Return the requests seen so far, those of one API or all, oldest first; the last 10,000."""
-        return [call for call in list(self._desk.calls) if api in {None, call.key}]
+        """Return the last 10,000 requests, oldest first; ``api`` selects those of one API key."""
+        return [call for call in list(self._state.calls) if api in {None, call.key}]
 
-    def hang_up(self) -> None:
-        """Close all connections, and go on listening."""
+    def close_connections(self) -> None:
+        """Close all connections, and keep listening."""
         for listener in self._listeners.values():
-            listener.hang_up()
+            listener.close_connections()
 
     @contextmanager
     def _changing(self) -> Iterator[Cluster]:
-        with self._cluster.changed:
+        with self._cluster.changes:
             yield self._cluster
-            self._cluster.changed.notify_all()
+            self._cluster.changes.notify_all()
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
-        """Make a topic; partitions are led by the brokers in turn."""
+        """Create a topic; the brokers lead its partitions in turn."""
         with self._changing() as cluster:
-            cluster.create(name, partitions)
+            cluster.create_topic(name, partitions)
 
     def topic_id(self, name: str) -> uuid.UUID:
-        """Return a topic's id; KeyError if there is no such topic."""
+        """Return a topic's id; KeyError if the topic does not exist."""
         with self._changing() as cluster:
             return cluster.topics[name].id
 
     def move_leader(self, topic: str, partition: int, to: int) -> None:
-        """Let another broker lead a partition; -1 leaves it without a leader."""
+        """Make another broker the leader of a partition; -1 leaves it without a leader."""
         with self._changing() as cluster:
             cluster.move_leader(topic, partition, to)
 
     def move_coordinator(self, group: str, to: int) -> None:
-        """Let another broker keep a group."""
+        """Make another broker the coordinator of a group."""
         with self._changing() as cluster:
             cluster.move_coordinator(group, to)
 
     def delete_records(self, topic: str, partition: int, before: int) -> None:
-        """Forget the records before an offset."""
+        """Delete the records before an offset."""
         with self._changing() as cluster:
             cluster.partition(topic, partition).log.delete_before(before)
 
     def rebalance(self, group: str) -> None:
-        """Have the members of a group join again."""
+        """Make all members of a group join again."""
         with self._changing() as cluster:
             cluster.groups.rebalance(group)
 
     def records(self, topic: str, partition: int = 0) -> list[Record]:
-        """Return what a partition holds."""
+        """Return the records of a partition."""
         with self._changing() as cluster:
             return list(cluster.partition(topic, partition).log.records())
 
     def group(self, group: str) -> Group:
-        """Return a group, to look at: it changes while one looks."""
+        """Return a group; it keeps changing while you look at it."""
         with self._changing() as cluster:
             return cluster.groups.find(group)
 
-    def positions(self, group: str) -> dict[tuple[str, int], Position]:
-        """Return what a group has committed, by topic and partition."""
+    def committed_offsets(self, group: str) -> dict[tuple[str, int], CommittedOffset]:
+        """Return a group's committed offsets, by topic and partition."""
         with self._changing() as cluster:
-            return dict(cluster.positions.of(group))
+            return dict(cluster.committed_offsets.of(group))

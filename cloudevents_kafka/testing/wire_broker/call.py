@@ -1,4 +1,4 @@
-"""One request on its way: what handlers and faults know of it."""
+"""`Call`: one request with its broker and connection, for handlers and faults."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.schema import NO_UUID
-from cloudevents_kafka.testing.wire_broker.broker_versions import Dialect
 from cloudevents_kafka.testing.wire_broker.cluster import Cluster, Node, Partition
-from cloudevents_kafka.testing.wire_broker.errors import Refused
-from cloudevents_kafka.testing.wire_broker.requests import Asked
+from cloudevents_kafka.testing.wire_broker.errors import ApiError
+from cloudevents_kafka.testing.wire_broker.releases import Release
+from cloudevents_kafka.testing.wire_broker.requests import ParsedRequest
 from cloudevents_kafka.testing.wire_broker.sasl import Login
 
 
-class Denial(NamedTuple):
-    """An error that is answered in place of the truth; None stands for any."""
+class InjectedError(NamedTuple):
+    """An error to answer with; None as a topic or partition matches all."""
 
     code: int
     topic: str | None
@@ -23,40 +23,46 @@ class Denial(NamedTuple):
 
 
 class Call:
-    """A request, the node that got it, and how its answer is to be spoilt."""
+    """A request, the node that received it, and the faults in its response."""
 
     def __init__(
-        self, asked: Asked, *, cluster: Cluster, node: Node, dialect: Dialect, login: Login, connection: int
+        self,
+        request: ParsedRequest,
+        *,
+        cluster: Cluster,
+        node: Node,
+        release: Release,
+        login: Login,
+        connection: int,
     ) -> None:
-        """Begin with nothing spoilt."""
         self.cluster: Final = cluster
         self.node: Final = node
-        self.dialect: Final = dialect
+        self.release: Final = release
         self.login: Final = login
         self.connection: Final = connection
-        self.key: Final = asked.key
-        self.version: Final = asked.version
-        self.correlation_id: Final = asked.correlation_id
-        self.client_id: Final = asked.client_id
-        self.message: Final = asked.message
-        self.known: Final = asked.known
-        self.denials: Final[list[Denial]] = []
-        self.edits: Final[list[Callable[[bytes], bytes]]] = []
-        """What is done to the frame of the answer, its size included."""
-        self.hang_up = False
-        """Whether the connection is closed once the answer is sent."""
+        """The connection's number on its node, from 1."""
+        self.key: Final = request.key
+        self.version: Final = request.version
+        self.correlation_id: Final = request.correlation_id
+        self.client_id: Final = request.client_id
+        self.message: Final = request.message
+        self.supported: Final = request.supported
+        self.injected_errors: Final[list[InjectedError]] = []
+        self.response_edits: Final[list[Callable[[bytes], bytes]]] = []
+        """Functions that change the response's frame, its size included."""
+        self.close_after_response = False
 
     def check(self, topic: str | None = None, partition: int | None = None) -> None:
-        """Raise the error that this topic or partition, or without both the whole request, is to get."""
-        for denial in self.denials:
-            if denial.topic in {None, topic} and denial.partition in {None, partition}:
-                raise Refused(denial.code)
+        """Raise the injected error of a topic or partition; of the whole request if both are None."""
+        for injected in self.injected_errors:
+            if injected.topic in {None, topic} and injected.partition in {None, partition}:
+                raise ApiError(injected.code)
 
-    def name(self, name: str, id: uuid.UUID) -> str:
-        """Return a topic's name, which newer versions give by its id; `Refused`."""
-        return self.cluster.topic_of(id).name if id != NO_UUID else name
+    def topic_name(self, name: str, id: uuid.UUID) -> str:
+        """Return ``name``, or the name of the topic with ``id`` as newer versions send; `ApiError`."""
+        return self.cluster.topic_by_id(id).name if id != NO_UUID else name
 
-    def led(self, topic: str, partition: int, epoch: int = -1) -> Partition:
-        """Find a partition that this node must lead; `Refused`."""
+    def led_partition(self, topic: str, partition: int, epoch: int = -1) -> Partition:
+        """Return a partition that this node must lead; `ApiError`."""
         self.check(topic, partition)
-        return self.cluster.led(self.node.id, topic, partition, epoch)
+        return self.cluster.led_partition(self.node.id, topic, partition, epoch)

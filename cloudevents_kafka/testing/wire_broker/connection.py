@@ -1,4 +1,4 @@
-"""A connection of today's protocol: its requests are read, handled and answered one after the other."""
+"""`Connection`: reads the requests of one client, and handles and answers them in order."""
 
 from __future__ import annotations
 
@@ -12,103 +12,102 @@ from cloudevents_kafka.protocol.errors import ProtocolError
 from cloudevents_kafka.protocol.schema import Structure
 from cloudevents_kafka.testing.wire_broker import requests
 from cloudevents_kafka.testing.wire_broker.apis import HANDLERS
-from cloudevents_kafka.testing.wire_broker.broker_versions import Dialect
 from cloudevents_kafka.testing.wire_broker.call import Call
 from cloudevents_kafka.testing.wire_broker.cluster import Cluster, Node
-from cloudevents_kafka.testing.wire_broker.errors import Hangup, Muted
+from cloudevents_kafka.testing.wire_broker.errors import CloseConnection, NoResponse
 from cloudevents_kafka.testing.wire_broker.faults import Faults
-from cloudevents_kafka.testing.wire_broker.listener import Connection
-from cloudevents_kafka.testing.wire_broker.sasl import Login
-from cloudevents_kafka.testing.wire_broker.scram import Denied
+from cloudevents_kafka.testing.wire_broker.listener import ClientSocket
+from cloudevents_kafka.testing.wire_broker.releases import Release
+from cloudevents_kafka.testing.wire_broker.sasl import Login, LoginFailed
 
-_REMEMBERED: Final = 10_000
+_HISTORY: Final = 10_000
 _SIZE: Final = struct.Struct(">i")
 
 
-class Desk:
-    """What the sessions of all nodes have in common, beside the cluster itself."""
+class ServerState:
+    """The state that the connections of all nodes share, apart from the cluster."""
 
-    def __init__(self, cluster: Cluster, dialect: Dialect, users: Mapping[str, str]) -> None:
-        """Begin with nothing seen."""
+    def __init__(self, cluster: Cluster, release: Release, users: Mapping[str, str]) -> None:
         self.cluster: Final = cluster
-        self.dialect: Final = dialect
+        self.release: Final = release
         self.users: Final = users
         self.faults: Final = Faults()
-        self.calls: Final[deque[Call]] = deque(maxlen=_REMEMBERED)
-        self.notes: Final[deque[str]] = deque(maxlen=_REMEMBERED)
+        self.calls: Final[deque[Call]] = deque(maxlen=_HISTORY)
+        self.connection_errors: Final[deque[str]] = deque(maxlen=_HISTORY)
 
 
-class Session:
-    """One connection to one node."""
+class Connection:
+    """One client's connection to one node."""
 
-    def __init__(self, desk: Desk, node: Node, connection: Connection) -> None:
-        """Begin before the login."""
-        self._desk: Final = desk
+    def __init__(self, state: ServerState, node: Node, client: ClientSocket) -> None:
+        self._state: Final = state
         self._node: Final = node
-        self._connection: Final = connection
-        self._login: Final = Login(desk.users)
+        self._client: Final = client
+        self._login: Final = Login(state.users)
 
     def serve(self) -> None:
-        """Serve the client until it, or the broker, has enough; why the broker has is noted."""
-        most = self._desk.cluster.settings.max_request_bytes
+        """Answer requests until the client or the broker closes; record why the broker did."""
+        max_bytes = self._state.cluster.settings.max_request_bytes
         try:
-            while (frame := self._connection.frame(most)) is not None:
-                self._one(frame)
-        except Hangup as hangup:
-            self._note(hangup.reason)
+            while (frame := self._client.read_frame(max_bytes)) is not None:
+                self._serve_frame(frame)
+        except CloseConnection as close:
+            self._record_error(close.reason)
         except ProtocolError as error:
-            self._note(f"{type(error).__name__}: {error}")
+            self._record_error(f"{type(error).__name__}: {error}")
 
-    def _one(self, frame: bytes) -> None:
-        if self._login.bare:
+    def _serve_frame(self, frame: bytes) -> None:
+        if self._login.raw:
             self._log_in(frame)
             return
         try:
-            asked = requests.read(self._desk.dialect, frame)
-        except Muted as muted:
-            self._note(f"not answered: {muted}")
+            request = requests.read_request(self._state.release, frame)
+        except NoResponse as unread:
+            self._record_error(f"not answered: {unread}")
             return
         call = Call(
-            asked,
-            cluster=self._desk.cluster,
+            request,
+            cluster=self._state.cluster,
             node=self._node,
-            dialect=self._desk.dialect,
+            release=self._state.release,
             login=self._login,
-            connection=self._connection.number,
+            connection=self._client.number,
         )
-        self._desk.calls.append(call)
+        self._state.calls.append(call)
         if not self._login.allows(call.key):
-            raise Hangup(f"API key {call.key} before the login")
-        response = self._desk.faults.applied(call, lambda: self._handled(call))()
+            raise CloseConnection(f"API key {call.key} before the login")
+        response = self._state.faults.wrap(call, lambda: self._handle(call))()
         if response is not None:
             self._answer(call, response)
-        if call.hang_up:
-            raise Hangup
+        if call.close_after_response:
+            raise CloseConnection
 
-    def _handled(self, call: Call) -> Structure | None:
-        with call.cluster.changed:
-            if call.cluster.closed:
-                raise Hangup
+    def _handle(self, call: Call) -> Structure | None:
+        with call.cluster.changes:
+            if call.cluster.changes.closed:
+                raise CloseConnection
             return HANDLERS[call.key](call, call.message)
 
     def _answer(self, call: Call, response: Structure) -> None:
         frame = frames.encode_response(response, call.version, correlation_id=call.correlation_id)
-        for edit in call.edits:
+        for edit in call.response_edits:
             frame = edit(frame)
         self._send(frame)
 
     def _log_in(self, message: bytes) -> None:
-        """Take one of the mechanism's own messages, which have only a size in front."""
+        """Answer a message of the mechanism, which has only its size in front."""
         try:
             answer = self._login.answer(message)
-        except Denied as denied:
-            raise Hangup(f"login failed: {denied}") from denied
+        except LoginFailed as failed:
+            raise CloseConnection(f"login failed: {failed}") from failed
         self._send(_SIZE.pack(len(answer)) + answer)
 
     def _send(self, data: bytes) -> None:
-        if not self._connection.send(data):
-            raise Hangup
+        if not self._client.send(data):
+            raise CloseConnection
 
-    def _note(self, text: str) -> None:
+    def _record_error(self, text: str) -> None:
         if text:
-            self._desk.notes.append(f"node {self._node.id}, connection {self._connection.number}: {text}")
+            self._state.connection_errors.append(
+                f"node {self._node.id}, connection {self._client.number}: {text}"
+            )

@@ -1,4 +1,4 @@
-"""How the handling of a request ends other than by an answer."""
+"""Ends of a request other than a response; Kafka's error codes as exceptions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 
 
-class Refused(Exception):
-    """The request, or one partition of it, is answered with an error code."""
+class ApiError(Exception):
+    """An error code that a request, or one partition of it, is answered with."""
 
     def __init__(self, code: int) -> None:
         """Keep the code, one of `protocol.error_codes`."""
@@ -17,23 +17,22 @@ class Refused(Exception):
         self.code = code
 
 
-class Hangup(Exception):
-    """The connection is closed without an answer; ``reason`` is noted."""
+class CloseConnection(Exception):
+    """The connection is closed without a response; a non-empty ``reason`` is recorded."""
 
     def __init__(self, reason: str = "") -> None:
-        """Keep the reason; an empty one is not worth a note."""
         super().__init__(reason)
         self.reason = reason
 
 
-class Muted(Exception):
-    """There is no answer, and the connection stays open: what 0.9 does with what it cannot read."""
+class NoResponse(Exception):
+    """The request stays unanswered and the connection open, as 0.9 does with unreadable requests."""
 
 
-def outcome(action: Callable[[], object]) -> int:
-    """Do something and return the error code that it is refused with, or `ErrorCode.NONE`."""
+def error_code_of(action: Callable[[], object]) -> int:
+    """Call a function and return the code of the `ApiError` that it raises, or `ErrorCode.NONE`."""
     try:
         action()
-    except Refused as refused:
-        return refused.code
+    except ApiError as error:
+        return error.code
     return ErrorCode.NONE

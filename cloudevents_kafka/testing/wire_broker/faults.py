@@ -1,7 +1,7 @@
-"""Faults on demand: what is to go wrong with which requests, and how often.
+"""Faults: which requests fail, how, and how often.
 
-A fault is a function from a call and the broker's own way to answer it, to the answer;
-None is no answer. The ones here cover what goes wrong between clients and brokers::
+A fault is a function of a call and of ``handle``, which handles the call and returns the
+response. It returns the response to send, or None to send nothing::
 
     broker.faults.add(error(7, topic="orders"), api=0, times=2)
     broker.faults.add(drop_before(), when=lambda call: call.client_id == "late")
@@ -13,94 +13,95 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final, TypeAlias
 
 from cloudevents_kafka.protocol.messages.fetch import FetchResponse
 from cloudevents_kafka.protocol.schema import Structure
-from cloudevents_kafka.testing.wire_broker.call import Call, Denial
-from cloudevents_kafka.testing.wire_broker.errors import Hangup
+from cloudevents_kafka.testing.wire_broker.call import Call, InjectedError
+from cloudevents_kafka.testing.wire_broker.errors import CloseConnection
 
-Answer: TypeAlias = Callable[[], Structure | None]
-Fault: TypeAlias = Callable[[Call, Answer], Structure | None]
+Handle: TypeAlias = Callable[[], Structure | None]
+Fault: TypeAlias = Callable[[Call, Handle], Structure | None]
 
 
 def drop_before() -> Fault:
-    """Close the connection, the request unread."""
+    """Return a fault that closes the connection before the request is handled."""
 
-    def fault(call: Call, answer: Answer) -> Structure | None:
-        raise Hangup
+    def fault(call: Call, handle: Handle) -> Structure | None:
+        raise CloseConnection
 
     return fault
 
 
 def drop_after() -> Fault:
-    """Do what is asked, and close the connection in place of an answer."""
+    """Return a fault that handles the request, and closes the connection instead of answering."""
 
-    def fault(call: Call, answer: Answer) -> Structure | None:
-        answer()
-        raise Hangup
+    def fault(call: Call, handle: Handle) -> Structure | None:
+        handle()
+        raise CloseConnection
 
     return fault
 
 
 def delay(seconds: float) -> Fault:
-    """Answer later; requests behind this one on the connection wait too."""
+    """Return a fault that delays the handling; later requests of the connection wait too."""
 
-    def fault(call: Call, answer: Answer) -> Structure | None:
-        until = time.monotonic() + seconds
-        with call.cluster.changed:
-            while time.monotonic() < until:
-                call.cluster.wait(until)
-        return answer()
+    def fault(call: Call, handle: Handle) -> Structure | None:
+        end = time.monotonic() + seconds
+        with call.cluster.changes:
+            while time.monotonic() < end:
+                call.cluster.changes.wait_until(end)
+        return handle()
 
     return fault
 
 
 def error(code: int, topic: str | None = None, partition: int | None = None) -> Fault:
-    """Answer with an error, nothing done: for all that is asked, or one topic or partition of it."""
+    """Return a fault that answers with an error code: all of the request, or one topic or partition."""
 
-    def fault(call: Call, answer: Answer) -> Structure | None:
-        call.denials.append(Denial(code, topic, partition))
-        return answer()
+    def fault(call: Call, handle: Handle) -> Structure | None:
+        call.injected_errors.append(InjectedError(code, topic, partition))
+        return handle()
 
     return fault
 
 
-def silence() -> Fault:
-    """Do what is asked and never answer; the connection stays open."""
+def no_response() -> Fault:
+    """Return a fault that handles the request and never answers; the connection stays open."""
 
-    def fault(call: Call, answer: Answer) -> Structure | None:
-        answer()
+    def fault(call: Call, handle: Handle) -> Structure | None:
+        handle()
         return None
 
     return fault
 
 
 def wrong_correlation_id(by: int = 1) -> Fault:
-    """Answer under another number."""
+    """Return a fault that adds ``by`` to the response's correlation id."""
 
     def edit(frame: bytes) -> bytes:
-        (told,) = struct.unpack_from(">I", frame, 4)
-        return frame[:4] + struct.pack(">I", (told + by) % (1 << 32)) + frame[8:]
+        (correlation_id,) = struct.unpack_from(">I", frame, 4)
+        return frame[:4] + struct.pack(">I", (correlation_id + by) % (1 << 32)) + frame[8:]
 
-    return _edited(edit)
+    return _edit_response(edit)
 
 
-def truncated(keep: int) -> Fault:
-    """Send so many bytes of the answer's frame, its size among them, and close."""
-    return _edited(lambda frame: frame[:keep], hang_up=True)
+def truncate(keep: int) -> Fault:
+    """Return a fault that sends the first ``keep`` bytes of the response's frame, and closes."""
+    return _edit_response(lambda frame: frame[:keep], close=True)
 
 
 def frame_size(size: int) -> Fault:
-    """Announce another size than the answer has, and close."""
-    return _edited(lambda frame: struct.pack(">i", size) + frame[4:], hang_up=True)
+    """Return a fault that replaces the size in front of the response, and closes."""
+    return _edit_response(lambda frame: struct.pack(">i", size) + frame[4:], close=True)
 
 
 def corrupt_records() -> Fault:
-    """Turn over the last byte of what is fetched, so that no checksum fits."""
+    """Return a fault that inverts the last byte of the fetched records, so that checksums fail."""
 
-    def fault(call: Call, answer: Answer) -> Structure | None:
-        response = answer()
+    def fault(call: Call, handle: Handle) -> Structure | None:
+        response = handle()
         if isinstance(response, FetchResponse):
             for part in (part for topic in response.responses for part in topic.partitions):
                 if part.records:
@@ -110,67 +111,65 @@ def corrupt_records() -> Fault:
     return fault
 
 
-def moved_leader(topic: str, partition: int, to: int) -> Fault:
-    """Let another node lead a partition, just before the request is handled."""
+def move_leader(topic: str, partition: int, to: int) -> Fault:
+    """Return a fault that moves a partition's leader just before the request is handled."""
 
-    def fault(call: Call, answer: Answer) -> Structure | None:
-        with call.cluster.changed:
+    def fault(call: Call, handle: Handle) -> Structure | None:
+        with call.cluster.changes:
             call.cluster.move_leader(topic, partition, to)
-        return answer()
+        return handle()
 
     return fault
 
 
-def scripted(script: Callable[[Call], Structure | None]) -> Fault:
-    """Answer with what a function makes of the call; where that is None, as always."""
+def script(script: Callable[[Call], Structure | None]) -> Fault:
+    """Return a fault that answers with the result of a function; None answers as without the fault."""
 
-    def fault(call: Call, answer: Answer) -> Structure | None:
+    def fault(call: Call, handle: Handle) -> Structure | None:
         response = script(call)
-        return answer() if response is None else response
+        return handle() if response is None else response
 
     return fault
 
 
-def _edited(edit: Callable[[bytes], bytes], *, hang_up: bool = False) -> Fault:
-    def fault(call: Call, answer: Answer) -> Structure | None:
-        call.edits.append(edit)
-        call.hang_up = hang_up
-        return answer()
+def _edit_response(edit: Callable[[bytes], bytes], *, close: bool = False) -> Fault:
+    def fault(call: Call, handle: Handle) -> Structure | None:
+        call.response_edits.append(edit)
+        call.close_after_response = close
+        return handle()
 
     return fault
 
 
-class Planned:
-    """A fault that waits for its requests; ``left`` is how many it will still meet, None for all."""
+class PlannedFault:
+    """A planned fault: how many requests it ``matched``, and how many ``remaining``, None for all."""
 
     def __init__(
         self, fault: Fault, api: int | None, times: int | None, when: Callable[[Call], bool] | None
     ) -> None:
-        """Keep the plan."""
         self.fault: Final = fault
-        self.left = times
-        self.met = 0
+        self.remaining = times
+        self.matched = 0
         self._api: Final = api
         self._when: Final = when
 
-    def takes(self, call: Call) -> bool:
-        """Tell whether this request is one of them, and count it."""
-        if self.left == 0 or self._api not in {None, call.key}:
+    def matches(self, call: Call) -> bool:
+        """Return whether the fault applies to a request, and count it if so."""
+        if self.remaining == 0 or self._api not in {None, call.key}:
             return False
         if self._when is not None and not self._when(call):
             return False
-        self.met += 1
-        if self.left is not None:
-            self.left -= 1
+        self.matched += 1
+        if self.remaining is not None:
+            self.remaining -= 1
         return True
 
 
 class Faults:
-    """The faults that are planned, in the order of their planning."""
+    """The planned faults, in the order in which they were added."""
 
     def __init__(self) -> None:
-        """Begin with none."""
-        self._planned: list[Planned] = []
+        self._faults: list[PlannedFault] = []
         self._lock: Final = threading.Lock()
 
     def add(
@@ -180,26 +179,25 @@ class Faults:
         api: int | None = None,
         times: int | None = 1,
         when: Callable[[Call], bool] | None = None,
-    ) -> Planned:
-        """Plan a fault for the next requests of an API (any if None), all of them if ``times`` is None."""
-        planned = Planned(fault, api, times, when)
+    ) -> PlannedFault:
+        """Plan a fault for the next requests of an API key (None: any), and return the plan.
+
+        ``times`` None is for all requests; ``when`` selects among them.
+        """
+        planned = PlannedFault(fault, api, times, when)
         with self._lock:
-            self._planned.append(planned)
+            self._faults.append(planned)
         return planned
 
     def clear(self) -> None:
-        """Let everything work from now on."""
+        """Remove all faults."""
         with self._lock:
-            self._planned.clear()
+            self._faults.clear()
 
-    def applied(self, call: Call, answer: Answer) -> Answer:
-        """Put the faults for this request around its answer; the one planned first is outermost."""
+    def wrap(self, call: Call, handle: Handle) -> Handle:
+        """Return ``handle`` with the faults of this request around it, the first added outermost."""
         with self._lock:
-            taken = [planned.fault for planned in self._planned if planned.takes(call)]
-        for fault in reversed(taken):
-            answer = _around(fault, call, answer)
-        return answer
-
-
-def _around(fault: Fault, call: Call, answer: Answer) -> Answer:
-    return lambda: fault(call, answer)
+            matching = [planned.fault for planned in self._faults if planned.matches(call)]
+            for fault in reversed(matching):
+                handle = partial(fault, call, handle)
+            return handle

@@ -1,13 +1,15 @@
-"""One consumer group: its members, generations and rebalances.
+"""`Group`: the members of one consumer group, its generations and rebalances.
 
 ::
 
-    EMPTY ──join──> JOINING ──all have joined, or time is up──> SYNCING ──leader's assignments──> STABLE
-                       ^                                           │                                 │
-                       └───────── a member comes, goes, falls silent or changes ────────────────────┘
+    EMPTY ──join──> PREPARING_REBALANCE ──all have joined, or the time is up──> COMPLETING_REBALANCE
+                        ^                                                               │
+                        │ a member joins, leaves,                  the leader's assignments
+                        │ times out or changes                                          v
+                        └────────────────────────────────────────────────────────── STABLE
 
-No thread of its own: whoever looks at a group calls `tick` first, and those who wait
-for it wait no longer than until `due`.
+A rebalance also begins anew from COMPLETING_REBALANCE. A group has no thread: callers call
+`tick` before they look at it, and wait for it until `next_deadline` at most.
 """
 
 from __future__ import annotations
@@ -17,46 +19,45 @@ import uuid
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
-_INFINITE: Final = 3600.0
+_LONG_WAIT: Final = 3600.0
 
 
 class State(Enum):
-    """Where a group stands."""
+    """The states of a group, named as by Kafka's brokers."""
 
     EMPTY = auto()
-    JOINING = auto()
-    SYNCING = auto()
+    PREPARING_REBALANCE = auto()
+    COMPLETING_REBALANCE = auto()
     STABLE = auto()
 
 
-class Joining(NamedTuple):
-    """What a member says when it joins; times in seconds."""
+class JoinParameters(NamedTuple):
+    """The parameters of a JoinGroup request; times in seconds."""
 
     member_id: str
     client_id: str
     instance: str | None
-    session: float
-    rebalance: float
+    session_timeout: float
+    rebalance_timeout: float
     type: str
     protocols: dict[str, bytes]
 
 
 class Member:
-    """A member, and what its waiting request, if there is one, waits for."""
+    """A member of a group."""
 
-    def __init__(self, said: Joining) -> None:
-        """Begin alive."""
-        self.id: Final = said.member_id
-        self.said = said
-        self.seen = time.monotonic()
-        self.waiting: object | None = None
-        """The request of the member that waits for the generation to begin."""
-        self.syncing = 0
+    def __init__(self, parameters: JoinParameters) -> None:
+        self.id: Final = parameters.member_id
+        self.parameters = parameters
+        self.last_heartbeat = time.monotonic()
+        self.pending_join: object | None = None
+        """The member's JoinGroup request that waits for the generation to begin."""
+        self.pending_syncs = 0
         self.assignment = b""
 
 
 class Group:
-    """A group's members by id, in the order in which they came."""
+    """A group's members by id, in the order in which they joined."""
 
     def __init__(self, delay: float) -> None:
         """Begin empty; the first rebalance waits ``delay`` seconds for more members."""
@@ -65,8 +66,8 @@ class Group:
         self.protocol: str | None = None
         self.leader = ""
         self.members: dict[str, Member] = {}
-        self.pending: dict[str, float] = {}
-        """Member ids that were given out and not used yet, and until when they hold."""
+        self.pending_ids: dict[str, float] = {}
+        """Member ids that were assigned but not used yet, and when each expires."""
         self._delay: Final = delay
         self._deadline = 0.0
         self._not_before = 0.0
@@ -74,99 +75,105 @@ class Group:
     @property
     def type(self) -> str | None:
         """The members' protocol type, None without members."""
-        return next((member.said.type for member in self.members.values()), None)
+        return next((member.parameters.type for member in self.members.values()), None)
 
-    def new_id(self, client_id: str) -> str:
-        """Give out a member id."""
+    def new_member_id(self, client_id: str) -> str:
+        """Return a new member id."""
         return f"{client_id}-{uuid.uuid4()}"
 
-    def by_instance(self, instance: str | None) -> Member | None:
-        """Find a static member (KIP-345)."""
-        return next(
-            (m for m in self.members.values() if instance is not None and m.said.instance == instance), None
-        )
+    def static_member(self, instance: str | None) -> Member | None:
+        """Return the static member with an instance id (KIP-345), or None."""
+        if instance is None:
+            return None
+        return next((m for m in self.members.values() if m.parameters.instance == instance), None)
 
-    def common(self) -> list[str]:
-        """Return the protocols that all members support, as the first of them orders them."""
-        everyone = [member.said.protocols for member in self.members.values()]
-        return [name for name in everyone[0] if all(name in one for one in everyone)] if everyone else []
+    def common_protocols(self) -> list[str]:
+        """Return the protocols that all members support, in the order of the first member."""
+        supported = [member.parameters.protocols for member in self.members.values()]
+        return [name for name in supported[0] if all(name in one for one in supported)] if supported else []
 
-    def enter(self, said: Joining) -> Member:
-        """Take a member in, or what it says now; begin a rebalance if that changes anything."""
-        member = self.members.get(said.member_id)
-        changed = member is None or member.said.protocols != said.protocols
+    def add_or_update(self, parameters: JoinParameters) -> Member:
+        """Add a member, or update its parameters, and return it; a change begins a rebalance."""
+        member = self.members.get(parameters.member_id)
+        changed = member is None or member.parameters.protocols != parameters.protocols
         if member is None:
-            member = self.members[said.member_id] = Member(said)
-            self.pending.pop(said.member_id, None)
-        member.said = said
-        member.seen = time.monotonic()
-        again = self.state is State.STABLE and said.member_id == self.leader
-        if changed or again or self.state is State.EMPTY:
+            member = self.members[parameters.member_id] = Member(parameters)
+            self.pending_ids.pop(parameters.member_id, None)
+        member.parameters = parameters
+        member.last_heartbeat = time.monotonic()
+        leader_again = self.state is State.STABLE and parameters.member_id == self.leader
+        if changed or leader_again or self.state is State.EMPTY:
             self.rebalance()
         return member
 
     def remove(self, member_id: str) -> None:
-        """Let a member go; the others join again."""
+        """Remove a member; the others must join again."""
         if self.members.pop(member_id, None) is not None:
             self.rebalance()
 
     def rebalance(self) -> None:
-        """Ask everybody to join again."""
-        if self.state is State.JOINING:
+        """Make all members join again."""
+        if self.state is State.PREPARING_REBALANCE:
             return
         now = time.monotonic()
         self._not_before = now + (self._delay if self.state is State.EMPTY else 0.0)
-        self._deadline = now + max((m.said.rebalance for m in self.members.values()), default=0.0)
-        self.state = State.JOINING
+        timeouts = (member.parameters.rebalance_timeout for member in self.members.values())
+        self._deadline = now + max(timeouts, default=0.0)
+        self.state = State.PREPARING_REBALANCE
 
-    def due(self) -> float:
-        """Return when time alone will change something (`time.monotonic`)."""
-        ends = [m.seen + m.said.session for m in self.members.values() if not self._is_busy(m)]
-        if self.state is State.JOINING:
-            ends += [self._deadline, *self.pending.values()]
+    def next_deadline(self) -> float:
+        """Return when time alone changes the group next (`time.monotonic`)."""
+        ends = [self._session_end(m) for m in self.members.values() if not self._has_pending_request(m)]
+        if self.state is State.PREPARING_REBALANCE:
+            ends += [self._deadline, *self.pending_ids.values()]
             if self._not_before > time.monotonic():
                 ends.append(self._not_before)
-        return min(ends, default=time.monotonic() + _INFINITE)
+        return min(ends, default=time.monotonic() + _LONG_WAIT)
 
     def tick(self) -> None:
-        """Do what is due: members fall out, a rebalance ends."""
+        """Apply what is due: expire members and ids, end a rebalance."""
         now = time.monotonic()
-        self.pending = {id: until for id, until in self.pending.items() if until > now}
+        self.pending_ids = {id: end for id, end in self.pending_ids.items() if end > now}
         for member in list(self.members.values()):
-            if not self._is_busy(member) and member.seen + member.said.session <= now:
+            if not self._has_pending_request(member) and self._session_end(member) <= now:
                 self.remove(member.id)
-        if self.state is not State.JOINING or now < self._not_before:
+        if self.state is not State.PREPARING_REBALANCE or now < self._not_before:
             return
-        everyone = all(member.waiting is not None for member in self.members.values())
-        if (everyone and not self.pending) or now >= self._deadline:
-            self._begin()
+        all_joined = all(member.pending_join is not None for member in self.members.values())
+        if (all_joined and not self.pending_ids) or now >= self._deadline:
+            self._begin_generation()
 
     def assign(self, assignments: dict[str, bytes]) -> None:
-        """Hand out what the leader assigned; members that it left out get nothing."""
+        """Set the leader's assignments; members that it left out are assigned nothing."""
         for member in self.members.values():
             member.assignment = assignments.get(member.id, b"")
-            member.seen = time.monotonic()
+            member.last_heartbeat = time.monotonic()
         self.state = State.STABLE
 
-    def _begin(self) -> None:
-        """Begin a generation with those who joined."""
-        self.members = {id: m for id, m in self.members.items() if m.waiting is not None}
+    def _begin_generation(self) -> None:
+        """Begin a generation with the members that have joined."""
+        self.members = {id: m for id, m in self.members.items() if m.pending_join is not None}
         self.generation += 1
-        self.state = State.SYNCING if self.members else State.EMPTY
-        self.protocol = self._chosen() if self.members else None
+        self.state = State.COMPLETING_REBALANCE if self.members else State.EMPTY
+        self.protocol = self._elected_protocol() if self.members else None
         if self.leader not in self.members:
             self.leader = next(iter(self.members), "")
         for member in self.members.values():
-            member.waiting = None
-            member.seen = time.monotonic()
+            member.pending_join = None
+            member.last_heartbeat = time.monotonic()
             member.assignment = b""
 
-    def _chosen(self) -> str:
-        """Choose the protocol that most members prefer, of those that all support."""
-        common = self.common()
-        votes = [next(p for p in m.said.protocols if p in common) for m in self.members.values()]
+    def _elected_protocol(self) -> str:
+        """Return the protocol that most members prefer, of those that all support."""
+        common = self.common_protocols()
+        votes = [next(p for p in m.parameters.protocols if p in common) for m in self.members.values()]
         return max(common, key=votes.count)
 
-    def _is_busy(self, member: Member) -> bool:
-        """Whether a request of the member waits here, which is as good as a heartbeat."""
-        return member.waiting is not None or member.syncing > 0
+    @staticmethod
+    def _session_end(member: Member) -> float:
+        return member.last_heartbeat + member.parameters.session_timeout
+
+    @staticmethod
+    def _has_pending_request(member: Member) -> bool:
+        """Return whether a request of the member waits here, which counts as a heartbeat."""
+        return member.pending_join is not None or member.pending_syncs > 0

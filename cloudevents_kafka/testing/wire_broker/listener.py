@@ -1,4 +1,4 @@
-"""A listener on 127.0.0.1: one thread that accepts, one for each connection, all gone after `stop`."""
+"""A listener on 127.0.0.1 with one thread that accepts and one for each client."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ from typing import Final
 
 from cloudevents_kafka.protocol import frames
 
-_PIECE: Final = 65_536
+_CHUNK: Final = 65_536
 
 
-class Connection:
-    """One client's connection; reading gives None once it is gone, for whatever reason."""
+class ClientSocket:
+    """The socket of one client; reading returns None once the client is gone."""
 
     def __init__(self, sock: socket.socket, number: int) -> None:
-        """Wrap an accepted socket; connections of a listener count from 1."""
+        """Wrap an accepted socket; the clients of a listener count from 1."""
         self.number: Final = number
         self._socket: Final = sock
 
-    def frame(self, most: int) -> bytes | None:
-        """Read a frame without its size; `Malformed` for one that is negative or above ``most``."""
+    def read_frame(self, max_bytes: int) -> bytes | None:
+        """Return a frame without its size; `Malformed` if the size is negative or above ``max_bytes``."""
         prefix = self.read(4)
-        return None if prefix is None else self.read(frames.decode_size(prefix, max_size=most))
+        return None if prefix is None else self.read(frames.decode_size(prefix, max_size=max_bytes))
 
     def read(self, size: int) -> bytes | None:
-        """Read so many bytes; memory grows with what arrives, not with what was announced."""
+        """Return ``size`` bytes; memory grows with the received bytes, not with ``size``."""
         data = bytearray()
         while len(data) < size:
             try:
-                piece = self._socket.recv(min(_PIECE, size - len(data)))
+                chunk = self._socket.recv(min(_CHUNK, size - len(data)))
             except OSError:
                 return None
-            if not piece:
+            if not chunk:
                 return None
-            data += piece
+            data += chunk
         return bytes(data)
 
     def send(self, data: bytes) -> bool:
-        """Send all bytes; False if the client is gone."""
+        """Send all bytes; return whether the client is still there."""
         try:
             self._socket.sendall(data)
         except OSError:
             return False
         return True
 
-    def greet(self) -> bool:
-        """Do the handshake of TLS, where there is TLS; False if it fails."""
+    def handshake(self) -> bool:
+        """Do the TLS handshake, if there is TLS; return whether it succeeded."""
         try:
             if isinstance(self._socket, ssl.SSLSocket):
                 self._socket.do_handshake()
@@ -58,29 +58,29 @@ class Connection:
         return True
 
     def shut(self) -> None:
-        """End all reading and writing, from whichever thread; TLS is not said goodbye to."""
+        """End all reading and writing, from any thread; TLS sends no close_notify."""
         try:
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
-        except OSError:  # the client was quicker
+        except OSError:  # the client has closed first
             return
 
     def close(self) -> None:
-        """Give the socket back; for the connection's own thread."""
+        """Close the socket; only for the client's own thread."""
         self.shut()
         self._socket.close()
 
 
 class Listener:
-    """Listens on a free port from the start on, and gives each connection to ``serve``, in a thread."""
+    """Listens on a free port from its creation on; ``serve`` is called with each client, in a thread."""
 
     def __init__(
-        self, serve: Callable[[Connection], None], *, name: str, tls: ssl.SSLContext | None = None
+        self, serve: Callable[[ClientSocket], None], *, name: str, tls: ssl.SSLContext | None = None
     ) -> None:
-        """Listen; ``serve`` returns, or raises, when it is done with a connection."""
+        """Listen; ``serve`` returns, or raises, when it is done with a client."""
         self._serve: Final = serve
         self._name: Final = name
         self._tls: Final = tls
-        self._open: Final[dict[Connection, threading.Thread]] = {}
+        self._open: Final[dict[ClientSocket, threading.Thread]] = {}
         self._lock: Final = threading.Lock()
         self._stopping = False
         self._socket: Final = socket.create_server(("127.0.0.1", 0))
@@ -91,21 +91,21 @@ class Listener:
 
     @property
     def connections(self) -> int:
-        """How many clients are connected now."""
+        """The number of connected clients."""
         return len(self._open)
 
-    def hang_up(self) -> None:
-        """Close all connections, and go on listening."""
+    def close_connections(self) -> None:
+        """Close all connections, and keep listening."""
         with self._lock:
-            for connection in self._open:
-                connection.shut()
+            for client in self._open:
+                client.shut()
 
     def stop(self) -> None:
         """Close everything and wait for all threads to end."""
         self._stopping = True
         self._wake.send(b"!")
         self._acceptor.join()
-        self.hang_up()
+        self.close_connections()
         with self._lock:
             threads = list(self._open.values())
         for thread in threads:
@@ -130,21 +130,21 @@ class Listener:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._tls is not None:
                 sock = self._tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
-        except OSError:  # gone before it was accepted
+        except OSError:  # closed before it was accepted
             return
-        connection = Connection(sock, number)
+        client = ClientSocket(sock, number)
         thread = threading.Thread(
-            target=self._run, args=(connection,), name=f"{self._name} #{number}", daemon=True
+            target=self._run, args=(client,), name=f"{self._name} #{number}", daemon=True
         )
         with self._lock:
-            self._open[connection] = thread
+            self._open[client] = thread
         thread.start()
 
-    def _run(self, connection: Connection) -> None:
+    def _run(self, client: ClientSocket) -> None:
         try:
-            if connection.greet():
-                self._serve(connection)
+            if client.handshake():
+                self._serve(client)
         finally:
-            connection.close()
+            client.close()
             with self._lock:
-                del self._open[connection]
+                del self._open[client]

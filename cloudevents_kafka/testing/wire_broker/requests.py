@@ -1,9 +1,9 @@
-"""Requests, read as the broker that is played would read them."""
+"""Requests, parsed as the emulated release parses them."""
 
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.codec import compiler
@@ -13,59 +13,68 @@ from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest
 from cloudevents_kafka.protocol.messages.headers import RequestHeader
 from cloudevents_kafka.protocol.messages.offset_commit import OffsetCommitRequestBeta
 from cloudevents_kafka.protocol.schema import Structure
-from cloudevents_kafka.testing.wire_broker.broker_versions import Dialect
-from cloudevents_kafka.testing.wire_broker.errors import Muted
+from cloudevents_kafka.testing.wire_broker.errors import NoResponse
+from cloudevents_kafka.testing.wire_broker.releases import Release
 
-_API_VERSIONS = 18
-_START = struct.Struct(">hhi")
+_API_VERSIONS: Final = 18
+_START: Final = struct.Struct(">hhi")  # API key, API version, correlation id
 
 
-class Asked(NamedTuple):
-    """A request: what its header says, the version that it was read in, and the message."""
+class ParsedRequest(NamedTuple):
+    """A request: the fields of its header, the version it was read in, and the message."""
 
     key: int
     version: int
     correlation_id: int
     client_id: str | None
     message: Structure
-    known: bool = True
-    """False for an ApiVersions of a version that the broker does not have."""
+    supported: bool = True
+    """False for an ApiVersions request of a version that the release does not have."""
 
 
-def read(dialect: Dialect, frame: bytes) -> Asked:
-    """Read a request; `ProtocolError` if the broker would close the connection, else `Muted`."""
+def read_request(release: Release, frame: bytes) -> ParsedRequest:
+    """Return a parsed request.
+
+    `ProtocolError` if the release closes the connection, `NoResponse` if it stays silent.
+    """
     try:
-        return _read(dialect, frame)
+        return _read_request(release, frame)
     except ProtocolError as error:
-        if dialect.mute:
-            raise Muted(str(error)) from error
+        if release.drops_unreadable:
+            raise NoResponse(str(error)) from error
         raise
 
 
-def _read(dialect: Dialect, frame: bytes) -> Asked:
+def _read_request(release: Release, frame: bytes) -> ParsedRequest:
     if len(frame) < _START.size:
         raise Truncated(_START.size - len(frame), at=0)
     key, version, correlation_id = _START.unpack_from(frame)
-    taken = dialect.versions.get(key)
-    if taken is None:
-        raise Unsupported(f"API key {key}, version {version}: the broker {dialect.name} has no such API")
-    if version not in taken:
+    supported = release.versions.get(key)
+    if supported is None:
+        raise Unsupported(f"API key {key}, version {version}: the broker {release.name} has no such API")
+    if version not in supported:
         if key == _API_VERSIONS:
-            kind = frames.request_header(key, taken.last)
-            header, _ = compiler.read(RequestHeader, kind, frame)
-            assert isinstance(header, RequestHeader)
-            return Asked(key, 0, correlation_id, header.client_id, ApiVersionsRequest(), known=False)
-        if version < taken.last or key not in dialect.clamped:
-            raise Unsupported(f"{APIS[key].name}, version {version}: the broker {dialect.name} takes {taken}")
-        version = taken.last
-    return _whole(dialect, key, version, frame)
+            return _unsupported_api_versions(supported.last, correlation_id, frame)
+        if version < supported.last or key not in release.clamped_apis:
+            raise Unsupported(
+                f"{APIS[key].name}, version {version}: the broker {release.name} accepts {supported}"
+            )
+        version = supported.last
+    return _read_body(release, key, version, frame)
 
 
-def _whole(dialect: Dialect, key: int, version: int, frame: bytes) -> Asked:
+def _unsupported_api_versions(version: int, correlation_id: int, frame: bytes) -> ParsedRequest:
+    header, _ = compiler.read(RequestHeader, frames.request_header(_API_VERSIONS, version), frame)
+    assert isinstance(header, RequestHeader)
+    client_id = header.client_id
+    return ParsedRequest(_API_VERSIONS, 0, correlation_id, client_id, ApiVersionsRequest(), supported=False)
+
+
+def _read_body(release: Release, key: int, version: int, frame: bytes) -> ParsedRequest:
     header, at = compiler.read(RequestHeader, frames.request_header(key, version), frame)
     assert isinstance(header, RequestHeader)
-    beta = dialect.beta_commits and (key, version) == (8, 0)
+    beta = release.beta_offset_commit and (key, version) == (8, 0)
     message, end = compiler.read(OffsetCommitRequestBeta if beta else APIS[key].request, version, frame, at)
-    if end != len(frame) and not dialect.ignores_rest:
+    if end != len(frame) and not release.ignores_trailing_bytes:
         raise Malformed(f"{len(frame) - end} bytes are left over", at=end, path=APIS[key].name)
-    return Asked(key, version, header.correlation_id, header.client_id, message)
+    return ParsedRequest(key, version, header.correlation_id, header.client_id, message)

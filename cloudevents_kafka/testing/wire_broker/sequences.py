@@ -1,4 +1,4 @@
-"""The sequence numbers of idempotent producers, by partition (KIP-98)."""
+"""The sequence numbers of idempotent producers in one partition (KIP-98)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.records import RecordBatch
-from cloudevents_kafka.testing.wire_broker.errors import Refused
+from cloudevents_kafka.testing.wire_broker.errors import ApiError
 
 _NUMBERS: Final = 1 << 31
-"""Sequence numbers begin again at 0 behind the largest int32."""
+"""Sequence numbers wrap to 0 after the largest int32."""
 _REMEMBERED: Final = 5
-"""Of how many batches a broker knows the offsets, which is how many may be on the way at once."""
+"""Batches per producer whose offsets a broker remembers: as many as may be in flight at once."""
 
 
 class _Appended(NamedTuple):
@@ -28,23 +28,22 @@ class _Producer:
 
 
 class Sequences:
-    """What each producer has appended to one partition."""
+    """The last batches of each producer."""
 
     def __init__(self) -> None:
-        """Begin with no producers."""
         self._producers: dict[int, _Producer] = {}
 
-    def appended_before(self, batch: RecordBatch) -> int | None:
-        """Return the offset of a batch that was sent again, None for the producer's next.
+    def offset_of_duplicate(self, batch: RecordBatch) -> int | None:
+        """Return the offset of a batch that was appended before, None for the producer's next batch.
 
-        `Refused` with 45 where batches are missing before it, 46 for an old one whose
-        offset is forgotten, 47 for an old epoch of the producer.
+        `ApiError` with 45 if batches are missing before it, 46 for an old batch whose offset is
+        forgotten, 47 for an old epoch of the producer.
         """
         known = self._producers.get(batch.producer_id)
         if batch.producer_id < 0 or known is None:
             return None
         if batch.producer_epoch < known.epoch:
-            raise Refused(ErrorCode.INVALID_PRODUCER_EPOCH)
+            raise ApiError(ErrorCode.INVALID_PRODUCER_EPOCH)
         if batch.producer_epoch > known.epoch:
             return self._first_of_epoch(batch)
         for one in known.appended:
@@ -52,15 +51,15 @@ class Sequences:
                 return one.offset
         ahead = (batch.base_sequence - known.appended[-1].last - 1) % _NUMBERS
         if ahead:
-            raise Refused(
+            raise ApiError(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
                 if ahead < _NUMBERS // 2
                 else ErrorCode.DUPLICATE_SEQUENCE_NUMBER
             )
         return None
 
-    def note(self, batch: RecordBatch, offset: int) -> None:
-        """Remember that a batch was appended."""
+    def add(self, batch: RecordBatch, offset: int) -> None:
+        """Remember the offset of an appended batch."""
         if batch.producer_id < 0:
             return
         known = self._producers.get(batch.producer_id)
@@ -71,7 +70,7 @@ class Sequences:
     @staticmethod
     def _first_of_epoch(batch: RecordBatch) -> None:
         if batch.base_sequence != 0:
-            raise Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+            raise ApiError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
 
 
 def _range(batch: RecordBatch) -> tuple[int, int]:

@@ -1,7 +1,7 @@
-"""WireBroker07: a broker of Kafka 0.7, in memory, for tests.
+"""`WireBroker07`: a broker of Kafka 0.7, in memory, for tests.
 
-Offsets are byte positions; a fetch gives the bytes of one segment, cut where the client's size
-ends; producing is never answered, and what is wrong with it ends the connection.
+Offsets are byte positions. A fetch returns bytes of one segment, cut at the client's size. Produce
+requests are never answered; an error in one closes the connection.
 """
 
 from __future__ import annotations
@@ -33,19 +33,18 @@ from cloudevents_kafka.protocol.v07 import (
     frames,
 )
 from cloudevents_kafka.protocol.v07.error_codes import ErrorCode
-from cloudevents_kafka.testing.wire_broker.errors import Hangup
-from cloudevents_kafka.testing.wire_broker.listener import Connection, Listener
+from cloudevents_kafka.testing.wire_broker.errors import CloseConnection
+from cloudevents_kafka.testing.wire_broker.listener import ClientSocket, Listener
 
-_MOST_FRAME: Final = 100 * 1024 * 1024
-_REMEMBERED: Final = 10_000
-_FOLDER: Final = re.compile(r"(?!\.{1,2}\Z)[^/\0]{1,255}\Z")
+_MAX_FRAME: Final = 100 * 1024 * 1024
+_HISTORY: Final = 10_000
+_TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}\Z)[^/\0]{1,255}\Z")
 
 
-class Segments:
-    """The log of a partition: ``starts`` are the positions at which its segments begin."""
+class SegmentedLog:
+    """The log of a partition; ``starts`` has the position of each segment."""
 
     def __init__(self, segment_bytes: int) -> None:
-        """Begin with one empty segment."""
         self.starts: Final = [0]
         self._data: Final = [bytearray()]
         self._written: Final = [time.time() * 1000]
@@ -57,7 +56,7 @@ class Segments:
         return self.starts[-1] + len(self._data[-1])
 
     def append(self, message: bytes) -> None:
-        """Append a message; once a segment is larger than it should be, the next one begins."""
+        """Append a message; after a segment that exceeds ``segment_bytes`` the next one begins."""
         self._data[-1] += message
         self._written[-1] = time.time() * 1000
         if len(self._data[-1]) > self._segment_bytes:
@@ -65,14 +64,17 @@ class Segments:
             self._data.append(bytearray())
             self._written.append(self._written[-1])
 
-    def read(self, position: int, most: int) -> bytes:
-        """Return bytes of the segment that has the position, and of no other."""
+    def read(self, position: int, size: int) -> bytes:
+        """Return bytes of the segment that contains the position, and of no other."""
         number = bisect_right(self.starts, position) - 1
         within = position - self.starts[number]
-        return bytes(self._data[number][within : within + most])
+        return bytes(self._data[number][within : within + size])
 
     def before(self, milliseconds: int) -> list[int]:
-        """Return the starts of segments last written to before a time, the end for LATEST; highest first."""
+        """Return the starts of segments last written before a time, highest first.
+
+        LATEST adds the end, EARLIEST is position 0 alone.
+        """
         if milliseconds == EARLIEST:
             return [0]
         if milliseconds == LATEST:
@@ -82,19 +84,20 @@ class Segments:
 
 
 class WireBroker07:
-    """A broker of Kafka 0.7 on 127.0.0.1, ``port``; each topic has so many ``partitions``.
+    """A broker of Kafka 0.7 on 127.0.0.1; each topic has ``partitions`` partitions.
 
-    `requests` has what was asked and understood, `notes` why connections were closed.
+    `requests` has the requests that it understood, `connection_errors` the reasons for connections
+    that it closed.
     """
 
     def __init__(self, *, partitions: int = 1, segment_bytes: int = 1 << 29) -> None:
-        """Prepare; ``with`` listens."""
+        """Prepare the broker; ``with`` listens."""
         self.partitions: Final = partitions
-        self.requests: Final[deque[Structure]] = deque(maxlen=_REMEMBERED)
-        self.notes: Final[deque[str]] = deque(maxlen=_REMEMBERED)
+        self.requests: Final[deque[Structure]] = deque(maxlen=_HISTORY)
+        self.connection_errors: Final[deque[str]] = deque(maxlen=_HISTORY)
         self.host: Final = "127.0.0.1"
         self._segment_bytes: Final = segment_bytes
-        self._logs: Final[dict[tuple[str, int], Segments]] = {}
+        self._logs: Final[dict[tuple[str, int], SegmentedLog]] = {}
         self._lock: Final = threading.Lock()
         self._listener: Listener | None = None
 
@@ -112,30 +115,30 @@ class WireBroker07:
 
     @property
     def port(self) -> int:
-        """The port it listens on; RuntimeError before it does."""
+        """The port; RuntimeError before the broker listens."""
         if self._listener is None:
-            raise RuntimeError("the broker does not listen yet: enter it by with")
+            raise RuntimeError("the broker does not listen yet; enter it by with")
         return self._listener.port
 
-    def log(self, topic: str, partition: int = 0) -> Segments:
-        """Return a partition's log, made if there is none."""
-        return self._logs.setdefault((topic, partition), Segments(self._segment_bytes))
+    def log(self, topic: str, partition: int = 0) -> SegmentedLog:
+        """Return a partition's log, created if it is missing."""
+        return self._logs.setdefault((topic, partition), SegmentedLog(self._segment_bytes))
 
-    def _serve(self, connection: Connection) -> None:
+    def _serve(self, client: ClientSocket) -> None:
         try:
-            while (frame := connection.frame(_MOST_FRAME)) is not None:
+            while (frame := client.read_frame(_MAX_FRAME)) is not None:
                 request = frames.decode_request(frame)
                 self.requests.append(request)
                 with self._lock:
-                    response = self._handled(request)
-                if response is not None and not connection.send(frames.encode_response(response)):
+                    response = self._handle(request)
+                if response is not None and not client.send(frames.encode_response(response)):
                     return
-        except Hangup as hangup:
-            self.notes.append(hangup.reason)
+        except CloseConnection as close:
+            self.connection_errors.append(close.reason)
         except ProtocolError as error:
-            self.notes.append(f"{type(error).__name__}: {error}")
+            self.connection_errors.append(f"{type(error).__name__}: {error}")
 
-    def _handled(self, request: Structure) -> Structure | None:
+    def _handle(self, request: Structure) -> Structure | None:
         match request:
             case ProduceRequest():
                 self._produce(request)
@@ -151,35 +154,37 @@ class WireBroker07:
                 return self._offsets(request)
         return None
 
-    def _produce(self, asked: ProduceRequest) -> None:
-        partition = asked.partition
+    def _produce(self, request: ProduceRequest) -> None:
+        partition = request.partition
         if partition == ANY_PARTITION:
             partition = random.randrange(self.partitions)
-        if not _FOLDER.match(asked.topic) or not 0 <= partition < self.partitions:
-            raise Hangup(f"nothing can be produced to {asked.topic!r}, partition {partition}")
-        found = MessageSet(asked.messages)
-        bounds = [(entry.offset, entry.next_offset) for entry in found.shallow()]
-        if found.partial:
-            raise Hangup("the last message of a set is cut")
+        if not _TOPIC_NAME.match(request.topic) or not 0 <= partition < self.partitions:
+            raise CloseConnection(f"cannot produce to {request.topic!r}, partition {partition}")
+        messages = MessageSet(request.messages)
+        bounds = [(entry.offset, entry.next_offset) for entry in messages.shallow()]
+        if messages.partial:
+            raise CloseConnection("the last message of a set is truncated")
         for start, end in bounds:
-            self.log(asked.topic, partition).append(asked.messages[start:end])
+            self.log(request.topic, partition).append(request.messages[start:end])
 
-    def _fetch(self, asked: FetchRequest) -> FetchResponse:
-        log = self._logs.get((asked.topic, asked.partition))
-        if not _FOLDER.match(asked.topic):
+    def _fetch(self, request: FetchRequest) -> FetchResponse:
+        log = self._logs.get((request.topic, request.partition))
+        if not _TOPIC_NAME.match(request.topic):
             return FetchResponse(error_code=ErrorCode.UNKNOWN)
-        if not 0 <= asked.partition < self.partitions:
+        if not 0 <= request.partition < self.partitions:
             return FetchResponse(error_code=ErrorCode.WRONG_PARTITION)
-        if asked.max_size < 0:
+        if request.max_size < 0:
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SIZE)
         if log is None:
             return FetchResponse(error_code=ErrorCode.NO_ERROR)
-        if not 0 <= asked.offset <= log.end:
+        if not 0 <= request.offset <= log.end:
             return FetchResponse(error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
-        return FetchResponse(error_code=ErrorCode.NO_ERROR, messages=log.read(asked.offset, asked.max_size))
+        return FetchResponse(
+            error_code=ErrorCode.NO_ERROR, messages=log.read(request.offset, request.max_size)
+        )
 
-    def _offsets(self, asked: OffsetsRequest) -> OffsetsResponse:
-        if not _FOLDER.match(asked.topic) or not 0 <= asked.partition < self.partitions:
-            raise Hangup(f"there are no offsets of {asked.topic!r}, partition {asked.partition}")
-        found = self.log(asked.topic, asked.partition).before(asked.time)
-        return OffsetsResponse(error_code=ErrorCode.NO_ERROR, offsets=found[: max(0, asked.max_number)])
+    def _offsets(self, request: OffsetsRequest) -> OffsetsResponse:
+        if not _TOPIC_NAME.match(request.topic) or not 0 <= request.partition < self.partitions:
+            raise CloseConnection(f"{request.topic!r} has no partition {request.partition}")
+        found = self.log(request.topic, request.partition).before(request.time)
+        return OffsetsResponse(error_code=ErrorCode.NO_ERROR, offsets=found[: max(0, request.max_number)])

@@ -39,9 +39,9 @@ def stack():
 def start(stack):
     """Give a function that starts brokers."""
 
-    def start(plays="4.3", **more):
+    def start(release="4.3", **more):
         settings = Settings(**{"session_timeouts": (10, 60_000), "partitions": 1, **more.pop("settings", {})})
-        return stack.enter_context(WireBroker(plays, settings=settings, **more))
+        return stack.enter_context(WireBroker(release, settings=settings, **more))
 
     return start
 

@@ -49,10 +49,10 @@ def test_topics_are_made_and_listed(start, connect):
         client.create_topic("t")
 
 
-@pytest.mark.parametrize("plays", ["0.8.2", "0.9"])
-def test_old_brokers_make_no_topics(start, connect, plays):
+@pytest.mark.parametrize("release", ["0.8.2", "0.9"])
+def test_old_brokers_make_no_topics(start, connect, release):
     """That is said at once."""
-    client = connect(start(plays))
+    client = connect(start(release))
     began = time.monotonic()
     with pytest.raises(Unsupported, match="CreateTopics"):
         client.create_topic("t")
@@ -67,22 +67,22 @@ def test_offsets_are_asked_for(broker, client):
     assert [client.offset_at("t", 0, at) for at in (EARLIEST, LATEST, 1001, 2000)] == [0, 3, 1, None]
 
 
-@pytest.mark.parametrize("plays", ["0.10", "1.1", "4.3"])
+@pytest.mark.parametrize("release", ["0.10", "1.1", "4.3"])
 @pytest.mark.parametrize("mode", ["binary", "structured"])
-def test_events_go_through(start, connect, plays, mode):
+def test_events_go_through(start, connect, release, mode):
     """EventProducer and EventConsumer work on top; before 0.11 events must be structured."""
-    client = connect(start(plays))
+    client = connect(start(release))
     event = Event(id="1", source="/s", type="t", data={"a": 1})
     with client.producer() as inner:
         delivery = EventProducer(inner, mode=mode).send(event, "t")
         inner.flush(5)
-        if plays == "0.10" and mode == "binary":
+        if release == "0.10" and mode == "binary":
             with pytest.raises(DeliveryError, match="send structured mode"):
                 delivery.result(1)
             return
         delivery.result(1)
     consumer = client.consumer(group="g", reset="earliest")
     consumer.subscribe(["t"])
-    with EventConsumer(consumer, lenient=plays == "0.10") as events:
+    with EventConsumer(consumer, lenient=release == "0.10") as events:
         decoded = next(events.items(idle_timeout=5))
     assert (decoded.event.id, decoded.event.data) == ("1", {"a": 1})

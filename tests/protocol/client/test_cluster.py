@@ -68,7 +68,7 @@ def web():
 
 @pytest.mark.parametrize("first", ["dead", "listening", "web"])
 def test_the_first_address_may_be_dead(broker, make, request, first):
-    """Refused, silent or something else altogether: the next one is taken, in time."""
+    """ApiError, silent or something else altogether: the next one is taken, in time."""
     cluster = make(request.getfixturevalue(first), broker)
     began = time.monotonic()
     assert cluster.metadata(["t"], Deadline(2)).topics[0].name == "t"
@@ -165,14 +165,14 @@ def test_a_lost_connection_is_made_again(broker, make):
     """After a broken socket the same question is asked over a new one."""
     cluster = make(broker)
     cluster.metadata(["t"], Deadline(2))
-    broker.hang_up()
+    broker.close_connections()
     assert cluster.retrying("x", lambda: cluster.metadata(["t"], Deadline(2)), Deadline(2)).topics
     assert len({call.connection for call in broker.calls()}) == 2
 
 
 def test_another_thread_can_end_it_all(broker, make):
     """A call that waits for an answer, and one that rests between tries, fail as soon as `end` is called."""
-    broker.faults.add(faults.silence(), api=METADATA)
+    broker.faults.add(faults.no_response(), api=METADATA)
     cluster = make(broker)
     cluster.any_broker(Deadline(2))
     timer = threading.Timer(0.1, cluster.end)

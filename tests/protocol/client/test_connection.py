@@ -54,8 +54,8 @@ def test_many_requests_are_on_their_way_at_once(broker, connection):
     ("fault", "error", "text"),
     [
         (faults.wrong_correlation_id(), Malformed, r"answers request 2; 1 is next"),
-        (faults.truncated(3), Disconnected, "closed the connection where MetadataResponse v1 was to come"),
-        (faults.truncated(11), Disconnected, "closed the connection where MetadataResponse v1 was to come"),
+        (faults.truncate(3), Disconnected, "closed the connection where MetadataResponse v1 was to come"),
+        (faults.truncate(11), Disconnected, "closed the connection where MetadataResponse v1 was to come"),
         (faults.drop_before(), Disconnected, "closed the connection where MetadataResponse v1 was to come"),
         (faults.frame_size(-1), Malformed, "a frame of"),
         (faults.frame_size(0x7FFFFFFF), Malformed, "a frame of"),
@@ -223,7 +223,7 @@ def test_file_numbers_may_be_large(broker, stack):
 
 def test_another_thread_can_end_a_wait(broker, connection):
     """`abort` makes a call that waits come to the end of the connection."""
-    broker.faults.add(faults.silence(), api=METADATA)
+    broker.faults.add(faults.no_response(), api=METADATA)
     timer = threading.Timer(0.05, connection.abort)
     timer.start()
     with pytest.raises(Disconnected):

@@ -22,7 +22,7 @@ from cloudevents_kafka.protocol.messages.fetch import (
     PartitionData,
 )
 from cloudevents_kafka.protocol.records import Record, encode_batch
-from cloudevents_kafka.testing.wire_broker import DIALECTS, faults
+from cloudevents_kafka.testing.wire_broker import RELEASES, faults
 
 FETCH, METADATA, LIST_OFFSETS = 1, 3, 2
 T0, T1 = TopicPartition("t", 0, 0), TopicPartition("t", 1, 0)
@@ -63,19 +63,19 @@ def reader(connect, stack):
     return reader
 
 
-@pytest.mark.parametrize("plays", DIALECTS)
-def test_records_are_read_in_order(start, connect, reader, plays):
+@pytest.mark.parametrize("release", RELEASES)
+def test_records_are_read_in_order(start, connect, reader, release):
     """From every broker, over many fetches, from wherever one begins."""
-    broker = start(plays)
+    broker = start(release)
     fill(connect(broker), numbers(60), batch_records=7)
     assert take(reader(broker, T0, partition_bytes=300), 60) == numbers(60)
     assert take(reader(broker, TopicPartition("t", 0, 33)), 27) == numbers(60)[33:]
 
 
-@pytest.mark.parametrize("plays", DIALECTS)
-def test_a_message_larger_than_a_fetch(start, connect, reader, plays):
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_message_larger_than_a_fetch(start, connect, reader, release):
     """More is asked for until it fits; then no more than before."""
-    broker = start(plays)
+    broker = start(release)
     values = [b"a", b"x" * 5000, b"b" * 20, b"c"]
     for value in values:
         fill(connect(broker), [value])
@@ -178,7 +178,7 @@ def test_passing_errors_are_not_told(broker, client, reader, code):
     [
         faults.drop_before(),
         faults.drop_after(),
-        faults.truncated(20),
+        faults.truncate(20),
         faults.delay(0.3),
     ],
     ids=["before", "after", "cut", "late"],
@@ -193,7 +193,7 @@ def test_broken_connections_are_not_told(broker, client, reader, fault):
 def test_a_silent_leader_is_left(broker, client, reader):
     """A fetch that is never answered is sent anew; `poll` keeps to its own time meanwhile."""
     fill(client, numbers(5))
-    broker.faults.add(faults.silence(), api=FETCH)
+    broker.faults.add(faults.no_response(), api=FETCH)
     consumer = reader(broker, T0, timeout=0.4)
     began = time.monotonic()
     assert consumer.poll(0.1) is None
@@ -436,7 +436,7 @@ def test_aborted_transactions_are_left_out(broker, client, reader, committed_onl
         )
         return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[row])])
 
-    broker.faults.add(faults.scripted(script), api=FETCH, times=1)
+    broker.faults.add(faults.script(script), api=FETCH, times=1)
     consumer = reader(broker, T0, committed_only=committed_only)
     assert take(consumer, len(values)) == values
     assert eventually(lambda: consumer.poll(0.05) is None and len(broker.calls(FETCH)) > 1)

@@ -82,10 +82,10 @@ def owned(consumer):
     return [(part.topic, part.partition) for part in consumer.assignment()]
 
 
-@pytest.mark.parametrize("plays", MODERN)
-def test_a_member_reads_commits_and_leaves(start, connect, join, plays):
+@pytest.mark.parametrize("release", MODERN)
+def test_a_member_reads_commits_and_leaves(start, connect, join, release):
     """Alone in its group, at every broker that has groups; the next one goes on behind the commit."""
-    broker = start(plays)
+    broker = start(release)
     client = connect(broker)
     fill(client, numbers(5))
     consumer = join(broker)
@@ -120,7 +120,7 @@ def test_two_members_share(start, connect, join, assignors):
     assert [kind for kind, _ in log] == ["assign", "revoke", "assign"]
     assert sorted(log[1][1]) == [("t", n, 3) for n in range(4)]
     assert sorted(owned(one) + owned(two)) == [("t", n) for n in range(4)]
-    assert {at.offset for at in broker.positions("g").values()} == {3}
+    assert {at.offset for at in broker.committed_offsets("g").values()} == {3}
     for partition in range(4):
         fill(client, [b"new"], partition=partition)
     found = [take(one, 2), take(two, 2)]
@@ -156,7 +156,7 @@ def test_passing_errors_are_not_told(broker, client, join, api, code):
     consumer = join(broker, auto_commit=None)
     assert take(consumer, 3) == numbers(3)
     assert consumer.commit() == [TopicPartition("t", 0, 3)]
-    assert eventually(lambda: broker.positions("g")[("t", 0)].offset == 3)
+    assert eventually(lambda: broker.committed_offsets("g")[("t", 0)].offset == 3)
 
 
 @pytest.mark.parametrize("api", [FIND, JOIN, SYNC, HEARTBEAT, COMMIT, FETCH_OFFSETS])
@@ -168,7 +168,7 @@ def test_broken_connections_are_not_told(broker, client, join, api, fault):
     consumer = join(broker, auto_commit=None, session_timeout=0.5, rebalance_timeout=1.0)
     assert take(consumer, 3) == numbers(3)
     consumer.commit()
-    assert broker.positions("g")[("t", 0)].offset == 3
+    assert broker.committed_offsets("g")[("t", 0)].offset == 3
 
 
 @pytest.mark.parametrize("api", [JOIN, SYNC])
@@ -256,7 +256,7 @@ def test_closing_while_others_are_waited_for(start, connect, join):
 def test_closing_while_a_coordinator_is_silent(broker, client, join, api):
     """At no step does `close` wait for an answer that does not come."""
     client.partitions("t")
-    broker.faults.add(faults.silence(), api=api)
+    broker.faults.add(faults.no_response(), api=api)
     consumer = join(broker, timeout=15.0)
     consumer.poll(0.4)
     began = time.monotonic()
@@ -342,7 +342,7 @@ def test_commits_by_time(broker, client, join):
     assert take(consumer, 2) == numbers(2)
     time.sleep(0.15)
     consumer.poll(0)
-    assert broker.positions("g")[("t", 0)].offset == 2
+    assert broker.committed_offsets("g")[("t", 0)].offset == 2
 
 
 def test_nothing_is_committed_by_hand_only(broker, client, join):
@@ -351,7 +351,7 @@ def test_nothing_is_committed_by_hand_only(broker, client, join):
     consumer = join(broker, auto_commit=None)
     assert take(consumer, 3) == numbers(3)
     consumer.close()
-    assert broker.positions("g") == {}
+    assert broker.committed_offsets("g") == {}
 
 
 def test_an_auto_commit_that_fails_for_a_moment(broker, client, join):
@@ -360,8 +360,8 @@ def test_an_auto_commit_that_fails_for_a_moment(broker, client, join):
     broker.faults.add(faults.drop_before(), api=COMMIT, times=2)
     consumer = join(broker, auto_commit=0.05)
     assert take(consumer, 3) == numbers(3)
-    assert settle(consumer, until=lambda: broker.positions("g"))
-    assert broker.positions("g")[("t", 0)].offset == 3
+    assert settle(consumer, until=lambda: broker.committed_offsets("g"))
+    assert broker.committed_offsets("g")[("t", 0)].offset == 3
 
 
 def test_taking_up_that_fails_is_done_again(broker, client, join):
@@ -374,10 +374,10 @@ def test_taking_up_that_fails_is_done_again(broker, client, join):
     assert take(consumer, 3) == numbers(3)
 
 
-@pytest.mark.parametrize("plays", ["0.10", "1.1", "4.3"])
-def test_many_members_come_and_go(start, connect, join, plays):
+@pytest.mark.parametrize("release", ["0.10", "1.1", "4.3"])
+def test_many_members_come_and_go(start, connect, join, release):
     """Each record is read at least once, and all have left in the end."""
-    broker = start(plays, settings={"partitions": 6})
+    broker = start(release, settings={"partitions": 6})
     client = connect(broker)
     client.partitions("t")
     done, found, lock = threading.Event(), set(), threading.Lock()

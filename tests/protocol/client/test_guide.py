@@ -80,7 +80,7 @@ def test_the_first_bytes_are_a_request(three, first):
     with Wire(three.nodes[0]) as wire:
         wire.ask(metadata("t"), 0)
     assert [(call.key, call.connection) for call in three.calls()] == [(METADATA, 1)] * 3 + [(METADATA, 2)]
-    assert three.notes == []
+    assert three.connection_errors == []
 
 
 def test_each_leader_has_one_connection(three, first):
@@ -173,7 +173,7 @@ def test_acks_and_timeouts_are_sent(three, first, acks):
 
 def test_a_broker_that_never_answers_is_given_up(three, first):
     """The broker's timeout bounds little; the client's own ends the wait."""
-    three.faults.add(faults.silence(), api=PRODUCE, times=None)
+    three.faults.add(faults.no_response(), api=PRODUCE, times=None)
     began = time.monotonic()
     error = only(write(first, partition=0, delivery_timeout=0.3))
     assert isinstance(error, DeadlineExceeded)
@@ -201,10 +201,10 @@ def test_a_set_that_is_cut_is_read_on_with(three, first):
     assert len(three.calls(FETCH)) > 5
 
 
-@pytest.mark.parametrize("plays", ["0.8.2-beta", "0.8.2", "0.10", "4.3"])
-def test_offsets_are_kept_by_the_coordinator(start, connect, plays):
+@pytest.mark.parametrize("release", ["0.8.2-beta", "0.8.2", "0.10", "4.3"])
+def test_offsets_are_kept_by_the_coordinator(start, connect, release):
     """The client asks any broker who keeps the group, and goes there; what was never kept is left out."""
-    broker = start(plays, brokers=2)
+    broker = start(release, brokers=2)
     broker.create_topic("t", 2)
     broker.move_coordinator("g", 2)
     client = connect(broker)
@@ -237,7 +237,7 @@ def test_an_answer_in_another_order_is_understood(start, connect):
     broker = start("0.8.2")
     for name in ("a", "b"):
         broker.create_topic(name, 2)
-    broker.faults.add(faults.scripted(answer), api=PRODUCE)
+    broker.faults.add(faults.script(answer), api=PRODUCE)
     found = {}
 
     def note(error, message):
@@ -250,13 +250,13 @@ def test_an_answer_in_another_order_is_understood(start, connect):
     assert found == {("a", 0): 10, ("b", 0): 0, ("b", 1): 1}
 
 
-@pytest.mark.parametrize(("plays", "version"), [("0.9", 0), ("0.10", 1)])
-def test_a_member_joins_and_joins_again(start, connect, plays, version):
+@pytest.mark.parametrize(("release", "version"), [("0.9", 0), ("0.10", 1)])
+def test_a_member_joins_and_joins_again(start, connect, release, version):
     """First with no id, then with the one it was given, when a heartbeat tells it that others have come.
 
     Sessions and protocols are the ones asked for; heartbeats and commits bear the new generation.
     """
-    broker = start(plays)
+    broker = start(release)
     broker.create_topic("t", 2)
     settings = {
         "group": "g",

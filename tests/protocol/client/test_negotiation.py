@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from cloudevents_kafka.protocol.client.api_versions import OLD, SPOKEN, choose
+from cloudevents_kafka.protocol.client.api_versions import OLD, SPOKEN, choose_version
 from cloudevents_kafka.protocol.errors import Unsupported
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.fetch import FetchRequest
 from cloudevents_kafka.protocol.messages.produce import ProduceRequest
 from cloudevents_kafka.protocol.schema import Versions
-from cloudevents_kafka.testing.wire_broker import DIALECTS, faults
+from cloudevents_kafka.testing.wire_broker import RELEASES, faults
 
 API_VERSIONS, PRODUCE, METADATA = 18, 0, 3
 
@@ -32,14 +32,14 @@ def test_what_is_spoken_is_declared(key):
 )
 def test_the_highest_that_both_speak(offered, most, version):
     """Never a low one, though 4.x lists Produce from 0 on (KAFKA-18659)."""
-    assert choose(ProduceRequest, {PRODUCE: offered}, most=most) == version
+    assert choose_version(ProduceRequest, {PRODUCE: offered}, most=most) == version
 
 
 @pytest.mark.parametrize("offered", [{}, {1: Versions(13, 99)}, {1: Versions(5, 4)}])
 def test_nothing_in_common_is_said(offered):
     """The error names the request and both sides."""
     with pytest.raises(Unsupported, match=r"Fetch: the broker takes .*, this client speaks 0-12"):
-        choose(FetchRequest, offered)
+        choose_version(FetchRequest, offered)
 
 
 def talk(client):
@@ -61,21 +61,23 @@ class Part:
         self.topic, self.partition, self.offset = topic, partition, offset
 
 
-@pytest.mark.parametrize("plays", DIALECTS)
+@pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("ask", [True, False])
-def test_every_broker_is_spoken_to_in_its_way(start, connect, plays, ask):
+def test_every_broker_is_spoken_to_in_its_way(start, connect, release, ask):
     """Brokers before 0.10 are asked in vain, or not at all; no version is tried that a broker lacks."""
-    old = plays.startswith(("0.8", "0.9"))
-    broker = start(plays)
+    old = release.startswith(("0.8", "0.9"))
+    broker = start(release)
     client = connect(broker, ask_versions=ask)
-    if plays.startswith("4") and not ask:
+    if release.startswith("4") and not ask:
         with pytest.raises(TimeoutError):
             connect(broker, ask_versions=ask, timeout=0.2).offset_at("t", 0, -1)
         return
     assert talk(client) == b"v"
     asked = [call for call in broker.calls() if call.key == API_VERSIONS]
     assert bool(asked) == (ask and not old)
-    assert [note for note in broker.notes if "API key 18" not in note and "ApiVersions" not in note] == []
+    assert [
+        note for note in broker.connection_errors if "API key 18" not in note and "ApiVersions" not in note
+    ] == []
     if old or not ask:
         assert {call.version for call in broker.calls(PRODUCE)} == {0}
 

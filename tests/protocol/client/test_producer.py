@@ -17,7 +17,7 @@ from cloudevents_kafka.protocol.errors import (
     ProtocolError,
     Unsupported,
 )
-from cloudevents_kafka.testing.wire_broker import DIALECTS, faults
+from cloudevents_kafka.testing.wire_broker import RELEASES, faults
 
 PRODUCE, METADATA, INIT = 0, 3, 22
 
@@ -56,11 +56,11 @@ def send(producer, count, reports, topic="t", partition=0):
         producer.produce(topic, value, partition=partition, on_delivery=reports)
 
 
-@pytest.mark.parametrize("plays", DIALECTS)
+@pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("acks", [0, 1, -1])
-def test_records_arrive_in_order(start, connect, reports, plays, acks):
+def test_records_arrive_in_order(start, connect, reports, release, acks):
     """At every broker, with every kind of acknowledgement; offsets are told where there is an answer."""
-    broker = start(plays)
+    broker = start(release)
     broker.create_topic("t")
     with connect(broker).producer(acks=acks, batch_records=7) as producer:
         send(producer, 50, reports)
@@ -182,7 +182,7 @@ def test_lasting_errors_are_reported(broker, client, reports, code):
     assert values(broker) == [b"v"]
 
 
-@pytest.mark.parametrize("fault", [faults.drop_after, faults.silence], ids=["dropped", "silent"])
+@pytest.mark.parametrize("fault", [faults.drop_after, faults.no_response], ids=["dropped", "silent"])
 def test_nothing_twice_where_the_broker_can_tell(broker, connect, reports, fault):
     """Written but not answered: the repeat is known by its sequence number."""
     client = connect(broker, timeout=0.4)
@@ -220,7 +220,7 @@ def test_a_leader_moves(start, connect, reports):
                 producer.poll(0.05)
                 broker.move_leader("t", 0, 1 + n % 2)
             elif n % 25 == 20:
-                broker.hang_up()
+                broker.close_connections()
     assert reports.errors == [None] * 100
     assert values(broker) == numbers(100)
     assert reports.offsets == list(range(100))
@@ -260,7 +260,7 @@ def test_a_topic_that_is_missing_holds_up_no_other(start, connect, reports):
 
 def test_time_runs_out(broker, connect, reports):
     """A broker that never answers: the report says so, and what came last, when the time is over."""
-    broker.faults.add(faults.silence(), api=PRODUCE, times=None)
+    broker.faults.add(faults.no_response(), api=PRODUCE, times=None)
     began = time.monotonic()
     with connect(broker, timeout=0.2).producer(delivery_timeout=0.5) as producer:
         send(producer, 3, reports)
@@ -296,10 +296,10 @@ def test_too_large(start, connect, reports):
     assert {error.code for error in reports.errors if error} == {10}
 
 
-@pytest.mark.parametrize("plays", ["0.8.2", "0.10"])
-def test_headers_on_an_old_broker(start, connect, reports, plays):
+@pytest.mark.parametrize("release", ["0.8.2", "0.10"])
+def test_headers_on_an_old_broker(start, connect, reports, release):
     """They fail their own record and no other; a lone content type is left out."""
-    broker = start(plays)
+    broker = start(release)
     with connect(broker).producer(linger=0.1) as producer:
         producer.produce("t", b"1", on_delivery=reports)
         producer.produce("t", b"2", headers=[("ce_id", b"1")], on_delivery=reports)
@@ -406,7 +406,7 @@ def test_reports_may_produce(broker, client):
 
 def test_flush_in_vain(broker, client, reports):
     """`flush` says how many are not done; `close` then ends it, reports them as failed, and is quick."""
-    broker.faults.add(faults.silence(), api=PRODUCE, times=None)
+    broker.faults.add(faults.no_response(), api=PRODUCE, times=None)
     producer = client.producer()
     send(producer, 3, reports)
     assert producer.flush(0.2) == 3
@@ -439,7 +439,7 @@ def test_closing_without_a_broker(start, connect, reports, stop):
 
 def test_ctrl_c_in_flush(broker, connect, reports):
     """It is heard at once; closing afterwards is possible."""
-    broker.faults.add(faults.silence(), api=PRODUCE, times=None)
+    broker.faults.add(faults.no_response(), api=PRODUCE, times=None)
     producer = connect(broker).producer()
     send(producer, 2, reports)
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))

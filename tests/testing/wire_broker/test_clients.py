@@ -13,7 +13,7 @@ import kafka
 import pytest
 from wire import eventually, meanwhile
 
-from cloudevents_kafka.testing.wire_broker import DIALECTS, Settings, WireBroker, faults
+from cloudevents_kafka.testing.wire_broker import RELEASES, Settings, WireBroker, faults
 
 MODERN = ["0.10", "1.1", "3.9", "4.3"]
 COUNT = 40
@@ -79,16 +79,16 @@ def take(consumer, count, seconds=10.0):
 
 
 @pytest.mark.parametrize(
-    ("plays", "codec"),
+    ("release", "codec"),
     [
         *product(MODERN, ["none", "gzip"]),
         *product(["0.10", "4.3"], ["snappy", "lz4"]),
         ("4.3", "zstd"),
     ],
 )
-def test_librdkafka_produces_reads_and_commits(plays, codec):
+def test_librdkafka_produces_reads_and_commits(release, codec):
     """Through a group, over two partitions, all that was sent, and the positions are kept."""
-    with WireBroker(plays, settings=Settings(partitions=2)) as broker:
+    with WireBroker(release, settings=Settings(partitions=2)) as broker:
         assert send(broker, compression_type=codec) == []
         consumer = reader(broker)
         got = take(consumer, COUNT)
@@ -96,25 +96,25 @@ def test_librdkafka_produces_reads_and_commits(plays, codec):
         consumer.close()
         assert sorted(int(m.value()) for m in got) == list(range(COUNT))
         assert all(m.key() == m.value() for m in got)
-        assert sum(p.offset for p in broker.positions("g").values()) == COUNT
-        assert broker.notes == []
+        assert sum(p.offset for p in broker.committed_offsets("g").values()) == COUNT
+        assert broker.connection_errors == []
 
 
 @pytest.mark.parametrize(
-    ("plays", "version"), [("0.8.2-beta", "0.8.2"), ("0.8.2", "0.8.2.2"), ("0.9", "0.9.0.1")]
+    ("release", "version"), [("0.8.2-beta", "0.8.2"), ("0.8.2", "0.8.2.2"), ("0.9", "0.9.0.1")]
 )
-def test_librdkafka_speaks_to_old_brokers(plays, version):
+def test_librdkafka_speaks_to_old_brokers(release, version):
     """Told that the broker is old, it produces and reads with the old versions."""
     old = {"api_version_request": False, "broker_version_fallback": version}
     # Of one partition alone librdkafka cannot read Metadata 0: it reckons with longer answers.
-    with WireBroker(plays, settings=Settings(partitions=2)) as broker:
+    with WireBroker(release, settings=Settings(partitions=2)) as broker:
         assert send(broker, **old) == []
         consumer = reader(broker, [], **old)
         consumer.assign([confluent_kafka.TopicPartition("t", n, 0) for n in (0, 1)])
         got = take(consumer, COUNT)
         consumer.close()
         assert sorted(int(m.value()) for m in got) == list(range(COUNT))
-        assert all(call.version <= DIALECTS[plays].versions[call.key].last for call in broker.calls())
+        assert all(call.version <= RELEASES[release].versions[call.key].last for call in broker.calls())
 
 
 def test_librdkafka_repeats_without_doubling():
@@ -131,16 +131,16 @@ def test_librdkafka_follows_the_leader():
     """After 6 it asks who leads now, and sends there."""
     with WireBroker("4.3", brokers=2) as broker:
         broker.create_topic("t")
-        broker.faults.add(faults.moved_leader("t", 0, 2), api=0)
+        broker.faults.add(faults.move_leader("t", 0, 2), api=0)
         assert send(broker) == []
         assert Counter(call.node.id for call in broker.calls(0)).keys() == {1, 2}
         assert len(broker.records("t")) == COUNT
 
 
-@pytest.mark.parametrize("plays", ["0.10", "4.3"])
-def test_two_consumers_of_librdkafka_share_a_topic(plays):
+@pytest.mark.parametrize("release", ["0.10", "4.3"])
+def test_two_consumers_of_librdkafka_share_a_topic(release):
     """The second takes over half of the partitions, and all of them once the first has left."""
-    with WireBroker(plays, settings=Settings(partitions=4)) as broker:
+    with WireBroker(release, settings=Settings(partitions=4)) as broker:
         broker.create_topic("t", 4)
         one = reader(broker)
         assert eventually(lambda: one.poll(0.02) is None and len(one.assignment()) == 4, 10)
@@ -194,7 +194,7 @@ def python_consumer(broker, **more):
 
 
 @pytest.mark.parametrize(
-    ("plays", "more"),
+    ("release", "more"),
     [
         ("4.3", {}),
         ("3.9", {}),
@@ -205,9 +205,9 @@ def python_consumer(broker, **more):
     ],
 )
 @pytest.mark.parametrize("codec", [None, "gzip"])
-def test_kafka_python_produces_reads_and_commits(plays, more, codec):
+def test_kafka_python_produces_reads_and_commits(release, more, codec):
     """Through a group where there are groups, over two partitions, all that was sent."""
-    with WireBroker(plays, settings=Settings(partitions=2)) as broker:
+    with WireBroker(release, settings=Settings(partitions=2)) as broker:
         broker.create_topic("t", 2)
         producer = python_producer(broker, compression_type=codec, **more)
         for n in range(COUNT):
@@ -220,8 +220,8 @@ def test_kafka_python_produces_reads_and_commits(plays, more, codec):
         consumer.close()
         assert sorted(int(record.value) for record in got) == list(range(COUNT))
         assert all(record.key == record.value for record in got)
-        assert sum(p.offset for p in broker.positions("g").values()) == COUNT
-        assert broker.notes == []
+        assert sum(p.offset for p in broker.committed_offsets("g").values()) == COUNT
+        assert broker.connection_errors == []
 
 
 def test_two_consumers_of_kafka_python_share_a_topic():

@@ -46,7 +46,7 @@ def test_the_connection_drops_before_or_after_the_work(broker, wire, fault, appe
     wire.send(produce(BATCH), 3)
     assert wire.is_closed()
     assert len(broker.records("t")) == appended
-    assert broker.notes == []
+    assert broker.connection_errors == []
     with Wire(broker.nodes[0]) as again:
         assert produced(again.ask(produce(BATCH), 3)) == (0, appended)
 
@@ -65,7 +65,7 @@ def test_stopping_ends_a_delay(broker, wire):
     """A broker with a delayed answer stops at once."""
     planned = broker.faults.add(faults.delay(60))
     wire.send(metadata("t"), 1)
-    while not planned.met:
+    while not planned.matched:
         time.sleep(0.001)
     began = time.monotonic()
     broker.stop()
@@ -74,7 +74,7 @@ def test_stopping_ends_a_delay(broker, wire):
 
 def test_an_answer_can_be_left_out(broker, wire):
     """The work is done, the connection stays, nothing comes."""
-    broker.faults.add(faults.silence(), api=0)
+    broker.faults.add(faults.no_response(), api=0)
     wire.send(produce(BATCH), 3)
     assert produced(wire.ask(produce(BATCH), 3)) == (0, 1)
 
@@ -84,7 +84,7 @@ def test_frames_are_spoilt(broker, wire):
     broker.faults.add(faults.wrong_correlation_id(by=5), api=3)
     sent = wire.send(metadata("t"), 1)
     assert int.from_bytes(wire.frame()[:4], "big") == sent + 5
-    broker.faults.add(faults.truncated(7), api=3)
+    broker.faults.add(faults.truncate(7), api=3)
     wire.send(metadata("t"), 1)
     assert len(wire.read(7)) == 7
     assert wire.is_closed()
@@ -161,7 +161,7 @@ def test_an_error_of_a_partition_in_metadata(broker, wire):
 
 def test_a_leader_moves_under_a_request(broker, wire):
     """The request that meets the move is the first to hear of it."""
-    broker.faults.add(faults.moved_leader("t", 0, -1), api=0)
+    broker.faults.add(faults.move_leader("t", 0, -1), api=0)
     assert produced(wire.ask(produce(BATCH), 3)) == (6, -1)
 
 
@@ -169,16 +169,16 @@ def test_an_answer_can_be_scripted(broker, wire):
     """A function answers in the broker's place, or leaves it to the broker with None."""
     beat = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
     codes = iter([HeartbeatResponse(error_code=27), None, HeartbeatResponse(error_code=0)])
-    broker.faults.add(faults.scripted(lambda call: next(codes)), api=12, times=3)
+    broker.faults.add(faults.script(lambda call: next(codes)), api=12, times=3)
     assert [wire.ask(beat, 0).error_code for _ in range(4)] == [27, 25, 0, 25]
 
 
 def test_a_scripted_answer_that_cannot_be_written_closes_and_is_noted(broker, wire):
     """An answer that its version has no room for is a mistake of the script, and says so."""
-    broker.faults.add(faults.scripted(lambda call: HeartbeatResponse(error_code=99999)), api=12)
+    broker.faults.add(faults.script(lambda call: HeartbeatResponse(error_code=99999)), api=12)
     wire.send(HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), 0)
     assert wire.is_closed()
-    assert "HeartbeatResponse.error_code" in only(broker.notes)
+    assert "HeartbeatResponse.error_code" in only(broker.connection_errors)
 
 
 def test_faults_are_counted_and_chosen(broker, wire):
@@ -190,7 +190,7 @@ def test_faults_are_counted_and_chosen(broker, wire):
     twice = broker.faults.add(faults.error(7), api=0, times=2)
     wire.ask(metadata("t"), 1)
     assert codes(3) == [7, 7, 0]
-    assert (twice.met, twice.left) == (2, 0)
+    assert (twice.matched, twice.remaining) == (2, 0)
     broker.faults.add(faults.error(3), api=0, times=None, when=lambda call: call.client_id == "late")
     assert codes(2) == [0, 0]
     assert codes(2, "late") == [3, 3]
@@ -220,7 +220,7 @@ def test_what_was_asked_is_kept(broker, wire):
 def test_all_connections_can_be_closed_at_once(broker, wire):
     """`hang_up` closes them; new ones are taken."""
     wire.ask(metadata("t"), 1)
-    broker.hang_up()
+    broker.close_connections()
     assert wire.is_closed()
     with Wire(broker.nodes[0]) as again:
         assert again.ask(metadata("t"), 1) is not None

@@ -9,7 +9,7 @@ import pytest
 from wire import Wire, metadata, only
 
 from cloudevents_kafka.protocol import frames
-from cloudevents_kafka.testing.wire_broker import DIALECTS, Settings, WireBroker, WireBroker07
+from cloudevents_kafka.testing.wire_broker import RELEASES, Settings, WireBroker, WireBroker07
 
 
 def is_alive(broker):
@@ -37,8 +37,8 @@ def test_garbage_closes_the_connection_and_is_noted(sent, note):
         with Wire(broker.nodes[0]) as wire:
             wire.socket.sendall(sent)
             assert wire.is_closed()
-        assert only(broker.notes).startswith("node 1, connection 1: ")
-        assert note in only(broker.notes)
+        assert only(broker.connection_errors).startswith("node 1, connection 1: ")
+        assert note in only(broker.connection_errors)
         assert is_alive(broker)
 
 
@@ -48,7 +48,7 @@ def test_a_frame_that_never_ends_does_no_harm():
         with Wire(broker.nodes[0]) as wire:
             wire.socket.sendall(struct.pack(">i", 1000) + b"x")
         assert is_alive(broker)
-        assert broker.notes == []
+        assert broker.connection_errors == []
 
 
 def _spoilt(dice, data):
@@ -66,17 +66,17 @@ def _spoilt(dice, data):
     return bytes(data)
 
 
-@pytest.mark.parametrize("plays", ["0.8.2-beta", "0.9", "4.3"])
-def test_no_bytes_kill_the_broker(plays, some_requests):
+@pytest.mark.parametrize("release", ["0.8.2-beta", "0.9", "4.3"])
+def test_no_bytes_kill_the_broker(release, some_requests):
     """A thousand spoilt requests of every API later, the broker serves as before.
 
     Threads that die of an exception are errors in these tests.
     """
-    dice = random.Random(plays)
+    dice = random.Random(release)
     settings = Settings(session_timeouts=(0, 5), max_request_bytes=10_000)
-    with WireBroker(plays, settings=settings) as broker:
+    with WireBroker(release, settings=settings) as broker:
         wire = Wire(broker.nodes[0], timeout=0.005)
-        known = DIALECTS[plays].versions
+        known = RELEASES[release].versions
         for turn in range(1000):
             key = list(known)[turn % len(known)]
             version = dice.randrange(max(0, known[key].first - 1), known[key].last + 1)

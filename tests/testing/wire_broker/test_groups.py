@@ -255,7 +255,7 @@ def test_an_id_that_was_given_out_may_be_given_back(broker, wires):
     given = wires[0].ask(join(), 4).member_id
     assert wires[0].ask(LeaveGroupRequest(group_id="g", member_id=given), 2).error_code == 0
     assert wires[0].ask(join(given), 4).error_code == 25
-    assert broker.group("g").pending == {}
+    assert broker.group("g").pending_ids == {}
 
 
 def test_a_static_member_takes_its_own_place(wires):

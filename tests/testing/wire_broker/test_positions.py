@@ -19,10 +19,9 @@ from cloudevents_kafka.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
-from cloudevents_kafka.testing.wire_broker import DIALECTS, WireBroker
-from cloudevents_kafka.testing.wire_broker.broker_versions import Dialect
+from cloudevents_kafka.testing.wire_broker import RELEASES, Release, WireBroker
 
-EVERY_VERSION = DIALECTS["3.9"].with_versions({8: "0-10", 9: "0-10"})
+EVERY_VERSION = RELEASES["3.9"].with_versions({8: "0-10", 9: "0-10"})
 
 
 @pytest.fixture
@@ -70,7 +69,7 @@ def test_what_is_committed_is_fetched(broker, version):
         assert code(wire.ask(commit(5, topic_id=id), version)) == 0
         for asked in range(1, 11):
             assert committed(wire, asked, topic_id=id) == (0, 5, "m")
-    assert broker.positions("g")["t", 0].offset == 5
+    assert broker.committed_offsets("g")["t", 0].offset == 5
 
 
 @pytest.mark.parametrize("version", [2, 5, 7, 8, 9])
@@ -133,7 +132,7 @@ def test_commits_are_checked(broker):
         assert code(wire.ask(commit(5, group=""), 2)) == 24
         assert code(wire.ask(commit(5, topic_id=type(broker.topic_id("t"))(int=1)), 10)) == 100
         assert committed(wire, 10, topic_id=type(broker.topic_id("t"))(int=1)) == (100, -1, "")
-        assert broker.positions("g") == {}
+        assert broker.committed_offsets("g") == {}
 
 
 def test_members_commit_in_their_generation_only(broker):
@@ -160,12 +159,12 @@ def test_only_the_coordinator_has_positions():
         assert only(wire.ask(OffsetFetchRequest(groups=[group]), 8).groups).error_code == 16
 
 
-def test_a_dialect_can_be_made_to_measure():
+def test_the_versions_of_a_release_can_be_changed():
     """`with_versions` changes what is taken and what is told; "none" takes an API away."""
-    made = DIALECTS["4.3"].with_versions({0: "3-5", 22: "none"})
-    assert isinstance(made, Dialect)
-    assert [str(made.versions[0]), str(made.listed[0])] == ["3-5", "3-5"]
+    made = RELEASES["4.3"].with_versions({0: "3-5", 22: "none"})
+    assert isinstance(made, Release)
+    assert [str(made.versions[0]), str(made.advertised[0])] == ["3-5", "3-5"]
     assert 22 not in made.versions
-    assert 22 not in made.listed
-    with pytest.raises(ValueError, match=r"no broker '0\.6' to play; there are .*0\.8\.2-beta"):
+    assert 22 not in made.advertised
+    with pytest.raises(ValueError, match=r"must be one of 0\.8\.2-beta.*, got '0\.6'"):
         WireBroker("0.6")

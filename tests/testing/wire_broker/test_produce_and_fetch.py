@@ -33,7 +33,7 @@ def new():
 
 
 @pytest.mark.parametrize(
-    ("plays", "version", "magic"),
+    ("release", "version", "magic"),
     [
         ("0.8.2", 0, 0),
         ("0.9", 1, 0),
@@ -46,14 +46,14 @@ def new():
     ],
 )
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
-def test_records_come_back_with_the_brokers_offsets(plays, version, magic, codec):
+def test_records_come_back_with_the_brokers_offsets(release, version, magic, codec):
     """What was produced in any version is fetched again, numbered from where the log stood."""
     sent = (
         encode_batch(RECORDS, codec, base_offset=70)
         if magic == 2
         else encode_message_set(RECORDS, magic, codec, base_offset=70)
     )
-    with WireBroker(plays) as broker, Wire(next(iter(broker.nodes))) as wire:
+    with WireBroker(release) as broker, Wire(next(iter(broker.nodes))) as wire:
         broker.create_topic("t")
         ids = {"topic": "", "id": broker.topic_id("t")} if version == 13 else {"topic": "t", "id": None}
         request = produce(sent, topic=ids["topic"])
@@ -61,8 +61,8 @@ def test_records_come_back_with_the_brokers_offsets(plays, version, magic, codec
             request.topic_data[0].topic_id = ids["id"]
         assert produced(wire.ask(request, version)) == (0, 0)
         assert produced(wire.ask(request, version)) == (0, 3)
-        newest = 4 if plays in {"3.9", "4.3"} else 3 if plays == "0.10" else 0
-        for asked in range(4 if plays == "4.3" else 0, newest + 1):
+        newest = 4 if release in {"3.9", "4.3"} else 3 if release == "0.10" else 0
+        for asked in range(4 if release == "4.3" else 0, newest + 1):
             row = fetched(wire.ask(fetch(), asked))
             got = list(Batches(row.records).records())
             assert (row.error_code, row.high_watermark) == (0, 6)

@@ -13,7 +13,7 @@ from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.errors import Malformed, Truncated
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.records import Batches
-from cloudevents_kafka.testing.wire_broker import DIALECTS, WireBroker
+from cloudevents_kafka.testing.wire_broker import RELEASES, WireBroker
 
 VECTORS = Path(__file__).parents[2] / "protocol" / "vectors"
 PLAYED = {
@@ -35,36 +35,36 @@ def exchanges(release):
     return [row for row in rows if release != "1.1.1" or (row["api_key"], row["version"]) != (0, 3)]
 
 
-def meaning(key, version, frame, dialect):
+def meaning(key, version, frame, release):
     """Decode an answer in the newest layout that fits it, and drop what no test can know."""
     for tried in range(version, -1, -1):
         try:
             _, response = frames.decode_response(APIS[key].response, tried, frame)
         except (Malformed, Truncated):
             continue
-        return tried, _plain(msgspec.to_builtins(response), dialect)
+        return tried, _plain(msgspec.to_builtins(response), release)
     raise AssertionError((key, version, frame))
 
 
-def _plain(value, dialect):
+def _plain(value, release):
     if isinstance(value, dict):
-        return {name: _field(name, item, dialect) for name, item in value.items() if name not in UNTOLD}
+        return {name: _field(name, item, release) for name, item in value.items() if name not in UNTOLD}
     if isinstance(value, list):
-        return sorted((_plain(item, dialect) for item in value), key=repr)
+        return sorted((_plain(item, release) for item in value), key=repr)
     return value
 
 
-def _field(name, value, dialect):
+def _field(name, value, release):
     if name == "records" and value is not None:
         # Compressors differ, and 0.10 leaves what it converts for old clients uncompressed.
         data = msgspec.convert(value, bytes, strict=False)
         return [(b.magic, r.offset, r.key, r.value) for b in Batches(data) for r in b]
     if name == "api_keys":
-        return [row for row in value if row["api_key"] in dialect.versions]
-    return _plain(value, dialect)
+        return [row for row in value if row["api_key"] in release.versions]
+    return _plain(value, release)
 
 
-def outcome(wire, row, ids, dialect):
+def outcome(wire, row, ids, release):
     """Send the request, with our member ids in place of the recorded ones."""
     request = bytes.fromhex(row["request"])
     for theirs, ours in ids.items():
@@ -80,7 +80,7 @@ def outcome(wire, row, ids, dialect):
     for known, ours in ids.items():
         theirs = theirs.replace(known, ours)
     version = row["version"] if row["version"] in APIS[row["api_key"]].versions else 0
-    got, wanted = (meaning(row["api_key"], version, data, dialect) for data in (frame, theirs))
+    got, wanted = (meaning(row["api_key"], version, data, release) for data in (frame, theirs))
     assert got == wanted, row["name"]
     return True
 
@@ -96,15 +96,15 @@ def _learn(row, frame, theirs, ids):
         ids[recorded] = ours
 
 
-@pytest.mark.parametrize("release", list(PLAYED))
-def test_it_answers_as_the_real_one_did(release):
+@pytest.mark.parametrize("captured", list(PLAYED))
+def test_it_answers_as_the_real_one_did(captured):
     """Each captured request of 16 APIs, old and new versions: same layout, same content, same refusal."""
-    dialect = DIALECTS[PLAYED[release]]
+    release = RELEASES[PLAYED[captured]]
     ids = {}
-    with WireBroker(dialect) as broker:
+    with WireBroker(release) as broker:
         broker.create_topic("mx", 2)
-        rows = exchanges(release)
+        rows = exchanges(captured)
         for row in rows:
             with Wire(broker.nodes[0]) as wire:
-                assert outcome(wire, row, ids, dialect), row["name"]
+                assert outcome(wire, row, ids, release), row["name"]
     assert len(rows) > 20

@@ -123,7 +123,7 @@ def test_logins_go_step_by_step(broker, wire):
     with Wire(broker.nodes[0]) as other:
         other.send(metadata(), 1)
         assert other.is_closed()
-    assert "before the login" in only(broker.notes)
+    assert "before the login" in only(broker.connection_errors)
     with WireBroker("4.3") as open_, Wire(open_.nodes[0]) as other:
         assert other.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1).error_code == 33
 
@@ -147,7 +147,7 @@ def test_after_handshake_0_the_messages_go_bare(broker):
     with Wire(broker.nodes[0]) as wire:
         wire.ask(SaslHandshakeRequest(mechanism="PLAIN"), 0)
         assert _bare(wire, b"\0ann\0wrong") is None
-    assert "login failed: unknown user or wrong password: 'ann'" in only(broker.notes)
+    assert "login failed: unknown user or wrong password: 'ann'" in only(broker.connection_errors)
 
 
 @pytest.fixture(scope="module")
@@ -179,5 +179,5 @@ def test_tls_is_spoken_where_it_is_asked_for(certificate):
             while wire.read(1) is not None:  # TLS says why, in its own words
                 pass
         with Wire(broker.nodes[0], tls=client) as wire:
-            broker.hang_up()
+            broker.close_connections()
             assert wire.is_closed()

@@ -101,7 +101,7 @@ def test_sizes_and_times_are_bounds():
         ("a/b", 0, encode([b"m"]), "'a/b'"),
         ("t", 1, encode([b"m"]), "partition 1"),
         ("t", -2, encode([b"m"]), "partition -2"),
-        ("t", 0, encode([b"m"])[:-1], "cut"),
+        ("t", 0, encode([b"m"])[:-1], "truncated"),
         ("t", 0, encode([b"m"])[:-1] + b"n", "Corrupt"),
         ("t", 0, bytes(9), "Malformed"),
     ],
@@ -113,7 +113,7 @@ def test_what_cannot_be_produced_closes_the_connection(topic, partition, message
             frames.encode_request(ProduceRequest(topic=topic, partition=partition, messages=messages))
         )
         assert wire.is_closed()
-        assert note in only(broker.notes)
+        assert note in only(broker.connection_errors)
 
 
 def test_the_projects_own_client_reads_across_segments():

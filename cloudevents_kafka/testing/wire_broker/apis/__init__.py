@@ -1,4 +1,4 @@
-"""What a broker does with each request, by API key."""
+"""The handlers of requests, one module for each group of APIs; `HANDLERS` has them by API key."""
 
 from __future__ import annotations
 
@@ -44,4 +44,4 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     22: init_producer_id,
     36: authenticate,
 }
-"""Each takes the call and its message, with the cluster's lock held; None is no answer."""
+"""Functions of a call and its message, called with the cluster's lock held; None sends nothing."""

@@ -1,4 +1,4 @@
-"""Fetch, by long poll."""
+"""The Fetch API, by long polling."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from cloudevents_kafka.protocol.messages.fetch import (
 )
 from cloudevents_kafka.testing.wire_broker.call import Call
 from cloudevents_kafka.testing.wire_broker.cluster import Partition
-from cloudevents_kafka.testing.wire_broker.errors import Refused
+from cloudevents_kafka.testing.wire_broker.errors import ApiError
 
 _DEBUGGER: Final = -2
-"""The replica id that may read from any node."""
+"""The replica id that may read from nodes other than the leader."""
 
 
-def fetch(call: Call, asked: FetchRequest) -> FetchResponse:
-    """Wait until there are enough bytes, an error, or no time left; sessions are declined."""
-    if asked.session_id != 0:
+def fetch(call: Call, request: FetchRequest) -> FetchResponse:
+    """Return the records once there are enough bytes, an error, or no time left; refuse sessions."""
+    if request.session_id != 0:
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, responses=[])
-    until = time.monotonic() + max(0, asked.max_wait_ms) / 1000
-    while not _is_enough(call, asked) and time.monotonic() < until:
-        call.cluster.wait(until)
+    end = time.monotonic() + max(0, request.max_wait_ms) / 1000
+    while not _is_enough(call, request) and time.monotonic() < end:
+        call.cluster.changes.wait_until(end)
     response = FetchResponse(responses=[])
-    left = asked.max_bytes
-    for topic in asked.topics:
+    left = request.max_bytes
+    for topic in request.topics:
         rows = []
         for wanted in topic.partitions:
-            row = _row(call, asked, topic, wanted, left)
+            row = _row(call, request, topic, wanted, left)
             left -= len(row.records or b"")
             rows.append(row)
         response.responses.append(
@@ -43,38 +43,38 @@ def fetch(call: Call, asked: FetchRequest) -> FetchResponse:
     return response
 
 
-def _is_enough(call: Call, asked: FetchRequest) -> bool:
+def _is_enough(call: Call, request: FetchRequest) -> bool:
     size = 0
-    for topic in asked.topics:
+    for topic in request.topics:
         for wanted in topic.partitions:
             try:
-                found = _partition(call, asked, topic, wanted).log.size_since(wanted.fetch_offset)
-            except Refused:
+                found = _partition(call, request, topic, wanted).log.size_since(wanted.fetch_offset)
+            except ApiError:
                 return True
             size += min(found, max(0, wanted.partition_max_bytes))
-    return size >= asked.min_bytes
+    return size >= request.min_bytes
 
 
-def _partition(call: Call, asked: FetchRequest, topic: FetchTopic, wanted: FetchPartition) -> Partition:
-    """Find the partition and check that it has the offset; `Refused`."""
-    name, number = call.name(topic.topic, topic.topic_id), wanted.partition
-    if asked.replica_id == _DEBUGGER:
+def _partition(call: Call, request: FetchRequest, topic: FetchTopic, wanted: FetchPartition) -> Partition:
+    """Return the partition if it has the offset; `ApiError`."""
+    name, number = call.topic_name(topic.topic, topic.topic_id), wanted.partition
+    if request.replica_id == _DEBUGGER:
         partition = call.cluster.partition(name, number)
     else:
-        partition = call.led(name, number, wanted.current_leader_epoch)
+        partition = call.led_partition(name, number, wanted.current_leader_epoch)
     if not partition.log.start <= wanted.fetch_offset <= partition.log.end:
-        raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE)
+        raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
     return partition
 
 
 def _row(
-    call: Call, asked: FetchRequest, topic: FetchTopic, wanted: FetchPartition, left: int
+    call: Call, request: FetchRequest, topic: FetchTopic, wanted: FetchPartition, left: int
 ) -> PartitionData:
     try:
-        partition = _partition(call, asked, topic, wanted)
-    except Refused as refused:
+        partition = _partition(call, request, topic, wanted)
+    except ApiError as error:
         return PartitionData(
-            partition_index=wanted.partition, error_code=refused.code, high_watermark=-1, records=b""
+            partition_index=wanted.partition, error_code=error.code, high_watermark=-1, records=b""
         )
     log = partition.log
     return PartitionData(
@@ -83,25 +83,25 @@ def _row(
         high_watermark=log.end,
         last_stable_offset=log.end,
         log_start_offset=log.start,
-        aborted_transactions=[] if asked.isolation_level else None,
-        records=_records(call, partition, wanted, left, first=left == asked.max_bytes),
+        aborted_transactions=[] if request.isolation_level else None,
+        records=_records(call, partition, wanted, left, first=left == request.max_bytes),
     )
 
 
 def _records(call: Call, partition: Partition, wanted: FetchPartition, left: int, *, first: bool) -> bytes:
-    """Read what fits: before version 4 cut anywhere, then in whole batches.
+    """Return the records that fit: before version 4 cut anywhere, then in whole batches.
 
-    From version 3 on the first entry of an answer comes whole, however large it is (KIP-74).
+    From version 3 on the first entry of a response is complete, however large it is (KIP-74).
     """
     version = call.version
-    most = max(0, min(left, wanted.partition_max_bytes))
+    max_bytes = max(0, min(left, wanted.partition_max_bytes))
     magic = 0 if version < 2 else 1 if version < 4 else 2
-    if call.dialect.magic == 0:  # these brokers know no other form, and give what they were given
+    if call.release.magic == 0:  # these brokers do not convert
         magic = 2
-    entries = list(partition.log.read(wanted.fetch_offset, max(1, most), magic))
+    entries = list(partition.log.read(wanted.fetch_offset, max(1, max_bytes), magic))
     if first and version >= 3 and entries:
-        most = max(most, len(entries[0]))
+        max_bytes = max(max_bytes, len(entries[0]))
     data = b"".join(entries)
-    if version >= 4 and len(data) > most:  # the last one alone can be too much
+    if version >= 4 and len(data) > max_bytes:  # only the last entry can exceed it
         return data[: -len(entries[-1])]
-    return data[:most]
+    return data[:max_bytes]

@@ -1,4 +1,4 @@
-"""What members of groups ask of their coordinator."""
+"""The APIs of group members: JoinGroup, SyncGroup, Heartbeat, LeaveGroup."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ from cloudevents_kafka.protocol.messages.groups import (
 )
 from cloudevents_kafka.testing.wire_broker.call import Call
 from cloudevents_kafka.testing.wire_broker.coordinator import MemberIdRequired
-from cloudevents_kafka.testing.wire_broker.errors import Refused, outcome
-from cloudevents_kafka.testing.wire_broker.group import Joining
+from cloudevents_kafka.testing.wire_broker.errors import ApiError, error_code_of
+from cloudevents_kafka.testing.wire_broker.group import JoinParameters
 
 _ID_FIRST: Final = 4
-"""From this version on newcomers are given an id first, and join with it (KIP-394)."""
+"""The version of JoinGroup from which new members receive an id first, and join with it (KIP-394)."""
 
 
 def check_coordinator(call: Call, group_id: str) -> None:
-    """Raise `Refused` unless this node keeps the group."""
+    """Raise `ApiError` unless this node coordinates the group."""
     call.check()
     if call.cluster.coordinator(group_id).id != call.node.id:
-        raise Refused(ErrorCode.NOT_COORDINATOR)
+        raise ApiError(ErrorCode.NOT_COORDINATOR)
 
 
-def join_group(call: Call, asked: JoinGroupRequest) -> JoinGroupResponse:
-    """Answer when the generation begins; errors echo the member's id."""
-    session = asked.session_timeout_ms / 1000
-    said = Joining(
-        member_id=asked.member_id,
+def join_group(call: Call, request: JoinGroupRequest) -> JoinGroupResponse:
+    """Return the response once the generation begins; an error repeats the member's id."""
+    session = request.session_timeout_ms / 1000
+    parameters = JoinParameters(
+        member_id=request.member_id,
         client_id=call.client_id or "",
-        instance=asked.group_instance_id,
-        session=session,
-        rebalance=max(0, asked.rebalance_timeout_ms) / 1000 if call.version else session,
-        type=asked.protocol_type,
-        protocols={protocol.name: protocol.metadata for protocol in asked.protocols},
+        instance=request.group_instance_id,
+        session_timeout=session,
+        rebalance_timeout=max(0, request.rebalance_timeout_ms) / 1000 if call.version else session,
+        type=request.protocol_type,
+        protocols={protocol.name: protocol.metadata for protocol in request.protocols},
     )
     try:
-        check_coordinator(call, asked.group_id)
-        joined = call.cluster.groups.join(asked.group_id, said, id_first=call.version >= _ID_FIRST)
-    except Refused as refused:
-        new = refused.member_id if isinstance(refused, MemberIdRequired) else asked.member_id
-        return _not_joined(refused.code, new, call.version)
+        check_coordinator(call, request.group_id)
+        joined = call.cluster.groups.join(request.group_id, parameters, id_first=call.version >= _ID_FIRST)
+    except ApiError as error:
+        new = error.member_id if isinstance(error, MemberIdRequired) else request.member_id
+        return _not_joined(error.code, new, call.version)
     return JoinGroupResponse(
         error_code=ErrorCode.NONE,
         generation_id=joined.generation,
@@ -62,8 +62,8 @@ def join_group(call: Call, asked: JoinGroupRequest) -> JoinGroupResponse:
         members=[
             JoinGroupResponseMember(
                 member_id=member.id,
-                group_instance_id=member.said.instance,
-                metadata=member.said.protocols[joined.protocol],
+                group_instance_id=member.parameters.instance,
+                metadata=member.parameters.protocols[joined.protocol],
             )
             for member in joined.members
         ],
@@ -80,48 +80,48 @@ def _not_joined(code: int, member_id: str, version: int) -> JoinGroupResponse:
     )
 
 
-def sync_group(call: Call, asked: SyncGroupRequest) -> SyncGroupResponse:
-    """Answer when the leader has handed out the assignments."""
+def sync_group(call: Call, request: SyncGroupRequest) -> SyncGroupResponse:
+    """Return the member's assignment once the leader has sent them."""
     try:
-        check_coordinator(call, asked.group_id)
+        check_coordinator(call, request.group_id)
         group = call.cluster.groups.sync(
-            asked.group_id,
-            (asked.member_id, asked.group_instance_id),
-            asked.generation_id,
-            (asked.protocol_type, asked.protocol_name),
-            {one.member_id: one.assignment for one in asked.assignments},
+            request.group_id,
+            (request.member_id, request.group_instance_id),
+            request.generation_id,
+            (request.protocol_type, request.protocol_name),
+            {one.member_id: one.assignment for one in request.assignments},
         )
-    except Refused as refused:
-        return SyncGroupResponse(error_code=refused.code, assignment=b"")
+    except ApiError as error:
+        return SyncGroupResponse(error_code=error.code, assignment=b"")
     return SyncGroupResponse(
         error_code=ErrorCode.NONE,
         protocol_type=group.type,
         protocol_name=group.protocol,
-        assignment=group.members[asked.member_id].assignment,
+        assignment=group.members[request.member_id].assignment,
     )
 
 
-def heartbeat(call: Call, asked: HeartbeatRequest) -> HeartbeatResponse:
-    """Note that the member is alive."""
+def heartbeat(call: Call, request: HeartbeatRequest) -> HeartbeatResponse:
+    """Record that the member is alive."""
 
     def beat() -> None:
-        check_coordinator(call, asked.group_id)
-        member = asked.member_id, asked.group_instance_id
-        call.cluster.groups.heartbeat(asked.group_id, member, asked.generation_id)
+        check_coordinator(call, request.group_id)
+        member = request.member_id, request.group_instance_id
+        call.cluster.groups.heartbeat(request.group_id, member, request.generation_id)
 
-    return HeartbeatResponse(error_code=outcome(beat))
+    return HeartbeatResponse(error_code=error_code_of(beat))
 
 
-def leave_group(call: Call, asked: LeaveGroupRequest) -> LeaveGroupResponse:
-    """Let one member go, from version 3 on several."""
-    code = outcome(lambda: check_coordinator(call, asked.group_id))
+def leave_group(call: Call, request: LeaveGroupRequest) -> LeaveGroupResponse:
+    """Remove one member, from version 3 on several."""
+    code = error_code_of(lambda: check_coordinator(call, request.group_id))
     if code:
         return LeaveGroupResponse(error_code=code)
     if call.version < 3:
-        return LeaveGroupResponse(error_code=_left(call, asked.group_id, asked.member_id, None))
+        return LeaveGroupResponse(error_code=_left(call, request.group_id, request.member_id, None))
     return LeaveGroupResponse(
         error_code=ErrorCode.NONE,
-        members=[_one_left(call, asked.group_id, member) for member in asked.members],
+        members=[_one_left(call, request.group_id, member) for member in request.members],
     )
 
 
@@ -134,4 +134,4 @@ def _one_left(call: Call, group_id: str, member: MemberIdentity) -> MemberRespon
 
 
 def _left(call: Call, group_id: str, member_id: str, instance: str | None) -> int:
-    return outcome(lambda: call.cluster.groups.leave(group_id, member_id, instance))
+    return error_code_of(lambda: call.cluster.groups.leave(group_id, member_id, instance))

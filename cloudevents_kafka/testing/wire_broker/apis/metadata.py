@@ -1,4 +1,4 @@
-"""What clients ask first: which versions, which brokers, which topics, which coordinator."""
+"""The APIs that clients call first: ApiVersions, Metadata, FindCoordinator; and CreateTopics."""
 
 from __future__ import annotations
 
@@ -32,32 +32,32 @@ from cloudevents_kafka.protocol.messages.metadata import (
 from cloudevents_kafka.protocol.schema import NO_UUID
 from cloudevents_kafka.testing.wire_broker.call import Call
 from cloudevents_kafka.testing.wire_broker.cluster import Topic
-from cloudevents_kafka.testing.wire_broker.errors import Refused, outcome
+from cloudevents_kafka.testing.wire_broker.errors import ApiError, error_code_of
 
 _API_VERSIONS: Final = 18
-_MOST_PARTITIONS: Final = 10_000
+_MAX_PARTITIONS: Final = 10_000
 
 
-def api_versions(call: Call, _asked: ApiVersionsRequest) -> ApiVersionsResponse:
-    """List the versions; to an unknown version of the question itself, in version 0 with 35."""
-    code = outcome(call.check)
-    listed = call.dialect.listed
-    if not call.known:
+def api_versions(call: Call, _request: ApiVersionsRequest) -> ApiVersionsResponse:
+    """Return the versions; for an unknown version of the request, error 35 in version 0."""
+    code = error_code_of(call.check)
+    advertised = call.release.advertised
+    if not call.supported:
         code = ErrorCode.UNSUPPORTED_VERSION
-        listed = {_API_VERSIONS: listed[_API_VERSIONS]} if call.dialect.lists_itself else {}
+        advertised = {_API_VERSIONS: advertised[_API_VERSIONS]} if call.release.lists_api_versions else {}
     return ApiVersionsResponse(
         error_code=code,
         api_keys=[
-            ApiVersion(api_key=key, min_version=range_.first, max_version=range_.last)
-            for key, range_ in listed.items()
+            ApiVersion(api_key=key, min_version=versions.first, max_version=versions.last)
+            for key, versions in advertised.items()
         ],
     )
 
 
-def metadata(call: Call, asked: MetadataRequest) -> MetadataResponse:
-    """Tell nodes and topics; topics that are asked for by name may be made."""
+def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
+    """Return nodes and topics; a topic requested by name may be created."""
     cluster = call.cluster
-    topics = asked.topics
+    topics = request.topics
     if topics is None or (call.version == 0 and not topics):
         topics = [MetadataRequestTopic(name=name) for name in cluster.topics]
     return MetadataResponse(
@@ -67,21 +67,21 @@ def metadata(call: Call, asked: MetadataRequest) -> MetadataResponse:
         ],
         cluster_id=cluster.id,
         controller_id=min(cluster.nodes),
-        topics=[_topic(call, topic, create=asked.allow_auto_topic_creation) for topic in topics],
+        topics=[_topic(call, topic, create=request.allow_auto_topic_creation) for topic in topics],
     )
 
 
-def _topic(call: Call, asked: MetadataRequestTopic, *, create: bool) -> MetadataResponseTopic:
-    name = asked.name
+def _topic(call: Call, request: MetadataRequestTopic, *, create: bool) -> MetadataResponseTopic:
+    name = request.name
     try:
-        if asked.topic_id != NO_UUID:
-            name = call.cluster.topic_of(asked.topic_id).name
-        topic = _found(call, name or "", create=create)
-    except Refused as refused:
+        if request.topic_id != NO_UUID:
+            name = call.cluster.topic_by_id(request.topic_id).name
+        topic = _find_topic(call, name or "", create=create)
+    except ApiError as error:
         return MetadataResponseTopic(
-            error_code=refused.code,
+            error_code=error.code,
             name=name if call.version >= 12 else name or "",
-            topic_id=asked.topic_id,
+            topic_id=request.topic_id,
             partitions=[],
         )
     return MetadataResponseTopic(
@@ -92,24 +92,24 @@ def _topic(call: Call, asked: MetadataRequestTopic, *, create: bool) -> Metadata
     )
 
 
-def _found(call: Call, name: str, *, create: bool) -> Topic:
+def _find_topic(call: Call, name: str, *, create: bool) -> Topic:
     settings = call.cluster.settings
-    known = name in call.cluster.topics
+    existed = name in call.cluster.topics
     topic = call.cluster.topic(name, create=create and settings.auto_create)
-    if not known and not settings.elects_at_once:
-        raise Refused(ErrorCode.LEADER_NOT_AVAILABLE)
+    if not existed and not settings.elects_leaders_at_once:
+        raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE)
     call.check(name)
     return topic
 
 
 def _partition(call: Call, topic: Topic, number: int) -> MetadataResponsePartition:
-    """Name the leader first among the replicas, which are all nodes."""
+    """Return a partition; its replicas are all nodes, the leader first."""
     partition = topic.partitions[number]
     others = [id for id in call.cluster.nodes if id != partition.leader]
     replicas = [partition.leader, *others] if partition.leader >= 0 else others
-    code = outcome(lambda: call.check(topic.name, number))
+    code = error_code_of(lambda: call.check(topic.name, number))
     return MetadataResponsePartition(
-        error_code=code or (ErrorCode.LEADER_NOT_AVAILABLE if partition.leader < 0 else ErrorCode.NONE),
+        error_code=code or (ErrorCode.LEADER_NOT_AVAILABLE if partition.leader < 0 else 0),
         partition_index=number,
         leader_id=partition.leader,
         leader_epoch=partition.epoch,
@@ -118,23 +118,23 @@ def _partition(call: Call, topic: Topic, number: int) -> MetadataResponsePartiti
     )
 
 
-def find_coordinator(call: Call, asked: FindCoordinatorRequest) -> FindCoordinatorResponse:
-    """Name the node that keeps a group; transactional ids have none here."""
+def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+    """Return the coordinator of a group; transactional ids have no coordinator here."""
     if call.version >= 4:
-        found = [_coordinator(call, key, asked.key_type) for key in asked.coordinator_keys]
-        return FindCoordinatorResponse(coordinators=found)
-    one = _coordinator(call, asked.key, asked.key_type)
+        coordinators = [_coordinator(call, key, request.key_type) for key in request.coordinator_keys]
+        return FindCoordinatorResponse(coordinators=coordinators)
+    found = _coordinator(call, request.key, request.key_type)
     return FindCoordinatorResponse(
-        error_code=one.error_code,
-        error_message=one.error_message,
-        node_id=one.node_id,
-        host=one.host,
-        port=one.port,
+        error_code=found.error_code,
+        error_message=found.error_message,
+        node_id=found.node_id,
+        host=found.host,
+        port=found.port,
     )
 
 
 def _coordinator(call: Call, key: str, key_type: int) -> Coordinator:
-    code = outcome(call.check) or (ErrorCode.NONE if key_type == 0 else ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    code = error_code_of(call.check) or (0 if key_type == 0 else ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if code:
         return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=code, error_message=None)
     id, host, port = call.cluster.coordinator(key)
@@ -143,36 +143,38 @@ def _coordinator(call: Call, key: str, key_type: int) -> Coordinator:
     )
 
 
-def create_topics(call: Call, asked: CreateTopicsRequest) -> CreateTopicsResponse:
-    """Make topics; any node does it."""
+def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse:
+    """Create topics; every node does it."""
     return CreateTopicsResponse(
-        topics=[_created(call, topic, validate_only=asked.validate_only) for topic in asked.topics]
+        topics=[_create_topic(call, topic, validate_only=request.validate_only) for topic in request.topics]
     )
 
 
-def _created(call: Call, asked: CreatableTopic, *, validate_only: bool) -> CreatableTopicResult:
-    name, count = asked.name, asked.num_partitions
+def _create_topic(call: Call, request: CreatableTopic, *, validate_only: bool) -> CreatableTopicResult:
+    name, count = request.name, request.num_partitions
     if count == -1:
-        count = len(asked.assignments) or call.cluster.settings.partitions
+        count = len(request.assignments) or call.cluster.settings.partitions
 
     def create() -> None:
         call.check(name)
         if name in call.cluster.topics:
-            raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS)
-        if not 0 < count <= _MOST_PARTITIONS:
-            raise Refused(ErrorCode.INVALID_PARTITIONS)
-        if not (asked.replication_factor == -1 or 0 < asked.replication_factor <= len(call.cluster.nodes)):
-            raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR)
+            raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS)
+        if not 0 < count <= _MAX_PARTITIONS:
+            raise ApiError(ErrorCode.INVALID_PARTITIONS)
+        if not (
+            request.replication_factor == -1 or 0 < request.replication_factor <= len(call.cluster.nodes)
+        ):
+            raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR)
         if validate_only:
-            call.cluster.check_name(name)
+            call.cluster.check_topic_name(name)
         else:
-            call.cluster.create(name, count)
+            call.cluster.create_topic(name, count)
 
-    code = outcome(create)
-    made = call.cluster.topics.get(name)
+    code = error_code_of(create)
+    topic = call.cluster.topics.get(name)
     return CreatableTopicResult(
         name=name,
-        topic_id=NO_UUID if code or made is None else made.id,
+        topic_id=NO_UUID if code or topic is None else topic.id,
         error_code=code,
         error_message=None,
         num_partitions=-1 if code else count,

@@ -1,4 +1,4 @@
-"""SaslHandshake and SaslAuthenticate."""
+"""The SaslHandshake and SaslAuthenticate APIs."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from cloudevents_kafka.protocol.messages.sasl import (
     SaslHandshakeResponse,
 )
 from cloudevents_kafka.testing.wire_broker.call import Call
-from cloudevents_kafka.testing.wire_broker.errors import Refused, outcome
-from cloudevents_kafka.testing.wire_broker.scram import Denied
+from cloudevents_kafka.testing.wire_broker.errors import ApiError, error_code_of
+from cloudevents_kafka.testing.wire_broker.sasl import LoginFailed
 
 
-def handshake(call: Call, asked: SaslHandshakeRequest) -> SaslHandshakeResponse:
-    """Choose a mechanism; any answer lists those on offer."""
+def handshake(call: Call, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
+    """Choose a mechanism; the response lists the mechanisms, also with an error."""
 
     def begin() -> None:
         call.check()
-        call.login.begin(asked.mechanism, bare=call.version == 0)
+        call.login.begin(request.mechanism, raw=call.version == 0)
 
-    code = outcome(begin)
+    code = error_code_of(begin)
     return SaslHandshakeResponse(error_code=code, mechanisms=call.login.mechanisms)
 
 
-def authenticate(call: Call, asked: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
-    """Answer a message of the mechanism; a failed login ends the connection."""
+def authenticate(call: Call, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
+    """Answer a message of the mechanism; a failed login closes the connection."""
     try:
         call.check()
-        answer = call.login.answer(asked.auth_bytes)
-    except Refused as refused:
-        return _failed(call, refused.code, "the login cannot go on here")
-    except Denied as denied:
-        return _failed(call, ErrorCode.SASL_AUTHENTICATION_FAILED, str(denied))
+        answer = call.login.answer(request.auth_bytes)
+    except ApiError as error:
+        return _failed(call, error.code, "no mechanism is chosen, or the login is done")
+    except LoginFailed as failed:
+        return _failed(call, ErrorCode.SASL_AUTHENTICATION_FAILED, str(failed))
     return SaslAuthenticateResponse(error_code=ErrorCode.NONE, error_message=None, auth_bytes=answer)
 
 
 def _failed(call: Call, code: int, reason: str) -> SaslAuthenticateResponse:
-    call.hang_up = True
+    call.close_after_response = True
     return SaslAuthenticateResponse(error_code=code, error_message=reason, auth_bytes=b"")
