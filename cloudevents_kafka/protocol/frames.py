@@ -33,7 +33,7 @@ class Request(NamedTuple):
 
 def encode(message: Structure, version: int) -> bytes:
     """Encode a message without header and size; `Unencodable`, `Unsupported`."""
-    return compiler.write(message, version)
+    return compiler.encode(message, version)
 
 
 def decode(structure: type[Structure], version: int, data: bytes) -> Structure:
@@ -43,7 +43,7 @@ def decode(structure: type[Structure], version: int, data: bytes) -> Structure:
 
 def decode_prefix(structure: type[Structure], version: int, data: bytes) -> tuple[Structure, int]:
     """Decode a message that more may follow; return it and the position after it."""
-    return compiler.read(structure, version, data)
+    return compiler.decode(structure, version, data)
 
 
 def encode_request(
@@ -58,7 +58,7 @@ def encode_request(
         client_id=client_id,
     )
     return add_size(
-        compiler.write(header, request_header(about.key, version)) + compiler.write(message, version)
+        compiler.encode(header, request_header(about.key, version)) + compiler.encode(message, version)
     )
 
 
@@ -73,7 +73,7 @@ def decode_request(data: bytes) -> Request:
     if api is None or version not in api.versions:
         name = "no declared API" if api is None else f"{api.name} with the versions {api.versions}"
         raise Unsupported(f"API key {key}, version {version}: {name}")
-    header, at = compiler.read(RequestHeader, request_header(key, version), data)
+    header, at = compiler.decode(RequestHeader, request_header(key, version), data)
     assert isinstance(header, RequestHeader)
     return Request(header, _whole(api.request, version, data, at))
 
@@ -82,12 +82,12 @@ def encode_response(message: Structure, version: int, *, correlation_id: int) ->
     """Encode a response's frame, its size in front."""
     header = ResponseHeader(correlation_id=correlation_id)
     kind = response_header(type(message), version)
-    return add_size(compiler.write(header, kind) + compiler.write(message, version))
+    return add_size(compiler.encode(header, kind) + compiler.encode(message, version))
 
 
 def decode_response(structure: type[Structure], version: int, data: bytes) -> tuple[int, Structure]:
     """Decode a response's frame without its size; return the correlation id and the message."""
-    header, at = compiler.read(ResponseHeader, response_header(structure, version), data)
+    header, at = compiler.decode(ResponseHeader, response_header(structure, version), data)
     assert isinstance(header, ResponseHeader)
     return header.correlation_id, _whole(structure, version, data, at)
 
@@ -130,7 +130,7 @@ def _asked(data: bytes) -> tuple[int, int]:
 
 
 def _whole(structure: type[Structure], version: int, data: bytes, at: int) -> Structure:
-    message, end = compiler.read(structure, version, data, at)
+    message, end = compiler.decode(structure, version, data, at)
     if end != len(data):
         raise Malformed(f"{len(data) - end} bytes are left over", at=end, path=structure.__name__)
     return message

@@ -37,8 +37,8 @@ def response(data: bytes) -> None:
     api = list(APIS.values())[data[0] % len(APIS)]
     version = data[1] % (api.versions.last + 1)
     body = data[2:]
-    read = compiler.read(api.response, version, body)
-    assert repr(read) == repr(interpreter.read(layout_of(api.response, version), body))
+    read = compiler.decode(api.response, version, body)
+    assert repr(read) == repr(interpreter.decode(layout_of(api.response, version), body))
 
 
 def records(data: bytes) -> None:

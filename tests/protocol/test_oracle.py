@@ -113,14 +113,14 @@ def test_messages(oracles, structure):
     for version in versions_of(structure):
         oracle = oracles[OLDEST if version in their_versions(OLDEST, structure) else NEWEST]
         for message in bulk(structure, version, count=12):
-            ours = compiler.write(message, version).hex() or "-"
+            ours = compiler.encode(message, version).hex() or "-"
             assert oracle.ask("again", structure.__name__, str(version), ours) == ours
             without_unknown(message)
             given = json.dumps(as_json(layout_of(structure, version), message))
             theirs = oracle.ask("encode", structure.__name__, str(version), given)
-            assert (compiler.write(message, version).hex() or "-") == theirs, given
+            assert (compiler.encode(message, version).hex() or "-") == theirs, given
             data = bytes.fromhex(theirs.replace("-", ""))
-            assert compiler.read(structure, version, data) == (message, len(data))
+            assert compiler.decode(structure, version, data) == (message, len(data))
 
 
 @pytest.mark.parametrize("size", [0, 7, 31, 32, 63, 64])

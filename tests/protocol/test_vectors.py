@@ -81,7 +81,7 @@ def cases(kept: Any) -> pytest.MarkDecorator:
 
 
 def header_of(one: Exchange) -> tuple[RequestHeader, int]:
-    header, at = compiler.read(RequestHeader, 1, one.request[4:])
+    header, at = compiler.decode(RequestHeader, 1, one.request[4:])
     assert isinstance(header, RequestHeader)
     return header, at
 

@@ -1,1 +1,5 @@
-"""From messages to bytes and back: a compiler of flat functions, and an interpreter as its reference."""
+"""Messages to bytes and back: a compiler for speed, and an interpreter as its reference.
+
+Read `interpreter` (it follows a layout step by step and locates errors), then `compiler` (one generated
+function per layout), whose source comes from `_decoder_source` and `_encoder_source`.
+"""

@@ -1,4 +1,4 @@
-"""The source of reading functions (`compiled`)."""
+"""The source of decoding functions, for `compiler`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.codec import interpreter
-from cloudevents_kafka.protocol.codec._source_builder import Code
+from cloudevents_kafka.protocol.codec._function_source import FunctionSource
 from cloudevents_kafka.protocol.schema import (
     REST,
     STRING,
@@ -25,16 +25,17 @@ from cloudevents_kafka.protocol.schema import (
     default_of,
 )
 
-_FEW: Final = 64
+_MAX_KEPT: Final = 64
+"""The largest number of array elements whose `struct.Struct` is kept."""
 
 
-def source(layout: Layout) -> Code:
-    """Write ``run(data, at)``, which gives a structure and the position after it."""
-    writer = _Writer()
-    code = writer.code
+def decoder_source(layout: Layout) -> FunctionSource:
+    """Return the source of ``run(data, at)``, which returns a structure and the index after it."""
+    builder = _Builder()
+    code = builder.code
     code.add("size = len(data)")
-    result = writer.structure(layout)
-    # Slices beyond the end come out short without a word; then the position tells.
+    result = builder.structure(layout)
+    # A slice beyond the end is short and raises nothing; the index shows it.
     with code.block("if at > size:"):
         code.add("raise FallBack")
     code.add(f"return {result}, at")
@@ -42,7 +43,7 @@ def source(layout: Layout) -> Code:
 
 
 class _Unpackers(dict[int, Callable[[bytes, int], tuple[Any, ...]]]):
-    """Functions that read so many values of fixed width; those for few are kept."""
+    """The functions that unpack a number of values of fixed width, by that number."""
 
     def __init__(self, code: str) -> None:
         super().__init__()
@@ -50,13 +51,13 @@ class _Unpackers(dict[int, Callable[[bytes, int], tuple[Any, ...]]]):
 
     def __missing__(self, count: int) -> Callable[[bytes, int], tuple[Any, ...]]:
         unpack = struct.Struct(f">{count}{self._code}").unpack_from
-        if count <= _FEW:
+        if count <= _MAX_KEPT:
             self[count] = unpack
         return unpack
 
 
 class _Length(NamedTuple):
-    """A length or count that was read: a variable, which is ``more`` than what it stands for."""
+    """The expression of a decoded length or count: a variable minus ``more`` (1 for compact lengths)."""
 
     variable: str
     more: int
@@ -65,16 +66,16 @@ class _Length(NamedTuple):
         return f"{self.variable} - {self.more}" if self.more else self.variable
 
 
-class _Writer:
+class _Builder:
     def __init__(self) -> None:
-        self.code: Final = Code("def run(data, at):")
+        self.code: Final = FunctionSource("def run(data, at):")
         self.code.names |= {
             "UUID": uuid.UUID,
             "decode_length": varint.decode_length,
-            "read_tags": read_tags,
+            "decode_tags": decode_tags,
         }
-        # Neighbours of fixed width that are not read yet: their variables and codes.
-        self.run: list[tuple[str, str]] = []
+        # The variables and format characters of adjacent fields of fixed width, not unpacked yet.
+        self.pending: list[tuple[str, str]] = []
 
     def structure(self, layout: Layout) -> str:
         values = {field.name: self.default(default_of(field)) for field in layout.absent}
@@ -86,22 +87,22 @@ class _Writer:
         values |= {slot.name: self.default(default_of(slot.field)) for slot in layout.tagged.values()}
         tags = self.next_byte() if layout.flexible else None
         self.flush()
-        # In the order of declaration, and all of them, as msgspec finds keywords one by one.
+        # msgspec looks keywords up one by one: pass all of them, in the order of declaration.
         values["unknown_tags"] = "()"
-        made = ", ".join(f"{name}={values[name]}" for name in layout.structure.__struct_fields__)
+        arguments = ", ".join(f"{name}={values[name]}" for name in layout.structure.__struct_fields__)
         result = self.code.fresh("s")
-        self.code.add(f"{result} = {self.code.refer(layout.structure, 'S')}({made})")
+        self.code.add(f"{result} = {self.code.refer(layout.structure, 'S')}({arguments})")
         if tags is not None:
             with self.code.block(f"if {tags}:"):
-                self.code.add(f"at = read_tags({self.code.refer(layout, 'L')}, {result}, data, at - 1)")
+                self.code.add(f"at = decode_tags({self.code.refer(layout, 'L')}, {result}, data, at - 1)")
         return result
 
     def default(self, value: Any) -> str:
         if value in ([], None, "", b"", 0) and not isinstance(value, float):
             return repr(value)
         if isinstance(value, Structure):
-            made = (f"{name}={self.default(getattr(value, name))}" for name in value.__struct_fields__)
-            return f"{self.code.refer(type(value), 'S')}({', '.join(made)})"
+            arguments = (f"{name}={self.default(getattr(value, name))}" for name in value.__struct_fields__)
+            return f"{self.code.refer(type(value), 'S')}({', '.join(arguments)})"
         return self.code.refer(value, "K")
 
     def optional(self, slot: Slot) -> str:
@@ -116,7 +117,7 @@ class _Writer:
         return variable
 
     def value(self, codec: Codec) -> str:
-        """Add the lines that read a value; return the expression for it, valid after `flush`."""
+        """Add the lines that decode a value; return its expression, which is valid after `flush`."""
         if isinstance(codec, Fixed):
             return self.fixed(codec.code)
         if isinstance(codec, Uuid):
@@ -130,29 +131,29 @@ class _Writer:
 
     def fixed(self, code: str) -> str:
         variable = self.code.fresh()
-        self.run.append((variable, code))
+        self.pending.append((variable, code))
         return variable
 
     def next_byte(self) -> str:
-        """Read a byte, together with what is of fixed width before it; return its variable."""
+        """Unpack a byte and the pending fields before it; return the byte's variable."""
         variable = self.fixed("B")
-        if len(self.run) > 1:
+        if len(self.pending) > 1:
             self.flush()
         else:
-            self.run.clear()
+            self.pending.clear()
             self.code.add(f"{variable} = data[at]")
             self.code.add("at += 1")
         return variable
 
     def flush(self) -> None:
-        """Read the neighbours of fixed width in one go."""
-        if not self.run:
+        """Unpack the pending fields in one call."""
+        if not self.pending:
             return
-        codes = "".join(code for _, code in self.run)
-        variables = "".join(f"{variable}, " for variable, _ in self.run)
+        codes = "".join(code for _, code in self.pending)
+        variables = "".join(f"{variable}, " for variable, _ in self.pending)
         self.code.add(f"{variables.rstrip()} = {self.code.struct(codes, 'unpack_from')}(data, at)")
         self.code.add(f"at += {struct.calcsize('>' + codes)}")
-        self.run.clear()
+        self.pending.clear()
 
     def varint(self, codec: Varint) -> str:
         self.flush()
@@ -214,7 +215,7 @@ class _Writer:
         return variable
 
     def check(self, count: _Length) -> None:
-        """Give up before anything is made for a count that cannot be: an element takes a byte at least."""
+        """Fall back if fewer bytes are left than elements, before anything is allocated."""
         with self.code.block(f"if {count} > size - at:"):
             self.code.add("raise FallBack")
 
@@ -234,9 +235,9 @@ class _Writer:
             self.code.add(f"{append}({value})")
 
 
-def read_tags(layout: Layout, structure: Structure, data: bytes, at: int) -> int:
-    """Read tagged fields, which are few and rare, as the interpreter does; return the position after them."""
-    found, at = interpreter.read_tags(layout, data, at)
+def decode_tags(layout: Layout, structure: Structure, data: bytes, at: int) -> int:
+    """Set the tagged fields of a structure, which are few and rare; return the index after them."""
+    found, at = interpreter.decode_tags(layout, data, at)
     for name, value in found.items():
         setattr(structure, name, value)
     return at

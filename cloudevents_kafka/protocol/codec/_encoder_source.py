@@ -1,13 +1,14 @@
-"""The source of writing functions (`compiled`)."""
+"""The source of encoding functions, for `compiler`."""
 
 from __future__ import annotations
 
 import struct
+import uuid
 from typing import Final
 
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.codec import interpreter
-from cloudevents_kafka.protocol.codec._source_builder import Code
+from cloudevents_kafka.protocol.codec._function_source import FunctionSource
 from cloudevents_kafka.protocol.schema import (
     BOOLEAN,
     REST,
@@ -23,32 +24,30 @@ from cloudevents_kafka.protocol.schema import (
 )
 
 
-def source(layout: Layout) -> Code:
-    """Write ``run(s)``, which gives the bytes of a structure."""
-    writer = _Writer()
-    code = writer.code
+def encoder_source(layout: Layout) -> FunctionSource:
+    """Return the source of ``run(s)``, which returns the bytes of a structure."""
+    builder = _Builder()
+    code = builder.code
     code.add("out = bytearray()")
-    writer.structure(layout, "s")
-    writer.flush()
+    builder.structure(layout, "s")
+    builder.flush()
     code.add("return bytes(out)")
     return code
 
 
-class _Writer:
+class _Builder:
     def __init__(self) -> None:
-        self.code: Final = Code("def run(s):")
+        self.code: Final = FunctionSource("def run(s):")
         self.code.names |= {
             "pack": struct.pack,
             "encode_length": varint.encode_unsigned,
-            "write_tags": interpreter.write_tags,
+            "encode_tags": interpreter.encode_tags,
         }
-        # Neighbours of fixed width that are not written yet: their expressions and codes.
-        self.run: list[tuple[str, str]] = []
+        # The expressions and format characters of adjacent fields of fixed width, not packed yet.
+        self.pending: list[tuple[str, str]] = []
 
     def structure(self, layout: Layout, value: str) -> None:
-        kind = self.code.refer(layout.structure, "S")
-        with self.code.block(f"if {value}.__class__ is not {kind}:"):
-            self.code.add("raise FallBack")
+        self.check_class(value, self.code.refer(layout.structure, "S"))
         for field in layout.absent:
             if not field.wire.ignorable:
                 default = default_of(field)
@@ -64,26 +63,25 @@ class _Writer:
                 self.code.add("raise FallBack")
 
     def tags(self, layout: Layout, value: str) -> None:
-        """Write a count of no tags, as is usual, in line."""
+        """Encode no tagged fields, the usual case, inline."""
         self.flush()
-        given = [f"{value}.unknown_tags != ()"]
+        conditions = [f"{value}.unknown_tags != ()"]
         for slot in layout.tagged.values():
             default = default_of(slot.field)
             name = self.code.refer(default, "K") if default else repr(default)
-            given.append(f"{value}.{slot.name} != {name}")
-        with self.code.block(f"if {' or '.join(given)}:"):
-            self.code.add(f"write_tags({self.code.refer(layout, 'L')}, {value}, out)")
+            conditions.append(f"{value}.{slot.name} != {name}")
+        with self.code.block(f"if {' or '.join(conditions)}:"):
+            self.code.add(f"encode_tags({self.code.refer(layout, 'L')}, {value}, out)")
         with self.code.block("else:"):
             self.code.add("out.append(0)")
 
     def value(self, codec: Codec, value: str) -> None:
         if isinstance(codec, Fixed):
-            if codec is BOOLEAN:  # to struct, anything is true or false
-                with self.code.block(f"if {value}.__class__ is not bool:"):
-                    self.code.add("raise FallBack")
-            self.run.append((value, codec.code))
+            if codec is BOOLEAN:  # struct packs the truth of any object
+                self.check_class(value, "bool")
+            self.pending.append((value, codec.code))
         elif isinstance(codec, Uuid):
-            self.run.append((f"{value}.bytes", "16s"))
+            self.uuid(value)
         elif isinstance(codec, Layout):
             variable = self.code.fresh("s")
             self.flush()
@@ -97,21 +95,33 @@ class _Writer:
             self.sized(codec, value)
 
     def flush(self) -> None:
-        """Write the neighbours of fixed width in one go."""
-        if self.run:
-            codes = "".join(code for _, code in self.run)
-            values = ", ".join(value for value, _ in self.run)
+        """Pack the pending fields in one call."""
+        if self.pending:
+            codes = "".join(code for _, code in self.pending)
+            values = ", ".join(value for value, _ in self.pending)
             self.code.add(f"out += {self.code.struct(codes, 'pack')}({values})")
-            self.run.clear()
+            self.pending.clear()
+
+    def check_class(self, value: str, name: str) -> None:
+        """Fall back for a value of another class, such as a subclass."""
+        with self.code.block(f"if {value}.__class__ is not {name}:"):
+            self.code.add("raise FallBack")
+
+    def uuid(self, value: str) -> None:
+        variable = self.code.fresh()
+        self.code.add(f"{variable} = {value}")
+        self.check_class(variable, self.code.refer(uuid.UUID, "UUID"))
+        self.pending.append((f"{variable}.bytes", "16s"))
 
     def varint(self, codec: Varint, value: str) -> None:
         self.flush()
+        self.check_class(value, "int")
         encode = varint.encode_signed if codec.signed else varint.encode_unsigned
         self.code.add(f"out += {self.code.refer(encode, 'encode')}({value}, {codec.bits})")
 
     def length(self, length: str, compact: bool, code: str) -> None:  # noqa: FBT001  # of the codec
         if not compact:
-            self.run.append((length, code))
+            self.pending.append((length, code))
             self.flush()
             return
         self.flush()
@@ -138,11 +148,9 @@ class _Writer:
         self.code.add(f"out += {raw}")
 
     def raw(self, raw: str, length: str, *, text: bool) -> None:
+        self.check_class(raw, "str" if text else "bytes")
         if text:
             self.code.add(f"{raw} = {raw}.encode()")
-        else:
-            with self.code.block(f"if {raw}.__class__ is not bytes:"):
-                self.code.add("raise FallBack")
         self.code.add(f"{length} = len({raw})")
 
     def array(self, codec: Array, value: str) -> None:
@@ -153,7 +161,7 @@ class _Writer:
             with self.code.block(f"if {values} is None:"):
                 self.code.add(f"{values} = (); {length} = -1")
             head = "elif"
-        # A text or a set has a length and elements as well, and would go through unseen.
+        # A string or a set has a length and elements, too.
         with self.code.block(f"{head} {values}.__class__ is list or {values}.__class__ is tuple:"):
             self.code.add(f"{length} = len({values})")
         with self.code.block("else:"):

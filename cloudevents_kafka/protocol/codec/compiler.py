@@ -1,9 +1,10 @@
-"""Reading and writing by functions made for one layout: what the interpreter does, with nothing to look up.
+"""Encoding and decoding by a function generated for each layout.
 
-Each layout gets a function of straight code: neighbouring fields of fixed width are one
-call of `struct`, and structures in arrays are read in line. It checks no more than it
-must to end soon and without harm. Where anything is wrong it gives up, and the interpreter
-goes over the same bytes, or the same message, to say what.
+A generated function is straight code: adjacent fields of fixed width are one call of `struct`, and
+structures in arrays are decoded inline. It checks only what it must to end soon and without harm. For
+anything else it falls back to the interpreter, which locates the error in the same bytes or message.
+It falls back for the errors in `_DECODE_FALLBACKS` and `_ENCODE_FALLBACKS` only; any other error of
+generated code is a bug, and propagates.
 """
 
 from __future__ import annotations
@@ -13,58 +14,72 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, TypeAlias
 
-from cloudevents_kafka.protocol.codec import _decoder_source as decoder_source
-from cloudevents_kafka.protocol.codec import _encoder_source as encoder_source
 from cloudevents_kafka.protocol.codec import interpreter
-from cloudevents_kafka.protocol.codec._source_builder import Code
-from cloudevents_kafka.protocol.errors import ProtocolError
+from cloudevents_kafka.protocol.codec._decoder_source import decoder_source
+from cloudevents_kafka.protocol.codec._encoder_source import encoder_source
+from cloudevents_kafka.protocol.codec._function_source import FallBack, FunctionSource
+from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable
 from cloudevents_kafka.protocol.schema import Structure, layout_of
 
 Decoder: TypeAlias = Callable[[bytes, int], tuple[Structure, int]]
 Encoder: TypeAlias = Callable[[Structure], bytes]
 
-_GIVING_UP: Final = (
-    ProtocolError,
-    struct.error,
-    IndexError,
-    AttributeError,
-    TypeError,
-    ValueError,  # of UTF-8
-    OverflowError,
+_DECODE_FALLBACKS: Final = (
+    FallBack,  # a length or count is negative or too large
+    IndexError,  # ``data[at]`` is beyond the end
+    struct.error,  # ``unpack_from`` is beyond the end
+    UnicodeDecodeError,  # a string is not UTF-8
+    Malformed,  # from `varint` and the decoding of tagged fields
+    Truncated,
+)
+_ENCODE_FALLBACKS: Final = (
+    FallBack,  # a value has another type, or the version cannot carry it
+    struct.error,  # a number does not fit its field, or is not a number
+    OverflowError,  # an int does not fit a float64
+    UnicodeEncodeError,  # a string has surrogates
+    Unencodable,  # from `varint` and the encoding of tagged fields
 )
 
 
-def read(structure: type[Structure], version: int, data: bytes, at: int = 0) -> tuple[Structure, int]:
-    """Read a message; return it and the position after it. `Malformed`, `Truncated`."""
+def decode(structure: type[Structure], version: int, data: bytes, at: int = 0) -> tuple[Structure, int]:
+    """Return the message at index ``at`` and the index after it.
+
+    Raises `Unsupported`, `Malformed` and `Truncated`.
+    """
+    run = decoder(structure, version)
     try:
-        return decoder(structure, version)(data, at)
-    except _GIVING_UP:
-        return interpreter.read(layout_of(structure, version), data, at)
+        return run(data, at)
+    except _DECODE_FALLBACKS:
+        return interpreter.decode(layout_of(structure, version), data, at)
 
 
-def write(value: Structure, version: int) -> bytes:
-    """Write a message; `Unencodable` where a value does not fit or the version cannot carry it."""
+def encode(value: Structure, version: int) -> bytes:
+    """Return the bytes of a message.
+
+    Raises `Unsupported`, and `Unencodable` if a value does not fit or the version cannot carry it.
+    """
+    run = encoder(type(value), version)
     try:
-        return encoder(type(value), version)(value)
-    except _GIVING_UP:
-        return interpreter.write(layout_of(type(value), version), value)
+        return run(value)
+    except _ENCODE_FALLBACKS:
+        return interpreter.encode(layout_of(type(value), version), value)
 
 
 @cache
 def decoder(structure: type[Structure], version: int) -> Decoder:
-    """Return the reading function of a message's version, made on first use."""
-    made: Decoder = _made(decoder_source.source(layout_of(structure, version)), structure, version)
-    return made
+    """Return the decoding function of a version, compiled on first use; it never falls back."""
+    run: Decoder = _compiled(decoder_source(layout_of(structure, version)), structure, version)
+    return run
 
 
 @cache
 def encoder(structure: type[Structure], version: int) -> Encoder:
-    """Return the writing function of a message's version, made on first use."""
-    made: Encoder = _made(encoder_source.source(layout_of(structure, version)), structure, version)
-    return made
+    """Return the encoding function of a version, compiled on first use; it never falls back."""
+    run: Encoder = _compiled(encoder_source(layout_of(structure, version)), structure, version)
+    return run
 
 
-def _made(code: Code, structure: type[Structure], version: int) -> Any:
-    scope = dict(code.names)
-    exec(compile(code.text, f"<{structure.__name__} v{version}>", "exec"), scope)  # noqa: S102  # of declarations, never of input
+def _compiled(source: FunctionSource, structure: type[Structure], version: int) -> Any:
+    scope = dict(source.names)
+    exec(compile(source.text, f"<{structure.__name__} v{version}>", "exec"), scope)  # noqa: S102  # of declarations, never of input
     return scope["run"]

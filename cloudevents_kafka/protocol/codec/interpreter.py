@@ -1,7 +1,7 @@
-"""Reading and writing by walking a layout, step by step: the reference that the compiler must equal.
+"""Encoding and decoding by following a layout, field by field: the reference for the compiler.
 
-It is slow, tells exactly what is wrong and where, and can show each field to a visitor
-as it goes.
+It is slow, but its errors name the field, the byte and the rule, and it can call a visitor for each
+field.
 """
 
 from __future__ import annotations
@@ -32,38 +32,41 @@ from cloudevents_kafka.protocol.schema import (
 )
 
 Visitor: TypeAlias = Callable[[str, int, int, str, Any], None]
-"""Called with a field's path, its first byte, the one after its last, its type's name, its value.
+"""Called with the path of a field, its start and end index, the name of its type, and its value.
 
-The calls come in the order of the bytes and have each byte once: an array is told by its count,
-before its elements, and so are tagged fields, with their tags and sizes.
+The calls are in the order of the bytes and cover each byte once: for an array, there is one for the
+count before those for the elements; for tagged fields, one for the count and for each tag and size.
 """
 
-_LENGTH: Final = {True: ("h", 2), False: ("i", 4)}  # guide: string has int16, bytes and arrays int32
+_LENGTH: Final = {True: ("h", 2), False: ("i", 4)}  # guide: strings have int16, bytes and arrays int32
 
 
-def read(layout: Layout, data: bytes, at: int = 0, visit: Visitor | None = None) -> tuple[Structure, int]:
-    """Read a structure; return it and the position after it. `Malformed`, `Truncated`."""
-    return _Reader(data, visit).structure(layout, at, "")
+def decode(layout: Layout, data: bytes, at: int = 0, visit: Visitor | None = None) -> tuple[Structure, int]:
+    """Return the structure at index ``at`` and the index after it; raise `Malformed` or `Truncated`."""
+    return _Decoder(data, visit).structure(layout, at, "")
 
 
-def write(layout: Layout, value: Structure) -> bytes:
-    """Write a structure; `Unencodable` where a value does not fit or the version cannot carry it."""
+def encode(layout: Layout, value: Structure) -> bytes:
+    """Return the bytes of a structure.
+
+    Raises `Unencodable` if a value does not fit its field or the version cannot carry it.
+    """
     out = bytearray()
-    _write_structure(layout, value, out, layout.name)
+    _encode_structure(layout, value, out, layout.name)
     return bytes(out)
 
 
-def read_tags(layout: Layout, data: bytes, at: int) -> tuple[dict[str, Any], int]:
-    """Read the tagged fields at the end of a structure: those that are there, by name."""
+def decode_tags(layout: Layout, data: bytes, at: int) -> tuple[dict[str, Any], int]:
+    """Return the tagged fields at the end of a structure, by name, and the index after them."""
     found: dict[str, Any] = {}
-    found["unknown_tags"], at = _Reader(data, None).tags(layout, at, "", found)
+    found["unknown_tags"], at = _Decoder(data, None).tags(layout, at, "", found)
     return found, at
 
 
-class _Reader:
+class _Decoder:
     def __init__(self, data: bytes, visit: Visitor | None) -> None:
         self.data: Final = data
-        self.end = len(data)  # of a tagged field, while one is read
+        self.end = len(data)  # the end of a tagged field while it is decoded
         self.visit: Final = visit
 
     def structure(self, layout: Layout, at: int, path: str) -> tuple[Structure, int]:
@@ -113,7 +116,7 @@ class _Reader:
         try:
             return raw.decode(), at + length
         except UnicodeDecodeError:
-            raise Malformed("a string must be UTF-8", at=at, path=path) from None
+            raise Malformed("a string must be valid UTF-8", at=at, path=path) from None
 
     def array(self, codec: Array, at: int, path: str) -> tuple[list[Any] | None, int]:
         start = at
@@ -124,7 +127,7 @@ class _Reader:
             self.visit(path, start, at, codec.name, None if count < 0 else count)
         if count < 0:
             return None, at
-        if count > self.end - at:  # an element takes a byte at least
+        if count > self.end - at:  # an element has at least 1 byte
             raise Truncated(count - (self.end - at), at=at, path=path)
         values = []
         for number in range(count):
@@ -145,9 +148,9 @@ class _Reader:
 
     def null(self, length: int, nullable: bool, at: int, path: str) -> None:  # noqa: FBT001  # of the field
         if length != -1:
-            raise Malformed(f"a length of {length}: it must be 0 or more, or -1 for null", at=at, path=path)
+            raise Malformed(f"a length must be at least -1, got {length}", at=at, path=path)
         if not nullable:
-            raise Malformed("null, where this version allows none", at=at, path=path)
+            raise Malformed("the value must not be null in this version", at=at, path=path)
 
     def tags(
         self, layout: Layout, at: int, path: str, found: dict[str, Any]
@@ -158,7 +161,7 @@ class _Reader:
             where = f"{path}.tags[{number}]" if path else f"tags[{number}]"
             tag, after = self.counted(at, f"{where}.tag", "unsigned_varint32")
             if tag <= last:
-                raise Malformed(f"tag {tag} after tag {last}: tags must ascend", at=at, path=path)
+                raise Malformed(f"tags must ascend, got {tag} after {last}", at=at, path=path)
             size, at = self.counted(after, f"{where}.size", "unsigned_varint32")
             raw = self.take(size, at, path)
             if (slot := layout.tagged.get(tag)) is None:
@@ -171,7 +174,7 @@ class _Reader:
         return tuple(unknown), at
 
     def counted(self, at: int, path: str, name: str) -> tuple[int, int]:
-        """Read a count, tag or size, and tell of it."""
+        """Return a count, tag or size and the index after it."""
         number, end = self.varint(at, path)
         if self.visit is not None:
             self.visit(path, at, end, name, number)
@@ -182,7 +185,7 @@ class _Reader:
         value, after = self.field(slot, at, path)
         self.end = outer
         if after != end:
-            raise Malformed(f"a tagged field of {end - at} bytes that needs {after - at}", at=at, path=path)
+            raise Malformed(f"a tagged field must have {after - at} bytes, got {end - at}", at=at, path=path)
         return value
 
     def take(self, size: int, at: int, path: str) -> bytes:
@@ -191,7 +194,7 @@ class _Reader:
         return self.data[at : at + size]
 
     def varint(self, at: int, path: str, codec: Varint | None = None) -> tuple[int, int]:
-        """Read an integer of variable length; by default a length, count or tag."""
+        """Return a variable-length integer, by default a length, count or tag, and the index after it."""
         window = self.data[at : min(at + MAX_BYTES[64], self.end)]
         try:
             if codec is None:
@@ -206,32 +209,28 @@ class _Reader:
         return value, at + size
 
 
-# --- writing -------------------------------------------------------------------------
-
-
-def _write_structure(layout: Layout, value: Any, out: bytearray, path: str) -> None:
+def _encode_structure(layout: Layout, value: Any, out: bytearray, path: str) -> None:
     if not isinstance(value, layout.structure):
         raise _unfit(path, layout.name, value)
     for field in layout.absent:
         if not field.wire.ignorable and getattr(value, field.name) != default_of(field):
             raise Unencodable(
-                f"{path}.{field.name}: version {layout.version} cannot carry it; it is there in "
-                f"{field.wire.versions}. Leave it at {default_of(field)!r}, or ask for another version"
+                f"{path}.{field.name} must be {default_of(field)!r} in version {layout.version}; "
+                f"versions {field.wire.versions} have the field"
             )
     for slot in layout.slots:
-        _write(slot.codec, getattr(value, slot.name), out, f"{path}.{slot.name}")
+        _encode(slot.codec, getattr(value, slot.name), out, f"{path}.{slot.name}")
     if layout.flexible:
-        write_tags(layout, value, out, path)
+        encode_tags(layout, value, out, path)
     elif value.unknown_tags:
         raise Unencodable(
-            f"{path}.unknown_tags: version {layout.version} has no tagged fields. "
-            "Leave it at (), or ask for another version"
+            f"{path}.unknown_tags must be () in version {layout.version}, which has no tagged fields"
         )
 
 
-def _write(codec: Codec, value: Any, out: bytearray, path: str) -> None:
+def _encode(codec: Codec, value: Any, out: bytearray, path: str) -> None:
     if isinstance(codec, Layout):
-        _write_structure(codec, value, out, path)
+        _encode_structure(codec, value, out, path)
     elif isinstance(codec, Fixed):
         out += _packed(codec, value, path)
     elif isinstance(codec, Varint):
@@ -241,13 +240,13 @@ def _write(codec: Codec, value: Any, out: bytearray, path: str) -> None:
             raise _unfit(path, codec.name, value)
         out += value.bytes
     elif isinstance(codec, Array):
-        _write_array(codec, value, out, path)
+        _encode_array(codec, value, out, path)
     else:
-        _write_sized(codec, value, out, path)
+        _encode_sized(codec, value, out, path)
 
 
 def _packed(codec: Fixed, value: Any, path: str) -> bytes:
-    if codec is BOOLEAN and not isinstance(value, bool):  # to struct, anything is true or false
+    if codec is BOOLEAN and not isinstance(value, bool):  # struct packs the truth of any object
         raise _unfit(path, codec.name, value)
     try:
         return struct.pack(f">{codec.code}", value)
@@ -263,10 +262,10 @@ def _variable(codec: Varint, value: Any, path: str) -> bytes:
         raise _unfit(path, codec.name, value) from None
 
 
-def _write_sized(codec: Sized, value: Any, out: bytearray, path: str) -> None:
+def _encode_sized(codec: Sized, value: Any, out: bytearray, path: str) -> None:
     kinds = str if codec.type is STRING else bytes | bytearray | memoryview
     if value is None and codec.nullable:
-        _write_length(-1, out, path, compact=codec.compact, short=codec.type is STRING)
+        _encode_length(-1, out, path, compact=codec.compact, short=codec.type is STRING)
         return
     if not isinstance(value, kinds):
         raise _unfit(path, codec.name, value)
@@ -275,37 +274,37 @@ def _write_sized(codec: Sized, value: Any, out: bytearray, path: str) -> None:
     except UnicodeEncodeError:
         raise _unfit(path, codec.name, value) from None
     if codec.type is not REST:
-        _write_length(len(raw), out, path, compact=codec.compact, short=codec.type is STRING)
+        _encode_length(len(raw), out, path, compact=codec.compact, short=codec.type is STRING)
     out += raw
 
 
-def _write_array(codec: Array, value: Any, out: bytearray, path: str) -> None:
+def _encode_array(codec: Array, value: Any, out: bytearray, path: str) -> None:
     if value is None and codec.nullable:
-        _write_length(-1, out, path, compact=codec.compact, short=codec.short)
+        _encode_length(-1, out, path, compact=codec.compact, short=codec.short)
         return
     if not isinstance(value, list | tuple):
         raise _unfit(path, codec.name, value)
-    _write_length(len(value), out, path, compact=codec.compact, short=codec.short)
+    _encode_length(len(value), out, path, compact=codec.compact, short=codec.short)
     for number, element in enumerate(value):
-        _write(codec.element, element, out, f"{path}[{number}]")
+        _encode(codec.element, element, out, f"{path}[{number}]")
 
 
-def _write_length(length: int, out: bytearray, path: str, *, compact: bool, short: bool) -> None:
+def _encode_length(length: int, out: bytearray, path: str, *, compact: bool, short: bool) -> None:
     if compact:
         out += varint.encode_unsigned(length + 1)
         return
     if short and length > 32_767:  # int16
-        raise Unencodable(f"{path}: {length} bytes or elements; with a length of int16 it has 32,767 at most")
+        raise Unencodable(f"{path} must have at most 32,767 bytes or elements, got {length:,}")
     out += struct.pack(f">{_LENGTH[short][0]}", length)
 
 
-def write_tags(layout: Layout, value: Any, out: bytearray, path: str = "") -> None:
-    """Write the tagged fields at the end of a structure, by tag."""
+def encode_tags(layout: Layout, value: Any, out: bytearray, path: str = "") -> None:
+    """Append the tagged fields at the end of a structure, in the order of their tags."""
     tagged: dict[int, bytes] = {}
     for tag, slot in layout.tagged.items():
-        if (given := getattr(value, slot.name)) != default_of(slot.field):
+        if (field := getattr(value, slot.name)) != default_of(slot.field):
             part = bytearray()
-            _write(slot.codec, given, part, f"{path}.{slot.name}")
+            _encode(slot.codec, field, part, f"{path}.{slot.name}")
             tagged[tag] = bytes(part)
     tagged |= _unknown(layout, value.unknown_tags, path)
     out += varint.encode_unsigned(len(tagged))
@@ -320,10 +319,10 @@ def _unknown(layout: Layout, tags: Any, path: str) -> dict[int, bytes]:
     except (TypeError, ValueError):
         raise _unfit(f"{path}.unknown_tags", "pairs of a tag and bytes", tags) from None
     if len(found) != count or any(tag in layout.tagged or not 0 <= tag < 1 << 31 for tag in found):
-        raise Unencodable(f"{path}.unknown_tags: tags must be unlike each other and the declared ones")
+        raise Unencodable(f"{path}.unknown_tags must be distinct, undeclared tags from 0 to 2**31 - 1")
     return found
 
 
 def _unfit(path: str, name: str, value: object) -> ProtocolError:
-    seen = repr(value)
-    return Unencodable(f"{path}: {seen[:60]}{'...' * (len(seen) > 60)} is no {name}")
+    text = repr(value)
+    return Unencodable(f"{path} must be {name}, got {text[:60]}{'...' * (len(text) > 60)}")

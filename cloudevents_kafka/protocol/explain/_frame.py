@@ -146,7 +146,7 @@ def tell_structure(
 
     data = cursor.data if cursor.end == len(cursor.data) else cursor.data[: cursor.end]
     try:
-        interpreter.read(layout_of(structure, version), data, cursor.at, visit)
+        interpreter.decode(layout_of(structure, version), data, cursor.at, visit)
     except Malformed as error:
         raise Malformed(error.rule, at=error.at, path=prefix + error.path) from None
     except Truncated as error:

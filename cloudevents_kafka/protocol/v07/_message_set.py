@@ -145,7 +145,7 @@ class MessageSet:
 
     def _message(self, at: int, end: int) -> Message:
         magic = self.data[at + 4]
-        body, _ = compiler.read(Body, magic, self.data[at + 5 : end])
+        body, _ = compiler.decode(Body, magic, self.data[at + 5 : end])
         assert isinstance(body, Body)
         if (crc := zlib.crc32(body.payload)) != body.crc:
             raise Corrupt(
@@ -162,7 +162,7 @@ def _encoded(message: Message) -> bytes:
     if message.magic not in {0, 1}:
         raise Unencodable(f"magic {message.magic}; Kafka 0.7 has 0 and 1")
     body = Body(attributes=message.attributes, crc=zlib.crc32(message.payload), payload=message.payload)
-    raw = _MAGIC.pack(message.magic) + compiler.write(body, message.magic)
+    raw = _MAGIC.pack(message.magic) + compiler.encode(body, message.magic)
     return _LENGTH.pack(len(raw)) + raw
 
 

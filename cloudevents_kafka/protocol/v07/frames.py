@@ -21,12 +21,12 @@ _S = TypeVar("_S", bound=Structure)
 def encode_request(request: Structure) -> bytes:
     """Encode a request's frame, its length in front; `Unencodable`."""
     header = RequestHeader(request_type=spec_of(type(request)).key)
-    return add_size(compiler.write(header, 0) + compiler.write(request, 0))
+    return add_size(compiler.encode(header, 0) + compiler.encode(request, 0))
 
 
 def decode_request(data: bytes) -> Structure:
     """Decode a request's frame without its length; `Unsupported`, `Malformed`, `Truncated`."""
-    header, at = compiler.read(RequestHeader, 0, data)
+    header, at = compiler.decode(RequestHeader, 0, data)
     assert isinstance(header, RequestHeader)
     structure = REQUESTS.get(header.request_type)
     if structure is None:
@@ -37,7 +37,7 @@ def decode_request(data: bytes) -> Structure:
 
 def encode_response(response: Structure) -> bytes:
     """Encode a response's frame, its length in front; `Unencodable`."""
-    return add_size(compiler.write(response, 0))
+    return add_size(compiler.encode(response, 0))
 
 
 def decode_response(structure: type[_S], data: bytes) -> _S:
@@ -65,7 +65,7 @@ def joined(responses: list[FetchResponse]) -> bytes:
 
 
 def _whole(structure: type[_S], data: bytes, at: int) -> _S:
-    message, end = compiler.read(structure, 0, data, at)
+    message, end = compiler.decode(structure, 0, data, at)
     if end != len(data):
         raise Malformed(f"{len(data) - end} bytes are left over", at=end, path=structure.__name__)
     assert isinstance(message, structure)

@@ -64,17 +64,17 @@ def _read_request(release: Release, frame: bytes) -> ParsedRequest:
 
 
 def _unsupported_api_versions(version: int, correlation_id: int, frame: bytes) -> ParsedRequest:
-    header, _ = compiler.read(RequestHeader, frames.request_header(_API_VERSIONS, version), frame)
+    header, _ = compiler.decode(RequestHeader, frames.request_header(_API_VERSIONS, version), frame)
     assert isinstance(header, RequestHeader)
     client_id = header.client_id
     return ParsedRequest(_API_VERSIONS, 0, correlation_id, client_id, ApiVersionsRequest(), supported=False)
 
 
 def _read_body(release: Release, key: int, version: int, frame: bytes) -> ParsedRequest:
-    header, at = compiler.read(RequestHeader, frames.request_header(key, version), frame)
+    header, at = compiler.decode(RequestHeader, frames.request_header(key, version), frame)
     assert isinstance(header, RequestHeader)
     beta = release.beta_offset_commit and (key, version) == (8, 0)
-    message, end = compiler.read(OffsetCommitRequestBeta if beta else APIS[key].request, version, frame, at)
+    message, end = compiler.decode(OffsetCommitRequestBeta if beta else APIS[key].request, version, frame, at)
     if end != len(frame) and not release.ignores_trailing_bytes:
         raise Malformed(f"{len(frame) - end} bytes are left over", at=end, path=APIS[key].name)
     return ParsedRequest(key, version, header.correlation_id, header.client_id, message)

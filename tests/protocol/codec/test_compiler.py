@@ -1,10 +1,12 @@
-"""Compiled code is the interpreter, only faster: on good messages, on bad bytes, on bad values."""
+"""The compiler agrees with the interpreter on valid messages, on invalid bytes and on invalid values."""
 
 from __future__ import annotations
 
 import copy
+import struct
 import time
 import uuid
+from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -15,6 +17,8 @@ from protocol.generated import CASES, IDS, Everything, EverythingInner, any_case
 from strategies import examples
 
 from cloudevents_kafka.protocol.codec import compiler, interpreter
+from cloudevents_kafka.protocol.codec._function_source import FallBack, FunctionSource
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unencodable
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
@@ -44,15 +48,15 @@ def outcome(work: Any, *args: Any) -> tuple[Any, ...]:
 
 def read_both(structure: type[Structure], version: int, data: bytes) -> tuple[Any, ...]:
     """Read with both, which must agree; return what came of it."""
-    slow = outcome(interpreter.read, layout_of(structure, version), data)
-    assert outcome(compiler.read, structure, version, data) == slow
+    slow = outcome(interpreter.decode, layout_of(structure, version), data)
+    assert outcome(compiler.decode, structure, version, data) == slow
     return slow
 
 
 def write_both(message: Structure, version: int) -> tuple[Any, ...]:
     """Write with both, which must agree; return what came of it."""
-    slow = outcome(interpreter.write, layout_of(type(message), version), message)
-    assert outcome(compiler.write, message, version) == slow
+    slow = outcome(interpreter.encode, layout_of(type(message), version), message)
+    assert outcome(compiler.encode, message, version) == slow
     return slow
 
 
@@ -61,14 +65,14 @@ def test_same_bytes_and_values(structure, version):
     """Both write the same bytes, and read from them what was written, wherever they stand."""
     layout = layout_of(structure, version)
     for message in bulk(structure, version, count=20):
-        data = interpreter.write(layout, message)
-        # Without the way back to the interpreter, which would hide that the code gives up.
+        data = interpreter.encode(layout, message)
+        # `encoder` and `decoder` do not fall back, so that generated code must do all the work.
         assert compiler.encoder(structure, version)(message) == data
         assert compiler.decoder(structure, version)(data, 0) == (message, len(data))
-        assert interpreter.read(layout, data) == (message, len(data))
+        assert interpreter.decode(layout, data) == (message, len(data))
         inside = b"abc" + data + b"d" * (layout.optional_from == len(layout.slots))
         assert compiler.decoder(structure, version)(inside, 3) == (message, len(data) + 3)
-        assert interpreter.read(layout, inside, 3) == (message, len(data) + 3)
+        assert interpreter.decode(layout, inside, 3) == (message, len(data) + 3)
 
 
 @pytest.mark.parametrize(("structure", "version"), CASES, ids=IDS)
@@ -76,7 +80,7 @@ def test_cut_and_changed_bytes(structure, version):
     """Cut at any length, or with any byte changed, both give the same value or the same error."""
     layout = layout_of(structure, version)
     for number, message in enumerate(bulk(structure, version, small=True, count=2)):
-        data = interpreter.write(layout, message)
+        data = interpreter.encode(layout, message)
         for length in range(len(data)):
             came = read_both(structure, version, data[:length])
             assert came[0] is Truncated or layout.optional_from < len(layout.slots)
@@ -90,7 +94,7 @@ def test_cut_and_changed_bytes(structure, version):
 def test_changed_bytes(case, data):
     """Any byte of any message changed to any other gives the same value or the same error."""
     structure, version = case
-    written = interpreter.write(
+    written = interpreter.encode(
         layout_of(structure, version), data.draw(messages(structure, version, small=True))
     )
     at = data.draw(st.integers(0, max(0, len(written) - 1)))
@@ -130,30 +134,50 @@ def test_odd_values(case, data):
 @pytest.mark.parametrize(
     ("message", "version", "said"),
     [
-        (HeartbeatRequest(group_id="g", generation_id=1 << 31, member_id=""), 0, "2147483648 is no int32"),
-        (HeartbeatRequest(group_id="g", generation_id="1", member_id=""), 0, "'1' is no int32"),
-        (HeartbeatRequest(group_id=None, generation_id=1, member_id=""), 0, "group_id: None is no string"),
-        (HeartbeatRequest(group_id=b"g", generation_id=1, member_id=""), 0, "group_id: b'g' is no string"),
-        (HeartbeatRequest(group_id="\ud800", generation_id=1, member_id=""), 0, "is no string"),
-        (HeartbeatRequest(group_id="é" * 16384, generation_id=1, member_id=""), 0, "32768 bytes or elements"),
+        (
+            HeartbeatRequest(group_id="g", generation_id=1 << 31, member_id=""),
+            0,
+            "must be int32, got 2147483648",
+        ),
+        (HeartbeatRequest(group_id="g", generation_id="1", member_id=""), 0, "must be int32, got '1'"),
+        (
+            HeartbeatRequest(group_id=None, generation_id=1, member_id=""),
+            0,
+            "group_id must be string, got None",
+        ),
+        (
+            HeartbeatRequest(group_id=b"g", generation_id=1, member_id=""),
+            0,
+            "group_id must be string, got b'g'",
+        ),
+        (HeartbeatRequest(group_id="\ud800", generation_id=1, member_id=""), 0, "must be string"),
+        (HeartbeatRequest(group_id="é" * 16384, generation_id=1, member_id=""), 0, "32,768"),
         (
             HeartbeatRequest(group_id="g", generation_id=1, member_id="", group_instance_id="i"),
             2,
-            "group_instance_id: version 2 cannot carry it; it is there in 3[+]. Leave it at None, or ask",
+            "group_instance_id must be None in version 2; versions 3[+] have the field",
         ),
-        (MetadataRequest(topics=None), 0, "topics: None is no array"),
-        (MetadataRequest(topics="ab"), 0, "topics: 'ab' is no array"),
-        (MetadataRequest(topics=["a"]), 0, r"topics\[0\]: 'a' is no MetadataRequestTopic"),
-        (MetadataRequest(topics=[], allow_auto_topic_creation="no"), 4, "creation: 'no' is no boolean"),
-        (MetadataRequest(topics=[], allow_auto_topic_creation=None), 4, "creation: None is no boolean"),
-        (FindCoordinatorRequest(coordinator_keys="ab"), 4, "coordinator_keys: 'ab' is no compact_array"),
-        (FindCoordinatorRequest(coordinator_keys={"a"}), 4, "coordinator_keys: {'a'} is no compact_array"),
+        (MetadataRequest(topics=None), 0, "topics must be array, got None"),
+        (MetadataRequest(topics="ab"), 0, "topics must be array, got 'ab'"),
+        (MetadataRequest(topics=["a"]), 0, r"topics\[0\] must be MetadataRequestTopic, got 'a'"),
+        (MetadataRequest(topics=[], allow_auto_topic_creation="no"), 4, "creation must be boolean, got 'no'"),
+        (MetadataRequest(topics=[], allow_auto_topic_creation=None), 4, "creation must be boolean, got None"),
+        (
+            FindCoordinatorRequest(coordinator_keys="ab"),
+            4,
+            "coordinator_keys must be compact_array, got 'ab'",
+        ),
+        (
+            FindCoordinatorRequest(coordinator_keys={"a"}),
+            4,
+            "coordinator_keys must be compact_array, got {'a'}",
+        ),
         (HeartbeatRequest(group_id="", generation_id=1, member_id="", unknown_tags=((1, b""),)), 3, "tags"),
         (HeartbeatRequest(group_id="", generation_id=1, member_id="", unknown_tags=((-1, b""),)), 4, "tags"),
         (
             FetchResponse(responses=[], unknown_tags=((0, b""),)),
             16,
-            "unlike each other and the declared ones",
+            "must be distinct, undeclared tags",
         ),
     ],
     ids=repr,
@@ -163,23 +187,106 @@ def test_unencodable(message, version, said):
     kind, text = write_both(message, version)
     assert kind is Unencodable
     with pytest.raises(Unencodable, match=said):
-        compiler.write(message, version)
+        compiler.encode(message, version)
     assert text.startswith(type(message).__name__)
+
+
+HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+
+
+def failing(error: BaseException) -> Any:
+    """Return a stand-in for `compiler.decoder` and `compiler.encoder`, whose function raises."""
+
+    def run(*_: object) -> Any:
+        raise error
+
+    return lambda *_: run
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        FallBack(),
+        IndexError(),
+        struct.error(),
+        UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+        Malformed("a rule"),
+        Truncated(1),
+    ],
+    ids=repr,
+)
+def test_decoding_falls_back(monkeypatch, error):
+    """For each declared error of generated code, the interpreter decodes the message."""
+    data = compiler.encode(HEARTBEAT, 0)
+    monkeypatch.setattr(compiler, "decoder", failing(error))
+    assert compiler.decode(HeartbeatRequest, 0, data) == (HEARTBEAT, len(data))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        FallBack(),
+        struct.error(),
+        OverflowError(),
+        UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed"),
+        Unencodable("a rule"),
+    ],
+    ids=repr,
+)
+def test_encoding_falls_back(monkeypatch, error):
+    """For each declared error of generated code, the interpreter encodes the message."""
+    data = compiler.encode(HEARTBEAT, 0)
+    monkeypatch.setattr(compiler, "encoder", failing(error))
+    assert compiler.encode(HEARTBEAT, 0) == data
+
+
+@pytest.mark.parametrize("error", [AttributeError, TypeError, NameError, KeyError, ValueError])
+def test_bugs_propagate(monkeypatch, error):
+    """Any other error of generated code is a bug: it reaches the caller, who may then report it."""
+    monkeypatch.setattr(compiler, "decoder", failing(error("a bug")))
+    monkeypatch.setattr(compiler, "encoder", failing(error("a bug")))
+    with pytest.raises(error, match="a bug"):
+        compiler.decode(HeartbeatRequest, 0, b"")
+    with pytest.raises(error, match="a bug"):
+        compiler.encode(HEARTBEAT, 0)
+
+
+def test_bugs_of_generated_code_propagate(monkeypatch):
+    """Generated code that uses a missing name or attribute raises; the interpreter does not hide it."""
+    broken = FunctionSource("def run(data, at):")
+    broken.add("return data.missing, at")
+    monkeypatch.setattr(compiler, "decoder_source", lambda _: broken)
+    compiler.decoder.cache_clear()
+    try:
+        with pytest.raises(AttributeError, match="missing"):
+            compiler.decode(HeartbeatRequest, 0, compiler.encode(HEARTBEAT, 0))
+    finally:
+        compiler.decoder.cache_clear()
+
+
+def test_subclasses_of_values():
+    """A subclass of a value's type, which generated code refuses, is encoded by the interpreter."""
+
+    class Name(StrEnum):
+        GROUP = "g"
+
+    message = msgspec.structs.replace(HEARTBEAT, group_id=Name.GROUP, generation_id=ErrorCode(1))
+    assert compiler.encode(message, 0) == compiler.encode(HEARTBEAT, 0)
 
 
 def test_ignorable():
     """A field that may be ignored is, in versions that cannot carry it."""
     message = FetchResponse(responses=[], throttle_time_ms=7, error_code=3)
-    assert compiler.write(message, 0) == bytes(4)
-    assert compiler.write(message, 1) == bytes([0, 0, 0, 7]) + bytes(4)
-    with pytest.raises(Unencodable, match="session_id: version 1 cannot carry it"):
-        compiler.write(FetchResponse(responses=[], session_id=1), 1)
+    assert compiler.encode(message, 0) == bytes(4)
+    assert compiler.encode(message, 1) == bytes([0, 0, 0, 7]) + bytes(4)
+    with pytest.raises(Unencodable, match="session_id must be 0 in version 1"):
+        compiler.encode(FetchResponse(responses=[], session_id=1), 1)
 
 
 def test_arrays_are_lists_or_tuples():
     """A tuple is an array as well as a list is."""
     listed, tupled = (FindCoordinatorRequest(coordinator_keys=keys) for keys in (["a"], ("a",)))
-    assert compiler.encoder(FindCoordinatorRequest, 4)(tupled) == compiler.write(listed, 4)
+    assert compiler.encoder(FindCoordinatorRequest, 4)(tupled) == compiler.encode(listed, 4)
 
 
 @pytest.mark.parametrize("coordinator", [b"", b"\0\0\0\1", b"\0\0\0\1\0\1h", b"\0\0\0\1\0\1h\0\0\x23\x84"])
@@ -190,7 +297,7 @@ def test_optional_fields(coordinator):
     message, end = compiler.decoder(FindCoordinatorResponse, 0)(b"\0\x0f" + coordinator, 0)
     assert (message.error_code, end) == (15, 2 + len(coordinator))
     assert message.node_id == (1 if coordinator else 0)
-    assert len(compiler.write(message, 0)) == 2 + 4 + 2 + len(message.host) + 4
+    assert len(compiler.encode(message, 0)) == 2 + 4 + 2 + len(message.host) + 4
     assert read_both(FindCoordinatorResponse, 0, b"\0\x0f\0")[0] is Truncated
 
 
@@ -211,18 +318,18 @@ def test_tagged_fields_behind_much():
     big = PartitionData(partition_index=0, error_code=0, high_watermark=0, records=bytes(20_000_000))
     small = msgspec.structs.replace(big, records=b"", current_leader=Leader(leader_id=1))
     message = FetchResponse(responses=[FetchableTopicResponse(partitions=[big, *[small] * 2000])])
-    data = compiler.write(message, 12)
+    data = compiler.encode(message, 12)
     started = time.monotonic()
-    assert compiler.read(FetchResponse, 12, data) == (message, len(data))
+    assert compiler.decode(FetchResponse, 12, data) == (message, len(data))
     assert time.monotonic() - started < 2
 
 
 def test_defaults_are_not_shared():
     """What a version does not have is made anew for each message."""
-    data = compiler.write(Everything(tiny=1, inner=EverythingInner()), 0)
+    data = compiler.encode(Everything(tiny=1, inner=EverythingInner()), 0)
     for read in (
         compiler.decoder(Everything, 0),
-        lambda *args: interpreter.read(layout_of(Everything, 0), *args),
+        lambda *args: interpreter.decode(layout_of(Everything, 0), *args),
     ):
         (first, _), (second, _) = read(data, 0), read(data, 0)
         first.keys.append(b"x")

@@ -352,10 +352,10 @@ def test_message_sets():
         at = 0
         while (end := at + 12 + int.from_bytes(records[at + 8 : at + 12], "big")) <= len(records):
             layout = layout_of(MessageSetEntry, records[at + 16])
-            entry, after = interpreter.read(layout, records, at)
+            entry, after = interpreter.decode(layout, records, at)
             assert isinstance(entry, MessageSetEntry)
             assert (after, end) == (at + 12 + entry.message_size, after)
-            assert interpreter.write(layout, entry) == records[at:end]
+            assert interpreter.encode(layout, entry) == records[at:end]
             walked[entry.content.magic_byte] += 1
             at = end
     assert walked[0] > 20

@@ -90,7 +90,7 @@ def test_both_ways_are_the_same(its_partitions, its_brokers, version):
     by_type, by_encoding = (messages(way, its_partitions, its_brokers) for way in (0, 1))
     raw = frames.encode(by_type, version)
     assert frames.encode(by_encoding, version) == raw
-    assert interpreter.write(layout_of(MetadataByType, version), by_type) == raw
+    assert interpreter.encode(layout_of(MetadataByType, version), by_type) == raw
     again = frames.decode(MetadataByType, version, raw)
     assert frames.encode(again, version) == raw
     assert frames.encode(frames.decode(MetadataByEncoding, version, raw), version) == raw

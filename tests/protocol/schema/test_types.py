@@ -81,8 +81,8 @@ PAIRS = [Pair(number=1, names=["a", "bc"]), Pair(number=-1, names=[])]
 def test_bytes(declared, value, data):
     """Each type is written to these bytes, and read from them, whatever its value's sign."""
     structure, data = alone(declared), bytes.fromhex(data)
-    assert interpreter.write(layout_of(structure, 0), structure(field=value)) == data
-    assert interpreter.read(layout_of(structure, 0), data) == (structure(field=value), len(data))
+    assert interpreter.encode(layout_of(structure, 0), structure(field=value)) == data
+    assert interpreter.decode(layout_of(structure, 0), data) == (structure(field=value), len(data))
 
 
 def test_types_of_kip_625():

@@ -1,4 +1,4 @@
-"""Source text that is put together line by line, with the names that it refers to."""
+"""The source text of a generated function, and its global names."""
 
 from __future__ import annotations
 
@@ -8,26 +8,24 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
-from cloudevents_kafka.protocol.errors import ProtocolError
+
+class FallBack(Exception):
+    """Raised by generated code for a value or bytes that the interpreter must handle."""
 
 
-class FallBack(ProtocolError):
-    """Compiled code met something that is not as it should be; the interpreter will say what."""
+class FunctionSource:
+    """The lines of one function, ``run``, and its global names."""
 
-
-class Code:
-    """Lines of one function, ``run``, and its global names."""
-
-    def __init__(self, head: str) -> None:
-        """Begin with the function's ``def`` line."""
+    def __init__(self, signature: str) -> None:
+        """Start with the function's ``def`` line."""
         self.names: dict[str, Any] = {"FallBack": FallBack}
-        self._lines = [head]
+        self._lines = [signature]
         self._depth = 1
         self._numbers = count(1)
 
     @property
     def text(self) -> str:
-        """The source so far."""
+        """The source text."""
         return "\n".join(self._lines)
 
     def add(self, line: str) -> None:
@@ -36,27 +34,27 @@ class Code:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Add a line that ends with a colon, and put what follows one level deeper."""
+        """Add a line that ends with a colon, and indent the lines added in the context."""
         self.add(head)
         self._depth += 1
         yield
         self._depth -= 1
 
-    def fresh(self, kind: str = "v") -> str:
-        """Return a variable that is not used yet."""
-        return f"{kind}{next(self._numbers)}"
+    def fresh(self, prefix: str = "v") -> str:
+        """Return an unused variable name."""
+        return f"{prefix}{next(self._numbers)}"
 
-    def refer(self, value: object, kind: str) -> str:
-        """Return a global name for a value: the same one for the same value."""
+    def refer(self, value: object, prefix: str) -> str:
+        """Return a global name for a value, the same name for the same value."""
         for name, known in self.names.items():
             if known is value:
                 return name
-        name = self.fresh(kind)
+        name = self.fresh(prefix)
         self.names[name] = value
         return name
 
     def struct(self, codes: str, method: str) -> str:
-        """Return a global name for a method of the `struct.Struct` of these codes, big endian."""
+        """Return a global name for a method of the big-endian `struct.Struct` of format characters."""
         name = f"{method}_{codes.replace('?', '_')}"
         self.names.setdefault(name, getattr(struct.Struct(f">{codes}"), method))
         return name
