@@ -1,4 +1,4 @@
-"""Makes `spec-conformance/lenient.md` of the vectors, when it is run."""
+"""Write `spec-conformance/lenient.md` from the vectors when run as a script."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any, Final
 FOLDER: Final = Path(__file__).parents[1] / "spec-conformance"
 TABLE: Final = FOLDER / "lenient.md"
 
-_HEAD: Final = """# What lenient reading lets pass
+_HEAD: Final = """# What lenient reading accepts
 
-Strict reading takes what the specification allows and nothing else. `lenient=True` (on the command line,
-`--lenient`) takes what producers are known to send beside it, too, and reports each deviation; what is not
-there stays absent, and what cannot be meant in one way only is refused here too. (Of two headers of one name
-the last counts, and content-type counts before ce_datacontenttype: that is how readers take them.) Of a
-record that strict reading takes, lenient reading makes the same event: at most with attributes more, of
-headers whose names are nearly the binding's, where these agree and break no rule.
+Strict reading accepts only what the specification allows. `lenient=True` (on the command line,
+`--lenient`) also accepts deviations of known producers and reports each of them. Absent attributes stay
+absent, and records with more than one possible meaning are refused. (Of two headers with the same name
+the last is used, and content-type takes precedence over ce_datacontenttype, as in other readers.) If
+strict reading accepts a record, lenient reading returns the same event, possibly with more attributes, from
+headers whose names are almost those of the binding, if these agree and are valid.
 
-Made of the vectors by `python tests/lenient_table.py`; a test compares.
+`python tests/lenient_table.py` writes this page from the vectors.
 """
 
 
-def made() -> str:
-    """Write the table as Markdown."""
-    return "\n".join([_HEAD, *_producers(), "", *_others(), ""])
+def markdown() -> str:
+    """Return the page in Markdown."""
+    return "\n".join([_HEAD, *_producers(), "", *_other_deviations(), ""])
 
 
 def _cases(name: str) -> list[Any]:
@@ -34,16 +34,16 @@ def _cases(name: str) -> list[Any]:
 
 
 def _producers() -> Iterator[str]:
-    yield "## What known producers send\n"
-    yield "| producer | what it sends | strictly | leniently | reported |"
+    yield "## Known producers\n"
+    yield "| producer | record | strict | lenient | reported |"
     yield "|---|---|---|---|---|"
     for case in sorted(_cases("real-producers.json"), key=lambda case: case["source"].lower()):
         yield f"| {case['source']} | {case['about']} | {_row(case)} |"
 
 
-def _others() -> Iterator[str]:
-    yield "## What else is let pass\n"
-    yield "| | strictly | leniently | reported |"
+def _other_deviations() -> Iterator[str]:
+    yield "## Other deviations\n"
+    yield "| record | strict | lenient | reported |"
     yield "|---|---|---|---|"
     for case in _cases("decode-matrix.json"):
         if case["strict"]["verdict"] != case["lenient"]["verdict"] or case["lenient"].get("tolerated"):
@@ -51,10 +51,10 @@ def _others() -> Iterator[str]:
 
 
 def _row(case: Any) -> str:
-    return f"{_said(case['strict'])} | {_said(case['lenient'])} | {_reported(case['lenient'])}"
+    return f"{_outcome(case['strict'])} | {_outcome(case['lenient'])} | {_reported(case['lenient'])}"
 
 
-def _said(expected: Any) -> str:
+def _outcome(expected: Any) -> str:
     faults = [fault or "the value" for fault in expected.get("attributes_at_fault", [])]
     verdict: str = expected["verdict"].replace("-", " ")
     return f"{verdict}: {', '.join(faults)}" if faults else verdict
@@ -65,4 +65,4 @@ def _reported(expected: Any) -> str:
 
 
 if __name__ == "__main__":
-    TABLE.write_text(made(), encoding="utf-8")
+    TABLE.write_text(markdown(), encoding="utf-8")

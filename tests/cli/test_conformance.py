@@ -62,7 +62,7 @@ def test_a_clause_in_detail(run):
     lines = [re.split(" {2,}", line.strip(), maxsplit=2) for line in done.stdout.splitlines()]
     cases = {case.id: case.about for _, case in Dataset().all_cases if case.clause == "K-07"}
     assert {rest[0]: rest[1] for _, *rest in lines if len(rest) == 2 and rest[0] in cases} == cases
-    assert ["accepted", "K-07/3", "Null is no data."] in lines
+    assert ["accepted", "K-07/3", "A null value is an event without data."] in lines
     assert ["refused", "K-07/5", "No data and data of no bytes are not the same."] in lines
     assert [
         "not run",
@@ -146,7 +146,7 @@ def test_a_failing_clause_in_detail(run, wrong_data):
     assert good.startswith("  accepted  D-03/2  ")
     assert (bad, other) == (
         "  FAILED    D-03/1  JSON in upper case.",
-        "  FAILED    D-03/3  Without regard to case, but letter by letter: an s is missing.",
+        "  FAILED    D-03/3  Case is ignored, letters are not: an s is missing.",
     )
     assert verdict.strip().startswith("the verdict must be 'batch', not 'event': Event(id='1', ")
     assert mode.strip() == "the mode must be 'batch', not 'not-an-event'"
