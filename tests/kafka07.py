@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from cloudevents_kafka.jvm import find_java, resolve
-from cloudevents_kafka.testing.local.ports import free_ports
-from cloudevents_kafka.testing.local.prepared import JVM_OPTIONS
-from cloudevents_kafka.testing.local.process import Process
+from cloudevents_kafka.testing.local import JVM_OPTIONS, Process, free_ports
 
 VECTORS = Path(__file__).parent / "protocol" / "vectors" / "0.7.2.json"
 

@@ -1,8 +1,8 @@
-"""Tools for tests: a real local Kafka, stand-ins for the client, pytest fixtures.
+"""Tools for tests: a real local Kafka, fakes of confluent-kafka's clients, pytest fixtures.
 
-Installing this package gives pytest the fixtures `kafka_broker` and
-`kafka_topic` (see `pytest_plugin`). A broker in the test's own process, for tests of clients
-themselves, is `wire_broker.WireBroker`.
+`LocalBroker` runs Apache Kafka (folder `local`); the fakes are clients on a log in memory (folder
+`fakes`). The package `wire_broker` has a broker in the test's process, for tests of clients. pytest
+finds the fixtures `kafka_broker` and `kafka_topic` by itself (see `pytest_plugin`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from cloudevents_kafka.testing.fakes.consumer import FakeConsumer
 from cloudevents_kafka.testing.fakes.log import FakeLog
 from cloudevents_kafka.testing.fakes.message import FakeMessage
 from cloudevents_kafka.testing.fakes.producer import FakeProducer
-from cloudevents_kafka.testing.local.broker import LocalBroker
-from cloudevents_kafka.testing.local.errors import BrokerFailed
+from cloudevents_kafka.testing.local import BrokerFailed, LocalBroker
 
 __all__ = ["BrokerFailed", "FakeConsumer", "FakeLog", "FakeMessage", "FakeProducer", "LocalBroker"]

@@ -1,7 +1,7 @@
-"""Make sure that a local broker can start at once: Java, Kafka's jars, prepared data.
+"""Prepare a local broker, so that the next one starts at once: Java, Kafka's jars, prepared data.
 
-With ``--legacy`` the old ones as well. With ``--install-jdk``, or ``CLOUDEVENTS_KAFKA_INSTALL_JDK=1``
-in the environment, a Java is downloaded where none is found, and apt cannot install one.
+``--legacy`` prepares the old brokers too. With ``--install-jdk`` or ``CLOUDEVENTS_KAFKA_INSTALL_JDK=1``
+a Java is downloaded if none is found and apt cannot install one.
 """
 
 from __future__ import annotations
@@ -10,18 +10,21 @@ import sys
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm import INSTALL_OPTION, install_java
-from cloudevents_kafka.testing.local.old_brokers import fetch
-from cloudevents_kafka.testing.local.prepared import prepare
+from cloudevents_kafka.testing.local import prepare
+
+_OLDEST_KRAFT = "3.9.1"  # the last version that supports the first versions of all messages
 
 
 def main() -> int:
-    """Print where the prepared broker lies; 1 if it cannot be had."""
+    """Print the folder of the prepared data; return 1 if the preparation fails."""
     try:
         install_java(download=True if INSTALL_OPTION in sys.argv[1:] else None)
         prepared = prepare()
         if "--legacy" in sys.argv[1:]:
-            fetch()
-            prepare("3.9.1")
+            from cloudevents_kafka.testing.local.old_brokers import fetch_jars
+
+            fetch_jars()
+            prepare(_OLDEST_KRAFT)
     except CloudEventsKafkaError as error:
         sys.stderr.write(f"{error}\n")
         return 1

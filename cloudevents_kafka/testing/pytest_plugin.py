@@ -1,4 +1,4 @@
-"""Fixtures for pytest, there wherever this package is installed."""
+"""Fixtures for pytest, available wherever this package is installed."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def kafka_broker() -> Iterator[LocalBroker]:
 
 @pytest.fixture
 def kafka_topic(kafka_broker: LocalBroker) -> str:
-    """Create a topic of one partition for one test; give its name."""
+    """Create a topic of one partition for one test; return its name."""
     return kafka_broker.create_topic(f"test-{next(_numbers)}")

@@ -19,8 +19,8 @@ from cloudevents_kafka.jvm._repository import Repository, find_repository
 from cloudevents_kafka.jvm._resolver import resolve_request
 from cloudevents_kafka.jvm.progress import Progress
 from cloudevents_kafka.spark.connector import IN_PYSPARK
+from cloudevents_kafka.testing.local import kafka_coordinates
 from cloudevents_kafka.testing.local.old_brokers import RELEASES
-from cloudevents_kafka.testing.local.prepared import kafka_coordinates
 
 KAFKA = ("3.9.1", "4.3.1")
 PYSPARK = ("4.0.0", "4.1.1", "4.2.0")  # the versions whose connector is complete in Maven Central

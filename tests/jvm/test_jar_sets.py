@@ -13,8 +13,8 @@ from cloudevents_kafka.jvm import NoJars, PlainHttp, _jars, jar_sets, resolve
 from cloudevents_kafka.jvm._coordinates import JarRequest
 from cloudevents_kafka.jvm._jar_sets import listed_jars, pinned_checksums
 from cloudevents_kafka.spark.connector import IN_PYSPARK
+from cloudevents_kafka.testing.local import KAFKA_VERSION, kafka_coordinates
 from cloudevents_kafka.testing.local.old_brokers import RELEASES
-from cloudevents_kafka.testing.local.prepared import KAFKA_VERSION, kafka_coordinates
 
 REQUESTS = [
     *(JarRequest.create(kafka_coordinates(version)) for version in (KAFKA_VERSION, "3.9.1")),

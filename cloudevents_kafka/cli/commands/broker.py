@@ -41,7 +41,7 @@ cloudevents-kafka broker --port 9092 --topic orders:3
 def command(port: int | None, topics: tuple[str, ...], data_dir: str | None) -> None:
     """Run a broker."""
     from cloudevents_kafka.testing import LocalBroker
-    from cloudevents_kafka.testing.local.process import tail
+    from cloudevents_kafka.testing.local import tail
 
     wanted = [_parse_topic(text) for text in topics]
     with Interrupts() as interrupts, ExitStack() as stack:

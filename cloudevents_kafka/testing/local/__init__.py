@@ -1,1 +1,31 @@
-"""A real Kafka on this machine, started and stopped by tests."""
+"""A real Apache Kafka on this machine, for tests: `LocalBroker`.
+
+`_broker` has `LocalBroker`, `_prepared` what makes its start fast, `_settings` and `_ports` its
+configuration; `_process` and `_watchdog` run a program that ends with its parent. `clients` has
+short-lived Kafka clients, `old_brokers` the brokers 0.8.2 to 1.1 (imported by itself, as it loads
+the protocol).
+"""
+
+from __future__ import annotations
+
+from cloudevents_kafka.testing.local._broker import LocalBroker
+from cloudevents_kafka.testing.local._ports import free_ports
+from cloudevents_kafka.testing.local._prepared import (
+    JVM_OPTIONS,
+    KAFKA_VERSION,
+    kafka_coordinates,
+    prepare,
+)
+from cloudevents_kafka.testing.local._process import BrokerFailed, Process, tail
+
+__all__ = [
+    "JVM_OPTIONS",
+    "KAFKA_VERSION",
+    "BrokerFailed",
+    "LocalBroker",
+    "Process",
+    "free_ports",
+    "kafka_coordinates",
+    "prepare",
+    "tail",
+]

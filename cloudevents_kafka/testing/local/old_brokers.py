@@ -1,4 +1,4 @@
-"""Real brokers of old, 0.8.2 to 1.1, each with its ZooKeeper, on 127.0.0.1: for tests of what old ones do."""
+"""Real old brokers, 0.8.2 to 1.1, with a ZooKeeper, on 127.0.0.1: for tests of the protocol."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from typing import Final, NamedTuple, Self
 
 from cloudevents_kafka.jvm import find_java, resolve
 from cloudevents_kafka.protocol import Client, ProtocolError
-from cloudevents_kafka.testing.local.ports import free_ports, is_free
-from cloudevents_kafka.testing.local.prepared import java_command, wait_for
-from cloudevents_kafka.testing.local.process import Process
-from cloudevents_kafka.testing.local.settings import HOST, write_properties
+from cloudevents_kafka.testing.local._ports import HOST, free_ports, is_free
+from cloudevents_kafka.testing.local._prepared import java_command
+from cloudevents_kafka.testing.local._process import Process
+from cloudevents_kafka.testing.local._settings import write_properties
 
 
 class Release(NamedTuple):
-    """What a release needs: Maven coordinates, and the setting that says where it listens."""
+    """The Maven coordinates of a release, and the setting of its listener."""
 
     coordinates: tuple[str, ...]
-    listens: str = "listeners=PLAINTEXT://{host}:{port}"
+    listener: str = "listeners=PLAINTEXT://{host}:{port}"
 
 
-_FIRST: Final = "host.name={host}\nport={port}"  # before 0.9
+_OLD_LISTENER: Final = "host.name={host}\nport={port}"  # before 0.9
 
 RELEASES: Final[Mapping[str, Release]] = {
-    "0.8.2-beta": Release(("org.apache.kafka:kafka_2.10:0.8.2-beta",), _FIRST),
-    "0.8.2.2": Release(("org.apache.kafka:kafka_2.11:0.8.2.2",), _FIRST),
+    "0.8.2-beta": Release(("org.apache.kafka:kafka_2.10:0.8.2-beta",), _OLD_LISTENER),
+    "0.8.2.2": Release(("org.apache.kafka:kafka_2.11:0.8.2.2",), _OLD_LISTENER),
     "0.9.0.1": Release(("org.apache.kafka:kafka_2.11:0.9.0.1",)),
-    # What Java had at the time, and has no more.
+    # Java 8 had jaxb-api; later versions do not.
     "0.10.2.2": Release(("org.apache.kafka:kafka_2.12:0.10.2.2", "javax.xml.bind:jaxb-api:2.3.1")),
-    # Its ZooKeeper names classes of log4j, which it does not ask for.
+    # Its ZooKeeper uses classes of log4j without a dependency on it.
     "1.1.1": Release(("org.apache.kafka:kafka_2.12:1.1.1", "org.slf4j:slf4j-log4j12:1.7.25")),
 }
-"""The releases that can be started, by version."""
+"""The releases that can be started, by version; `jar_sets` lists their jars."""
 
-_TICK: Final = 0.5
-# ZooKeeper holds a dead broker's registration for so long, and rounds up to the tick.
+_TICK: Final = 0.5  # seconds
+# ZooKeeper keeps the registration of a dead broker for this time, rounded up to the tick.
 _SESSION: Final = 2.0
-# Brokers of 0.8 do not know of each other, nor of themselves, until there is a topic.
+# Brokers 0.8 list no broker, not even themselves, before the first topic.
 _FIRST_TOPIC: Final = "first"
 _LOG4J: Final = """\
 log4j.rootLogger=WARN, out
@@ -49,7 +49,7 @@ log4j.appender.out=org.apache.log4j.ConsoleAppender
 log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=%d{HH:mm:ss.SSS} %p %c{1}: %m%n
 """
-_FIXED: Final[dict[str, object]] = {
+_DEFAULTS: Final[dict[str, object]] = {
     "num.partitions": 1,
     "offsets.topic.num.partitions": 1,
     "offsets.topic.replication.factor": 1,
@@ -63,14 +63,14 @@ _FIXED: Final[dict[str, object]] = {
 }
 
 
-def fetch() -> None:
-    """Make sure that the jars of all releases are in the cache; raises `NoJava` or `NoJars`."""
+def fetch_jars() -> None:
+    """Download the jars of all releases into the cache. Raises `NoJars`."""
     for release in RELEASES.values():
         resolve(release.coordinates)
 
 
 class LegacyBroker:
-    """One broker of a `LegacyKafka`, which makes it; it can fall, and rise again."""
+    """One broker of a `LegacyKafka`; it can be killed and started again."""
 
     def __init__(self, node_id: int, port: int, log_file: Path, launch: Callable[[], Process]) -> None:
         self.node_id: Final = node_id
@@ -82,27 +82,27 @@ class LegacyBroker:
 
     @property
     def address(self) -> str:
-        """Give ``host:port``; the same over restarts."""
+        """The broker's ``host:port``; a restart keeps it."""
         return f"{HOST}:{self.port}"
 
     @property
     def running(self) -> bool:
-        """Say whether the broker's process lives."""
+        """Whether the broker's process runs."""
         return self._process is not None and self._process.exit_code is None
 
     def launch(self) -> None:
-        """Start the broker, and do not wait; after `kill`, not before ZooKeeper has forgotten it."""
-        gone_at = self._killed_at + _SESSION + 2 * _TICK
-        time.sleep(max(0.0, gone_at - time.monotonic()))
+        """Start the broker without waiting for it; after `kill`, when ZooKeeper's session has expired."""
+        expires_at = self._killed_at + _SESSION + 2 * _TICK
+        time.sleep(max(0.0, expires_at - time.monotonic()))
         self._process = self._launch()
 
     def wait(self, seconds: float = 60.0) -> None:
-        """Wait until it serves what it leads; raise `BrokerFailed` with the end of its log."""
+        """Wait until it serves its partitions. Raises `BrokerFailed` with the end of its log."""
         assert self._process is not None, "the broker was not started"
-        wait_for(self._process, self._is_ready, self.log_file, seconds)
+        self._process.wait_until(self._is_ready, seconds)
 
     def start(self) -> None:
-        """Start the broker on its data, and wait until it serves."""
+        """Start the broker with its data, and wait until it serves."""
         if not self.running:
             self.launch()
             self.wait()
@@ -113,12 +113,12 @@ class LegacyBroker:
             self._process.terminate()
 
     def restart(self) -> None:
-        """Shut down in order, then start on the same data and port."""
+        """Shut down in order, then start with the same data and port."""
         self.stop()
         self.start()
 
     def kill(self) -> None:
-        """End the broker as a power cut would (SIGKILL); `start` goes on from its data."""
+        """End the broker as a power cut would (SIGKILL); `start` continues with its data."""
         if self._process is not None:
             self._process.kill()
             self._killed_at = time.monotonic()
@@ -126,29 +126,29 @@ class LegacyBroker:
     def _is_ready(self) -> bool:
         try:
             with Client(self.address, ask_versions=False, timeout=0.25) as client:
-                known = client.metadata()
-                if not known.brokers:
+                metadata = client.metadata()
+                if not metadata.brokers:
                     client.metadata([_FIRST_TOPIC])
         except ProtocolError:
             return False
-        parts = [part for topic in known.topics for part in topic.partitions]
-        led = all(part.leader_id >= 0 for part in parts if self.node_id in part.replica_nodes)
-        return led and any(broker.node_id == self.node_id for broker in known.brokers)
+        partitions = [part for topic in metadata.topics for part in topic.partitions]
+        has_leaders = all(part.leader_id >= 0 for part in partitions if self.node_id in part.replica_nodes)
+        return has_leaders and any(broker.node_id == self.node_id for broker in metadata.brokers)
 
 
 class LegacyKafka:
     """Brokers of an old release and their ZooKeeper; a context manager.
 
-    `release` is one of `RELEASES`; `properties` are broker settings that win over
-    ours. All is ready when the block begins and gone after it, with its data; also
-    when this process is killed. The first use of a release fetches it (15 to 20 MB).
+    `release` is one of `RELEASES`; `properties` are broker settings, which replace the
+    defaults. All brokers serve when the block begins. At its end they and their data are
+    removed; also when this process is killed. The first use of a release downloads it (15 to 20 MB).
     """
 
     def __init__(
         self, release: str, *, brokers: int = 1, properties: Mapping[str, object] | None = None
     ) -> None:
         if release not in RELEASES:
-            raise ValueError(f"no recipe for Kafka {release!r}; there are {', '.join(RELEASES)}")
+            raise ValueError(f"release must be one of {', '.join(RELEASES)}, got {release!r}")
         self.release: Final = release
         self._count: Final = brokers
         self._properties: Final = dict(properties or {})
@@ -166,11 +166,11 @@ class LegacyKafka:
 
     @property
     def bootstrap_servers(self) -> str:
-        """Give the addresses of all brokers, for clients; the same over restarts."""
+        """The addresses of all brokers; a restart keeps them."""
         return ",".join(broker.address for broker in self.brokers)
 
     def start(self) -> Self:
-        """Start ZooKeeper and the brokers, and wait until they serve.
+        """Start ZooKeeper and the brokers, wait until they serve, and return self.
 
         Raises `NoJava`, `NoJars`, or `BrokerFailed` with the end of the log.
         """
@@ -185,13 +185,13 @@ class LegacyKafka:
             for broker in self.brokers:
                 broker.wait()
         except BaseException:
-            # Ctrl-C as well: nothing may stay behind that nobody has a name for.
+            # Ctrl-C too: without started brokers, the caller has nothing to stop.
             self.stop()
             raise
         return self
 
     def stop(self) -> None:
-        """End all, brokers first: one that has lost ZooKeeper hangs. Their data is gone."""
+        """End the brokers, then ZooKeeper, without which a broker hangs; remove their data."""
         for broker in self.brokers:
             broker.kill()
         if self._zookeeper is not None:
@@ -210,23 +210,23 @@ class LegacyKafka:
             "clientPortAddress": HOST,
             "admin.enableServer": "false",
         }
-        write_properties(properties, {name: str(value) for name, value in settings.items()})
+        write_properties(properties, settings)
         self._zookeeper = self._run("org.apache.zookeeper.server.ZooKeeperServerMain", properties, log)
-        wait_for(self._zookeeper, lambda: _listens(port), log, 60.0)
+        self._zookeeper.wait_until(lambda: _listens(port), 60.0)
 
     def _broker(self, folder: Path, zookeeper_port: int, node_id: int, port: int) -> LegacyBroker:
         properties, log = folder / f"broker-{node_id}.properties", folder / f"broker-{node_id}.log"
-        listens = RELEASES[self.release].listens.format(host=HOST, port=port)
+        listener = RELEASES[self.release].listener.format(host=HOST, port=port)
         settings = {
-            **_FIXED,
+            **_DEFAULTS,
             "broker.id": node_id,
-            **dict(line.split("=", 1) for line in listens.splitlines()),
+            **dict(line.split("=", 1) for line in listener.splitlines()),
             "zookeeper.connect": f"{HOST}:{zookeeper_port}",
             "log.dirs": folder / f"data-{node_id}",
             "default.replication.factor": self._count,
             **self._properties,
         }
-        write_properties(properties, {name: str(value) for name, value in settings.items()})
+        write_properties(properties, settings)
         return LegacyBroker(node_id, port, log, lambda: self._run("kafka.Kafka", properties, log))
 
     def _run(self, main: str, properties: Path, log: Path) -> Process:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 import pytest
 
 from cloudevents_kafka.testing import LocalBroker
+from cloudevents_kafka.testing.local import KAFKA_VERSION
 from cloudevents_kafka.testing.local.old_brokers import LegacyKafka
-from cloudevents_kafka.testing.local.prepared import KAFKA_VERSION
 
 from .kafkas import ALL, Kafka
 

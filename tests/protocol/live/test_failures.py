@@ -10,8 +10,8 @@ import pytest
 from cloudevents_kafka.protocol import EARLIEST, BrokerError, Client, TopicPartition
 from cloudevents_kafka.protocol.client import fetcher, sender
 from cloudevents_kafka.testing import LocalBroker
+from cloudevents_kafka.testing.local import free_ports
 from cloudevents_kafka.testing.local.old_brokers import LegacyKafka
-from cloudevents_kafka.testing.local.ports import free_ports
 
 from .kafkas import delivered, pairs, read, write
 

@@ -16,7 +16,7 @@ from confluent_kafka import admin
 from cloudevents_kafka.jvm import find_java
 from cloudevents_kafka.protocol import AuthenticationFailed, BrokerError, Client, Plain, ProtocolError, Scram
 from cloudevents_kafka.testing import LocalBroker
-from cloudevents_kafka.testing.local.ports import free_ports
+from cloudevents_kafka.testing.local import free_ports
 
 from .kafkas import delivered, pairs, read, write
 

@@ -1,4 +1,4 @@
-"""A program under the watchdog never outlives the process that wanted it."""
+"""A program under the watchdog never outlives the process that started it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import threading
 
 import pytest
 
-from cloudevents_kafka.testing.local.process import Process, tail
+from cloudevents_kafka.testing.local import Process, tail
 
 SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(100)"]
 
 
 def test_runs_and_ends(tmp_path, watch):
-    """A program's output goes to the log, and `terminate` ends it."""
+    """A program's output is appended to the log, and `terminate` ends it."""
     process = Process(SLEEP, log=tmp_path / "log")
     assert watch.eventually(lambda: process.tail() == "up")
     assert process.exit_code is None
@@ -25,7 +25,7 @@ def test_runs_and_ends(tmp_path, watch):
 
 
 def test_kill(tmp_path, watch):
-    """`kill` is a SIGKILL, also for a program that minds no SIGTERM; twice is no harm."""
+    """`kill` sends SIGKILL, also to a program that ignores SIGTERM."""
     stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
     stubborn += "; print('up', flush=True); time.sleep(100)"
     process = Process([sys.executable, "-c", stubborn], log=tmp_path / "log")
@@ -37,7 +37,7 @@ def test_kill(tmp_path, watch):
 
 
 def test_ends_by_itself(tmp_path, watch):
-    """The exit code of a program that ended is the program's."""
+    """A process has the exit code of its program."""
     process = Process([sys.executable, "-c", "import sys; sys.exit('all is lost')"], log=tmp_path / "log")
     assert watch.eventually(lambda: process.exit_code == 1)
     assert process.tail() == "all is lost"
@@ -45,7 +45,7 @@ def test_ends_by_itself(tmp_path, watch):
 
 
 def test_no_such_program(tmp_path, watch):
-    """A program that cannot be started is told by the exit code and the log."""
+    """A program that cannot be started has the exit code 127, and its error in the log."""
     process = Process([str(tmp_path / "nothing")], log=tmp_path / "log")
     assert watch.eventually(lambda: process.exit_code == 127)
     assert "nothing" in process.tail()
@@ -70,7 +70,7 @@ def test_starts_in_threads(tmp_path):
 PARENT = """
     import sys, time
     from pathlib import Path
-    from cloudevents_kafka.testing.local.process import Process
+    from cloudevents_kafka.testing.local import Process
     folder = Path({folder!r})
     sleep = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(100)"]
     process = Process(sleep, log=folder / "log", remove=folder)
@@ -81,7 +81,7 @@ PARENT = """
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGINT"])
 def test_parent_ends(tmp_path, python, watch, name):
-    """However the parent ends, the program ends and the folder goes."""
+    """However the parent ends, the program ends and the folder is removed."""
     folder = tmp_path / "folder"
     folder.mkdir()
     with python(PARENT.format(folder=str(folder))) as parent:
@@ -94,7 +94,7 @@ def test_parent_ends(tmp_path, python, watch, name):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ties a process to its parent's life")
 def test_watchdog_killed(tmp_path, watch):
-    """Should the watchdog itself be killed, the kernel ends the program."""
+    """If the watchdog is killed, the kernel ends the program."""
     process = Process(SLEEP, log=tmp_path / "log")
     assert watch.eventually(lambda: process.tail() == "up")
     os.kill(process._watchdog.pid, signal.SIGKILL)
@@ -103,7 +103,7 @@ def test_watchdog_killed(tmp_path, watch):
 
 
 def test_tail(tmp_path):
-    """`tail` gives the last lines, and nothing for no file or whatever bytes are in it."""
+    """`tail` returns the last lines of any bytes, and an empty string for a missing file."""
     log = tmp_path / "log"
     assert tail(log) == ""
     log.write_bytes(b"1\n2\n\xff\n")

@@ -1,4 +1,4 @@
-"""Old brokers start as they are told, and tell why where they cannot."""
+"""Old brokers start with their settings, or raise an error with their log."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from cloudevents_kafka.testing.local.old_brokers import LegacyKafka
 
 
 def test_unknown_release():
-    """A release without a recipe is refused, with those that there are."""
-    with pytest.raises(ValueError, match=r"'0\.7\.2'; there are 0\.8\.2-beta, .*1\.1\.1"):
+    """An unknown release is an error, which lists the known ones."""
+    with pytest.raises(ValueError, match=r"one of 0\.8\.2-beta, .*1\.1\.1, got '0\.7\.2'"):
         LegacyKafka("0.7.2")
 
 
 @pytest.mark.legacy
 def test_a_broker_that_cannot_start():
-    """The error has the end of the broker's log, and nothing is left running."""
+    """The error has the end of the broker's log, and no process remains."""
     kafka = LegacyKafka("0.8.2.2", properties={"log.retention.hours": "soon"})
     with pytest.raises(BrokerFailed, match="the broker ended while starting") as caught:
         kafka.start()
@@ -27,7 +27,7 @@ def test_a_broker_that_cannot_start():
 
 @pytest.mark.legacy
 def test_stop_and_restart():
-    """A broker that was shut down in order serves again, at the same address."""
+    """A broker serves at the same address after an orderly shutdown and a restart."""
     with LegacyKafka("0.8.2.2") as kafka:
         [broker] = kafka.brokers
         address = kafka.bootstrap_servers

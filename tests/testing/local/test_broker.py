@@ -1,4 +1,4 @@
-"""The local broker is a real one, and leaves nothing behind."""
+"""The local broker is a real Kafka, and leaves nothing on the machine."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 from cloudevents_kafka.testing import BrokerFailed, LocalBroker
-from cloudevents_kafka.testing.local import broker as broker_module
+from cloudevents_kafka.testing.local import _broker
 
 pytestmark = pytest.mark.broker
 
 
 def write(servers, topic, *values):
-    """Produce values and wait until the broker has them."""
+    """Produce values and wait for their delivery."""
     producer = Producer({"bootstrap.servers": servers, "log_level": 0})
     for value in values:
         producer.produce(topic, value)
@@ -27,7 +27,7 @@ def write(servers, topic, *values):
 
 
 def read(servers, topic, number, group="g"):
-    """Consume a number of values by a group."""
+    """Return a number of values, consumed by a group."""
     settings = {
         "bootstrap.servers": servers,
         "group.id": group,
@@ -43,7 +43,7 @@ def read(servers, topic, number, group="g"):
 
 
 def test_serves(kafka_broker, kafka_topic):
-    """A record comes back from a local broker with its key, value and headers."""
+    """A consumed record has the key, value and headers of the produced one."""
     producer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
     producer.produce(kafka_topic, b"value", b"key", headers=[("name", None), ("name", b"\xff")])
     assert producer.flush(10) == 0
@@ -63,7 +63,7 @@ def test_serves(kafka_broker, kafka_topic):
 
 
 def test_listens_on_loopback_only(kafka_broker):
-    """The broker is at 127.0.0.1 and tells clients no other address."""
+    """The broker listens on 127.0.0.1 and advertises no other address."""
     host, _, port = kafka_broker.bootstrap_servers.partition(":")
     assert (host, int(port)) == ("127.0.0.1", kafka_broker.port)
     metadata = AdminClient({"bootstrap.servers": kafka_broker.bootstrap_servers}).list_topics(timeout=10)
@@ -71,7 +71,7 @@ def test_listens_on_loopback_only(kafka_broker):
 
 
 def test_topic_settings(kafka_broker):
-    """A topic gets its partitions and its configuration, and can be deleted."""
+    """A topic has its partitions and its configuration, and can be deleted."""
     name = kafka_broker.create_topic(
         "settings", partitions=3, config={"cleanup.policy": "compact", "preallocate": True}
     )
@@ -83,11 +83,11 @@ def test_topic_settings(kafka_broker):
     with pytest.raises(KafkaException, match="already exists"):
         kafka_broker.create_topic(name)
     kafka_broker.delete_topic(name)
-    assert watch_gone(client, name)
+    assert is_deleted(client, name)
 
 
-def watch_gone(client, name):
-    """Wait until a topic is no longer listed."""
+def is_deleted(client, name):
+    """Return whether a topic disappears from the metadata in time."""
     deadline = time.monotonic() + 10
     while name in client.list_topics(timeout=10).topics:
         if time.monotonic() > deadline:
@@ -97,13 +97,13 @@ def watch_gone(client, name):
 
 
 def cluster_id(broker):
-    """Ask a broker for its cluster's id."""
+    """Return the id of a broker's cluster."""
     client = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     return client.describe_cluster().result(10).cluster_id
 
 
 def test_two_at_once(kafka_broker):
-    """Brokers stand side by side, each its own cluster with its own data."""
+    """Two brokers are two clusters with their own data."""
     with LocalBroker() as other:
         assert other.port != kafka_broker.port
         assert cluster_id(other) != cluster_id(kafka_broker)
@@ -115,7 +115,7 @@ def test_two_at_once(kafka_broker):
 
 
 def test_kill_and_restart_keep_data():
-    """After a crash and after a restart the broker goes on with its data, port and committed offsets."""
+    """After a crash and after a restart the broker has its data, port and committed offsets."""
     with LocalBroker(properties={"auto.create.topics.enable": False}) as broker:
         servers = broker.bootstrap_servers
         broker.create_topic("kept")
@@ -132,7 +132,7 @@ def test_kill_and_restart_keep_data():
 
 
 def test_data_dir(tmp_path):
-    """A folder of one's own keeps the data for the next broker."""
+    """A data folder keeps the data for the next broker."""
     for expected in ([], [b"first"]):
         with LocalBroker(data_dir=tmp_path / "kept") as broker:
             if expected:
@@ -144,7 +144,7 @@ def test_data_dir(tmp_path):
 
 
 def test_bad_setting():
-    """A broker that does not start shows the end of its log, and nothing stays behind."""
+    """The error of a broker that does not start has the end of its log; no folder remains."""
     broker = LocalBroker(properties={"num.io.threads": "many"})
     with pytest.raises(BrokerFailed, match=r"num\.io\.threads") as caught:
         broker.start()
@@ -167,22 +167,22 @@ def taken():
 
 
 def test_port_taken_meanwhile(monkeypatch, taken):
-    """When somebody takes a port between our look and the broker's use, others are tried."""
-    free = broker_module.free_ports
+    """If another program takes the chosen port, other ports are tried."""
+    free = _broker.free_ports
     answers = iter([[taken, *free(1)]])
-    monkeypatch.setattr(broker_module, "free_ports", lambda count: next(answers, None) or free(count))
+    monkeypatch.setattr(_broker, "free_ports", lambda count: next(answers, None) or free(count))
     with LocalBroker() as broker:
         assert broker.port != taken
 
 
 def test_fixed_port(taken):
-    """A fixed port is used, or its being taken is said at once."""
-    with pytest.raises(BrokerFailed, match=f"port {taken} is taken"):
+    """A fixed port that is taken is an error at once."""
+    with pytest.raises(BrokerFailed, match=f"port {taken} must be free"):
         LocalBroker(port=taken).start()
 
 
-def test_internal_topics_as_asked():
-    """Settings about internal topics hold, though prepared data has such topics already."""
+def test_settings_of_internal_topics():
+    """Settings of internal topics apply, although the prepared data has such topics."""
     with LocalBroker(properties={"offsets.topic.num.partitions": 3}) as broker:
         broker.create_topic("t")
         write(broker.bootstrap_servers, "t", b"1")
@@ -202,7 +202,7 @@ PARENT = """
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])
 def test_parent_ends(python, watch, tmp_path, name):
-    """Ctrl-C and a crash of the program leave no broker and no data."""
+    """Neither broker nor data remain after Ctrl-C or a crash of the program."""
     with python(PARENT) as parent:
         pid, folder = parent.stdout.readline().split()
         os.killpg(parent.pid, getattr(signal, name))
@@ -212,7 +212,7 @@ def test_parent_ends(python, watch, tmp_path, name):
 
 
 def test_interrupted_start(python, watch, tmp_path):
-    """Ctrl-C while a broker starts leaves nothing."""
+    """Nothing remains after Ctrl-C during a start."""
     source = f"""
         import tempfile
         tempfile.tempdir = {str(tmp_path)!r}
@@ -230,7 +230,7 @@ def test_interrupted_start(python, watch, tmp_path):
 
 
 def test_not_started():
-    """A broker that was not started says so."""
+    """The properties of a broker that was not started are errors."""
     broker = LocalBroker()
     assert not broker.running
     for name in ("bootstrap_servers", "pid", "folder"):

@@ -1,4 +1,4 @@
-"""What the tests of local programs share: looking after processes from outside."""
+"""Shared by the tests of local programs: processes observed from outside."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 
 def is_alive(pid):
-    """Say whether a process runs; one that ended and was not collected does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -30,11 +30,11 @@ def is_alive(pid):
         return False
 
 
-def eventually(holds, seconds=15.0):
-    """Wait until something holds; give whether it did in time."""
+def eventually(condition, seconds=15.0):
+    """Wait until a condition is true; return whether it was in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        if holds():
+        if condition():
             return True
         time.sleep(0.02)
     return False
@@ -60,13 +60,13 @@ def _python(source):
 
 @pytest.fixture
 def python():
-    """Run a Python program as another user of the library would, in a session of its own."""
+    """Run a Python program in a session of its own."""
     return _python
 
 
 @pytest.fixture
 def watch():
-    """The two ways of looking at processes."""
+    """The functions that observe processes."""
 
     class Watch:
         is_alive = staticmethod(is_alive)

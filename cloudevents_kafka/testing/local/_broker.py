@@ -1,4 +1,4 @@
-"""A real Apache Kafka on this machine, for tests, demos and trying things out."""
+"""A real Apache Kafka on this machine, for tests, demos and experiments."""
 
 from __future__ import annotations
 
@@ -7,28 +7,31 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from cloudevents_kafka.testing.local import clients
-from cloudevents_kafka.testing.local.errors import BrokerFailed
-from cloudevents_kafka.testing.local.ports import free_ports, is_free
-from cloudevents_kafka.testing.local.prepared import KAFKA_VERSION, Prepared, prepare, wait_until_ready
-from cloudevents_kafka.testing.local.process import Process
-from cloudevents_kafka.testing.local.settings import (
-    HOST,
+from cloudevents_kafka.testing.local._ports import HOST, free_ports, is_free
+from cloudevents_kafka.testing.local._prepared import (
+    KAFKA_VERSION,
+    PreparedBroker,
+    prepare,
+    wait_until_ready,
+)
+from cloudevents_kafka.testing.local._process import BrokerFailed, Process
+from cloudevents_kafka.testing.local._settings import (
     Ports,
-    fits_prepared,
+    can_use_internal_topics,
     server_properties,
     write_properties,
 )
 
-# Java's words for a port that somebody took between our look and its use.
-_PORT_TAKEN = "Address already in use"
-_TRIES = 5
+# Java's message if another program took the port after it was chosen.
+_PORT_TAKEN: Final = "Address already in use"
+_ATTEMPTS: Final = 5
 
-# After a crash the controller holds a broker's old registration for nine seconds.
-# A start after `kill` shortens that; else a busy machine could lose its broker to it.
-_AFTER_KILL = {"broker.session.timeout.ms": 1500, "broker.heartbeat.interval.ms": 300}
+# The controller keeps the registration of a killed broker for nine seconds by default;
+# on a busy machine the next start could time out before.
+_SETTINGS_AFTER_KILL: Final = {"broker.session.timeout.ms": 1500, "broker.heartbeat.interval.ms": 300}
 
 
 class LocalBroker:
@@ -40,14 +43,15 @@ class LocalBroker:
             broker.create_topic("orders", partitions=3)
             producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
 
-    It is ready when the block begins and gone after it, with its data; also
-    after Ctrl-C and when this process is killed. The first use on a machine
-    fetches Kafka (45 MB) into the cache.
+    It serves when the block begins. At its end the broker and its data are
+    removed; also after Ctrl-C and when this process is killed. The first use
+    on a machine downloads Kafka (45 MB) into the cache.
 
-    `properties` are broker settings that win over ours. `data_dir` is a folder
-    to keep the data in; `port` a fixed port for clients. `jvm_options` go to
-    Java, such as ``-Xmx1g``. `start_seconds` is how long a start may take.
-    `version` is Kafka's, from 3.9.1 on; for older ones see `legacy`.
+    `properties` are broker settings, which replace the defaults. `data_dir` is
+    a folder for the data, which is kept; `port` a fixed port for clients.
+    `jvm_options` are options of Java, such as ``-Xmx1g``. `start_seconds` limits
+    the time of a start. `version` is Kafka's, from 3.9.1 on; `old_brokers` has
+    older ones.
     """
 
     def __init__(
@@ -60,8 +64,8 @@ class LocalBroker:
         start_seconds: float = 60.0,
         version: str = KAFKA_VERSION,
     ) -> None:
-        self._overrides = dict(properties or {})
-        self._kept = None if data_dir is None else Path(data_dir).absolute()
+        self._properties = dict(properties or {})
+        self._data_dir = None if data_dir is None else Path(data_dir).absolute()
         self._fixed_port = port
         self._jvm_options = tuple(jvm_options)
         self._start_seconds = start_seconds
@@ -81,42 +85,42 @@ class LocalBroker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """Give ``host:port`` for clients; the same over restarts."""
+        """The broker's ``host:port``; a restart keeps it."""
         return f"{HOST}:{self.port}"
 
     @property
     def port(self) -> int:
-        """Give the port for clients."""
+        """The port for clients."""
         if self._ports is None:
-            raise RuntimeError("the broker was not started: use it in a with statement, or call start()")
+            raise RuntimeError("the broker must be started: use it in a with statement, or call start()")
         return self._ports.client
 
     @property
     def running(self) -> bool:
-        """Say whether the broker's process lives."""
+        """Whether the broker's process runs."""
         return self._process is not None and self._process.exit_code is None
 
     @property
     def pid(self) -> int:
-        """Give the process id of the broker."""
+        """The process id of the broker."""
         if self._process is None:
-            raise RuntimeError("the broker does not run")
+            raise RuntimeError("the broker must be started: call start()")
         return self._process.pid
 
     @property
     def folder(self) -> Path:
-        """Give the folder with the broker's data, settings and log."""
+        """The folder of the broker's data, settings and log."""
         if self._folder is None:
-            raise RuntimeError("the broker was not started, or its data is gone")
+            raise RuntimeError("the broker must be started: call start(); stop() removes its folder")
         return self._folder
 
     @property
     def log_file(self) -> Path:
-        """Name the broker's log: warnings and errors, unless `jvm_options` say otherwise."""
+        """The path of the broker's log: warnings and errors, unless `jvm_options` change the level."""
         return self.folder / "broker.log"
 
     def start(self) -> Self:
-        """Start the broker and wait until it serves; after `kill`, on the same data and port.
+        """Start the broker, wait until it serves, and return self; after `kill`, with the same data and port.
 
         Raises `NoJava`, `NoJars`, or `BrokerFailed` with the end of the log.
         """
@@ -124,61 +128,61 @@ class LocalBroker:
             return self
         prepared = prepare(self._version)
         try:
-            self._make_folder(prepared)
+            self._create_folder(prepared)
             self._launch(prepared)
         except BaseException:
-            # Ctrl-C as well: nothing may stay behind that nobody has a name for.
+            # Ctrl-C too: without a started broker, the caller has no folder to remove.
             self.stop()
             raise
         return self
 
     def stop(self) -> None:
-        """End the broker. Data in a `data_dir` is written down and kept, else it is gone."""
+        """End the broker. Data in a `data_dir` is kept after an orderly shutdown; other data is removed."""
         if self._process is not None:
-            self._process.kill() if self._kept is None else self._process.terminate()
+            self._process.kill() if self._data_dir is None else self._process.terminate()
             self._process = None
-        if self._kept is None and self._folder is not None:
+        if self._data_dir is None and self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
         self._folder = None
         self._ports = None
 
     def restart(self) -> None:
-        """Shut down in order, then start on the same data and port."""
+        """Shut down in order, then start with the same data and port."""
         if self._process is not None:
             self._process.terminate()
         self.start()
 
     def kill(self) -> None:
-        """End the broker as a power cut would (SIGKILL); `start` goes on from its data."""
+        """End the broker as a power cut would (SIGKILL); `start` continues with its data."""
         if self._process is not None:
             self._process.kill()
             self._killed = True
 
     def create_topic(self, name: str, partitions: int = 1, config: Mapping[str, object] | None = None) -> str:
-        """Create a topic and give its name; KafkaException if the broker refuses."""
+        """Create a topic and return its name. Raises KafkaException if the broker refuses."""
         clients.create_topic(self.bootstrap_servers, name, partitions, config or {})
         return name
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic; KafkaException if the broker refuses."""
+        """Delete a topic. Raises KafkaException if the broker refuses."""
         clients.delete_topic(self.bootstrap_servers, name)
 
-    def _make_folder(self, prepared: Prepared) -> None:
+    def _create_folder(self, prepared: PreparedBroker) -> None:
         if self._folder is None:
-            self._folder = self._kept or Path(tempfile.mkdtemp(prefix="cloudevents-kafka-"))
+            self._folder = self._data_dir or Path(tempfile.mkdtemp(prefix="cloudevents-kafka-"))
             self._folder.mkdir(parents=True, exist_ok=True)
         data = self._folder / "data"
         if not (data / "meta.properties").exists():
-            prepared.fill(data, used=fits_prepared(self._overrides))
+            prepared.create_data(data, internal_topics=can_use_internal_topics(self._properties))
 
-    def _launch(self, prepared: Prepared) -> None:
+    def _launch(self, prepared: PreparedBroker) -> None:
         restarting = self._ports is not None
-        for attempt in range(1, _TRIES + 1):
+        for attempt in range(1, _ATTEMPTS + 1):
             ports = self._ports or self._choose_ports()
             try:
                 self._run(prepared, ports)
             except BrokerFailed as error:
-                if _PORT_TAKEN not in error.log or restarting or attempt == _TRIES:
+                if _PORT_TAKEN not in error.log or restarting or attempt == _ATTEMPTS:
                     raise
             else:
                 self._ports = ports
@@ -188,13 +192,13 @@ class LocalBroker:
         if self._fixed_port is None:
             return Ports(*free_ports(2))
         if not is_free(self._fixed_port):
-            raise BrokerFailed(f"port {self._fixed_port} is taken by another program", self.log_file, "")
+            raise BrokerFailed(f"port {self._fixed_port} must be free", self.log_file, "")
         return Ports(self._fixed_port, free_ports(1)[0])
 
-    def _run(self, prepared: Prepared, ports: Ports) -> None:
+    def _run(self, prepared: PreparedBroker, ports: Ports) -> None:
         properties = self.folder / "server.properties"
-        overrides = {**(_AFTER_KILL if self._killed else {}), **self._overrides}
+        overrides = {**(_SETTINGS_AFTER_KILL if self._killed else {}), **self._properties}
         write_properties(properties, server_properties(ports, self.folder / "data", overrides))
         command = prepared.command(properties, self._jvm_options)
-        self._process = Process(command, log=self.log_file, remove=None if self._kept else self.folder)
-        wait_until_ready(self._process, f"{HOST}:{ports.client}", self.log_file, self._start_seconds)
+        self._process = Process(command, log=self.log_file, remove=None if self._data_dir else self.folder)
+        wait_until_ready(self._process, f"{HOST}:{ports.client}", self._start_seconds)

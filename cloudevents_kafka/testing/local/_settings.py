@@ -1,15 +1,16 @@
-"""Settings of a single-node Kafka in KRaft mode that listens on 127.0.0.1 only."""
+"""The settings of a single-node Kafka in KRaft mode that listens on 127.0.0.1 only."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-HOST = "127.0.0.1"
+from cloudevents_kafka.testing.local._ports import HOST
 
-# Topics that the prepared data holds already: settings about them come too late for it.
-_ABOUT_INTERNAL_TOPICS = (
+# The internal topics exist in the prepared data, so settings of these names come too late for it.
+_INTERNAL_TOPIC_PREFIXES: Final = (
     "offsets.topic.",
     "transaction.state.log.",
     "share.coordinator.state.topic.",
@@ -17,12 +18,12 @@ _ABOUT_INTERNAL_TOPICS = (
     "process.",
 )
 
-_FIXED: dict[str, object] = {
+_DEFAULTS: Final[dict[str, object]] = {
     "process.roles": "broker,controller",
     "node.id": 1,
     "controller.listener.names": "CONTROLLER",
     "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-    # One node: everything internal has one partition and one copy.
+    # One node: internal topics have one partition and one replica.
     "offsets.topic.num.partitions": 1,
     "offsets.topic.replication.factor": 1,
     "transaction.state.log.num.partitions": 1,
@@ -31,25 +32,25 @@ _FIXED: dict[str, object] = {
     "share.coordinator.state.topic.num.partitions": 1,
     "share.coordinator.state.topic.replication.factor": 1,
     "share.coordinator.state.topic.min.isr": 1,
-    # Nobody else is coming: a first consumer need not wait for others.
+    # The first consumer of a group need not wait for others.
     "group.initial.rebalance.delay.ms": 0,
-    # The cleaner takes 128 MB otherwise.
+    # The default is 128 MB.
     "log.cleaner.dedupe.buffer.size": 2_097_152,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Where clients connect, and where the controller listens."""
+    """The ports of the listeners for clients and for the controller."""
 
     client: int
     controller: int
 
 
 def server_properties(ports: Ports, data: Path, overrides: Mapping[str, object]) -> dict[str, str]:
-    """Give all settings; `overrides` win, booleans may be Python's."""
+    """Return all settings as text; `overrides` replace the defaults and may have Python's booleans."""
     settings = {
-        **_FIXED,
+        **_DEFAULTS,
         "controller.quorum.voters": f"1@{HOST}:{ports.controller}",
         "listeners": f"PLAINTEXT://{HOST}:{ports.client},CONTROLLER://{HOST}:{ports.controller}",
         "advertised.listeners": f"PLAINTEXT://{HOST}:{ports.client}",
@@ -62,15 +63,15 @@ def server_properties(ports: Ports, data: Path, overrides: Mapping[str, object])
     }
 
 
-def write_properties(path: Path, settings: Mapping[str, str]) -> None:
+def write_properties(path: Path, settings: Mapping[str, object]) -> None:
     """Write a Java properties file."""
-    lines = (f"{name}={_escape(value)}\n" for name, value in settings.items())
+    lines = (f"{name}={_escape(str(value))}\n" for name, value in settings.items())
     path.write_text("".join(lines), encoding="latin-1")
 
 
-def fits_prepared(overrides: Mapping[str, object]) -> bool:
-    """Say whether prepared data suits a broker with these settings."""
-    return not any(name.startswith(_ABOUT_INTERNAL_TOPICS) for name in overrides)
+def can_use_internal_topics(overrides: Mapping[str, object]) -> bool:
+    """Return whether the prepared internal topics suit a broker with these settings."""
+    return not any(name.startswith(_INTERNAL_TOPIC_PREFIXES) for name in overrides)
 
 
 def _escape(value: str) -> str:

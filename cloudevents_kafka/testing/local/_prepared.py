@@ -1,0 +1,163 @@
+"""The prepared data that makes a broker start fast, created once and kept in the cache.
+
+To format a data folder takes a start of Java, to create the internal topics takes the first
+consumer three seconds, and to load classes is most of a broker's start. So a broker is run
+once, warmed up and shut down. The cache keeps its formatted data folder, its warm one, and an
+archive of its loaded classes (AppCDS, which Java ignores if it does not fit).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from cloudevents_kafka.jvm import Java, cache_folder, find_java, resolve
+from cloudevents_kafka.jvm.cache import building, locked
+from cloudevents_kafka.jvm.progress import Progress
+from cloudevents_kafka.testing.local import clients
+from cloudevents_kafka.testing.local._ports import HOST, free_ports
+from cloudevents_kafka.testing.local._process import BrokerFailed, Process
+from cloudevents_kafka.testing.local._settings import Ports, server_properties, write_properties
+
+KAFKA_VERSION: Final = "4.3.1"
+
+# A fast start and little memory, rather than throughput for hours; no files outside its folder.
+JVM_OPTIONS: Final = (
+    "-Xms64m",
+    "-Xmx512m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:-UsePerfData",
+    "-Djava.awt.headless=true",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+)
+_FORMATTED, _WARM, _ARCHIVE = "formatted", "used", "classes.jsa"
+# Of the warm folder: the metadata of the internal topics. The broker creates their partitions again, empty.
+_KEPT: Final = frozenset({"meta.properties", "bootstrap.checkpoint", "__cluster_metadata-0"})
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedBroker:
+    """Java, Kafka's jars, and the folder of the prepared data."""
+
+    java: Java
+    jars: tuple[Path, ...]
+    folder: Path
+
+    def command(self, properties: Path, options: Sequence[str] = ()) -> list[str]:
+        """Return the command line of a broker; `options` for Java replace the defaults."""
+        archive = f"-XX:SharedArchiveFile={self.folder / _ARCHIVE}"
+        return java_command(self.java, self.jars, [archive, *options], "kafka.Kafka", str(properties))
+
+    def create_data(self, data: Path, *, internal_topics: bool) -> None:
+        """Create a data folder with or without the internal topics."""
+        _copy_data(self.folder / (_WARM if internal_topics else _FORMATTED), data)
+
+
+def prepare(version: str = KAFKA_VERSION) -> PreparedBroker:
+    """Return what a broker of a version needs: from the cache, else downloaded and prepared in a minute.
+
+    Raises `NoJava`, `NoJars`, or `BrokerFailed`.
+    """
+    java = find_java()
+    jars = tuple(resolve(kafka_coordinates(version)))
+    facts = "\0".join((str(java.home), java.version, *JVM_OPTIONS, *map(str, jars)))
+    digest = hashlib.sha256(facts.encode()).hexdigest()[:8]
+    entry = cache_folder() / "broker" / f"kafka-{version}-java-{java.version}-{digest}"
+    prepared = PreparedBroker(java, jars, entry)
+    if not entry.is_dir():
+        _prepare_once(prepared)
+    return prepared
+
+
+def kafka_coordinates(version: str) -> tuple[str, ...]:
+    """Return the Maven coordinates of a Kafka that logs to its stderr."""
+    return (f"org.apache.kafka:kafka_2.13:{version}", "org.slf4j:slf4j-simple:1.7.36")
+
+
+def java_command(java: Java, jars: Sequence[Path], options: Sequence[str], *main: str) -> list[str]:
+    """Return a Java command line with every jar by name, as the class archive depends on their order."""
+    return [str(java.executable), *JVM_OPTIONS, *options, "-cp", os.pathsep.join(map(str, jars)), *main]
+
+
+def wait_until_ready(process: Process, bootstrap_servers: str, seconds: float) -> None:
+    """Wait until a broker serves; raise `BrokerFailed` if it ends or takes longer."""
+    client = clients.admin_client(bootstrap_servers)
+    process.wait_until(lambda: clients.is_ready(client, 0.25), seconds)
+
+
+def _copy_data(source: Path, data: Path) -> None:
+    """Copy a data folder and write a new cluster id into the copy."""
+    shutil.copytree(source, data, dirs_exist_ok=True)
+    meta = data / "meta.properties"
+    text = meta.read_text(encoding="latin-1")
+    meta.write_text(
+        re.sub(r"(?m)^cluster\.id=.*$", f"cluster.id={_new_cluster_id()}", text), encoding="latin-1"
+    )
+
+
+def _new_cluster_id() -> str:
+    """Return a cluster id: 16 bytes as 22 characters of base64url."""
+    # The format command would read a leading dash as an option.
+    return "k" + secrets.token_urlsafe(16)[1:]
+
+
+def _prepare_once(prepared: PreparedBroker) -> None:
+    with (
+        Progress() as progress,
+        locked(prepared.folder, waiting=lambda: progress.say("broker: another process prepares it")),
+    ):
+        if prepared.folder.is_dir():
+            return
+        started = time.monotonic()
+        progress.say("broker: preparing a first start (once)")
+        with building(prepared.folder) as scratch:
+            _format(prepared, scratch)
+            _warm_up(prepared, scratch)
+        progress.say(f"broker: prepared in {time.monotonic() - started:.0f} s; kept in {prepared.folder}")
+
+
+def _format(prepared: PreparedBroker, scratch: Path) -> None:
+    properties = scratch / "format.properties"
+    write_properties(properties, server_properties(Ports(1, 2), scratch / _FORMATTED, {}))
+    main = ("kafka.tools.StorageTool", "format", "-t", _new_cluster_id(), "-c", str(properties))
+    argv = java_command(prepared.java, prepared.jars, (), *main)
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    properties.unlink()
+    if done.returncode != 0:
+        raise BrokerFailed("Kafka could not format a data folder", scratch, done.stdout + done.stderr)
+
+
+def _warm_up(prepared: PreparedBroker, scratch: Path) -> None:
+    data, log, properties = scratch / _WARM, scratch / "broker.log", scratch / "server.properties"
+    _copy_data(scratch / _FORMATTED, data)
+    ports = Ports(*free_ports(2))
+    write_properties(properties, server_properties(ports, data, {}))
+    options = [f"-XX:ArchiveClassesAtExit={scratch / _ARCHIVE}", "-Xlog:cds=off"]
+    argv = java_command(prepared.java, prepared.jars, options, "kafka.Kafka", str(properties))
+    process = Process(argv, log=log, remove=scratch)
+    try:
+        wait_until_ready(process, f"{HOST}:{ports.client}", 120.0)
+        clients.warm_up(f"{HOST}:{ports.client}")
+    finally:
+        process.terminate(60.0)
+    _remove_partitions(data)
+    log.unlink()
+    properties.unlink()
+
+
+def _remove_partitions(data: Path) -> None:
+    for path in data.iterdir():
+        if path.name not in _KEPT:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -1,0 +1,113 @@
+"""Run a program under the watchdog: with a log file, and never longer than this process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.testing.local import _watchdog
+
+TAIL_LINES: Final = 25  # of a log in an error message
+
+
+class BrokerFailed(CloudEventsKafkaError):
+    """A local broker did not start, or ended. `log` has the last lines of `log_file`."""
+
+    def __init__(self, reason: str, log_file: Path, log: str) -> None:
+        super().__init__(reason, log_file, log)
+        self.reason = reason
+        self.log_file = log_file
+        self.log = log
+
+    def __str__(self) -> str:
+        return f"{self.reason}\nLast lines of {self.log_file}:\n{self.log or '(empty)'}"
+
+
+class Process:
+    """A program in the background; both outputs are appended to the file `log`.
+
+    It ends when this process ends, for any reason, and then the folder `remove` is deleted.
+    Programs may be started from several threads at once.
+    """
+
+    def __init__(self, argv: Sequence[str], *, log: Path, remove: Path | None = None) -> None:
+        self._log = log
+        command = [sys.executable, "-I", "-S", _watchdog.__file__, str(remove or ""), str(log), *argv]
+        self._watchdog = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        assert self._watchdog.stdout is not None
+        with self._watchdog.stdout as output:
+            line = output.readline()
+        # 0 if the program could not be started; the exit code is 127 then.
+        self.pid = int(line or 0)
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code (128 + n after signal n), or None while the program runs."""
+        code = self._watchdog.poll()
+        if code is not None:
+            self._close()
+        return code
+
+    def tail(self, lines: int = TAIL_LINES) -> str:
+        """Return the last lines of the log."""
+        return tail(self._log, lines)
+
+    def wait_until(self, is_ready: Callable[[], bool], seconds: float) -> None:
+        """Wait until `is_ready` returns True; raise `BrokerFailed` if the program ends or time is up."""
+        deadline = time.monotonic() + seconds
+        while not is_ready():
+            code = self.exit_code
+            if code is not None:
+                reason = f"the broker ended while starting, with exit code {code}"
+                raise BrokerFailed(reason, self._log, self.tail())
+            if time.monotonic() > deadline:
+                raise BrokerFailed(f"the broker was not ready after {seconds:.0f} s", self._log, self.tail())
+
+    def terminate(self, seconds: float = 20.0) -> None:
+        """End the program by SIGTERM, or by SIGKILL after `seconds`."""
+        self._send(b"T")
+        try:
+            self._watchdog.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self._close()
+
+    def kill(self) -> None:
+        """End the program by SIGKILL."""
+        self._send(b"K")
+        self._watchdog.wait()
+        self._close()
+
+    def _send(self, command: bytes) -> None:
+        pipe = self._watchdog.stdin
+        if self._watchdog.poll() is not None or pipe is None or pipe.closed:
+            return
+        # The program may end by itself at the same time.
+        with suppress(BrokenPipeError):
+            pipe.write(command)
+            pipe.flush()
+
+    def _close(self) -> None:
+        if self._watchdog.stdin is not None:
+            with suppress(BrokenPipeError):
+                self._watchdog.stdin.close()
+
+
+def tail(log: Path, lines: int = TAIL_LINES) -> str:
+    """Return the last lines of a log file, or an empty string if there is no file."""
+    try:
+        return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+    except FileNotFoundError:
+        return ""
