@@ -1,4 +1,4 @@
-"""``python -m cloudevents_kafka``: the command line."""
+"""Run the command line: ``python -m cloudevents_kafka``."""
 
 from __future__ import annotations
 

@@ -1,14 +1,21 @@
-"""The command line: ``cloudevents-kafka``, one module per command."""
+"""The command line ``cloudevents-kafka``.
+
+Read `app` first: the table of commands, which are loaded when they are used. Each command is a
+module of `commands`. They share three packages: `terminal` (errors and exit codes, safe output,
+signals), `records` (JSON lines, text, explanations) and `kafka` (settings, reading, sending).
+"""
 
 from __future__ import annotations
 
 import sys
 
+__all__ = ["main"]
+
 
 def main() -> None:
-    """Run the command line; where click is missing, say what to install and exit 2."""
+    """Run the command line; if click is missing, print what to install and exit with code 2."""
     try:
-        import click  # noqa: F401  # only to see whether it is there
+        import click  # noqa: F401  # only to check that it is installed
     except ModuleNotFoundError as error:
         if error.name != "click":
             raise

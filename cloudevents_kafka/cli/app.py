@@ -1,82 +1,79 @@
-"""The command line's root: commands are loaded when used, errors become exit codes."""
+"""The root of the command line: commands are loaded when used, and exceptions become exit codes."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import click
 
-from cloudevents_kafka.cli.terminal.errors import (
+from cloudevents_kafka.cli.terminal import (
     BROKEN_PIPE,
     BadData,
-    BrokerTrouble,
-    Failure,
-    without_words,
+    BrokerFailure,
+    CommandError,
+    Interrupted,
+    discard_stdout,
+    redact_usage_error,
+    require_utf8,
+    standard_streams,
 )
-from cloudevents_kafka.cli.terminal.parameters import hold_texts
-from cloudevents_kafka.cli.terminal.signals import Interrupted
-from cloudevents_kafka.cli.terminal.streams import let_go_of_stdout, standard_streams
 from cloudevents_kafka.errors import CloudEventsKafkaError
 
-# Command: the module whose `command` it is, and the line about it in the list.
+# For each command, the module that has it as `command`, and its line in the list of commands.
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
-    "consume": (
-        "cloudevents_kafka.cli.commands.consume",
-        "Read events, and whatever else is there, from a topic.",
-    ),
+    "consume": ("cloudevents_kafka.cli.commands.consume", "Read events and other records from a topic."),
     "produce": ("cloudevents_kafka.cli.commands.produce", "Send events: JSON lines, or one from options."),
-    "decode": ("cloudevents_kafka.cli.commands.decode", "Say what a record is, and why."),
-    "broker": ("cloudevents_kafka.cli.commands.broker", "Run a local Kafka for trying things out."),
-    "demo": ("cloudevents_kafka.cli.commands.demo", "Show the library at work, on a local Kafka."),
-    "pipeline": ("cloudevents_kafka.cli.commands.pipeline", "Land a topic of events in files, with Spark."),
+    "decode": ("cloudevents_kafka.cli.commands.decode", "Explain a record: mode, attributes, broken rules."),
+    "broker": ("cloudevents_kafka.cli.commands.broker", "Run a local Kafka broker for trying things out."),
+    "demo": ("cloudevents_kafka.cli.commands.demo", "Run the library on a local Kafka and Spark."),
+    "pipeline": (
+        "cloudevents_kafka.cli.commands.pipeline",
+        "Write topics of events to Parquet tables with Spark.",
+    ),
     "conformance": (
         "cloudevents_kafka.cli.commands.conformance",
         "Show what CloudEvents asks, and that it is met.",
     ),
     "protocol": (
         "cloudevents_kafka.cli.commands.protocol",
-        "Look into Kafka's protocol: frames, grammar, brokers.",
+        "Inspect the Kafka protocol: frames, grammar, brokers.",
     ),
 }
 
 
-class Commands(click.Group):
-    """Knows its commands by name only, until one of them is used; ``table`` has them as `COMMANDS` does."""
+class LazyGroup(click.Group):
+    """A group that loads the module of a command when the command is used."""
 
-    table: ClassVar[Mapping[str, tuple[str, str]]] = COMMANDS
+    def __init__(self, *args: Any, subcommands: Mapping[str, tuple[str, str]], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._subcommands = subcommands
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click gives it
-        """Name the commands, in the order they are shown."""
-        return list(self.table)
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
+        """Return the names of the commands, in the order of the table."""
+        return list(self._subcommands)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # the same
-        """Load a command; None for one that is not there."""
-        if cmd_name not in self.table:
+        """Return a command, loading its module; None if it does not exist."""
+        if cmd_name not in self._subcommands:
             return None
-        module = self.table[cmd_name][0]
-        try:
-            found: click.Command = importlib.import_module(module).command
-        except ModuleNotFoundError as error:
-            if error.name != module:
-                raise
-            return None
-        hold_texts(found)
-        return found
+        command: click.Command = importlib.import_module(self._subcommands[cmd_name][0]).command
+        require_utf8(command)
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # the same
-        """List the commands without loading any."""
+        """Write the list of commands without loading them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in self.table.items()])
+            formatter.write_dl([(name, summary) for name, (_, summary) in self._subcommands.items()])
 
-    def main(self, *args: Any, **more: Any) -> Any:
-        """Run the command line from start to end, where stdout and its like are (see `streams`)."""
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run the command line, with replacements for closed standard streams."""
         with standard_streams():
-            return super().main(*args, **more)
+            return super().main(*args, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; whatever ends it gets its exit code (see `failures`)."""
+        """Run a command; an exception ends it with its exit code."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -84,42 +81,43 @@ class Commands(click.Group):
         except Interrupted as error:
             ctx.exit(error.exit_code)
         except BrokenPipeError:
-            let_go_of_stdout()
+            discard_stdout()
             ctx.exit(BROKEN_PIPE)
         except CloudEventsKafkaError as error:
-            raise _failure(error) from error
+            raise _command_error(error) from error
         except click.UsageError as error:
-            raise without_words(error) from None
+            raise redact_usage_error(error) from None
 
 
-def _failure(error: CloudEventsKafkaError) -> Failure:
+def _command_error(error: CloudEventsKafkaError) -> CommandError:
     from cloudevents_kafka.consumer import ConsumeError
     from cloudevents_kafka.producer import DeliveryError
 
-    # What runs a local broker is told by its room: importing its errors would load all of it.
-    trouble = isinstance(error, ConsumeError | DeliveryError) or type(error).__module__.startswith(
+    # Errors of the packages that run a broker are recognized by name: importing them is slow.
+    of_broker = isinstance(error, ConsumeError | DeliveryError) or type(error).__module__.startswith(
         ("cloudevents_kafka.jvm", "cloudevents_kafka.testing")
     )
-    return BrokerTrouble(str(error)) if trouble else BadData(str(error))
+    return BrokerFailure(str(error)) if of_broker else BadData(str(error))
 
 
 _HELP: Final = """CloudEvents on Apache Kafka: send, read and explain them.
 
-Data goes to stdout, all else to stderr. Exit codes: 0 all read or delivered,
-1 bad data, 2 bad usage, 3 broker trouble, 130 Ctrl-C.
+Data goes to stdout, everything else to stderr. Exit codes: 0 success, 1 bad data,
+2 bad usage, 3 broker failure, 130 Ctrl-C.
 
-Settings: any of librdkafka's, from --config FILE, then the environment
-(CE_KAFKA_BOOTSTRAP_SERVERS, CE_KAFKA_SASL_PASSWORD_FILE …), then -X. Shown, by
---show-config or in an error, are only values known to be harmless; others are masked.
+Any librdkafka setting is accepted, from --config FILE, then the environment
+(CE_KAFKA_BOOTSTRAP_SERVERS, CE_KAFKA_SASL_PASSWORD_FILE …), then -X; later ones
+override earlier ones. Output and errors show only values known to be harmless.
 
 \b
-Completion, in .bashrc (zsh_source, fish_source for the others):
+Completion, in .bashrc (zsh_source and fish_source for the other shells):
 eval "$(_CLOUDEVENTS_KAFKA_COMPLETE=bash_source cloudevents-kafka)"
 """
 
 
 @click.group(
-    cls=Commands,
+    cls=LazyGroup,
+    subcommands=COMMANDS,
     help=_HELP,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

@@ -1,4 +1,4 @@
-"""What the demo shows in the end: by rich on a terminal, where it is there, else as aligned text."""
+"""The report of the demo: tables by rich on a terminal if it is installed, else aligned text."""
 
 from __future__ import annotations
 
@@ -9,114 +9,117 @@ from collections.abc import Iterator
 import msgspec
 
 from cloudevents_kafka.demo.run import Outcome
-from cloudevents_kafka.demo.traffic import WAYS
+from cloudevents_kafka.demo.traffic import ENCODINGS
 from cloudevents_kafka.spark.pipeline.summary import escape_unprintable, format_table, reason_rows
 
 
-class Sheet(msgspec.Struct, frozen=True):
-    """A table with a title; ``numbers`` is how many columns, the last ones, hold numbers."""
+class ReportTable(msgspec.Struct, frozen=True):
+    """A table with a title; the last ``number_columns`` columns have numbers, the last row the sums."""
 
     title: str
     header: list[str]
     rows: list[list[str]]
-    numbers: int = 1
+    number_columns: int = 1
 
 
-def report(outcome: Outcome) -> None:
+def print_report(outcome: Outcome) -> None:
     """Print the report to stdout."""
-    for sheet in sheets(outcome):
-        _show(sheet)
-    _say("\nSums")
+    for table in _tables(outcome):
+        _print_table(table)
+    _print("\nChecks")
     for check in outcome.checks:
-        _say(f"  {check}")
+        _print(f"  {check}")
     summary = outcome.summary
-    places = [
+    folders = [
         ["events", summary.events_table],
         ["quarantine", summary.quarantine_table],
         ["checkpoint", summary.checkpoint],
     ]
-    _say("\nTables (Parquet, for any tool that reads it)")
-    _say(format_table(None, places))
-    _say(f"\n{_verdict(outcome)}")
+    _print("\nFolders (the tables are Parquet files, readable by any tool)")
+    _print(format_table(None, folders))
+    _print(f"\n{_conclusion(outcome)}")
 
 
-def sheets(outcome: Outcome) -> Iterator[Sheet]:
-    """Give the tables of the report."""
-    yield _events(outcome)
+def _tables(outcome: Outcome) -> Iterator[ReportTable]:
+    yield _event_table(outcome)
     if outcome.sent.others:
-        yield _others(outcome)
-        counts = outcome.summary.counts
-        header = ["verdict", "reason", "records"]
-        yield Sheet("Set aside by the pipeline, and why", header, reason_rows(counts))
+        yield _invalid_record_table(outcome)
+        yield ReportTable(
+            "Records that the pipeline quarantined, and why",
+            ["verdict", "reason", "records"],
+            reason_rows(outcome.summary.counts),
+        )
 
 
-def _events(outcome: Outcome) -> Sheet:
-    sent, back, landed = outcome.sent.events, outcome.back.events, outcome.summary.counts.by_type
-    ways = [str(way) for way in WAYS]
+def _event_table(outcome: Outcome) -> ReportTable:
+    sent, back, in_table = outcome.sent.events, outcome.back.events, outcome.summary.counts.by_type
+    encodings = [str(encoding) for encoding in ENCODINGS]
     rows = [
         [
-            kind,
-            *(f"{sent[kind, way]:,}" for way in ways),
-            *(f"{_of(counts, kind):,}" for counts in (sent, back)),
-            f"{sum(landed.get(kind, {}).values()):,}",
+            type_,
+            *(f"{sent[type_, encoding]:,}" for encoding in encodings),
+            *(f"{_count_of_type(counts, type_):,}" for counts in (sent, back)),
+            f"{sum(in_table.get(type_, {}).values()):,}",
         ]
-        for kind in sorted({kind for kind, _ in [*sent, *back]} | landed.keys())
+        for type_ in sorted({type_ for type_, _ in [*sent, *back]} | in_table.keys())
     ]
-    sums = [f"{sum(number for (_, one), number in sent.items() if one == way):,}" for way in ways]
+    sums = [f"{sum(n for (_, used), n in sent.items() if used == encoding):,}" for encoding in encodings]
     totals = [f"{sent.total():,}", f"{back.total():,}", f"{outcome.summary.counts.events:,}"]
-    header = ["event type", *ways, "sent", "read back", "in the table"]
-    return Sheet("Events, by type and by how they went", header, [*rows, ["all", *sums, *totals]], 6)
+    header = ["event type", *encodings, "sent", "read back", "in the table"]
+    return ReportTable("Events by type and encoding", header, [*rows, ["all", *sums, *totals]], 6)
 
 
-def _of(counts: Counter[tuple[str, str]], kind: str) -> int:
-    return sum(number for (one, _), number in counts.items() if one == kind)
+def _count_of_type(counts: Counter[tuple[str, str]], type_: str) -> int:
+    return sum(number for (counted, _), number in counts.items() if counted == type_)
 
 
-def _others(outcome: Outcome) -> Sheet:
+def _invalid_record_table(outcome: Outcome) -> ReportTable:
     others = outcome.sent.others
     rows = [[name, verdict, f"{number:,}"] for (verdict, name), number in sorted(others.items())]
-    header = ["record", "to be told as", "sent"]
-    return Sheet(
-        "Other records, sent between the events", header, [*rows, ["all", "", f"{others.total():,}"]]
+    return ReportTable(
+        "Invalid records, sent between the events",
+        ["record", "expected verdict", "sent"],
+        [*rows, ["all", "", f"{others.total():,}"]],
     )
 
 
-def _verdict(outcome: Outcome) -> str:
-    sent, summary = outcome.sent, outcome.summary
-    if not outcome.good:
-        failed = sum(not check.good for check in outcome.checks)
-        return f"The sums do not add up: {failed} of {len(outcome.checks)} checks failed, see above."
+def _conclusion(outcome: Outcome) -> str:
+    failed = sum(not check.passed for check in outcome.checks)
+    if failed:
+        return f"{failed} of {len(outcome.checks)} checks failed, see above."
+    sent, batches = outcome.sent, outcome.summary.batches
     return (
-        f"{sent.total:,} records in and out in {outcome.seconds:.0f} s, {sent.keyed:,} of them keyed, "
-        f"{sent.without_data:,} events without data; {summary.batches} batches. All sums add up."
+        f"All checks passed: {sent.total:,} records sent, read back and written to tables "
+        f"in {batches:,} {'batch' if batches == 1 else 'batches'} and {outcome.seconds:.0f} s. "
+        f"{sent.with_key:,} have a key; {sent.without_data:,} are events without data."
     )
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def _show(sheet: Sheet) -> None:
-    if sys.stdout.isatty() and _print_rich(sheet):
+def _print_table(table: ReportTable) -> None:
+    if sys.stdout.isatty() and _print_rich(table):
         return
-    _say(f"\n{sheet.title}")
-    _say(format_table(sheet.header, sheet.rows))
+    _print(f"\n{table.title}")
+    _print(format_table(table.header, table.rows))
 
 
-def _print_rich(sheet: Sheet) -> bool:
-    """Print by rich; say whether it is there."""
+def _print_rich(table: ReportTable) -> bool:
+    """Print a table by rich; return False if it is not installed."""
     try:
         from rich.console import Console
         from rich.table import Table
         from rich.text import Text
     except ModuleNotFoundError:
         return False
-    table = Table(title=sheet.title, title_justify="left", title_style="bold")
-    words = len(sheet.header) - sheet.numbers
-    for number, name in enumerate(sheet.header):
-        table.add_column(name, justify="left" if number < words else "right")
-    for row in sheet.rows:
-        last = row is sheet.rows[-1]
-        table.add_row(*(Text(escape_unprintable(cell)) for cell in row), style="bold" if last else None)
-    Console(highlight=False).print(table)
+    rich_table = Table(title=table.title, title_justify="left", title_style="bold")
+    text_columns = len(table.header) - table.number_columns
+    for number, name in enumerate(table.header):
+        rich_table.add_column(name, justify="left" if number < text_columns else "right")
+    for row in table.rows:
+        last = row is table.rows[-1]
+        rich_table.add_row(*(Text(escape_unprintable(cell)) for cell in row), style="bold" if last else None)
+    Console(highlight=False).print(rich_table)
     return True

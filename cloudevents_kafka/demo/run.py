@@ -1,105 +1,102 @@
-"""The demo from start to end: Kafka, traffic, both clients, the pipeline, the sums."""
+"""Run the demo: start Kafka, send and read back the traffic, run the pipeline, compare."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
-from cloudevents_kafka.demo.checks import Check, checks
-from cloudevents_kafka.demo.clients import ReadBack, Traffic, read_back, send
-from cloudevents_kafka.demo.traffic import BadLine, Item, of_file, of_shop
+from cloudevents_kafka.demo._checks import Check, run_checks
+from cloudevents_kafka.demo.clients import ReadCounts, TrafficCounts, read_back, send_traffic
+from cloudevents_kafka.demo.traffic import InvalidLine, Item, file_traffic, shop_traffic
 from cloudevents_kafka.jvm.progress import Progress
-from cloudevents_kafka.spark.pipeline import BatchProgress, PipelineOptions, Summary, run
+from cloudevents_kafka.spark.pipeline import PipelineOptions, Summary, run
 
-TOPIC = "shop"
-PARTITIONS = 3
+TOPIC: Final = "shop"
+PARTITIONS: Final = 3
 
-# A demo's Spark lives for seconds: optimizing its code for hours would cost more than it gives.
-_BRIEF = {
+# Spark runs for seconds: compiling its code for a long run would take more time than it saves.
+_SHORT_RUN: Final = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.driver.memory": "1g",
 }
 
 
 class Outcome(msgspec.Struct):
-    """All that the demo has to show."""
+    """The counts, the pipeline's summary and the checks of a run."""
 
-    sent: Traffic
-    back: ReadBack
+    sent: TrafficCounts
+    back: ReadCounts
     summary: Summary
     checks: list[Check]
-    bad_lines: list[BadLine]
+    invalid_lines: list[InvalidLine]
     seconds: float
 
     @property
-    def good(self) -> bool:
-        """Whether all sums are right."""
-        return all(check.good for check in self.checks)
+    def passed(self) -> bool:
+        """Whether all checks passed."""
+        return all(check.passed for check in self.checks)
 
 
-def demonstrate(out: Path, *, seed: int, count: int, events: Path | None = None) -> Outcome:
-    """Run the demo into the folder `out`; progress goes to stderr. Leaves nothing running."""
+def run_demo(out: Path, *, seed: int, count: int, events: Path | None = None) -> Outcome:
+    """Run the demo with the tables in the folder ``out``, and stop all that it started.
+
+    ``events`` is a file of events to send instead of the shop's. Progress goes to stderr.
+    """
     from cloudevents_kafka.testing import LocalBroker
 
-    began = time.monotonic()
-    bad_lines: list[BadLine] = []
+    started = time.monotonic()
+    invalid_lines: list[InvalidLine] = []
     with Progress(sys.stderr) as progress:
         progress.say("starting a local Kafka")
         with LocalBroker() as broker:
             broker.create_topic(TOPIC, partitions=PARTITIONS)
             servers = broker.bootstrap_servers
-            progress.say(f"Kafka serves at {servers}; sending events to topic {TOPIC!r}")
-            items = _items(events, seed, count, bad_lines)
-            sent = send(servers, TOPIC, items, seed, _counting(progress, "records sent"))
+            progress.say(f"Kafka listens on {servers}; sending events to topic {TOPIC!r}")
+            items = shop_traffic(seed, count) if events is None else _read_file(events, invalid_lines)
+            sent = send_traffic(servers, TOPIC, items, seed, _counter(progress, "records sent"))
             progress.say(f"{sent.total:,} records sent; reading them back")
-            back = read_back(servers, TOPIC, PARTITIONS, sent.total, _counting(progress, "records read back"))
+            on_progress = _counter(progress, "records read back")
+            back = read_back(servers, TOPIC, PARTITIONS, sent.total, on_progress)
             progress.say(f"{back.total:,} records read back; starting Spark (this takes some seconds)")
-            summary = run(_options(servers, out, sent.total), report=lambda batch: progress.say(_told(batch)))
+            summary = run(
+                _pipeline_options(servers, out, sent.total),
+                report=lambda batch: progress.say(f"  {batch}"),
+            )
         progress.say("comparing")
-        found = checks(sent, back, summary, out)
-    return Outcome(sent, back, summary, found, bad_lines, time.monotonic() - began)
+        checks = run_checks(sent, back, summary, out)
+    return Outcome(sent, back, summary, checks, invalid_lines, time.monotonic() - started)
 
 
-def _options(servers: str, out: Path, records: int) -> PipelineOptions:
+def _pipeline_options(servers: str, out: Path, records: int) -> PipelineOptions:
     return PipelineOptions(
         bootstrap_servers=servers,
         topics=(TOPIC,),
         out=str(out),
         once=True,
-        # Some batches, to be seen at work.
-        max_records=records // 3 + 50,
-        conf=_BRIEF,
+        max_records=records // 3 + 50,  # three batches, so that more than one is shown
+        conf=_SHORT_RUN,
     )
 
 
-def _told(batch: BatchProgress) -> str:
-    return f"  {batch}"
-
-
-def _counting(progress: Progress, what: str) -> Callable[[int], None]:
-    def tell(number: int) -> None:
+def _counter(progress: Progress, label: str) -> Callable[[int], None]:
+    def show(number: int) -> None:
         if number % 500 == 0:
-            progress.step(f"{number:,} {what}")
+            progress.step(f"{number:,} {label}")
 
-    return tell
-
-
-def _items(events: Path | None, seed: int, count: int, bad_lines: list[BadLine]) -> Iterator[Item]:
-    if events is None:
-        return of_shop(seed, count)
-    with events.open("rb") as lines:
-        found = list(of_file(str(events), lines))
-    return _good(found, bad_lines)
+    return show
 
 
-def _good(found: Iterable[Item | BadLine], bad_lines: list[BadLine]) -> Iterator[Item]:
-    for item in found:
-        if isinstance(item, BadLine):
-            bad_lines.append(item)
-            sys.stderr.write(f"{item}\n")
-        else:
-            yield item
+def _read_file(path: Path, invalid_lines: list[InvalidLine]) -> Iterator[Item]:
+    """Yield the events of a file; print the invalid lines and append them to a list."""
+    with path.open("rb") as lines:
+        for item in file_traffic(str(path), lines):
+            if isinstance(item, InvalidLine):
+                invalid_lines.append(item)
+                sys.stderr.write(f"{item}\n")
+            else:
+                yield item

@@ -1,4 +1,4 @@
-"""What goes into the demo's topic: each event in a mode and format of its own, and strays between."""
+"""The records of the demo: events in every content mode and format, mixed with invalid records."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Final
 import msgspec
 
 from cloudevents_kafka.binding import ContentMode, from_record, to_record
-from cloudevents_kafka.demo import shop
-from cloudevents_kafka.demo.invalid_records import STRAYS, Stray
+from cloudevents_kafka.demo._invalid_records import INVALID_RECORDS, InvalidRecord
+from cloudevents_kafka.demo._shop import generate_events
 from cloudevents_kafka.errors import CloudEventsKafkaError, DecodeError, EncodeError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats.registry import content_type_of
 from cloudevents_kafka.record import Record
 
-_EVENTS_PER_STRAY: Final = 25
+_EVENTS_PER_INVALID_RECORD: Final = 25
 
 
-class Way(msgspec.Struct, frozen=True):
-    """How an event goes onto Kafka."""
+class Encoding(msgspec.Struct, frozen=True):
+    """A content mode and, for structured mode, an event format."""
 
     mode: ContentMode
     format: str | None = None
@@ -29,71 +29,80 @@ class Way(msgspec.Struct, frozen=True):
         return self.mode if self.format is None else f"{self.mode} {self.format}"
 
 
-WAYS: Final = (Way("binary"), Way("structured", "json"), Way("structured", "avro"))
-# Of ten events, as many go each way.
-_SHARES: Final = (6, 2, 2)
+ENCODINGS: Final = (Encoding("binary"), Encoding("structured", "json"), Encoding("structured", "avro"))
+_WEIGHTS: Final = (6, 2, 2)  # of the encodings
 
 
-class BadLine(CloudEventsKafkaError):
-    """A line of a file of events that is none."""
+class InvalidLine(CloudEventsKafkaError):
+    """A line of a file is not a valid event."""
 
     def __init__(self, file: str, number: int, reason: str) -> None:
         super().__init__(f"{file}:{number}: {reason}")
 
 
-Item = tuple[Event, Way] | Stray
-"""An event and the way it goes, or a kind of stray."""
+Item = tuple[Event, Encoding] | InvalidRecord
+"""An event with its encoding, or a kind of invalid record."""
 
 
-def of_shop(seed: int, count: int) -> Iterator[Item]:
-    """Mix the shop's events with strays of each kind; the same seed gives the same traffic."""
+def shop_traffic(seed: int, count: int) -> Iterator[Item]:
+    """Yield ``count`` events of the shop, mixed with all kinds of invalid records.
+
+    The same seed yields the same items.
+    """
     random = Random(seed)
-    strays = _strays(random, count)
-    before = {number * count // len(strays): stray for number, stray in enumerate(strays)}
-    left = list(strays) if count < len(strays) else []
-    for number, event in enumerate(shop.events(seed, count)):
-        if number in before and not left:
+    invalid = _invalid_records(random, count)
+    if count < len(invalid):
+        yield from _encoded_events(random, seed, count)
+        yield from invalid
+        return
+    before = {number * count // len(invalid): record for number, record in enumerate(invalid)}
+    for number, item in enumerate(_encoded_events(random, seed, count)):
+        if number in before:
             yield before[number]
-        yield event, random.choices(WAYS, _SHARES)[0]
-    yield from left
+        yield item
 
 
-def _strays(random: Random, count: int) -> list[Stray]:
-    rounds = max(1, count // (_EVENTS_PER_STRAY * len(STRAYS)))
-    return [stray for _ in range(rounds) for stray in random.sample(STRAYS, len(STRAYS))]
+def _encoded_events(random: Random, seed: int, count: int) -> Iterator[Item]:
+    for event in generate_events(seed, count):
+        yield event, random.choices(ENCODINGS, _WEIGHTS)[0]
 
 
-def of_file(name: str, lines: Iterable[bytes]) -> Iterator[Item | BadLine]:
-    """Read events as JSON lines, to go all ways in turn; a line that is no event gives a `BadLine`."""
+def _invalid_records(random: Random, count: int) -> list[InvalidRecord]:
+    rounds = max(1, count // (_EVENTS_PER_INVALID_RECORD * len(INVALID_RECORDS)))
+    return [kind for _ in range(rounds) for kind in random.sample(INVALID_RECORDS, len(INVALID_RECORDS))]
+
+
+def file_traffic(name: str, lines: Iterable[bytes]) -> Iterator[Item | InvalidLine]:
+    """Yield the events of JSON lines, with the encodings in turn; an `InvalidLine` for other lines."""
     turn = 0
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            event = _event_of(line.strip())
-            way = _way(event, turn)
+            event = _parse_event(line.strip())
+            encoding = _next_encoding(event, turn)
         except DecodeError as error:
-            yield BadLine(name, number, error.reason)
+            yield InvalidLine(name, number, error.reason)
         except EncodeError as error:
-            yield BadLine(name, number, str(error))
+            yield InvalidLine(name, number, str(error))
         else:
             turn += 1
-            yield event, way
+            yield event, encoding
 
 
-def _event_of(line: bytes) -> Event:
+def _parse_event(line: bytes) -> Event:
     return from_record(Record(value=line, headers=[("content-type", content_type_of("json"))]))
 
 
-def _way(event: Event, turn: int) -> Way:
-    """Give the way whose turn it is, or the next that can hold the event."""
-    for step in range(len(WAYS)):
-        way = WAYS[(turn + step) % len(WAYS)]
+def _next_encoding(event: Event, turn: int) -> Encoding:
+    """Return the encoding whose turn it is, or the next one that can encode the event."""
+    for step in range(len(ENCODINGS)):
+        encoding = ENCODINGS[(turn + step) % len(ENCODINGS)]
         try:
-            to_record(event, mode=way.mode, format=way.format)
+            to_record(event, mode=encoding.mode, format=encoding.format)
         except EncodeError:
-            if step == len(WAYS) - 1:
+            if step == len(ENCODINGS) - 1:
                 raise
         else:
-            return way
-    raise AssertionError("there is at least one way")
+            return encoding
+    raise AssertionError("ENCODINGS is not empty")

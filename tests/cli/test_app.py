@@ -10,10 +10,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from cloudevents_kafka.cli.app import COMMANDS, Commands
+from cloudevents_kafka.cli.app import COMMANDS, LazyGroup
 from cloudevents_kafka.cli.commands.protocol import COMMANDS as PROTOCOL_COMMANDS
-from cloudevents_kafka.cli.terminal.errors import BadUsage
-from cloudevents_kafka.cli.terminal.signals import Interrupted
+from cloudevents_kafka.cli.terminal import BadUsage, Interrupted
 from cloudevents_kafka.errors import EncodeError
 from cloudevents_kafka.jvm.errors import NoJars
 from cloudevents_kafka.producer import DeliveryError
@@ -78,8 +77,8 @@ def test_without_rich():
     script = """
 import sys; sys.modules["rich"] = sys.modules["rich.console"] = None
 import io
-from cloudevents_kafka.cli.records.text import Painter
-Painter(sys.stdout, colours=True).paint([[("a", "bold"), ("b", "")]])
+from cloudevents_kafka.cli.records import StyledPrinter
+StyledPrinter(sys.stdout, color=True).print_lines([[("a", "bold"), ("b", "")]])
 """
     done = python(script)
     assert (done.stdout, done.stderr) == ("ab\n", "")
@@ -128,7 +127,7 @@ ENDS = [
 def test_ends(error, code, told):
     """Whatever ends a command has its exit code, and one message without a traceback."""
 
-    @click.group(cls=Commands)
+    @click.group(cls=LazyGroup, subcommands=COMMANDS)
     def app():
         pass
 

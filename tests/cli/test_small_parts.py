@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka import Event, Record, decode, to_record
-from cloudevents_kafka.cli.kafka.offsets import Bounds, Position, parse_position, resolve
-from cloudevents_kafka.cli.records.filters import Filter
-from cloudevents_kafka.cli.records.text import item_lines, moment
-from cloudevents_kafka.cli.terminal.escape import visible, visible_json
-from cloudevents_kafka.cli.terminal.parameters import parse_pair
+from cloudevents_kafka.cli.kafka import Position, Watermarks, parse_position, resolve_offset
+from cloudevents_kafka.cli.records import Filter, item_lines
+from cloudevents_kafka.cli.records._text import timestamp_text
+from cloudevents_kafka.cli.terminal import escape, escape_json, parse_pair
 
 POSITIONS = [
     ("earliest", Position("earliest")),
@@ -63,7 +62,7 @@ RESOLVED = [
 @pytest.mark.parametrize(("position", "found", "offset"), RESOLVED)
 def test_positions_mean_offsets_within_bounds(position, found, offset):
     """A position is an offset that the partition has, or its end."""
-    assert resolve(position, Bounds(5, 9), found) == offset
+    assert resolve_offset(position, Watermarks(5, 9), found) == offset
 
 
 ITEM = decode(
@@ -80,9 +79,9 @@ FILTERS = [
     (Filter(globs={"type": ["a", "*.placed"], "source": ["/a/?"]}), True, False),
     (Filter(globs={"type": ["order.*"], "source": ["/x"]}), False, False),
     (Filter(globs={"subject": ["*"]}), False, False),
-    (Filter(where=[("sampledrate", "5"), ("flag", "true")]), True, False),
-    (Filter(where=[("sampledrate", "05")]), False, False),
-    (Filter(where=[("none", "")]), False, False),
+    (Filter(attributes=[("sampledrate", "5"), ("flag", "true")]), True, False),
+    (Filter(attributes=[("sampledrate", "05")]), False, False),
+    (Filter(attributes=[("none", "")]), False, False),
     (Filter(headers=[("x", None)]), True, True),
     (Filter(headers=[("x", b"2")]), True, False),
     (Filter(headers=[("n", None)]), True, False),
@@ -95,15 +94,15 @@ FILTERS = [
 @pytest.mark.parametrize(("condition", "event", "stranger"), FILTERS)
 def test_filters(condition, event, stranger):
     """Conditions hold of attributes and headers; a record that is no event has no attributes."""
-    assert condition.passes(ITEM) is event
-    assert condition.passes(STRANGER) is stranger
+    assert condition.matches(ITEM) is event
+    assert condition.matches(STRANGER) is stranger
 
 
 def test_pairs():
     """Only the first equals sign divides a pair; a name there must be."""
     assert parse_pair("a=b=c") == ("a", "b=c")
     assert parse_pair("a=") == ("a", "")
-    assert parse_pair("a", valueless=True) == ("a", None)
+    assert parse_pair("a", allow_name=True) == ("a", None)
     for text in ("=b", "", "a"):
         with pytest.raises(ValueError, match="name=value"):
             parse_pair(text)
@@ -112,17 +111,17 @@ def test_pairs():
 @given(st.text())
 def test_nothing_that_a_terminal_obeys_is_left(text):
     """Text is printable after it was made visible, and JSON is the same value."""
-    shown = visible(text)
+    shown = escape(text)
     assert not any(c in shown for c in "\x1b\x9b\x07\r\n\u202e\u2066\u200b\u2028\x7f")
-    assert visible(shown) == shown
+    assert escape(shown) == shown
     written = json.dumps(text, ensure_ascii=False)
-    assert json.loads(visible_json(written)) == text
-    assert visible_json(written).isprintable() or not written.isprintable()
+    assert json.loads(escape_json(written)) == text
+    assert escape_json(written).isprintable() or not written.isprintable()
 
 
 def test_plain_text_stays_as_it_is():
     """Letters of any script, symbols and spaces are not touched."""
-    assert visible("Grüße, 你好 — 😀 ok") == "Grüße, 你好 — 😀 ok"
+    assert escape("Grüße, 你好 — 😀 ok") == "Grüße, 你好 — 😀 ok"
 
 
 def test_records_as_text_hold_no_control_characters():
@@ -139,5 +138,5 @@ def test_records_as_text_hold_no_control_characters():
 
 def test_moments_out_of_range():
     """A timestamp that no date has is shown as the number it is."""
-    assert moment(1795262400000) == "2026-11-21T12:00:00.000Z"
-    assert moment(10**18) == str(10**18)
+    assert timestamp_text(1795262400000) == "2026-11-21T12:00:00.000Z"
+    assert timestamp_text(10**18) == str(10**18)

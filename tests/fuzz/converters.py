@@ -35,7 +35,7 @@ from cloudevents_kafka.attributes.timestamps import from_datetime, instant, is_t
 from cloudevents_kafka.attributes.types import AttributeType, canonical_text, is_string, parse
 from cloudevents_kafka.attributes.uri import is_uri, is_uri_reference
 from cloudevents_kafka.binding import Mode
-from cloudevents_kafka.cli.records import json_lines, resolve
+from cloudevents_kafka.cli import records
 from cloudevents_kafka.codecs.payload import DataKind, from_payload, to_payload
 from cloudevents_kafka.conformance import notation
 from cloudevents_kafka.formats.json import JsonFormat
@@ -173,11 +173,11 @@ def payload(data: bytes) -> None:
 def line(data: bytes) -> None:
     """A line for `produce` is a record, or says why not; a record's line says the record."""
     try:
-        meant = resolve.meant(json_lines.read_line(data), resolve.Wanted())
-    except (json_lines.BadLine, InvalidEvent, EncodeError):
+        meant = records.resolve_line(records.read_line(data), records.Overrides())
+    except (records.BadLine, InvalidEvent, EncodeError):
         return
     result = decode(meant.record, lenient=True)
-    again = resolve.meant(json_lines.read_line(json_lines.write_line(result)), resolve.Wanted())
+    again = records.resolve_line(records.read_line(records.write_line(result)), records.Overrides())
     assert (again.record.key, again.record.value, again.record.headers) == (
         meant.record.key,
         meant.record.value,
@@ -208,7 +208,7 @@ def seeds(name: str) -> Iterator[bytes]:
     if name == "record":
         yield from map(written, came)
     elif name == "line":
-        yield from (json_lines.write_line(decode(one, lenient=True)) for one in came)
+        yield from (records.write_line(decode(one, lenient=True)) for one in came)
     elif name == "event":
         yield from (JsonFormat().encode(one) for one in _events(came))
     elif name.startswith("format-"):

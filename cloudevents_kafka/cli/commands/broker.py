@@ -1,4 +1,4 @@
-"""``broker``: a local Kafka in the foreground."""
+"""``broker``: run a local Kafka in the foreground."""
 
 from __future__ import annotations
 
@@ -8,34 +8,36 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerTrouble
-from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.cli.terminal import BadUsage, BrokerFailure, Interrupts
 
 if TYPE_CHECKING:
     from cloudevents_kafka.testing import LocalBroker
 
-_LOOK: Final = 0.5  # seconds between looks at the broker
-_HELP: Final = """Run a local Kafka for trying things out, until Ctrl-C.
+_CHECK_INTERVAL: Final = 0.5  # seconds
+_HELP: Final = """Run a local Kafka broker for trying things out, until Ctrl-C.
 
-A real Apache Kafka, one node, on 127.0.0.1 only. Prints its address once it serves.
-Fetches Kafka (45 MB) the first time; needs Java. Data is gone at the end, unless
---data-dir keeps it.
+The broker is Apache Kafka, one node, on 127.0.0.1 only. Prints its address once it
+accepts connections. Downloads Kafka (45 MB) the first time; needs Java. The data is
+deleted at the end, unless --data-dir is set.
 
 \b
 cloudevents-kafka broker --port 9092 --topic orders:3
 """
 
 
-@click.command(help=_HELP, short_help="Run a local Kafka for trying things out.")
+@click.command(help=_HELP)
 @click.option(
-    "--port", type=click.IntRange(1, 65535), metavar="N", help="Where to listen; any free port if not said."
+    "--port",
+    type=click.IntRange(1, 65535),
+    metavar="N",
+    help="The port.  [default: a free one]",
 )
 @click.option(
     "--topic",
     "topics",
     multiple=True,
     metavar="NAME[:N]",
-    help="Create a topic, of N partitions. Repeatable.",
+    help="Create a topic with N partitions. Repeatable.",
 )
 @click.option("--data-dir", type=click.Path(file_okay=False), metavar="FOLDER", help="Keep the data here.")
 def command(port: int | None, topics: tuple[str, ...], data_dir: str | None) -> None:
@@ -43,18 +45,18 @@ def command(port: int | None, topics: tuple[str, ...], data_dir: str | None) -> 
     from cloudevents_kafka.testing import LocalBroker
     from cloudevents_kafka.testing.local import tail
 
-    wanted = [_parse_topic(text) for text in topics]
+    new_topics = [_parse_topic(text) for text in topics]
     with Interrupts() as interrupts, ExitStack() as stack:
         broker = LocalBroker(port=port, data_dir=data_dir)
         stack.callback(broker.stop)
         with interrupts.waiting():
             broker.start()
-            for name, partitions in wanted:
+            for name, partitions in new_topics:
                 _create(broker, name, partitions)
             click.echo(broker.bootstrap_servers)
             while broker.running:
-                time.sleep(_LOOK)
-        raise BrokerTrouble(f"the broker has ended by itself; the end of its log:\n{tail(broker.log_file)}")
+                time.sleep(_CHECK_INTERVAL)
+        raise BrokerFailure(f"the broker has stopped by itself; its log ends with:\n{tail(broker.log_file)}")
 
 
 def _create(broker: LocalBroker, name: str, partitions: int) -> None:
@@ -63,12 +65,12 @@ def _create(broker: LocalBroker, name: str, partitions: int) -> None:
     try:
         broker.create_topic(name, partitions)
     except KafkaException as error:
-        if error.args[0].name() != "TOPIC_ALREADY_EXISTS":  # which --data-dir may hold from before
+        if error.args[0].name() != "TOPIC_ALREADY_EXISTS":  # from an earlier run with --data-dir
             raise BadUsage(f"--topic {name}: {error.args[0].str()}") from None
 
 
 def _parse_topic(text: str) -> tuple[str, int]:
     name, colon, number = text.partition(":")
     if not name or (colon and not (number.isascii() and number.isdigit() and int(number) > 0)):
-        raise click.UsageError(f"--topic {text}: write NAME, or NAME:N for N partitions")
+        raise click.UsageError(f"--topic {text}: a topic must be NAME, or NAME:N for N partitions")
     return name, int(number or 1)

@@ -10,9 +10,8 @@ from typing import Final
 import click
 
 from cloudevents_kafka.cli.commands.conformance_table import details, overview
-from cloudevents_kafka.cli.records.text import Painter
-from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BadData, BadUsage
-from cloudevents_kafka.cli.terminal.plural import count
+from cloudevents_kafka.cli.records import StyledPrinter
+from cloudevents_kafka.cli.terminal import BAD_DATA, BadData, BadUsage, pluralize
 from cloudevents_kafka.conformance import (
     CaseFailed,
     Dataset,
@@ -68,9 +67,9 @@ def command(
         tests = _read_all(results)
         found = run_clauses(dataset, () if target else clauses, tests=tests, progress=_progress)
         chosen = [result for result in found if not clauses or result.clause.id in clauses]
-        painter = Painter(sys.stdout, colours=sys.stdout.isatty())
-        painter.paint(details(chosen) if clauses else overview(found))
-        painter.flush()
+        printer = StyledPrinter(sys.stdout, color=sys.stdout.isatty())
+        printer.print_lines(details(chosen) if clauses else overview(found))
+        printer.flush()
         if target:
             _write(target, report.markdown(found, dataset.documents))
         if records:
@@ -88,7 +87,7 @@ def _read_all(files: Sequence[str]) -> dict[str, Result]:
 
 
 def _progress(number: int) -> None:
-    click.echo(f"running {count(number, 'case')}", err=True)
+    click.echo(f"running {pluralize(number, 'case')}", err=True)
 
 
 def _check_files(target: str | None, records: str | None) -> None:

@@ -11,24 +11,28 @@ import click
 import msgspec
 
 from cloudevents_kafka.binding import Decoded, Undecodable, decode
-from cloudevents_kafka.cli.kafka.offsets import Position, PositionType
-from cloudevents_kafka.cli.kafka.options import kafka_options, pairs, take_settings
-from cloudevents_kafka.cli.kafka.settings import Settings
-from cloudevents_kafka.cli.records.filters import Filter
-from cloudevents_kafka.cli.records.output import FORMS, Output, make_output, reader_has_gone
-from cloudevents_kafka.cli.terminal.errors import BadData
-from cloudevents_kafka.cli.terminal.parameters import Header
-from cloudevents_kafka.cli.terminal.plural import count
-from cloudevents_kafka.cli.terminal.progress import Progress
-from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.cli.kafka import (
+    BrokerSession,
+    Position,
+    PositionType,
+    RangeReader,
+    ReadRequest,
+    Settings,
+    create_consumer,
+    kafka_options,
+    parse_pairs,
+    pop_settings,
+    quiet_settings,
+)
+from cloudevents_kafka.cli.records import OUTPUT_FORMATS, Filter, Output, create_output, is_pipe_closed
+from cloudevents_kafka.cli.terminal import BadData, HeaderType, Interrupts, Progress, pluralize
 from cloudevents_kafka.record import Record
 
-# The client wants a group's name even where none is used.
-_NO_GROUP: Final = "cloudevents-kafka-cli"
+_UNUSED_GROUP: Final = "cloudevents-kafka-cli"  # the client requires a group.id
 
 
-class Choices(msgspec.Struct, kw_only=True):
-    """The command's own options."""
+class ConsumeOptions(msgspec.Struct, kw_only=True):
+    """The options of `consume`, without those of all Kafka commands."""
 
     topic: str | None
     begin: Position | None
@@ -48,30 +52,30 @@ class Choices(msgspec.Struct, kw_only=True):
     output: str | None
 
 
-def _numbers(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[int, ...]:
+def _parse_partitions(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[int, ...]:
     try:
         numbers = tuple(int(part) for text in texts for part in text.split(","))
     except ValueError:
-        raise click.BadParameter("partitions are numbers, with commas between", ctx, param) from None
+        raise click.BadParameter("partitions must be numbers, separated by commas", ctx, param) from None
     if any(number < 0 for number in numbers):
-        raise click.BadParameter("partitions are counted from 0", ctx, param)
+        raise click.BadParameter("partitions must be numbers from 0", ctx, param)
     return tuple(dict.fromkeys(numbers))
 
 
-_HELP: Final = """Read events, and whatever else is there, from a topic.
+_HELP: Final = """Read events and other records from a topic.
 
-Reads to where the topic ends now, without a group, and commits nothing. Each record
-is a JSON line that produce takes back, byte for byte; one that is no event has an
-"error" that says why.
+Reads up to the present end of the topic, without a consumer group, and commits
+nothing. Each record is a JSON line that produce can send again byte for byte; a record
+that is not an event has the reason in "error".
 
 \b
-WHERE, for --from and --until, in every partition:
-  earliest, latest      its ends
+POSITION, for --from and --until, in every partition:
+  earliest, latest      the start or the end
   1741                  an offset
-  -10                   the last ten
+  -10                   the last 10 records
   @2026-11-21T12:00:00Z the first record from that time on (RFC 3339)
   @1795262400000        the same, in ms since the epoch
-  stored                where the --group is
+  stored                the committed offset of --group
 
 \b
 cloudevents-kafka consume -b localhost:9092 -t orders --type 'order.*' | jq .event
@@ -79,157 +83,166 @@ cloudevents-kafka consume -b localhost:9092 -t orders --from -1 --follow
 """
 
 
-@click.command(help=_HELP, short_help="Read events, and whatever else is there, from a topic.")
+@click.command(help=_HELP)
 @kafka_options
 @click.option("-t", "--topic", metavar="TOPIC", help="The topic to read.")
 @click.option(
-    "--from", "begin", type=PositionType(), metavar="WHERE", help="Where to begin; earliest if not said."
+    "--from", "begin", type=PositionType(), metavar="POSITION", help="Start here.  [default: earliest]"
 )
-@click.option("--until", "end", type=PositionType(), metavar="WHERE", help="Where to end, itself not read.")
-@click.option("-p", "--partitions", multiple=True, callback=_numbers, metavar="N,…", help="Only these.")
-@click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="End after N records.")
-@click.option("-f", "--follow", is_flag=True, help="Wait for more, instead of ending at the end.")
-@click.option("--group", metavar="NAME", help="Go on from its stored offsets, unless --from is given.")
-@click.option("--commit", is_flag=True, help="Store the group's offsets for what was written.")
-@click.option("--type", "types", multiple=True, metavar="GLOB", help="Only events of such a type.")
-@click.option("--source", "sources", multiple=True, metavar="GLOB", help="Only events of such a source.")
-@click.option("--subject", "subjects", multiple=True, metavar="GLOB", help="Only events of such a subject.")
+@click.option("--until", "end", type=PositionType(), metavar="POSITION", help="Stop before this position.")
+@click.option(
+    "-p", "--partitions", multiple=True, callback=_parse_partitions, metavar="N,…", help="Only these."
+)
+@click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Stop after N records.")
+@click.option("-f", "--follow", is_flag=True, help="Wait for new records at the end of the topic.")
+@click.option(
+    "--group", metavar="NAME", help="Start at the committed offsets of this group, unless --from is set."
+)
+@click.option("--commit", is_flag=True, help="Commit the offsets of written records for the group.")
+@click.option("--type", "types", multiple=True, metavar="GLOB", help="Only events with such a type.")
+@click.option("--source", "sources", multiple=True, metavar="GLOB", help="Only events with such a source.")
+@click.option("--subject", "subjects", multiple=True, metavar="GLOB", help="Only events with such a subject.")
 @click.option(
     "--where",
     multiple=True,
-    callback=pairs,
+    callback=parse_pairs,
     metavar="NAME=VALUE",
-    help="Only events with this attribute. Repeatable: all must hold.",
+    help="Only events with this attribute. Repeatable: all must match.",
 )
 @click.option(
     "--header",
     "headers",
     multiple=True,
-    type=Header(valueless=True),
+    type=HeaderType(allow_null=True),
     metavar="NAME[=VALUE]",
-    help="Only records with this header. Repeatable: all must hold.",
+    help="Only records with this header. Repeatable: all must match.",
 )
-@click.option("--lenient", is_flag=True, help="Take what known producers send beside the rules, and say so.")
-@click.option("--strict", is_flag=True, help="Stop at the first record that is no event: exit code 1.")
-@click.option("-o", "--output", type=click.Choice(FORMS), help="By default text on a terminal, else json.")
+@click.option("--lenient", is_flag=True, help="Accept known deviations of other producers, and list them.")
+@click.option(
+    "--strict", is_flag=True, help="Stop at the first record that is not an event, with exit code 1."
+)
+@click.option(
+    "-o", "--output", type=click.Choice(OUTPUT_FORMATS), help="[default: text on a terminal, else json]"
+)
 def command(timeout: float, *, show_config: bool, **options: Any) -> None:
     """Read a topic, or a range of it."""
-    settings = take_settings(options)
-    choices = Choices(**options)
-    settings = _client_settings(settings, choices)
+    settings = pop_settings(options)
+    chosen = ConsumeOptions(**options)
+    settings = _client_settings(settings, chosen)
     if show_config:
-        click.echo(settings.shown(), nl=False)
+        click.echo(settings.to_text(), nl=False)
         return
-    _check(choices)
-    settings.brokers  # noqa: B018  # says at once that there are none
-    _run(choices, settings, timeout)
+    _check(chosen)
+    settings.bootstrap_servers  # noqa: B018  # raises if they are missing
+    _run(chosen, settings, timeout)
 
 
-def _client_settings(settings: Settings, choices: Choices) -> Settings:
-    from cloudevents_kafka.cli.kafka.clients import quiet
-
-    defaults = {**quiet(settings), "auto.offset.reset": "earliest"}
-    rules = {"enable.auto.commit": "false", "enable.partition.eof": "true"}
-    rules["group.id"] = choices.group or _NO_GROUP
-    return settings.with_defaults("defaults of consume", defaults).with_rules("rules of consume", rules)
-
-
-def _check(choices: Choices) -> None:
-    if not choices.topic:
-        raise click.UsageError("no topic: give -t TOPIC")
-    if choices.commit and not choices.group:
-        raise click.UsageError("--commit stores offsets for a group: give --group too")
-    if choices.follow and choices.end is not None:
-        raise click.UsageError("--follow has no end and --until is one: give one of them")
-    positions = (choices.begin, choices.end)
-    if any(position and position.kind == "stored" for position in positions) and not choices.group:
-        raise click.UsageError("stored offsets are a group's: give --group too")
+def _client_settings(settings: Settings, options: ConsumeOptions) -> Settings:
+    defaults = {**quiet_settings(settings), "auto.offset.reset": "earliest"}
+    overrides = {
+        "enable.auto.commit": "false",
+        "enable.partition.eof": "true",
+        "group.id": options.group or _UNUSED_GROUP,
+    }
+    return settings.with_defaults("defaults of consume", defaults).with_overrides(
+        "overrides of consume", overrides
+    )
 
 
-def _run(choices: Choices, settings: Settings, timeout: float) -> None:
-    from cloudevents_kafka.cli.kafka.clients import Reach, make_consumer
-    from cloudevents_kafka.cli.kafka.reader import Reading, Request
+def _check(options: ConsumeOptions) -> None:
+    if not options.topic:
+        raise click.UsageError("the topic is missing: pass -t TOPIC")
+    if options.commit and not options.group:
+        raise click.UsageError("--commit stores the offsets of a group: pass --group, too")
+    if options.follow and options.end is not None:
+        raise click.UsageError("--follow and --until exclude each other")
+    positions = (options.begin, options.end)
+    if any(position and position.kind == "stored" for position in positions) and not options.group:
+        raise click.UsageError("'stored' is the offset of a group: pass --group, too")
 
-    request = Request(
-        topic=choices.topic or "",
-        partitions=choices.partitions,
-        begin=choices.begin or Position("stored" if choices.group else "earliest"),
-        end=choices.end,
-        follow=choices.follow,
-        group=choices.group,
+
+def _run(options: ConsumeOptions, settings: Settings, timeout: float) -> None:
+    request = ReadRequest(
+        topic=options.topic or "",
+        partitions=options.partitions,
+        begin=options.begin or Position("stored" if options.group else "earliest"),
+        end=options.end,
+        follow=options.follow,
+        group=options.group,
     )
     with ExitStack() as stack:
-        on_lost = _say_lost if choices.follow else lambda: None
-        reach = Reach(settings, timeout, stack.enter_context(Interrupts()), on_lost)
-        consumer = make_consumer(reach)
+        on_lost = _report_lost_brokers if options.follow else lambda: None
+        session = BrokerSession(settings, timeout, stack.enter_context(Interrupts()), on_lost)
+        consumer = create_consumer(session)
         stack.callback(consumer.close)
-        reading = Reading(consumer, reach, request)
-        reading.start()
-        progress = stack.enter_context(Progress("records", shown=not sys.stdout.isatty()))
-        copying = Copying(choices, make_output(choices.output), progress)
-        for offsets in copying.through(reading.batches()):
-            if choices.commit:
-                reading.commit(offsets)
-            if reader_has_gone():
+        reader = RangeReader(consumer, session, request)
+        reader.start()
+        progress = stack.enter_context(Progress("records", enabled=not sys.stdout.isatty()))
+        job = ConsumeJob(options, create_output(options.output), progress)
+        for offsets in job.write(reader.batches()):
+            if options.commit:
+                reader.commit(offsets)
+            if is_pipe_closed():
                 raise BrokenPipeError
-        copying.finish()
+        job.finish()
 
 
-def _say_lost() -> None:
-    click.echo("cloudevents-kafka: no broker can be reached now; trying on, Ctrl-C ends it", err=True)
+def _report_lost_brokers() -> None:
+    click.echo("cloudevents-kafka: the brokers cannot be reached; retrying until Ctrl-C", err=True)
 
 
-class Copying:
-    """Writes the records that are wanted, and keeps count."""
+class ConsumeJob:
+    """Writes the records that match the options, and counts them."""
 
-    def __init__(self, choices: Choices, output: Output, progress: Progress) -> None:
-        globs = {"type": choices.types, "source": choices.sources, "subject": choices.subjects}
-        self._filter = Filter(globs=globs, where=choices.where, headers=choices.headers)
-        self._choices = choices
+    def __init__(self, options: ConsumeOptions, output: Output, progress: Progress) -> None:
+        globs = {"type": options.types, "source": options.sources, "subject": options.subjects}
+        self._filter = Filter(globs=globs, attributes=options.where, headers=options.headers)
+        self._options = options
         self._output = output
         self._progress = progress
         self._written = 0
-        self._left_out = 0
-        self._failed: BadData | None = None
+        self._skipped = 0
+        self._error: BadData | None = None
 
-    def through(self, batches: Iterator[list[Record]]) -> Iterator[dict[int, int]]:
-        """Write batch by batch; gives the offsets to go on from, once all before them is written.
+    def write(self, batches: Iterator[list[Record]]) -> Iterator[dict[int, int]]:
+        """Write each batch, and yield the next offset of its partitions after the output is flushed.
 
-        Ends after --count records, and with --strict at a record that is no event.
+        Ends after --count records, and with --strict at a record that is not an event.
         """
         for batch in batches:
             offsets: dict[int, int] = {}
             for record in batch:
-                if self._enough() or not self._take(decode(record, lenient=self._choices.lenient)):
+                if self._is_done() or not self._write_item(decode(record, lenient=self._options.lenient)):
                     break
                 if record.partition is not None and record.offset is not None:
                     offsets[record.partition] = record.offset + 1
             self._output.flush()
-            self._progress.show(self._written)
+            self._progress.update(self._written)
             yield offsets
-            if self._enough() or self._failed:
+            if self._is_done() or self._error:
                 return
 
-    def _take(self, item: Decoded | Undecodable) -> bool:
+    def _write_item(self, item: Decoded | Undecodable) -> bool:
+        """Write a record if it matches; return False if --strict ends the command at it."""
         if isinstance(item, Undecodable):
-            if self._choices.strict:
-                self._failed = BadData(f"{item.error}; read on without --strict")
+            if self._options.strict:
+                self._error = BadData(f"{item.error}; to read on, leave out --strict")
                 return False
-            if self._filter.on_events:
-                self._left_out += 1
-        if self._filter.passes(item):
+            if self._filter.needs_event:
+                self._skipped += 1
+        if self._filter.matches(item):
             self._output.write(item)
             self._written += 1
         return True
 
-    def _enough(self) -> bool:
-        return self._choices.count is not None and self._written >= self._choices.count
+    def _is_done(self) -> bool:
+        return self._options.count is not None and self._written >= self._options.count
 
     def finish(self) -> None:
-        """Say what was left out, and raise what --strict found."""
-        self._progress.end()
-        if self._left_out:
-            told = count(self._left_out, "record")
-            click.echo(f"cloudevents-kafka: left out by the filters, being no events: {told}", err=True)
-        if self._failed:
-            raise self._failed
+        """Report skipped records, and raise the error that --strict found."""
+        self._progress.clear()
+        if self._skipped:
+            skipped = pluralize(self._skipped, "record")
+            click.echo(f"cloudevents-kafka: skipped {skipped} without attributes to filter by", err=True)
+        if self._error:
+            raise self._error

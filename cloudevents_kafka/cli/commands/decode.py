@@ -1,4 +1,4 @@
-"""``decode``: say what a record is, and why."""
+"""``decode``: explain records, events or not."""
 
 from __future__ import annotations
 
@@ -11,23 +11,30 @@ from typing import Any, Final
 import click
 import msgspec
 
-from cloudevents_kafka.cli.records.explain import Explanation, explain, lines, members
-from cloudevents_kafka.cli.records.inputs import read_texts, reading
-from cloudevents_kafka.cli.records.json_lines import BadLine, as_bytes, encoded, read_record
-from cloudevents_kafka.cli.records.text import Painter
-from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BadData, BadUsage
-from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, Header
-from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.cli.records import (
+    BadLine,
+    Explanation,
+    StyledPrinter,
+    bytes_from_json,
+    encode_json,
+    explain,
+    explanation_lines,
+    explanation_object,
+    read_errors,
+    read_lines,
+    read_record,
+)
+from cloudevents_kafka.cli.terminal import BAD_DATA, BYTES, FILE, BadData, BadUsage, HeaderType, Interrupts
 from cloudevents_kafka.record import Record
 
-_HELP: Final = """Say what a record is, and why.
+_HELP: Final = """Explain a record: mode, attributes, broken rules.
 
-Takes a line of consume, or {"key", "headers", "value"} with text, {"base64": …} or
-{"hex": …} in it, from FILES or stdin; or one record from options. Tells which mode it
-was taken for and why, its attributes and their types, every rule that it breaks with
-its clause, what it does otherwise than recommended, and what lenient reading makes of
-it. A line that is no record is told with its number, and left out. Exit code 0 where
-all are events, else 1.
+Reads lines of consume, or {"key", "headers", "value"} with text, {"base64": …} or
+{"hex": …}, from FILES or stdin; or one record from options. Prints the content mode and
+the reason for it, the attributes and their types, every broken rule with its clause,
+the recommendations that the event does not follow, and the result of lenient decoding.
+A line that is not a record is reported with its number and skipped. The exit code is 0
+if all records are events, else 1.
 
 \b
 cloudevents-kafka consume -b localhost:9092 -t orders --from 1741 -n 1 | cloudevents-kafka decode
@@ -35,8 +42,8 @@ cloudevents-kafka decode --header ce_id=1 --header content-type=text/plain --val
 """
 
 
-class Given(msgspec.Struct, kw_only=True):
-    """One record, as options give it."""
+class RecordOptions(msgspec.Struct, kw_only=True):
+    """The options that describe one record."""
 
     headers: tuple[tuple[str, bytes | None], ...]
     key: bytes | None
@@ -44,14 +51,18 @@ class Given(msgspec.Struct, kw_only=True):
     value_hex: str | None
     value_file: str | None
 
+    def __bool__(self) -> bool:
+        """Whether any option is set."""
+        return any(value not in (None, ()) for value in msgspec.structs.astuple(self))
 
-@click.command(help=_HELP, short_help="Say what a record is, and why.")
+
+@click.command(help=_HELP)
 @click.argument("files", nargs=-1, type=FILE, metavar="[FILES]...")
 @click.option(
     "--header",
     "headers",
     multiple=True,
-    type=Header(valueless=True),
+    type=HeaderType(allow_null=True),
     metavar="NAME[=VALUE]",
     help="One record: a header; null without =VALUE. Repeatable.",
 )
@@ -62,65 +73,69 @@ class Given(msgspec.Struct, kw_only=True):
     "--value-file", type=FILE, metavar="FILE", help="One record: its value, from a file, byte for byte."
 )
 @click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="text, or a JSON line."
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Text, or JSON lines.",
 )
 @click.pass_context
 def command(ctx: click.Context, /, output: str, files: tuple[str, ...], **options: Any) -> None:
     """Explain records."""
-    given = Given(**options)
-    from_options = any(value not in (None, ()) for value in msgspec.structs.astuple(given))
-    if from_options and files:
-        raise click.UsageError("give FILES, or the options of one record")
-    tell = _tell_json if output == "json" else _tell_text
-    found = [_record(given)] if from_options else _records(files)
-    events = Counter(_take(item, tell) for item in found)
+    one = RecordOptions(**options)
+    if one and files:
+        raise click.UsageError("FILES and the options of one record exclude each other")
+    show = _print_json if output == "json" else _print_text
+    records = [_record(one)] if one else _read_records(files)
+    events = Counter(_explain(record, show) for record in records)
     if not events:
-        raise BadUsage("no record: give a line of JSON on stdin or in a file, or --header and --value")
+        raise BadUsage("a record is missing: pass JSON lines on stdin or in a file, or --header and --value")
     ctx.exit(BAD_DATA if events[False] else 0)
 
 
-def _take(item: Record | BadData, tell: Callable[[Explanation], None]) -> bool:
-    """Explain a record, or tell a line that is none; return whether it is an event."""
-    if isinstance(item, BadData):
-        item.show()
+def _explain(record: Record | BadData, show: Callable[[Explanation], None]) -> bool:
+    """Print the explanation of a record, or the error of a line; return whether it is an event."""
+    if isinstance(record, BadData):
+        record.show()
         return False
-    explanation = explain(item)
-    tell(explanation)
+    explanation = explain(record)
+    show(explanation)
     return explanation.is_event
 
 
-def _tell_json(explanation: Explanation) -> None:
-    click.echo(encoded(members(explanation)))
+def _print_json(explanation: Explanation) -> None:
+    click.echo(encode_json(explanation_object(explanation)))
 
 
-def _tell_text(explanation: Explanation) -> None:
-    painter = Painter(sys.stdout, colours=sys.stdout.isatty())
-    painter.paint([*lines(explanation), []])
-    painter.flush()
+def _print_text(explanation: Explanation) -> None:
+    printer = StyledPrinter(sys.stdout, color=sys.stdout.isatty())
+    printer.print_lines([*explanation_lines(explanation), []])
+    printer.flush()
 
 
-def _records(files: tuple[str, ...]) -> Iterator[Record | BadData]:
+def _read_records(files: tuple[str, ...]) -> Iterator[Record | BadData]:
     with Interrupts() as interrupts:
-        for text in read_texts(files, interrupts):
+        for line in read_lines(files, interrupts):
             try:
-                yield read_record(text.text)
+                yield read_record(line.text)
             except BadLine as error:
-                yield BadData(f"{text.where}: {error}")
+                yield BadData(f"{line.where}: {error}")
 
 
-def _record(given: Given) -> Record:
-    return Record(key=given.key, headers=list(given.headers), value=_value(given))
+def _record(options: RecordOptions) -> Record:
+    return Record(key=options.key, headers=list(options.headers), value=_value(options))
 
 
-def _value(given: Given) -> bytes | None:
-    if sum(value is not None for value in (given.value, given.value_hex, given.value_file)) > 1:
+def _value(options: RecordOptions) -> bytes | None:
+    if sum(value is not None for value in (options.value, options.value_hex, options.value_file)) > 1:
         raise click.UsageError("--value, --value-hex and --value-file exclude each other")
-    if given.value_file is not None:
-        with reading(f"--value-file {given.value_file}"):
-            return Path(given.value_file).read_bytes()
-    if given.value_hex is not None:
+    if options.value_file is not None:
+        with read_errors(f"--value-file {options.value_file}"):
+            return Path(options.value_file).read_bytes()
+    if options.value_hex is not None:
         try:
-            return as_bytes({"hex": given.value_hex}, "--value-hex")
+            return bytes_from_json({"hex": options.value_hex}, "--value-hex")
         except BadLine as error:
             raise click.UsageError(str(error)) from None
-    return given.value
+    return options.value

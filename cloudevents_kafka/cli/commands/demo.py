@@ -1,26 +1,25 @@
-"""``demo``: the library at work on a local Kafka and a local Spark."""
+"""``demo``: run the library on a local Kafka and Spark."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BrokerTrouble
-from cloudevents_kafka.cli.terminal.extras import need
-from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.cli.terminal import BAD_DATA, BrokerFailure, Interrupts, pluralize, require_extra
 
 if TYPE_CHECKING:
     from cloudevents_kafka.demo.run import Outcome
 
-_HELP = """Show the library at work, on a local Kafka and a local Spark.
+_HELP: Final = """Run the library on a local Kafka and Spark.
 
-Sends the events of a small shop in all modes and formats, with other records between
-them; reads them back; lands them in Parquet tables; and compares. Leaves the tables,
-and nothing running. Exit code 1 if the sums do not add up.
+Sends the events of a small shop in every content mode and format, mixed with invalid
+records; reads them back; writes them to Parquet tables; and compares the counts and
+contents. Keeps the tables, and stops all that it started. The exit code is 1 if a check
+fails.
 """
 
 
@@ -31,30 +30,32 @@ and nothing running. Exit code 1 if the sums do not add up.
     default=3000,
     show_default=True,
     metavar="N",
-    help="Events to send.",
+    help="The number of events to send.",
 )
 @click.option(
-    "--seed", type=int, default=2026, show_default=True, help="The same seed gives the same events."
+    "--seed",
+    type=int,
+    default=2026,
+    show_default=True,
+    help="The seed of the events: the same seed produces the same events.",
 )
 @click.option(
     "--events",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Send these instead: CloudEvents as JSON, one to a line.",
+    help="Send the events of a file instead: CloudEvents in JSON, one on each line.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Folder for the tables, a new one.  [default: a fresh one in the system's temporary folder]",
+    help="The folder for the tables, new or empty.  [default: a new temporary folder]",
 )
 def command(count: int, seed: int, events: Path | None, out: Path | None) -> None:
     """Run the demo."""
-    from cloudevents_kafka.demo.report import report
-
-    need("spark", "demo")
+    require_extra("spark", "demo")
     if out is not None and out.exists() and any(out.iterdir()):
-        raise click.BadParameter(f"{out} is not empty", param_hint="--out")
+        raise click.BadParameter(f"{out} must be empty", param_hint="--out")
     folder = out or Path(tempfile.mkdtemp(prefix="cloudevents-kafka-demo-"))
     try:
         outcome = _run(folder, count, seed, events)
@@ -62,20 +63,27 @@ def command(count: int, seed: int, events: Path | None, out: Path | None) -> Non
         if out is None:
             shutil.rmtree(folder, ignore_errors=True)
         raise
-    report(outcome)
-    if outcome.bad_lines:
-        click.echo(f"{len(outcome.bad_lines):,} lines of {events} are no events, see above", err=True)
-    if not outcome.good or outcome.bad_lines:
-        raise click.exceptions.Exit(BAD_DATA)
+    _report(outcome, events)
 
 
 def _run(folder: Path, count: int, seed: int, events: Path | None) -> Outcome:
-    from cloudevents_kafka.demo.run import demonstrate
+    from cloudevents_kafka.demo.run import run_demo
     from cloudevents_kafka.spark.pipeline import PipelineFailed, SparkFailed
 
     try:
-        # Nothing of a demo need be finished: a signal ends it where it stands, and all that runs with it.
+        # A signal ends the demo at once: no work in progress is worth finishing.
         with Interrupts() as interrupts, interrupts.waiting():
-            return demonstrate(folder, seed=seed, count=count, events=events)
+            return run_demo(folder, seed=seed, count=count, events=events)
     except (PipelineFailed, SparkFailed) as error:
-        raise BrokerTrouble(str(error)) from error
+        raise BrokerFailure(str(error)) from error
+
+
+def _report(outcome: Outcome, events: Path | None) -> None:
+    from cloudevents_kafka.demo.report import print_report
+
+    print_report(outcome)
+    if outcome.invalid_lines:
+        lines = pluralize(len(outcome.invalid_lines), "invalid line")
+        click.echo(f"skipped {lines} of {events}, see above", err=True)
+    if not outcome.passed or outcome.invalid_lines:
+        raise click.exceptions.Exit(BAD_DATA)

@@ -1,4 +1,4 @@
-"""``pipeline``: land topics of events in Parquet tables, each record once, with Spark."""
+"""``pipeline``: write topics of events to Parquet tables with Spark, each record once."""
 
 from __future__ import annotations
 
@@ -9,57 +9,74 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from cloudevents_kafka.cli.kafka.options import config_option
-from cloudevents_kafka.cli.kafka.settings import Settings, gather
-from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerTrouble
-from cloudevents_kafka.cli.terminal.extras import need
-from cloudevents_kafka.cli.terminal.parameters import FILE, Seconds
-from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.cli.kafka import Settings, config_option, load_settings
+from cloudevents_kafka.cli.terminal import (
+    FILE,
+    BadData,
+    BadUsage,
+    BrokerFailure,
+    Interrupts,
+    SecondsType,
+    escape_lines,
+    require_extra,
+)
 
 if TYPE_CHECKING:
     from cloudevents_kafka.spark.pipeline import BatchProgress, PipelineOptions, Summary
 
-# Of -X: what goes to Spark's Kafka source as it is, beside kafka.… and spark.….
-_SOURCE: Final = ("minPartitions", "groupIdPrefix", "kafkaConsumer.", "fetchOffset.", "minOffsetsPerTrigger")
-_SOURCE_MORE: Final = ("maxTriggerDelay", "fetchoffset.")
+# Settings that are passed to Spark's Kafka source, in addition to kafka.… and spark.….
+_SOURCE_SETTINGS: Final = (
+    "minPartitions",
+    "groupIdPrefix",
+    "kafkaConsumer.",
+    "fetchOffset.",
+    "fetchoffset.",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+)
 
-_HELP: Final = """Land topics of CloudEvents in Parquet tables, each record exactly once.
+_HELP: Final = """Write topics of CloudEvents to Parquet tables, each record exactly once.
 
-OUT/events has the events, in folders by type and date; OUT/quarantine the records
-that are none, as they came and with the reason. Run it again, after whatever ended
-it, and it goes on where it was. A topic that was deleted and created again, and
-a checkpoint that does not go with OUT, end the run with exit code 2: land into a
-fresh OUT then.
+OUT/events has the events, in folders by type and date; OUT/quarantine has the other
+records, unchanged and with the reason. A later run continues after the last one, in
+whatever way that ended. If a topic was deleted and created again, or the checkpoint
+belongs to another OUT, the run ends with exit code 2: use a new OUT then.
 
--X takes settings for reaching the brokers as in the other commands
-(security.protocol, sasl.username, ssl.ca.location …), any other of the Java client's
-as kafka.NAME=VALUE, and Spark's as spark.NAME=VALUE; NAME@=FILE reads from a file.
-No error shows their values, but for those known to be harmless.
+-X accepts the settings of the other commands for connecting to brokers
+(security.protocol, sasl.username, ssl.ca.location …), settings of the Java client as
+kafka.NAME=VALUE, and of Spark as spark.NAME=VALUE; NAME@=FILE reads a value from a
+file. Errors show only values known to be harmless.
 """
 
 
 @click.command(help=_HELP)
-@click.option("-b", "--brokers", metavar="HOST:PORT,…", help="Brokers to begin with.")
-@click.option("-t", "--topic", "topics", multiple=True, required=True, help="Topic to read. Repeatable.")
-@click.option("-o", "--out", required=True, metavar="DIR", help="Folder to fill: a path, or a URL for Spark.")
+@click.option("-b", "--brokers", metavar="HOST:PORT,…", help="The brokers (bootstrap.servers).")
+@click.option("-t", "--topic", "topics", multiple=True, required=True, help="A topic to read. Repeatable.")
 @click.option(
-    "--checkpoint", metavar="DIR", help="Where Spark notes what is done.  [default: OUT/_checkpoint]"
+    "-o",
+    "--out",
+    required=True,
+    metavar="DIR",
+    help="The folder of the tables: a path, or a URL for Spark.",
 )
-@click.option("--once", is_flag=True, help="Read what is there, then end; else run until Ctrl-C.")
+@click.option(
+    "--checkpoint", metavar="DIR", help="The folder of Spark's checkpoint.  [default: OUT/_checkpoint]"
+)
+@click.option("--once", is_flag=True, help="Stop at the present end of the topics, not at Ctrl-C.")
 @click.option(
     "--interval",
-    type=Seconds(none=True),
+    type=SecondsType(allow_zero=True),
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="From one batch to the next.",
+    help="The time from one batch to the next.",
 )
 @click.option(
     "--from",
     "start",
     default="earliest",
     show_default=True,
-    help='Where a first run begins: earliest, latest, or offsets as {"topic": {"0": 17}}.',
+    help='The start of a first run: earliest, latest, or offsets as {"topic": {"0": 17}}.',
 )
 @click.option(
     "--max-records",
@@ -67,30 +84,28 @@ No error shows their values, but for those known to be harmless.
     default=200_000,
     show_default=True,
     metavar="N",
-    help="Most records of a batch.",
+    help="The largest number of records in a batch.",
 )
-@click.option("--allow-data-loss", is_flag=True, help="Go on where records expired before they were read.")
+@click.option("--allow-data-loss", is_flag=True, help="Continue if records expired before they were read.")
 @click.option(
     "--date-of",
     type=click.Choice(["time", "timestamp"]),
     default="time",
     show_default=True,
-    help="Whose date the folders have: the event's time, or the record's timestamp.",
+    help="The date of the folders: that of the event's time, or of the record's timestamp.",
 )
 @click.option(
     "--summary-json",
     type=FILE,
     metavar="FILE",
-    help="Write the summary as JSON; - for stdout, instead of text.",
+    help="Write the summary as JSON to a file; - for stdout, instead of text.",
 )
-@click.option("--master", help="Spark master.  [default: local[*]]")
-@click.option("--ui", is_flag=True, help="Let Spark serve its web page while it runs.")
-@click.option("--spark-log", "log", type=FILE, metavar="FILE", help="Keep Spark's own warnings in a file.")
-@click.option(
-    "-X", "settings", metavar="NAME=VALUE", multiple=True, help="Any setting, see above. Repeatable."
-)
+@click.option("--master", help="The Spark master.  [default: local[*]]")
+@click.option("--ui", is_flag=True, help="Serve Spark's web UI during the run.")
+@click.option("--spark-log", "log", type=FILE, metavar="FILE", help="Write Spark's warnings to a file.")
+@click.option("-X", "settings", metavar="NAME=VALUE", multiple=True, help="A setting, see above. Repeatable.")
 @config_option
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing of each batch.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not print a line for each batch.")
 def command(
     brokers: str | None,
     settings: tuple[str, ...],
@@ -101,36 +116,37 @@ def command(
     **options: Any,
 ) -> None:
     """Run a pipeline."""
-    need("spark", "pipeline")
-    gathered = gather(config, os.environ, settings, brokers)
-    chosen = _options(gathered, options)
+    require_extra("spark", "pipeline")
+    loaded = load_settings(config, os.environ, settings, brokers)
+    pipeline_options = _pipeline_options(loaded, options)
     with Interrupts() as interrupts:
-        summary = _run(chosen, gathered, interrupts, quiet=quiet)
-    _show(summary, summary_json)
-    # Stopping is how a pipeline without an end is ended; --once was to read all.
-    if interrupts.asked and not summary.complete and chosen.once:
+        summary = _run(pipeline_options, loaded, interrupts, quiet=quiet)
+    _print_summary(summary, summary_json)
+    # Ctrl-C is the normal end of a run without --once; with --once, the run is incomplete.
+    if interrupts.requested and not summary.complete and pipeline_options.once:
         interrupts.check()
 
 
-def _options(settings: Settings, options: dict[str, Any]) -> PipelineOptions:
+def _pipeline_options(settings: Settings, options: dict[str, Any]) -> PipelineOptions:
     from cloudevents_kafka.spark.pipeline import PipelineOptions
     from cloudevents_kafka.spark.pipeline.kafka_settings import kafka_options
 
-    given = settings.effective
-    spark = {name: value for name, value in given.items() if name.startswith("spark.")}
+    effective = settings.effective
+    spark = {name: value for name, value in effective.items() if name.startswith("spark.")}
     source = {
-        name: value for name, value in given.items() if name.startswith(("kafka.", *_SOURCE, *_SOURCE_MORE))
+        name: value for name, value in effective.items() if name.startswith(("kafka.", *_SOURCE_SETTINGS))
     }
-    rest = {name: value for name, value in given.items() if name not in spark and name not in source}
+    rest = {name: value for name, value in effective.items() if name not in spark and name not in source}
     try:
         kafka = {**kafka_options(rest), **source}
-        return PipelineOptions(bootstrap_servers=settings.brokers, kafka=kafka, conf=spark, **options)
+        return PipelineOptions(
+            bootstrap_servers=settings.bootstrap_servers, kafka=kafka, conf=spark, **options
+        )
     except ValueError as error:
         raise BadUsage(settings.redact(str(error))) from None
 
 
 def _run(options: PipelineOptions, settings: Settings, interrupts: Interrupts, *, quiet: bool) -> Summary:
-    from cloudevents_kafka.cli.terminal.escape import visible_lines
     from cloudevents_kafka.spark.pipeline import (
         InUse,
         Miscounted,
@@ -141,21 +157,21 @@ def _run(options: PipelineOptions, settings: Settings, interrupts: Interrupts, *
         run,
     )
 
-    told = False
+    announced = False
 
     def stop() -> bool:
-        nonlocal told
-        if interrupts.asked and not told:
-            told = True
-            click.echo("stopping after the batch under way (again to stop at once)", err=True)
-        return interrupts.asked
+        nonlocal announced
+        if interrupts.requested and not announced:
+            announced = True
+            click.echo("stopping after this batch; press Ctrl-C again to stop at once", err=True)
+        return interrupts.requested
 
     def report(batch: BatchProgress) -> None:
         if not quiet:
             click.echo(str(batch), err=True)
 
     def warn(text: str) -> None:
-        click.echo(f"warning: {visible_lines(settings.redact(text))}", err=True)
+        click.echo(f"warning: {escape_lines(settings.redact(text))}", err=True)
 
     try:
         return run(options, report=report, warn=warn, stop=stop)
@@ -164,10 +180,10 @@ def _run(options: PipelineOptions, settings: Settings, interrupts: Interrupts, *
     except Miscounted as error:
         raise BadData(str(error)) from error
     except (PipelineFailed, SparkFailed) as error:
-        raise BrokerTrouble(options.redact(settings.redact(str(error)))) from error
+        raise BrokerFailure(options.redact(settings.redact(str(error)))) from error
 
 
-def _show(summary: Summary, summary_json: str | None) -> None:
+def _print_summary(summary: Summary, summary_json: str | None) -> None:
     if summary_json == "-":
         print(summary.to_json())
         return

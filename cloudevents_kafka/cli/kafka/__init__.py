@@ -1,1 +1,52 @@
-"""Kafka for the commands: settings, clients, reading and sending."""
+"""confluent-kafka for the commands: settings, a session with a cluster, reading and sending.
+
+Read `_settings` first, then `_session`, then `_reader` (with `_offsets`) and `_sender`. The
+package loads no client: confluent-kafka is imported when a client is created.
+"""
+
+from cloudevents_kafka.cli.kafka._offsets import (
+    Position,
+    PositionType,
+    Watermarks,
+    parse_position,
+    resolve_offset,
+)
+from cloudevents_kafka.cli.kafka._reader import RangeReader, ReadRequest
+from cloudevents_kafka.cli.kafka._sender import Sender
+from cloudevents_kafka.cli.kafka._session import (
+    BrokerSession,
+    create_consumer,
+    create_producer,
+    quiet_settings,
+)
+from cloudevents_kafka.cli.kafka._settings import (
+    Settings,
+    config_option,
+    kafka_options,
+    load_settings,
+    parse_pairs,
+    pop_settings,
+    timeout_option,
+)
+
+__all__ = [
+    "BrokerSession",
+    "Position",
+    "PositionType",
+    "RangeReader",
+    "ReadRequest",
+    "Sender",
+    "Settings",
+    "Watermarks",
+    "config_option",
+    "create_consumer",
+    "create_producer",
+    "kafka_options",
+    "load_settings",
+    "parse_pairs",
+    "parse_position",
+    "pop_settings",
+    "quiet_settings",
+    "resolve_offset",
+    "timeout_option",
+]

@@ -1,1 +1,67 @@
-"""The terminal: output that is safe to print, errors and exit codes, signals, progress."""
+"""The terminal: exit codes, text that is safe to print, parameter types, signals, progress.
+
+Read `_errors` first: each exit code and the exception that ends a command with it. Then `_escape`,
+`_parameters` and `_signals`; the others are small.
+"""
+
+from cloudevents_kafka.cli.terminal._errors import (
+    BAD_DATA,
+    BAD_USAGE,
+    BROKEN_PIPE,
+    BROKER_FAILURE,
+    BadData,
+    BadUsage,
+    BrokerFailure,
+    CommandError,
+    redact_usage_error,
+    require_extra,
+)
+from cloudevents_kafka.cli.terminal._escape import escape, escape_json, escape_lines
+from cloudevents_kafka.cli.terminal._parameters import (
+    BYTES,
+    FILE,
+    TEXT,
+    BytesType,
+    HeaderType,
+    SecondsType,
+    TextType,
+    is_utf8,
+    parse_pair,
+    require_utf8,
+)
+from cloudevents_kafka.cli.terminal._plural import pluralize
+from cloudevents_kafka.cli.terminal._progress import Progress
+from cloudevents_kafka.cli.terminal._signals import Interrupted, Interrupts
+from cloudevents_kafka.cli.terminal._streams import discard_stdout, standard_streams
+
+__all__ = [
+    "BAD_DATA",
+    "BAD_USAGE",
+    "BROKEN_PIPE",
+    "BROKER_FAILURE",
+    "BYTES",
+    "FILE",
+    "TEXT",
+    "BadData",
+    "BadUsage",
+    "BrokerFailure",
+    "BytesType",
+    "CommandError",
+    "HeaderType",
+    "Interrupted",
+    "Interrupts",
+    "Progress",
+    "SecondsType",
+    "TextType",
+    "discard_stdout",
+    "escape",
+    "escape_json",
+    "escape_lines",
+    "is_utf8",
+    "parse_pair",
+    "pluralize",
+    "redact_usage_error",
+    "require_extra",
+    "require_utf8",
+    "standard_streams",
+]

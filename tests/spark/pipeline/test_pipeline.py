@@ -16,8 +16,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from cloudevents_kafka import Decoded, Event, Record, decode, to_record
 from cloudevents_kafka.consumer import EventConsumer
-from cloudevents_kafka.demo.clients import send
-from cloudevents_kafka.demo.traffic import of_shop
+from cloudevents_kafka.demo.clients import send_traffic
+from cloudevents_kafka.demo.traffic import shop_traffic
 from cloudevents_kafka.testing import LocalBroker
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(400)]
@@ -56,7 +56,9 @@ def weird(name: str) -> Record:
 
 def produce(broker: LocalBroker, topic: str, seed: int, count: int) -> int:
     """Send the shop's traffic; gives the number of records."""
-    return send(broker.bootstrap_servers, topic, of_shop(seed, count), seed, lambda _: None).total
+    return send_traffic(
+        broker.bootstrap_servers, topic, shop_traffic(seed, count), seed, lambda _: None
+    ).total
 
 
 def records_of(broker: LocalBroker, topic: str) -> dict[TopicAndPartition, Any]:
@@ -178,7 +180,7 @@ def stop_in_the_middle(pipeline: Pipeline, topic: str, out: Path) -> None:
     assert not summary["complete"]
     landed = len(rows_of(out / "events")) + len(rows_of(out / "quarantine"))
     assert check_sums(summary["total"]) == landed
-    assert "stopping after the batch under way" in "\n".join(running.told)
+    assert "stopping after this batch" in "\n".join(running.told)
     with pytest.raises(ProcessLookupError):
         os.kill(java, 0)
 

@@ -1,4 +1,4 @@
-"""``protocol api-versions``: what a broker takes, what is declared here, and what fits."""
+"""``protocol api-versions``: the API versions of a broker and of this library."""
 
 from __future__ import annotations
 
@@ -8,30 +8,34 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import msgspec
 
-from cloudevents_kafka.cli.kafka.protocol_client import live_options, reaching, take_way
-from cloudevents_kafka.cli.records.json_lines import encoded
-from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.cli.commands.protocol._connection import (
+    connect,
+    connection_options,
+    pop_connection_options,
+)
+from cloudevents_kafka.cli.records import encode_json
+from cloudevents_kafka.cli.terminal import Interrupts
 
 if TYPE_CHECKING:
     from cloudevents_kafka.protocol.schema import Versions
 
-_HELP: Final = """Ask a broker which versions of which requests it takes.
+_HELP: Final = """Print the API versions that a broker supports.
 
-Shows for each API its key and name, the broker's versions, those that this library
-declares, those that its client makes use of, and which one of these the client picks.
+Prints for each API its key and name, the versions that the broker supports, those that
+this library declares, those that its client uses, and the one that the client picks.
 
 \b
 cloudevents-kafka protocol api-versions localhost:9092
 """
-_HEAD: Final = ("key", "api", "broker", "declared", "client", "picks")
-_OLD: Final = (
-    "cannot be asked, as those of 0.8 and 0.9 cannot; "
-    "these are the versions that they have in common (groups came with 0.9)"
+_HEADER: Final = ("key", "api", "broker", "declared", "client", "picks")
+_NOT_LISTED: Final = (
+    "does not list its API versions, as brokers 0.8 and 0.9 do not; "
+    "the versions that these have in common are shown (groups since 0.9)"
 )
 
 
 class Row(msgspec.Struct, frozen=True):
-    """An API; ranges of versions as text, "" where a side has none."""
+    """The versions of an API; ranges are text, ``""`` for none."""
 
     key: int
     api: str
@@ -41,48 +45,48 @@ class Row(msgspec.Struct, frozen=True):
     picks: int | None
 
 
-@click.command(help=_HELP, short_help="What a broker takes, and what fits.")
-@live_options
-@click.option("--json", "as_json", is_flag=True, help="A JSON line for each API.")
+@click.command(help=_HELP)
+@connection_options
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON line for each API.")
 def command(*, as_json: bool, **options: Any) -> None:
-    """Ask, and print what is answered."""
+    """Print the API versions of a broker."""
     from cloudevents_kafka.protocol.client.api_versions import OLD, OLDEST
 
-    way = take_way(options)
-    with Interrupts() as interrupts, interrupts.waiting(), reaching(way) as client:
-        offered = client.api_versions()
-        if offered in (OLD, OLDEST):
-            client.metadata([])  # what is no broker at all does not answer this either
-            click.echo(f"cloudevents-kafka: broker {way.broker} {_OLD}", err=True)
-    found = rows(offered)
+    connection = pop_connection_options(options)
+    with Interrupts() as interrupts, interrupts.waiting(), connect(connection) as client:
+        versions = client.api_versions()
+        if versions in (OLD, OLDEST):
+            client.metadata([])  # fails if this is not a broker at all
+            click.echo(f"cloudevents-kafka: broker {connection.broker} {_NOT_LISTED}", err=True)
+    rows = _rows(versions)
     if as_json:
-        click.echo("\n".join(encoded(msgspec.structs.asdict(row)).decode() for row in found))
+        click.echo("\n".join(encode_json(msgspec.structs.asdict(row)).decode() for row in rows))
     else:
-        click.echo(table(found))
+        click.echo(_table(rows))
 
 
-def rows(offered: Mapping[int, Versions]) -> list[Row]:
-    """Put side by side what a broker offers and what there is here, by API key."""
+def _rows(broker: Mapping[int, Versions]) -> list[Row]:
+    """Return the versions of the broker and of this library, in the order of API keys."""
     from cloudevents_kafka.protocol.api_keys import api_name
     from cloudevents_kafka.protocol.client.api_versions import SPOKEN
     from cloudevents_kafka.protocol.messages import APIS
 
     def row(key: int) -> Row:
-        theirs, spoken = offered.get(key), SPOKEN.get(key)
-        common = spoken.common(theirs) if theirs is not None and spoken is not None else None
-        picks = common.last if common is not None and common.first <= common.last else None
+        of_broker, of_client = broker.get(key), SPOKEN.get(key)
+        common = None if of_broker is None or of_client is None else of_client.common(of_broker)
+        picked = common.last if common is not None and common.first <= common.last else None
         declared = str(APIS[key].versions) if key in APIS else ""
-        return Row(key, api_name(key), str(theirs or ""), declared, str(spoken or ""), picks)
+        return Row(key, api_name(key), str(of_broker or ""), declared, str(of_client or ""), picked)
 
-    return [row(key) for key in sorted({*offered, *APIS})]
-
-
-def table(found: list[Row]) -> str:
-    """Lay rows out under their heads."""
-    cells = [_HEAD, *(tuple(map(_shown, msgspec.structs.astuple(row))) for row in found)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(_HEAD))]
-    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in cells)
+    return [row(key) for key in sorted({*broker, *APIS})]
 
 
-def _shown(value: object) -> str:
+def _table(rows: list[Row]) -> str:
+    """Return the rows as aligned text."""
+    lines = [_HEADER, *(tuple(map(_cell, msgspec.structs.astuple(row))) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def _cell(value: object) -> str:
     return "-" if value in {None, ""} else str(value)

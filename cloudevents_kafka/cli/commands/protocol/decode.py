@@ -1,160 +1,159 @@
-"""``protocol decode``: frames explained field by field."""
+"""``protocol decode``: explain frames field by field."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from cloudevents_kafka.cli.commands.protocol import table
-from cloudevents_kafka.cli.records.inputs import Text, read_texts
-from cloudevents_kafka.cli.records.text import Painter
-from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BadData, BadUsage
-from cloudevents_kafka.cli.terminal.escape import visible_lines
-from cloudevents_kafka.cli.terminal.parameters import FILE
-from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.cli.commands.protocol._table import frame_heading, frame_json, frame_lines
+from cloudevents_kafka.cli.records import InputLine, StyledPrinter, read_lines
+from cloudevents_kafka.cli.terminal import BAD_DATA, FILE, BadData, BadUsage, Interrupts, escape_lines
 
 if TYPE_CHECKING:
     from cloudevents_kafka.protocol.explain import Explained
 
 _HELP: Final = """Explain frames field by field: position, bytes, path, type, value.
 
-FILE, or stdin, has a frame on a line, in hexadecimal digits, with or without its size in
-front (# begins a comment); or it is a capture, as --trace and Client(trace=…) write it,
-whose answers are read in the version of their requests. Other answers do not tell what
-they answer: give --response with --api and --version, or with --v07 only --api.
+FILE, or stdin, has one frame on each line, in hexadecimal digits, with or without its
+size field (# starts a comment). Or it is a capture, as --trace and Client(trace=…) write
+it; its responses are decoded in the version of their requests. Other responses do not
+say which API they belong to: set --response with --api and --version, or with --v07
+only --api.
 
-Compressed records are unpacked; of them, positions count in what they unpack to. Of a
-broken frame all that can be read is shown, then where it breaks, and why; the exit code
-is 1 then.
+Compressed records are decompressed; their positions count from the start of the
+decompressed bytes. Of a malformed frame, all readable fields are printed, then the
+position and the reason of the error; the exit code is then 1.
 
 \b
 cloudevents-kafka protocol decode --hex 0000000a00120000000000070000
 cloudevents-kafka protocol decode --json capture.jsonl
 """
-_NO_FRAME: Final = "a frame is two hexadecimal digits a byte, a line of a capture is a JSON object"
+_LINE_RULE: Final = "a line must be a frame in hexadecimal digits, or a JSON object of a capture"
 
 Explain = Callable[[bytes], "Explained"]
 
 
-class _Given(NamedTuple):
-    """A frame, and what is told of where it comes from."""
+class _Frame(NamedTuple):
+    """A frame's explanation, its place, and the members of a capture that describe it."""
 
     where: str
-    about: dict[str, Any]
-    found: Explained
+    capture: dict[str, Any]
+    explained: Explained
 
 
-@click.command(help=_HELP, short_help="Explain frames field by field.")
+@click.command(help=_HELP)
 @click.argument("file", type=FILE, default="-")
-@click.option("--hex", "digits", metavar="HEX", help="This frame, in hexadecimal digits.")
-@click.option("--response", is_flag=True, help="The frames are answers.")
-@click.option("--api", metavar="NAME", help="What they answer: an API's name or key.")
-@click.option("--version", type=click.IntRange(0, 32767), metavar="N", help="The version of the request.")
-@click.option("--bare", is_flag=True, help="The frames have no size in front; found out if not said.")
+@click.option("--hex", "digits", metavar="HEX", help="Explain this frame, in hexadecimal digits.")
+@click.option("--response", is_flag=True, help="The frames are responses.")
+@click.option("--api", metavar="NAME", help="The API of the responses: a name or a key.")
+@click.option(
+    "--version", type=click.IntRange(0, 32767), metavar="N", help="The API version of the responses."
+)
+@click.option("--bare", is_flag=True, help="The frames have no size field.  [default: detected]")
 @click.option("--v07", is_flag=True, help="The frames are of Kafka 0.7.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON line for each frame.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON line for each frame.")
 @click.pass_context
 def command(ctx: click.Context, /, file: str, digits: str | None, *, as_json: bool, **options: Any) -> None:
     """Explain frames."""
     if digits is not None and file != "-":
-        raise click.UsageError("give FILE or --hex, not both")
+        raise click.UsageError("FILE and --hex exclude each other")
     explain = _explainer(**options)
-    painter = Painter(sys.stdout, colours=sys.stdout.isatty())
-    bad = told = 0
+    printer = StyledPrinter(sys.stdout, color=sys.stdout.isatty())
+    frames = bad = 0
     with Interrupts() as interrupts:
-        given = (
-            [Text("--hex", digits.encode())]
+        lines: Iterable[InputLine] = (
+            [InputLine("--hex", digits.encode())]
             if digits is not None
-            else read_texts([file], interrupts, awaited="frames")
+            else read_lines([file], interrupts, expected="frames")
         )
-        for frame in _frames(given, explain):
-            told += 1
-            if isinstance(frame, _Given):
-                _tell(frame, painter, as_json=as_json)
-            bad += _complain(frame)
-    if not told:
-        raise BadUsage("no frame: give hexadecimal digits or a capture, in FILE, on stdin or by --hex")
+        for frame in _frames(lines, explain):
+            frames += 1
+            if isinstance(frame, _Frame):
+                _print_frame(frame, printer, as_json=as_json)
+            bad += _report_problems(frame)
+    if not frames:
+        raise BadUsage(
+            "a frame is missing: pass digits or a capture in FILE or on stdin, or digits with --hex"
+        )
     ctx.exit(BAD_DATA if bad else 0)
 
 
-def _tell(frame: _Given, painter: Painter, *, as_json: bool) -> None:
+def _print_frame(frame: _Frame, printer: StyledPrinter, *, as_json: bool) -> None:
     if as_json:
-        click.echo(table.line(frame.found, {"where": frame.where, **frame.about}))
+        click.echo(frame_json(frame.explained, {"where": frame.where, **frame.capture}))
         return
-    about = "  ".join([frame.where, *map(_shown, frame.about.items())])
-    painter.paint(table.table(frame.found, about))
-    painter.flush()
+    place = "  ".join([frame.where, *map(_member_text, frame.capture.items())])
+    printer.print_lines(frame_lines(frame.explained, place))
+    printer.flush()
 
 
-def _shown(member: tuple[str, Any]) -> str:
+def _member_text(member: tuple[str, Any]) -> str:
     name, value = member
-    return _moment(value) if name == "time" else str(value)
+    return _time_text(value) if name == "time" else str(value)
 
 
-def _complain(frame: _Given | BadData) -> bool:
-    """Say on stderr what is wrong with a frame, if anything is; tell whether it is."""
+def _report_problems(frame: _Frame | BadData) -> bool:
+    """Print an error or the first problem of a frame on stderr; return whether there is one."""
     if isinstance(frame, BadData):
         frame.show()
         return True
-    problems = frame.found.problems
+    problems = frame.explained.problems
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        text = f"{frame.where}: {table.head(frame.found)}: {problems[0]}{more}"
-        click.echo(f"cloudevents-kafka: {visible_lines(text)}", err=True)
+        text = f"{frame.where}: {frame_heading(frame.explained)}: {problems[0]}{more}"
+        click.echo(f"cloudevents-kafka: {escape_lines(text)}", err=True)
     return bool(problems)
 
 
-# --- what to read, and how -----------------------------------------------------------
+# --- reading frames ------------------------------------------------------------------
 
 
-def _frames(texts: Iterator[Text] | list[Text], explain: Explain) -> Iterator[_Given | BadData]:
-    """Explain the lines, each of a capture or in digits; an error for each that is neither."""
+def _frames(lines: Iterable[InputLine], explain: Explain) -> Iterator[_Frame | BadData]:
+    """Yield the explanation of each frame, or the error of a line that has none."""
     from cloudevents_kafka.protocol.client import capture
     from cloudevents_kafka.protocol.errors import Malformed
     from cloudevents_kafka.protocol.explain import CaptureExplainer
 
-    pairing = CaptureExplainer()
-    for text in texts:
-        line = text.text.decode("utf-8", "replace").strip()
+    captured = CaptureExplainer()
+    for line in lines:
+        text = line.text.decode("utf-8", "replace").strip()
         try:
-            if line.startswith("{"):
-                frame = capture.parse(line, text.where)
-                about = {"broker": frame.broker, "direction": frame.direction, "time": frame.time}
-                yield _Given(text.where, about, pairing.explain(frame))
-            elif digits := line.partition("#")[0].strip():
-                yield _Given(text.where, {}, explain(bytes.fromhex(digits.removeprefix("0x"))))
+            if text.startswith("{"):
+                frame = capture.parse(text, line.where)
+                members = {"broker": frame.broker, "direction": frame.direction, "time": frame.time}
+                yield _Frame(line.where, members, captured.explain(frame))
+            elif digits := text.partition("#")[0].strip():
+                yield _Frame(line.where, {}, explain(bytes.fromhex(digits.removeprefix("0x"))))
         except Malformed as error:
-            yield BadData(f"{error}; {_NO_FRAME}")
+            yield BadData(f"{error}; {_LINE_RULE}")
         except ValueError:
-            yield BadData(f"{text.where} is no frame: {line[:60]!r}; {_NO_FRAME}")
+            yield BadData(f"{line.where}: {_LINE_RULE}, got {text[:60]!r}")
 
 
 def _explainer(*, response: bool, api: str | None, version: int | None, bare: bool, v07: bool) -> Explain:
-    """Choose what explains frames in digits."""
+    """Return the function that explains frames in hexadecimal digits."""
     from cloudevents_kafka.protocol import explain
 
     sized = False if bare else None
     if not response:
         if api is not None or version is not None:
-            raise click.UsageError("a request says what it is: --api and --version are for --response")
+            raise click.UsageError("--api and --version need --response: a request has both in its header")
         return partial(explain.explain_request_07 if v07 else explain.explain_request, sized=sized)
     if api is None or (version is None) is not v07:
-        raise click.UsageError(
-            "an answer does not say what it answers: --response needs --api and, but with --v07, --version"
-        )
-    key = _key(api, _names(v07=v07))
+        raise click.UsageError("--response needs --api and --version, or with --v07 only --api")
+    key = _api_key(api, _api_keys(v07=v07))
     if version is None:
         return partial(explain.explain_response_07, key=key, sized=sized)
     return partial(explain.explain_response, key=key, version=version, sized=sized)
 
 
-def _names(*, v07: bool) -> dict[str, int]:
-    """Return the keys of those APIs whose answers can be read, by name."""
+def _api_keys(*, v07: bool) -> dict[str, int]:
+    """Return the keys of the APIs whose responses can be decoded, by name."""
     from cloudevents_kafka.protocol.messages import APIS
     from cloudevents_kafka.protocol.v07 import RESPONSES, RequestType
 
@@ -163,15 +162,15 @@ def _names(*, v07: bool) -> dict[str, int]:
     return {api.name: key for key, api in APIS.items()}
 
 
-def _key(api: str, names: dict[str, int]) -> int:
-    by_name = {name.lower(): key for name, key in names.items()} | {str(key): key for key in names.values()}
+def _api_key(api: str, keys: dict[str, int]) -> int:
+    by_text = {name.lower(): key for name, key in keys.items()} | {str(key): key for key in keys.values()}
     try:
-        return by_name[api.lower()]
+        return by_text[api.lower()]
     except KeyError:
-        raise BadUsage(f"--api {api}: there are {', '.join(names)}, or their keys") from None
+        raise BadUsage(f"--api must be one of {', '.join(keys)} or its key, got {api}") from None
 
 
-def _moment(seconds: float) -> str:
+def _time_text(seconds: float) -> str:
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
     except (OverflowError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""``protocol grammar``: the grammar of a message in any of its versions."""
+"""``protocol grammar``: print the grammar of a message in any of its versions."""
 
 from __future__ import annotations
 
@@ -8,69 +8,73 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.cli.terminal import BadUsage
 
 if TYPE_CHECKING:
     from cloudevents_kafka.protocol.schema import Structure, Versions
 
 _HELP: Final = """Print the grammar of a message, in the notation of the 0.8 guide.
 
-NAME is that of a message, such as MetadataResponse, or of an API, for both of its
-messages; without NAME the names are listed. VERSIONS are those to print, such as 0 or
-3-5; without any, all that differ.
+NAME is a message, such as MetadataResponse, or an API, for both of its messages;
+without NAME, all names are listed. VERSIONS are numbers or ranges, such as 0 or 3-5;
+the default is all versions, with equal ones grouped.
 
 \b
 cloudevents-kafka protocol grammar MetadataRequest 0
 """
 
 
-@click.command(help=_HELP, short_help="Print the grammar of a message.")
+@click.command(help=_HELP)
 @click.argument("name", required=False)
 @click.argument("versions", nargs=-1, metavar="[VERSIONS]...")
 def command(name: str | None, versions: tuple[str, ...]) -> None:
     """Print the grammar."""
     if name is None:
-        click.echo("\n".join(f"{known}  {_versions(structure)}" for known, structure in _messages().items()))
+        click.echo("\n".join(f"{name}  {_versions(message)}" for name, message in _messages().items()))
         return
-    wanted = [_range(text) for text in versions]
-    paragraphs = [part for structure in _named(name) for part in _printed(structure, wanted)]
+    ranges = [_parse_range(text) for text in versions]
+    paragraphs = [part for message in _find(name) for part in _grammars(message, ranges)]
     click.echo("\n\n".join(paragraphs))
 
 
-def _printed(structure: type[Structure], wanted: Sequence[Versions]) -> Iterator[str]:
-    """Print a message in these versions, or all; those that are alike together."""
+def _grammars(message: type[Structure], ranges: Sequence[Versions]) -> Iterator[str]:
+    """Yield the grammar of a message for each run of versions that share it."""
     from cloudevents_kafka.protocol.explain.grammar import text
     from cloudevents_kafka.protocol.schema import Versions
 
     runs: list[tuple[Versions, str]] = []
-    for version in _chosen(structure, wanted):
-        printed = text(structure, version)
-        if runs and runs[-1][1] == printed and runs[-1][0].last == version - 1:
-            runs[-1] = (Versions(runs[-1][0].first, version), printed)
+    for version in _selected(message, ranges):
+        grammar = text(message, version)
+        if runs and runs[-1][1] == grammar and runs[-1][0].last == version - 1:
+            runs[-1] = (Versions(runs[-1][0].first, version), grammar)
         else:
-            runs.append((Versions(version, version), printed))
-    for range_, printed in runs:
-        yield f"# {structure.__name__}, version{'s' * (range_.first < range_.last)} {range_}\n{printed}"
+            runs.append((Versions(version, version), grammar))
+    for run, grammar in runs:
+        yield f"# {message.__name__}, version{'s' * (run.first < run.last)} {run}\n{grammar}"
 
 
-def _chosen(structure: type[Structure], wanted: Sequence[Versions]) -> list[int]:
-    declared = _versions(structure)
-    for range_ in wanted:
+def _selected(message: type[Structure], ranges: Sequence[Versions]) -> list[int]:
+    declared = _versions(message)
+    for range_ in ranges:
         if range_.first not in declared or range_.last not in declared:
-            raise BadUsage(f"{structure.__name__} has the versions {declared}, not {range_}")
-    ranges = wanted or [declared]
-    return sorted({version for range_ in ranges for version in range(range_.first, range_.last + 1)})
+            raise BadUsage(f"{message.__name__} has versions {declared}, got {range_}")
+    return sorted(
+        {number for range_ in ranges or [declared] for number in range(range_.first, range_.last + 1)}
+    )
 
 
-def _named(name: str) -> list[type[Structure]]:
-    messages = {known.lower(): structure for known, structure in _messages().items()}
-    asked = name.lower()
-    found = [messages[key] for key in (asked, f"{asked}request", f"{asked}response") if key in messages]
+def _find(name: str) -> list[type[Structure]]:
+    """Return the message with a name, or the request and the response of an API, ignoring case."""
+    messages = {known.lower(): message for known, message in _messages().items()}
+    lower = name.lower()
+    if lower in messages:
+        return [messages[lower]]
+    found = [messages[key] for key in (f"{lower}request", f"{lower}response") if key in messages]
     if found:
-        return found[:1] if asked in messages else found
-    known = sorted(messages, key=lambda key: -difflib.SequenceMatcher(None, asked, key).ratio())
-    listed = ", ".join(_listed(messages[key]) for key in known)
-    raise BadUsage(f"no message is called {name!r}; there are, the nearest first: {listed}")
+        return found
+    closest = sorted(messages, key=lambda key: -difflib.SequenceMatcher(None, lower, key).ratio())
+    names = ", ".join(_name(messages[key]) for key in closest)
+    raise BadUsage(f"no message has the name {name!r}; the names, closest first, are {names}")
 
 
 def _messages() -> dict[str, type[Structure]]:
@@ -78,33 +82,33 @@ def _messages() -> dict[str, type[Structure]]:
     from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
     from cloudevents_kafka.protocol.messages.produce import MessageSetEntry
 
-    both: list[type[Structure]] = [
+    messages: list[type[Structure]] = [
         message for api in APIS.values() for message in (api.request, api.response)
     ]
-    both += [RequestHeader, ResponseHeader, MessageSetEntry]
-    return {_listed(message): message for message in both}
+    messages += [RequestHeader, ResponseHeader, MessageSetEntry]
+    return {_name(message): message for message in messages}
 
 
-def _listed(structure: type[Structure]) -> str:
-    """Return the name to ask by: the class's, but for the set, which is known by what it is."""
+def _name(message: type[Structure]) -> str:
+    """Return the name of a message: that of its class, but MessageSet for the entry of one."""
     from cloudevents_kafka.protocol.messages.produce import MessageSetEntry
 
-    return "MessageSet" if structure is MessageSetEntry else structure.__name__
+    return "MessageSet" if message is MessageSetEntry else message.__name__
 
 
-def _versions(structure: type[Structure]) -> Versions:
+def _versions(message: type[Structure]) -> Versions:
     from cloudevents_kafka.protocol.schema import spec_of
 
-    return spec_of(structure).versions
+    return spec_of(message).versions
 
 
-def _range(text: str) -> Versions:
+def _parse_range(text: str) -> Versions:
     from cloudevents_kafka.protocol.schema import Versions
 
     first, _, last = text.partition("-")
     if not all(part.isascii() and part.isdecimal() and len(part) <= 5 for part in (first, last or first)):
-        raise BadUsage(f"{text!r} is no version: write a number, such as 3, or a range, such as 0-2")
-    found = Versions(int(first), int(last or first))
-    if found.first > found.last:
-        raise BadUsage(f"the versions {text} end before they begin")
-    return found
+        raise BadUsage(f"a version must be a number, such as 3, or a range, such as 0-2, got {text!r}")
+    range_ = Versions(int(first), int(last or first))
+    if range_.first > range_.last:
+        raise BadUsage(f"the first version of a range must not be above its last, got {text}")
+    return range_

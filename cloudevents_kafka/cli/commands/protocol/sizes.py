@@ -1,4 +1,4 @@
-"""``protocol sizes``: what variable-length integers would save."""
+"""``protocol sizes``: the sizes of KIP-625."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ from typing import Final
 
 import click
 
-from cloudevents_kafka.cli.terminal.errors import BadUsage
-from cloudevents_kafka.cli.terminal.parameters import FILE
+from cloudevents_kafka.cli.terminal import FILE, BadUsage
 
 _HELP: Final = """Print what variable-length integers would save (KIP-625).
 
-The sizes of a MetadataResponse with one topic of 100 partitions, as they come out of the
-encoders, beside the totals of the proposal.
+Prints the encoded size of a MetadataResponse with one topic of 100 partitions, next to
+the totals of the proposal.
 """
 
 
-@click.command(help=_HELP, short_help="What variable-length integers would save (KIP-625).")
-@click.option("--histogram", is_flag=True, help="Print as well how many bytes which integers take.")
-@click.option("--picture", type=FILE, metavar="FILE.svg", help="Draw both, as SVG.")
+@click.command(help=_HELP)
+@click.option("--histogram", is_flag=True, help="Also print which integers take how many bytes.")
+@click.option("--picture", type=FILE, metavar="FILE.svg", help="Draw both as SVG.")
 def command(picture: str | None, *, histogram: bool) -> None:
-    """Print the table, and what else is asked for."""
+    """Print the table, and the histogram or the picture on request."""
     from cloudevents_kafka.protocol.kip625 import sizes
 
     if picture is not None:

@@ -1,0 +1,177 @@
+"""The connection to a broker: options, credentials, the capture, and the errors of the client."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+import msgspec
+
+from cloudevents_kafka.cli.kafka import timeout_option
+from cloudevents_kafka.cli.terminal import FILE, BadData, BadUsage, BrokerFailure, CommandError
+from cloudevents_kafka.redaction import has_credentials
+
+if TYPE_CHECKING:
+    from cloudevents_kafka.protocol import Client, Plain, ProtocolError, Scram
+
+_PASSWORD_VARIABLE: Final = "CE_KAFKA_SASL_PASSWORD"  # noqa: S105  # the name of a variable
+_Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
+_OPTIONS: Final = (
+    click.option("--tls", is_flag=True, help="Connect with TLS."),
+    click.option(
+        "--cafile",
+        type=FILE,
+        metavar="FILE",
+        help="The certificate authorities to trust, in PEM; implies --tls.",
+    ),
+    click.option(
+        "--user",
+        metavar="NAME",
+        help=f"Log in as this user; the password is read from {_PASSWORD_VARIABLE} or a prompt.",
+    ),
+    click.option(
+        "--mechanism",
+        type=click.Choice(["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"], case_sensitive=False),
+        help="The SASL mechanism.  [default: SCRAM-SHA-256]",
+    ),
+    click.option(
+        "--trace",
+        type=FILE,
+        metavar="FILE",
+        help="Append all frames to a capture file, for protocol decode.",
+    ),
+    timeout_option,
+)
+
+
+class ConnectionOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a connection to a broker."""
+
+    broker: str
+    tls: bool
+    cafile: str | None
+    user: str | None
+    mechanism: str | None
+    trace: str | None
+    timeout: float
+
+
+def connection_options(command: _Decorated) -> _Decorated:
+    """Add the argument BROKER and the options of a connection to a command."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return click.argument("broker", metavar="BROKER")(command)
+
+
+def pop_connection_options(options: dict[str, Any]) -> ConnectionOptions:
+    """Remove the values of `connection_options` from a command's options, and return them."""
+    return ConnectionOptions(**{name: options.pop(name) for name in ConnectionOptions.__struct_fields__})
+
+
+@contextmanager
+def connect(options: ConnectionOptions) -> Iterator[Client]:
+    """Return a context manager for a client; errors of the client end the command."""
+    from cloudevents_kafka.protocol import Client, ProtocolError
+
+    if has_credentials(options.broker):
+        raise BadUsage("BROKER must be host:port, without a user or a password; log in with --user")
+    sasl, tls = _sasl(options), _tls(options)
+    with ExitStack() as stack:
+        trace = None if options.trace is None else stack.enter_context(_open_capture(options.trace))
+        try:
+            client = Client(options.broker, timeout=options.timeout, tls=tls, sasl=sasl, trace=trace)
+        except ValueError as error:
+            raise BadUsage(f"BROKER: {error}") from None
+        stack.enter_context(client)
+        try:
+            yield client
+        except ProtocolError as error:
+            raise command_error(error, options) from None
+
+
+def command_error(error: ProtocolError, options: ConnectionOptions) -> CommandError:
+    """Return the error that ends the command, with what to check."""
+    from cloudevents_kafka.protocol import (
+        AuthenticationFailed,
+        BrokerError,
+        DeadlineExceeded,
+        Disconnected,
+        Malformed,
+        Truncated,
+        Unencodable,
+    )
+    from cloudevents_kafka.protocol.error_codes import ErrorCode
+
+    cause = error.__cause__ if isinstance(error.__cause__, BrokerError) else error
+    text = f"broker {options.broker}: {error}"
+    if isinstance(cause, BrokerError) and cause.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        return BadUsage(f"{text}; check TOPIC and its partition")
+    if isinstance(error, Unencodable) or _needs_package(error):
+        return BadUsage(text)
+    if isinstance(error, Malformed | Truncated):
+        return BadData(f"{text}; to see the frames, use --trace FILE, then protocol decode FILE")
+    if isinstance(error, AuthenticationFailed):
+        return BrokerFailure(f"{text}; check --user, --mechanism and the password")
+    if isinstance(error, Disconnected | DeadlineExceeded) and cause is error:
+        return BrokerFailure(f"{text}; check BROKER, that a broker listens there, --tls and --user")
+    return BrokerFailure(text)
+
+
+def _needs_package(error: BaseException | None) -> bool:
+    """Return whether the cause of an error is a missing package; its message says what to install."""
+    return error is not None and (isinstance(error, ImportError) or _needs_package(error.__cause__))
+
+
+def _open_capture(path: str) -> Any:
+    try:
+        return Path(path).open("a", encoding="utf-8")
+    except OSError as error:
+        raise BadUsage(f"--trace: cannot write {path}: {error.strerror}") from None
+
+
+def _tls(options: ConnectionOptions) -> ssl.SSLContext | bool:
+    if options.cafile is None:
+        return options.tls
+    try:
+        return ssl.create_default_context(cafile=options.cafile)
+    except (OSError, ssl.SSLError) as error:
+        reason = error.strerror or error
+        raise BadUsage(f"--cafile: cannot read certificates from {options.cafile}: {reason}") from None
+
+
+def _sasl(options: ConnectionOptions) -> Plain | Scram | None:
+    from cloudevents_kafka.protocol import Plain, Scram
+
+    if options.user is None:
+        if options.mechanism is not None:
+            raise BadUsage("--mechanism needs --user")
+        return None
+    password = _password(options.user)
+    if options.mechanism == "PLAIN":
+        return Plain(options.user, password)
+    return Scram(options.user, password, options.mechanism or "SCRAM-SHA-256")  # type: ignore[arg-type]  # click checked it
+
+
+def _password(user: str) -> str:
+    """Return the password from the environment or from a prompt without echo."""
+    password = os.environ.get(_PASSWORD_VARIABLE)
+    if password is not None:
+        return password
+    name = user.partition(":")[0]  # users may write user:password, as for curl
+    if not sys.stdin.isatty():
+        raise BadUsage(f"--user {name} needs a password: set {_PASSWORD_VARIABLE}, or run on a terminal")
+    prompted: str = click.prompt(f"password of {name}", hide_input=True, err=True)
+    return prompted
+
+
+def check_partition(topic: str, partition: int, partitions: Sequence[int]) -> None:
+    """Raise `BadUsage` if a topic does not have this partition."""
+    if partition not in partitions:
+        existing = ", ".join(map(str, partitions))
+        raise BadUsage(f"topic {topic!r} has no partition {partition}; it has {existing}")

@@ -1,0 +1,88 @@
+"""Positions in a partition: ``earliest``, ``latest``, N, -N, ``@time`` and ``stored``."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, Literal
+
+import click
+import msgspec
+
+from cloudevents_kafka.attributes.timestamps import is_timestamp, to_datetime
+from cloudevents_kafka.primitives.epoch import EPOCH, MILLISECOND
+
+_NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
+_LAST: Final = re.compile(r"-[1-9][0-9]{0,17}", re.ASCII)
+
+
+class Position(msgspec.Struct, frozen=True):
+    """A position that applies to any partition.
+
+    ``number`` is the offset, the number of last records, or a time in milliseconds since the epoch.
+    """
+
+    kind: Literal["earliest", "latest", "offset", "last", "time", "stored"]
+    number: int = 0
+
+
+class Watermarks(msgspec.Struct, frozen=True):
+    """The watermark offsets of a partition: its first offset, and the offset after its last."""
+
+    low: int
+    high: int
+
+
+def parse_position(text: str) -> Position:
+    """Return the position that a text stands for; raises `ValueError` with the grammar."""
+    if text in ("earliest", "latest", "stored"):
+        return Position(text)  # type: ignore[arg-type]  # one of the three
+    if _NUMBER.fullmatch(text):
+        return Position("offset", int(text))
+    if _LAST.fullmatch(text):
+        return Position("last", -int(text))
+    if text.startswith("@"):
+        time = text[1:]
+        if _NUMBER.fullmatch(time):
+            return Position("time", int(time))
+        if is_timestamp(time):  # rounded up: the first millisecond that is not before the time
+            return Position("time", -((EPOCH - to_datetime(time)) // MILLISECOND))
+    raise ValueError(
+        "a position must be earliest, latest, N (an offset), -N (the last N), "
+        f"@2026-11-21T12:00:00Z or @1795262400000 (a time, in ms), got {text!r}"
+    )
+
+
+class PositionType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no generic one
+    """The type of parameters that are a `Position`."""
+
+    name = "position"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Position:
+        """Return the position; other text is a usage error."""
+        if isinstance(value, Position):
+            return value
+        try:
+            return parse_position(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def resolve_offset(position: Position, watermarks: Watermarks, known: int | None) -> int:
+    """Return the offset of a position in a partition, limited to its watermarks.
+
+    ``known`` is the broker's answer for a time or for the stored offset of a group. None is the end
+    of the partition for a time (all records are older), and its start for a group without an offset.
+    """
+    if position.kind == "earliest":
+        offset = watermarks.low
+    elif position.kind == "latest":
+        offset = watermarks.high
+    elif position.kind == "last":
+        offset = watermarks.high - position.number
+    elif position.kind == "offset":
+        offset = position.number
+    elif known is not None:
+        offset = known
+    else:
+        offset = watermarks.high if position.kind == "time" else watermarks.low
+    return max(watermarks.low, min(offset, watermarks.high))

@@ -1,0 +1,261 @@
+"""Settings of the Kafka client, from a file, the environment and the command line.
+
+Any librdkafka setting is accepted under its own name. Later sources override earlier ones:
+
+1. ``--config file.properties`` (or the file that ``CE_KAFKA_CONFIG`` names): lines of
+   ``name=value``; a line that starts with ``#`` or ``!`` is a comment;
+2. the environment: ``CE_KAFKA_`` and the name in capitals, with underscores for dots, such as
+   ``CE_KAFKA_BOOTSTRAP_SERVERS``;
+3. ``-X name=value``, and ``-b`` for ``bootstrap.servers``.
+
+The value of a secret can be read from a file: ``name@=path``, in a file or with -X, and
+``CE_KAFKA_SASL_PASSWORD_FILE=path``. A line end at the end of that file is removed.
+
+Output and errors contain only values that are known to be harmless
+(`cloudevents_kafka.redaction`); `Settings.redact` masks all others in any text. No
+message contains text that may be a secret by mistake: a setting without ``=``, or the name of a
+file with a secret, which may be the secret itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+import msgspec
+
+from cloudevents_kafka.cli.terminal import FILE, BadUsage, SecondsType, is_utf8, parse_pair
+from cloudevents_kafka.redaction import has_credentials, mask_name, mask_setting, mask_settings
+
+_PREFIX: Final = "CE_KAFKA_"
+_CONFIG_VARIABLE: Final = "CE_KAFKA_CONFIG"
+# Settings whose own name ends in .file; in other variables, _FILE means "read the value from a file".
+_FILE_SETTINGS: Final = (
+    "sasl.oauthbearer.assertion.file",
+    "sasl.oauthbearer.assertion.private.key.file",
+    "sasl.oauthbearer.assertion.jwt.template.file",
+)
+_WITH_UNDERSCORE: Final = {"log.level": "log_level"}
+
+
+class SettingsSource(msgspec.Struct, frozen=True):
+    """Settings and the name of the place they come from."""
+
+    name: str
+    settings: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        """Return the name only: tracebacks may show it."""
+        return f"SettingsSource({self.name!r})"
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """The settings of all sources; later sources override earlier ones."""
+
+    sources: tuple[SettingsSource, ...]
+
+    @property
+    def effective(self) -> dict[str, str]:
+        """The settings in force, by name."""
+        merged: dict[str, str] = {}
+        for source in self.sources:
+            merged |= source.settings
+        return merged
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The addresses of the first brokers; raises `BadUsage` if they are missing or have credentials."""
+        effective = self.effective
+        servers = effective.get("bootstrap.servers") or effective.get("metadata.broker.list")
+        if not servers:
+            raise BadUsage(
+                "the broker is missing: pass -b host:port, set CE_KAFKA_BOOTSTRAP_SERVERS, "
+                "or put bootstrap.servers into a file for --config"
+            )
+        if has_credentials(servers):
+            raise BadUsage(
+                "a broker address must be host:port, without a user or a password before @; "
+                "set sasl.username and sasl.password instead"
+            )
+        return servers
+
+    def with_defaults(self, name: str, settings: Mapping[str, str]) -> Settings:
+        """Return settings in which all present sources override the new one."""
+        return Settings((SettingsSource(name, settings), *self.sources))
+
+    def with_overrides(self, name: str, settings: Mapping[str, str]) -> Settings:
+        """Return settings in which the new source overrides all present ones."""
+        return Settings((*self.sources, SettingsSource(name, settings)))
+
+    def to_text(self) -> str:
+        """Return the settings in force as lines, grouped by source, with possible secrets masked."""
+        winner: dict[str, int] = {}
+        for number, source in enumerate(self.sources):
+            winner |= dict.fromkeys(source.settings, number)
+        parts: list[str] = []
+        for number, source in enumerate(self.sources):
+            lines = [
+                f"{mask_name(name)}={mask_setting(name, value)}"
+                for name, value in sorted(source.settings.items())
+                if winner[name] == number
+            ]
+            if lines:
+                parts.append("\n".join([f"# {source.name}", *lines]))
+        return "\n".join(parts) + "\n" if parts else ""
+
+    def redact(self, text: str) -> str:
+        """Return a text, such as an error of the client, with possible secrets masked."""
+        return mask_settings(text, self.effective)
+
+    def __repr__(self) -> str:
+        """Return the names of the sources only: tracebacks may show it."""
+        return f"Settings({', '.join(source.name for source in self.sources)})"
+
+
+def load_settings(
+    config: str | None, environment: Mapping[str, str], pairs: Iterable[str], brokers: str | None
+) -> Settings:
+    """Return the settings of a file, the environment, and -X and -b; raises `BadUsage`."""
+    path = config or environment.get(_CONFIG_VARIABLE)
+    sources: list[SettingsSource] = []
+    if path:
+        sources.append(SettingsSource(path, _from_file(path)))
+    sources.append(SettingsSource("environment", _from_environment(environment)))
+    from_options = _from_pairs((pair, "-X") for pair in pairs)
+    if brokers is not None:
+        from_options["bootstrap.servers"] = brokers
+    sources.append(SettingsSource("command line", from_options))
+    return Settings(tuple(sources))
+
+
+def _from_file(path: str) -> dict[str, str]:
+    numbered = enumerate(_read_config(path).split("\n"), 1)
+    lines = [(number, line.strip()) for number, line in numbered]
+    used = [(number, line) for number, line in lines if line and not line.startswith(("#", "!"))]
+    return _from_pairs((line, f"{path}, line {number}") for number, line in used)
+
+
+def _from_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    for pair, where in pairs:
+        name, equals, value = (part.strip() for part in pair.partition("="))
+        from_file = name.endswith("@")
+        name = name.removesuffix("@").strip()
+        if not equals or not name:
+            # The text itself is not quoted: it may be a secret without its name.
+            raise BadUsage(f"{where}: a setting must be name=value, or name@=path to read it from a file")
+        _check_name(name, where)
+        settings[name] = _read_value(value, f"{where}: {mask_name(name)}") if from_file else value
+    return settings
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    for variable, value in environment.items():
+        if not variable.startswith(_PREFIX) or variable == _CONFIG_VARIABLE or not value:
+            continue
+        name = variable[len(_PREFIX) :].lower().replace("_", ".")
+        from_file = name.endswith(".file") and name not in _FILE_SETTINGS
+        name = name.removesuffix(".file") if from_file else _WITH_UNDERSCORE.get(name, name)
+        _check_name(name, variable)
+        settings[name] = _read_value(value, variable) if from_file else _checked_utf8(value, variable)
+    return settings
+
+
+def _check_name(name: str, where: str) -> None:
+    if name.endswith("_cb") or name in ("logger", "on_delivery"):
+        raise BadUsage(f"{where}: {mask_name(name)} is a Python function and cannot be set here")
+
+
+def _checked_utf8(value: str, where: str) -> str:
+    if not is_utf8(value):  # librdkafka aborts the process for such a group.id
+        raise BadUsage(f"{where} is not UTF-8, as settings must be")
+    return value
+
+
+def _read_value(path: str, where: str) -> str:
+    try:
+        return _read(path).rstrip("\r\n")
+    except _UnreadableError as error:
+        raise BadUsage(
+            f"{where}: cannot read the file that it names: {error}; "
+            "the name is not shown, since it may be the secret: a value goes without @ and _FILE"
+        ) from None
+
+
+def _read_config(path: str) -> str:
+    try:
+        return _read(path)
+    except _UnreadableError as error:
+        raise BadUsage(f"--config: cannot read {path}: {error}") from None
+
+
+class _UnreadableError(Exception):
+    """A file cannot be read; the message has the reason without the name of the file."""
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8")
+    except OSError as error:
+        raise _UnreadableError(error.strerror) from None
+    except UnicodeDecodeError:
+        raise _UnreadableError("it is not UTF-8") from None
+    except (ValueError, RuntimeError):  # a NUL in the name; an unknown user after ~
+        raise _UnreadableError("the name is not a file name") from None
+
+
+# --- options of commands ---------------------------------------------------------
+
+_Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
+timeout_option: Final = click.option(
+    "--timeout",
+    type=SecondsType(),
+    default=15.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for a broker that does not answer.",
+)
+config_option: Final = click.option(
+    "--config", type=FILE, metavar="FILE", help="Read settings, lines of NAME=VALUE (or CE_KAFKA_CONFIG)."
+)
+_KAFKA_OPTIONS: Final = (
+    click.option("-b", "--brokers", metavar="HOST:PORT,…", help="The brokers (bootstrap.servers)."),
+    click.option(
+        "-X",
+        "options",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="Any librdkafka setting; NAME@=FILE reads the value from a file. Repeatable.",
+    ),
+    config_option,
+    click.option(
+        "--show-config",
+        is_flag=True,
+        help="Print the settings in force and exit; values not known to be harmless are masked.",
+    ),
+    timeout_option,
+)
+
+
+def kafka_options(command: _Decorated) -> _Decorated:
+    """Add the options for the brokers and the settings to a command."""
+    for option in reversed(_KAFKA_OPTIONS):
+        command = option(command)
+    return command
+
+
+def pop_settings(options: dict[str, Any]) -> Settings:
+    """Remove the values of `kafka_options` from a command's options, and return all settings."""
+    return load_settings(options.pop("config"), os.environ, options.pop("options"), options.pop("brokers"))
+
+
+def parse_pairs(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[Any, ...]:
+    """Return the name and the value of each ``name=value``; a click callback."""
+    try:
+        return tuple(map(parse_pair, texts))
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from None

@@ -1,0 +1,148 @@
+"""Input of the commands: lines of files or stdin, and one event from options."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import msgspec
+
+from cloudevents_kafka.attributes.media_type import media_type
+from cloudevents_kafka.attributes.timestamps import from_datetime
+from cloudevents_kafka.attributes.types import CORE
+from cloudevents_kafka.cli.terminal import BadUsage, Interrupts, escape
+from cloudevents_kafka.codecs.json import is_json
+from cloudevents_kafka.codecs.payload import encode_text
+from cloudevents_kafka.errors import DataError, InvalidEvent
+from cloudevents_kafka.event import Event
+
+_STDIN: Final = "-"
+
+
+class InputLine(msgspec.Struct, frozen=True):
+    """A line and its place, such as ``stdin:3``."""
+
+    where: str
+    text: bytes
+
+
+def read_lines(
+    files: Sequence[str], interrupts: Interrupts, *, expected: str = "JSON lines"
+) -> Iterator[InputLine]:
+    """Yield the lines of files, ``-`` for stdin, without empty ones; a signal ends a wait for input."""
+    for path in files or (_STDIN,):
+        with ExitStack() as stack:
+            stream, name = _open(path, stack, expected)
+            number = 0
+            while True:
+                with interrupts.waiting(), read_errors(name):
+                    text = stream.readline()
+                if not text:
+                    break
+                number += 1
+                if text.strip():
+                    yield InputLine(f"{name}:{number}", text)
+
+
+def _open(path: str, stack: ExitStack, expected: str) -> tuple[BinaryIO, str]:
+    if path == _STDIN:
+        _announce_stdin(expected)
+        return sys.stdin.buffer, "stdin"
+    with read_errors(path):
+        return stack.enter_context(Path(path).open("rb")), escape(path)
+
+
+def read_stdin(expected: str) -> bytes:
+    """Return all bytes of stdin."""
+    _announce_stdin(expected)
+    with read_errors("stdin"):
+        return sys.stdin.buffer.read()
+
+
+def _announce_stdin(expected: str) -> None:
+    if sys.stdin.isatty():
+        print(f"reading {expected} from the terminal; end with Ctrl-D", file=sys.stderr)
+
+
+@contextmanager
+def read_errors(name: str) -> Iterator[None]:
+    """Convert errors of reading a file to `BadUsage`."""
+    try:
+        yield
+    except OSError as error:
+        raise BadUsage(f"cannot read {name}: {error.strerror}") from None
+
+
+class EventOptions(msgspec.Struct, kw_only=True):
+    """The options of `produce` that describe one event."""
+
+    id: str | None = None
+    source: str | None = None
+    type: str | None = None
+    subject: str | None = None
+    time: str | None = None
+    dataschema: str | None = None
+    content_type: str | None = None
+    data: str | None = None
+    data_file: str | None = None
+    extensions: tuple[tuple[str, str], ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether any option is set."""
+        return any(value not in (None, ()) for value in msgspec.structs.astuple(self))
+
+
+def event_from_options(options: EventOptions) -> Event:
+    """Return the event of the options; raises `BadUsage` with every rule that it breaks."""
+    if options.data is not None and options.data_file is not None:
+        raise BadUsage("--data and --data-file exclude each other")
+    core = [name for name, _ in options.extensions if name in CORE]
+    if core:
+        raise BadUsage(f"--ext {core[0]}: it is not an extension; use its own option")
+    attributes: dict[str, Any] = {
+        "id": options.id or str(uuid.uuid4()),
+        "source": options.source,
+        "type": options.type,
+        "datacontenttype": options.content_type,
+        "dataschema": options.dataschema,
+        "subject": options.subject,
+        "time": from_datetime(datetime.now(UTC)) if options.time == "now" else options.time,
+    }
+    try:
+        return Event(**attributes, **dict(options.extensions), data=_data(options))
+    except InvalidEvent as error:
+        raise BadUsage(str(error)) from None
+
+
+def _data(options: EventOptions) -> Any:
+    if options.data_file is not None:
+        return _read_data_file(options.data_file, options.content_type)
+    return None if options.data is None else _data_from_text(options.data, options.content_type)
+
+
+def _data_from_text(text: str, content_type: str | None) -> Any:
+    """Return the data of --data: JSON with its text unchanged, or text in the charset of the content type."""
+    if content_type is not None and not media_type(content_type).is_json:
+        try:
+            return encode_text(text, content_type)
+        except DataError as error:
+            raise BadUsage(f"--data: {error}") from None
+    raw = text.encode("utf-8", "surrogateescape")
+    if is_json(raw):
+        return msgspec.Raw(raw)
+    reason = "without --content-type" if content_type is None else f"for {content_type}"
+    raise BadUsage(
+        f"--data must be JSON {reason}; quote it, or set --content-type to another type, such as text/plain"
+    )
+
+
+def _read_data_file(path: str, content_type: str | None) -> Any:
+    """Return the bytes of a file; without a content type, JSON text becomes JSON data."""
+    with read_errors(f"--data-file {path}"):
+        raw = read_stdin("the data") if path == _STDIN else Path(path).read_bytes()
+    return msgspec.Raw(raw) if content_type is None and is_json(raw) else raw

@@ -1,0 +1,279 @@
+r"""JSON lines: the format that `consume` writes and `produce` reads, one JSON object for each record.
+
+::
+
+    {"topic": "orders", "partition": 0, "offset": 17, "timestamp": 1763730000123,
+     "key": "customer-7",
+     "mode": "binary",
+     "event": {"specversion": "1.0", "id": "1", "source": "/shop", "type": "order.placed",
+               "datacontenttype": "application/json", "data": {"total": 12.50}},
+     "headers": [["ce_specversion", "1.0"], ["ce_id", "1"], ["ce_source", "/shop"],
+                 ["ce_type", "order.placed"], ["content-type", "application/json"],
+                 ["trace", {"base64": "/wA="}], ["note", null]],
+     "value": "{\"total\": 12.50}"}
+
+``key``, ``headers`` and ``value`` are the exact record: text if the bytes are UTF-8 without NUL,
+else ``{"base64": …}``, and null for null (a tombstone has the value null, an empty value is ``""``).
+``headers`` has all headers in order, with repeats. ``timestamp`` is in milliseconds since the epoch,
+or null.
+
+``mode``, ``format`` and ``event`` are the decoded event: the mode is ``binary`` or ``structured``,
+the latter with a format; the event is in the JSON event format, its ``data`` with the text unchanged
+(line ends between tokens become spaces). JSON data that parsers refuse (half a surrogate pair, or
+nested too deeply) is in ``data_base64``. With --lenient, ``tolerated`` lists the problems that were
+tolerated. A record that is not an event has ``error`` instead::
+
+    "error": {"verdict": "not-an-event", "reason": "…", "clauses": ["K-11"]}
+
+`produce` sends the same bytes again, for any record. If the ``event`` of a line was edited, it
+differs from the line's record: then the event is sent, encoded like the record (mode, key, other
+headers). Tools such as jq store numbers as doubles; that alone is not an edit. A line without
+``value`` has no exact record: its ``event`` is encoded, with ``headers`` as additional headers.
+
+`produce` also accepts a plain event in the JSON event format, an object with ``specversion``. All
+lines are safe to print: control characters are escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any, Final
+
+import msgspec
+
+from cloudevents_kafka.binding import Decoded, Undecodable, sniff
+from cloudevents_kafka.cli.terminal import escape_json
+from cloudevents_kafka.codecs.json import is_json, is_parsable
+from cloudevents_kafka.codecs.json_grammar import blank_members
+from cloudevents_kafka.codecs.payload import DataKind, implies_utf8_json
+from cloudevents_kafka.errors import CloudEventsKafkaError, DecodeError, message_without_data
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.formats.json import JsonFormat
+from cloudevents_kafka.record import Headers, Record
+
+_event_format: Final = JsonFormat(text_data=True)
+_encode: Final = msgspec.json.Encoder().encode
+_decode_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode: Final = msgspec.json.Decoder().decode
+_SPACES: Final = bytes.maketrans(b"\n\r\t", b"   ")  # JSON has these bytes between tokens only
+_PARSER_ERRORS: Final = (msgspec.MsgspecError, RecursionError)
+_BYTES_RULE: Final = 'must be text, null, {"base64": text} or {"hex": text}'
+_NOT_AN_OBJECT: Final = "the line must be a JSON object"
+
+
+# --- writing -------------------------------------------------------------------
+
+
+def write_line(item: Decoded | Undecodable) -> bytes:
+    """Return the line of a decoded record, with its line end; raises no error for any record."""
+    record = item.record
+    members: dict[str, Any] = {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "key": bytes_to_json(record.key),
+    }
+    if isinstance(item, Decoded):
+        members |= _event_members(item)
+    else:
+        members["error"] = error_object(item.error)
+    members["headers"] = [[name, bytes_to_json(value)] for name, value in record.headers]
+    members["value"] = bytes_to_json(record.value)
+    return encode_json(members) + b"\n"
+
+
+def encode_json(members: dict[str, Any]) -> bytes:
+    """Return a JSON object on one line, with control characters escaped."""
+    line = _encode(members)
+    return line if line.isascii() and b"\x7f" not in line else escape_json(line.decode()).encode()
+
+
+def _event_members(item: Decoded) -> dict[str, Any]:
+    verdict = sniff(item.record.headers)
+    structured = verdict.mode == "structured"
+    members: dict[str, Any] = {"mode": verdict.mode if structured else "binary"}
+    if structured:
+        members["format"] = verdict.format
+    members["event"] = event_json(item.event)
+    if item.tolerated:
+        members["tolerated"] = [str(problem) for problem in item.tolerated]
+    return members
+
+
+def event_json(event: Event) -> msgspec.Raw:
+    """Return an event in the JSON event format, on one line.
+
+    JSON data that parsers refuse is encoded as base64: tools would stop at it, or change it.
+    """
+    payload, content_type = event.payload, event.datacontenttype
+    if payload is None or not implies_utf8_json(content_type) or is_parsable(payload):
+        return msgspec.Raw(_event_format.encode(event).translate(_SPACES))
+    without_data = _event_format.encode(event.replace(data=None))
+    return msgspec.Raw(b'%b,"data_base64":"%b"}' % (without_data[:-1], base64.b64encode(payload)))
+
+
+def restore_json_data(event: Event) -> Event:
+    """Return the event of a line with the JSON data that `event_json` encoded as base64."""
+    payload = event.payload
+    if payload is None or event.kind is not DataKind.BYTES or not implies_utf8_json(event.datacontenttype):
+        return event
+    was_encoded = not is_parsable(payload) and is_json(payload)
+    return event.replace(data=msgspec.Raw(payload)) if was_encoded else event
+
+
+def error_object(error: DecodeError) -> dict[str, Any]:
+    """Return the reason why a record is not an event: verdict, sentence, clauses and hint."""
+    members: dict[str, Any] = {
+        "verdict": error.verdict,
+        "reason": error.reason,
+        "clauses": error.clauses,
+    }
+    return members | ({"hint": error.hint} if error.hint else {})
+
+
+def bytes_to_json(value: bytes | None) -> str | dict[str, str] | None:
+    """Return bytes as text if they are UTF-8 without NUL, else as ``{"base64": …}``; None is null."""
+    if value is None:
+        return None
+    if b"\0" not in value:  # text has none; these bytes are numbers, or Avro
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            pass
+    return {"base64": base64.b64encode(value).decode()}
+
+
+# --- reading -------------------------------------------------------------------
+
+
+class BadLine(CloudEventsKafkaError, ValueError):
+    """The line is neither an event nor a record."""
+
+
+class JsonLine(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of a line: a record, an event, or both (see the text of this module).
+
+    If ``exact`` is False, ``record`` has only the key and the headers that go with the event.
+    ``event_text`` is the event in the JSON event format, not checked yet.
+    """
+
+    record: Record
+    event_text: bytes | None = None
+    exact: bool = False
+    mode: str | None = None
+    format: str | None = None
+
+    def event(self) -> Event | None:
+        """Return the event of the line; raises `InvalidEvent`."""
+        return None if self.event_text is None else restore_json_data(_event_format.decode(self.event_text))
+
+    def has_text_of(self, event: Event) -> bool:
+        """Return whether the line has this event with the same text; other text may be equal, too."""
+        return self.event_text == bytes(event_json(event))
+
+
+def read_line(text: bytes) -> JsonLine:
+    """Return the content of a line; raises `BadLine`."""
+    members = _members(text.strip())
+    if "specversion" in members:
+        return JsonLine(record=Record(), event_text=text.strip())
+    if not members.keys() & {"event", "value", "headers", "key"}:
+        raise BadLine(
+            'the line is neither an event (it has no "specversion") nor a record '
+            '(it has no "event", "value", "headers" or "key")'
+        )
+    event_text = bytes(members.pop("event", b"null"))
+    values = _values(members)
+    return JsonLine(
+        record=_record(values),
+        event_text=None if event_text == b"null" else event_text,
+        exact="value" in values,
+        mode=_checked(values, "mode", str),
+        format=_checked(values, "format", str),
+    )
+
+
+def read_record(text: bytes) -> Record:
+    """Return the record of a line without reading its event; raises `BadLine`."""
+    members = _members(text.strip())
+    if not members.keys() & {"value", "headers", "key"}:
+        raise BadLine('the line is not a record: it has no "value", "headers" or "key"')
+    members.pop("event", None)
+    return _record(_values(members))
+
+
+def _members(text: bytes) -> dict[str, Any]:
+    """Return the text of each member of a line, even if its event has data that parsers refuse."""
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        raise BadLine(f"{_NOT_AN_OBJECT}: {message_without_data(error)}") from None
+    try:
+        members: dict[str, Any] = _decode_members(text)
+    except _PARSER_ERRORS:
+        parsable, blanked = blank_members(text, "event", "data") or (text, {})
+    else:
+        return members
+    try:
+        return {**_decode_members(parsable), **blanked}
+    except _PARSER_ERRORS as error:
+        raise BadLine(f"{_NOT_AN_OBJECT}: {error}") from None
+
+
+def _values(members: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return {name: _decode(value) for name, value in members.items()}
+    except _PARSER_ERRORS as error:
+        raise BadLine(f"{_NOT_AN_OBJECT}: {error}") from None
+
+
+def _record(members: dict[str, Any]) -> Record:
+    return Record(
+        key=bytes_from_json(members.get("key"), "key"),
+        value=bytes_from_json(members.get("value"), "value"),
+        headers=_headers_from_json(members.get("headers")),
+        topic=_checked(members, "topic", str),
+        partition=_checked(members, "partition", int),
+        offset=_checked(members, "offset", int),
+        timestamp=_checked(members, "timestamp", int),
+    )
+
+
+def _checked(members: dict[str, Any], name: str, type_: type) -> Any:
+    value = members.get(name)
+    if value is not None and (not isinstance(value, type_) or isinstance(value, bool)):
+        raise BadLine(f"{name} must be {'text' if type_ is str else 'an integer'} or null")
+    return value
+
+
+def bytes_from_json(value: Any, name: str) -> bytes | None:
+    """Return the bytes of a value of `bytes_to_json` or of ``{"hex": …}``; raises `BadLine`."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, dict) and len(value) == 1:
+        [(encoding, text)] = value.items()
+        try:
+            if encoding == "base64":
+                return base64.b64decode(text, validate=True)
+            if encoding == "hex":
+                return bytes.fromhex(text)
+        except (TypeError, ValueError, binascii.Error):
+            raise BadLine(f"{name} must be valid {encoding}") from None
+    raise BadLine(f"{name} {_BYTES_RULE}")
+
+
+def _headers_from_json(value: Any) -> Headers:
+    """Return headers from a list of [name, value], or from an object."""
+    pairs = list(value.items()) if isinstance(value, dict) else [] if value is None else value
+    if not isinstance(pairs, list):
+        raise BadLine("headers must be a list of [name, value]")
+    headers: Headers = []
+    for pair in pairs:
+        if not isinstance(pair, list | tuple) or len(pair) != 2 or not isinstance(pair[0], str):
+            raise BadLine("headers must be a list of [name, value], each name text")
+        headers.append((pair[0], bytes_from_json(pair[1], f"header {pair[0]!r}")))
+    return headers

@@ -1,0 +1,149 @@
+"""Find the record that a JSON line means: its exact record, or the encoding of its edited event."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from cloudevents_kafka.binding import ContentMode, Decoded, KeyMapper, decode, extra_headers, to_record
+from cloudevents_kafka.cli.records._json_lines import JsonLine, restore_json_data
+from cloudevents_kafka.codecs.payload import decode_text, implies_json, to_utf8
+from cloudevents_kafka.errors import DataError, EncodeError
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.record import Headers, Record
+
+_JSON_EVENT: Final[Headers] = [("content-type", b"application/cloudevents+json")]
+_MAX_DOUBLE: Final = sys.float_info.max
+
+
+class Overrides(msgspec.Struct, frozen=True, kw_only=True):
+    """Options of the command that override what a line says about its record."""
+
+    mode: ContentMode | None = None
+    format: str | None = None
+    key: bytes | None = None
+    key_mapper: KeyMapper | None = None
+    headers: Headers = []
+
+
+class ResolvedLine(msgspec.Struct, frozen=True):
+    """The record of a line, and its event if it is one."""
+
+    record: Record
+    event: Event | None
+
+
+def resolve_line(line: JsonLine, overrides: Overrides) -> ResolvedLine:
+    """Return the record that a line means; raises `EncodeError`, and `InvalidEvent` for its event.
+
+    The exact record stays unchanged unless the line's event was edited or another mode or format is
+    set. A record that is not an event has no other form: only its key and headers can be overridden.
+    """
+    if not line.exact:
+        return encode_event(line.event(), line, overrides)
+    event = _decode_event(line.record, lenient=False)
+    if line.event_text is not None and not (event is not None and line.has_text_of(event)):
+        lenient_event = _decode_event(line.record, lenient=True)
+        if _was_edited(line, event, lenient_event):
+            return encode_event(line.event(), line, overrides)
+        event = event or lenient_event
+    if event is not None and (overrides.mode or overrides.format):
+        return encode_event(event, line, overrides)
+    return ResolvedLine(_apply_overrides(line.record, event, overrides), event)
+
+
+def _decode_event(record: Record, *, lenient: bool) -> Event | None:
+    item = decode(record, lenient=lenient)
+    return item.event if isinstance(item, Decoded) else None
+
+
+def _was_edited(line: JsonLine, *decoded: Event | None) -> bool:
+    """Return whether the line's event differs from its record, decoded strictly and leniently."""
+    if any(event is not None and line.has_text_of(event) for event in decoded):
+        return False
+    # Lenient: problems that --lenient tolerated in the record are in the line's event, too.
+    in_line = _decode_event(Record(value=line.event_text, headers=_JSON_EVENT), lenient=True)
+    if in_line is None:
+        return True
+    in_line = restore_json_data(in_line)
+    return not any(event is not None and _equal_events(event, in_line) for event in decoded)
+
+
+def encode_event(event: Event | None, line: JsonLine, overrides: Overrides) -> ResolvedLine:
+    """Return the record of an event, encoded like the record of its line, or as ``overrides`` say."""
+    record = line.record
+    if event is None:
+        raise EncodeError('the line must have "event" or "value" (null for a tombstone)')
+    mode = overrides.mode or (None if line.exact else _content_mode(line.mode))
+    if overrides.format is not None and mode is None:
+        mode = "structured"
+    format = overrides.format or (line.format if mode == "structured" and line.format != "" else None)
+    if line.exact:
+        encoded = to_record(event, mode=mode, format=format, like=record)
+    else:
+        encoded = to_record(event, mode=mode, format=format, key=record.key, headers=record.headers)
+    placed = msgspec.structs.replace(
+        encoded, topic=record.topic, partition=record.partition, timestamp=record.timestamp
+    )
+    return ResolvedLine(_apply_overrides(placed, event, overrides), event)
+
+
+def _content_mode(text: str | None) -> ContentMode | None:
+    if text is None:
+        return None
+    if text == "binary":
+        return "binary"
+    if text == "structured":
+        return "structured"
+    raise EncodeError(f"mode must be 'binary' or 'structured', got {text!r}")
+
+
+def _apply_overrides(record: Record, event: Event | None, overrides: Overrides) -> Record:
+    """Return a record with the key and the additional headers of the overrides."""
+    key = overrides.key
+    if key is None and overrides.key_mapper is not None and event is not None:
+        mapped = overrides.key_mapper(event)
+        key = mapped.encode() if isinstance(mapped, str) else mapped
+    if key is None and not overrides.headers:
+        return record
+    headers = record.headers + extra_headers(overrides.headers)
+    return msgspec.structs.replace(record, key=record.key if key is None else key, headers=headers)
+
+
+# --- comparing events ----------------------------------------------------------
+
+
+def _equal_events(one: Event, other: Event) -> bool:
+    """Return whether two events are equal if the numbers in their JSON data are read as doubles."""
+    if _attribute_texts(one) != _attribute_texts(other):
+        return False
+    if one.payload == other.payload:
+        return True
+    if one.payload is None or other.payload is None:
+        return False
+    if one.datacontenttype is None and one.kind != other.kind:
+        return False
+    return bool(_comparable_data(one) == _comparable_data(other))
+
+
+def _attribute_texts(event: Event) -> Mapping[str, str | None]:
+    return {name: event.text(name) for name in event}
+
+
+def _comparable_data(event: Event) -> Any:
+    payload, content_type = event.payload or b"", event.datacontenttype
+    try:
+        if implies_json(content_type):
+            return json.loads(to_utf8(payload, content_type), parse_int=_double, parse_float=_double)
+        return decode_text(payload, content_type)
+    except (DataError, ValueError, RecursionError):
+        return payload
+
+
+def _double(text: str) -> float:
+    """Return a number as jq reads it: a double, with the largest one instead of infinity."""
+    return max(-_MAX_DOUBLE, min(_MAX_DOUBLE, float(text)))

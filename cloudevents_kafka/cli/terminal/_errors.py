@@ -1,0 +1,105 @@
+"""Exit codes, and the exceptions that end a command with one of them.
+
+======  ======================================================================
+code    meaning
+======  ======================================================================
+0       all records were read or delivered
+1       bad data: a record or an input line is invalid
+2       bad usage: the command line, the settings or a topic name is wrong, a package
+        is missing, or stdout cannot be written
+3       the broker cannot be reached, refuses a request, or did not accept a record
+130     Ctrl-C (143: SIGTERM)
+141     the reader of stdout has closed the pipe, as ``head`` does
+======  ======================================================================
+"""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from typing import Final
+
+import click
+
+from cloudevents_kafka.cli.terminal._escape import escape_lines
+
+BAD_DATA: Final = 1
+BAD_USAGE: Final = 2
+BROKER_FAILURE: Final = 3
+BROKEN_PIPE: Final = 141
+_EXTRA_ARGUMENTS: Final = re.compile(r"(unexpected extra arguments?) \(.*\)", re.DOTALL)
+
+# The import names of the packages that each extra of this distribution installs and cannot do without.
+_PACKAGES: Final = {
+    "protobuf": ("google.protobuf",),
+    "protocol": ("cramjam",),
+    "spark": ("pyspark", "py4j", "pandas", "pyarrow"),
+}
+
+
+class CommandError(click.ClickException):
+    """An error that ends the command with a message on stderr and an exit code."""
+
+    exit_code = BAD_DATA
+
+    def show(self, file: object = None) -> None:  # noqa: ARG002  # click's signature
+        """Print the message on stderr, with control characters escaped."""
+        click.echo(f"cloudevents-kafka: {escape_lines(self.printable)}", err=True)
+
+    @property
+    def printable(self) -> str:
+        """The message without secrets."""
+        return self.message
+
+
+class _RedactedError(CommandError):
+    """An error whose message may quote URLs with credentials, or settings such as ``sasl.password=…``."""
+
+    @property
+    def printable(self) -> str:
+        """The message with these masked."""
+        from cloudevents_kafka.redaction import mask_assignments, mask_credentials
+
+        return mask_credentials(mask_assignments(self.message))
+
+
+class BadData(CommandError):
+    """A record or an input line is invalid."""
+
+
+class BadUsage(_RedactedError):
+    """An option, a setting, a file or a topic name is wrong."""
+
+    exit_code = BAD_USAGE
+
+
+class BrokerFailure(_RedactedError):
+    """The broker cannot be reached, or refuses a request."""
+
+    exit_code = BROKER_FAILURE
+
+
+def redact_usage_error(error: click.UsageError) -> click.UsageError:
+    """Return click's error without the words of the command line that it quotes.
+
+    One of them may be a secret: in ``-X sasl.password hunter2`` the last word is an unexpected argument.
+    """
+    from cloudevents_kafka.redaction import mask_assignments
+
+    message = _EXTRA_ARGUMENTS.sub(r"\1 (not shown: it may be a secret)", error.message)
+    vars(error)["message"] = mask_assignments(message)
+    return error
+
+
+def require_extra(extra: str, feature: str) -> None:
+    """Raise `BadUsage` if a package of an extra that ``feature`` needs is missing; import none of them."""
+    missing = [name for name in _PACKAGES[extra] if not _is_installed(name)]
+    if missing:
+        raise BadUsage(f"{feature} needs {', '.join(missing)}: pip install 'cloudevents-kafka[{extra}]'")
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # the parent package is missing
+        return False

@@ -1,0 +1,231 @@
+"""``protocol decode``: frames in digits, files of them, captures."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from cli.calling import lines
+
+from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.client.capture import Frame, write_to
+from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest
+from cloudevents_kafka.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from cloudevents_kafka.protocol.records import Codec, Record, encode_batch
+
+VECTORS = Path(__file__).parents[3] / "protocol" / "vectors"
+ASK = "0000000a00120000000000070000"
+ASKED = """\
+--hex  ApiVersions request, version 0, 14 bytes
+     0  0000000a           size                        int32            10
+     4  0012               header.request_api_key      int16            18  ApiVersions
+     6  0000               header.request_api_version  int16            0
+     8  00000007           header.correlation_id       int32            7
+    12  0000               header.client_id            nullable_string  ""
+
+"""
+
+
+def vectors(file: str) -> list[dict]:
+    return json.loads((VECTORS / file).read_text())["exchanges"]
+
+
+def capture(pairs, broker="127.0.0.1:9092") -> str:
+    """Write a capture as a client does: first all requests, then all answers."""
+    stream = io.StringIO()
+    write = write_to(stream)
+    for direction, name in (("sent", "request"), ("received", "response")):
+        for pair in pairs:
+            write(Frame(1.5, broker, direction, bytes.fromhex(pair[name])))
+    return stream.getvalue()
+
+
+def test_a_frame_as_a_table(run):
+    """A frame is a table: position, bytes, path, type, value, and what the value means."""
+    done = run("protocol", "decode", "--hex", ASK)
+    assert (done.exit_code, done.stdout, done.stderr) == (0, ASKED, "")
+
+
+def test_a_frame_without_size(run):
+    """The size may be missing; --bare says so where it could be mistaken."""
+    found = run("protocol", "decode", "--hex", ASK[8:]).stdout
+    assert found.splitlines()[1].split() == [
+        "0",
+        "0012",
+        "header.request_api_key",
+        "int16",
+        "18",
+        "ApiVersions",
+    ]
+    assert run("protocol", "decode", "--bare", "--hex", ASK[8:]).stdout == found
+
+
+def test_a_file_of_frames(run, tmp_path):
+    """A file has a frame on a line; # begins a comment; spaces and 0x do not matter."""
+    path = tmp_path / "frames.hex"
+    path.write_text(f"# two\n\n{ASK}  # the first\n0x0000000a 0012 0000 00000008 0000\n")
+    done = run("protocol", "decode", path)
+    assert done.exit_code == 0
+    assert [line for line in done.stdout.splitlines() if "request," in line] == [
+        f"{path}:{number}  ApiVersions request, version 0, 14 bytes" for number in (3, 4)
+    ]
+    assert run("protocol", "decode", given=path.read_text()).stdout == done.stdout.replace(str(path), "stdin")
+
+
+def test_json_lines(run):
+    """With --json a frame is one JSON object, its fields in a list, with their bytes."""
+    [found] = lines(run("protocol", "decode", "--json", "--hex", ASK).stdout)
+    fields = found.pop("fields")
+    assert found == {
+        "where": "--hex",
+        "kind": "request",
+        "api": "ApiVersions",
+        "key": 18,
+        "version": 0,
+        "size": 14,
+        "problems": [],
+    }
+    assert "".join(field["hex"] for field in fields) == ASK
+    assert fields[1] == {
+        "at": 4,
+        "end": 6,
+        "hex": "0012",
+        "path": "header.request_api_key",
+        "type": "int16",
+        "value": 18,
+        "note": "ApiVersions",
+    }
+
+
+def test_records(run):
+    """Records are shown, those that were compressed with positions of their own; nothing a terminal obeys."""
+    batch = encode_batch([Record(b"\x1b[2J", b"\xff", [("h", None)])], Codec.GZIP)
+    data = PartitionProduceData(index=0, records=batch)
+    message = ProduceRequest(
+        acks=1, timeout_ms=5, topic_data=[TopicProduceData(name="t\x9b", partition_data=[data])]
+    )
+    given = frames.encode_request(message, 3).hex()
+    table = run("protocol", "decode", "--hex", given).stdout
+    batch_path = "topic_data[0].partition_data[0].records[0]"
+    assert f"-- {batch_path}.compressed decompressed, positions start at 0" in table
+    assert '"\\x1b[2J"' in table
+    assert '"t\\x9b"' in table
+    assert "0xff" in table
+    assert "\x1b" not in table
+    fields = lines(run("protocol", "decode", "--json", "--hex", given).stdout)[0]["fields"]
+    by_path = {field["path"]: field for field in fields}
+    value = by_path[f"{batch_path}.records[0].value"]
+    assert (value["value"], value["within"]) == ({"base64": "/w=="}, f"{batch_path}.compressed")
+
+
+@pytest.mark.parametrize("file", ["old-apis-4.3.1.json", "joingroup-v1.json", "record-batch-v2.json"])
+def test_captures(run, file):
+    """A capture's answers are explained in the version of their requests."""
+    pairs = [pair for pair in vectors(file) if pair["response"] and pair["version"] != 99]
+    done = run("protocol", "decode", "--json", given=capture(pairs))
+    assert (done.exit_code, done.stderr) == (0, "")
+    found = lines(done.stdout)
+    assert len(found) == 2 * len(pairs)
+    for line, pair in zip(found, [*pairs, *pairs], strict=True):
+        assert (line["key"], line["version"], line["problems"]) == (pair["api_key"], pair["version"], [])
+        assert (line["broker"], line["time"]) == ("127.0.0.1:9092", 1.5)
+
+
+def test_a_capture_as_a_table(run):
+    """The head of a frame of a capture says where, from whom, when and what it was."""
+    [pair, *_] = vectors("joingroup-v0.json")
+    first = run("protocol", "decode", given=capture([pair])).stdout.splitlines()[0]
+    size = len(pair["request"]) // 2
+    assert first == (
+        "stdin:1  127.0.0.1:9092  sent  1970-01-01T00:00:01.500+00:00  "
+        f"JoinGroup request, version 0, {size} bytes"
+    )
+
+
+def test_an_answer(run):
+    """An answer needs to be told what it answers, by name or key."""
+    answer = "00000007002300000000"
+    for api in ("ApiVersions", "apiversions", "18"):
+        done = run("protocol", "decode", "--response", "--api", api, "--version", 0, "--hex", answer)
+        assert done.exit_code == 0
+        assert "UNSUPPORTED_VERSION" in done.stdout
+
+
+def test_07(run):
+    """Frames of Kafka 0.7 are explained too, answers of the API that is told."""
+    pair = vectors("0.7.2.json")[1]
+    asked, answered = pair["request"], pair["response"]
+    done = run("protocol", "decode", "--v07", "--hex", asked)
+    assert done.exit_code == 0
+    assert done.stdout.startswith("--hex  FETCH request, ")
+    done = run("protocol", "decode", "--v07", "--response", "--api", "FETCH", "--hex", answered)
+    assert done.exit_code == 0
+    assert '"hello"' in done.stdout
+
+
+# --- what is wrong -----------------------------------------------------------------------
+
+
+def test_a_cut_frame(run):
+    """Of a cut frame all that is there is shown, then where it ends; on stderr in a line, exit code 1."""
+    done = run("protocol", "decode", "--hex", "0000001200030001000000650005")
+    assert done.exit_code == 1
+    assert "header.correlation_id       int32   101" in done.stdout
+    assert "     0  ! size at byte 0: the size says 18 bytes, 10 follow it" in done.stdout
+    assert (
+        "    14  ! header.client_id at byte 14: the bytes end here; 5 more are needed at least" in done.stdout
+    )
+    assert done.stderr == (
+        "cloudevents-kafka: --hex: Metadata request, version 1, 14 bytes: "
+        "size at byte 0: the size says 18 bytes, 10 follow it (and 1 more)\n"
+    )
+
+
+def test_the_others_are_explained(run):
+    """A line that is no frame is told with its number, and the others are explained."""
+    done = run("protocol", "decode", given=f'xyz\n{{"a": 1}}\n{ASK}\n')
+    assert done.exit_code == 1
+    assert done.stdout == ASKED.replace("--hex", "stdin:3")
+    rule = "a line must be a frame in hexadecimal digits, or a JSON object of a capture"
+    assert done.stderr.splitlines() == [
+        f"cloudevents-kafka: stdin:1: {rule}, got 'xyz'",
+        f"cloudevents-kafka: stdin:2 is no line of a capture: '{{\"a\": 1}}'; {rule}",
+    ]
+
+
+@pytest.mark.parametrize("given", [b"\xff\xfe", b"\x00", b"{" * 100_000, '{"time": 1e999, "sent": ""}', "é"])
+def test_any_lines(run, given):
+    """Whatever a line is, it ends in a message and exit code 1."""
+    done = run("protocol", "decode", given=given)
+    assert done.exit_code == 1
+    assert done.stderr.startswith("cloudevents-kafka: stdin:1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--hex", ASK, "file"], "FILE and --hex exclude each other"),
+        (["--hex", ASK, "--api", "Fetch"], "--api and --version need --response"),
+        (["--hex", ASK, "--response"], "--response needs --api"),
+        (["--hex", ASK, "--response", "--api", "Fetch"], "--response needs --api"),
+        (["--hex", ASK, "--response", "--v07", "--api", "FETCH", "--version", "1"], "with --v07 only --api"),
+        (["--hex", ASK, "--response", "--api", "Nope", "--version", "1"], "--api must be one of Produce, "),
+        (["--hex", ""], "a frame is missing: pass digits"),
+        (["/no/such/file"], "cannot read /no/such/file: No such file"),
+    ],
+)
+def test_usage(run, arguments, told):
+    """What cannot be asked for is said, with exit code 2."""
+    done = run("protocol", "decode", *arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert told in " ".join(done.stderr.split())
+
+
+def test_an_empty_request_round_trip(run):
+    """What the encoder writes is what is explained."""
+    data = frames.encode_request(ApiVersionsRequest(), 3, correlation_id=7, client_id="me")
+    [found] = lines(run("protocol", "decode", "--json", "--hex", data.hex()).stdout)
+    assert (found["version"], found["problems"]) == (3, [])
+    assert found["fields"][-1]["type"] == "tagged_fields"
