@@ -1,4 +1,4 @@
-"""From form to form: what an event keeps is a law, and what it does not is listed and shown."""
+"""Events keep everything in each form except for the listed losses and refusals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import strategies as make
 import transcoding
 from hypothesis import given
-from transcoding import CHANGES, REFUSALS, as_event, forms, state_of, through, write
+from transcoding import CHANGES, REFUSALS, as_event, check_form, forms, state_of, write
 
 from cloudevents_kafka import Decoded, EncodeError, Event, Record, decode
 from cloudevents_kafka.formats.json import JsonFormat
@@ -33,12 +33,12 @@ def clauses() -> set[str]:
 
 
 def test_every_form_has_its_entries() -> None:
-    """A format that is registered says what it keeps: it is a form of the table, and has a column."""
+    """Every registered format has a column in the table."""
     assert [*TABLE["forms"]] == forms()
 
 
-def test_entries_and_their_meanings_agree() -> None:
-    """Every listed loss and refusal is one that the law knows, and the other way round, in its order."""
+def test_data_and_model_have_the_same_entries() -> None:
+    """The data and the model list the same losses and refusals in the same order."""
     assert [one["id"] for one in TABLE["losses"]] == [*CHANGES]
     assert [one["id"] for one in TABLE["refusals"]] == [*REFUSALS]
     named = {form for kind in ("losses", "refusals") for one in TABLE[kind] for form in one["forms"]}
@@ -46,28 +46,28 @@ def test_entries_and_their_meanings_agree() -> None:
     assert {one["clause"] for kind in ("losses", "refusals") for one in TABLE[kind]} <= clauses()
 
 
-def test_the_page_is_made_of_the_data() -> None:
-    """`transcoding.md` says what `transcoding.json` says."""
-    assert transcoding.TABLE.read_text("utf-8") == transcoding.made(TABLE)
+def test_the_page_is_current() -> None:
+    """`transcoding.md` is the page of `transcoding.json`."""
+    assert transcoding.TABLE.read_text("utf-8") == transcoding.markdown(TABLE)
 
 
 @pytest.mark.parametrize("form", forms())
 @pytest.mark.parametrize("aspect", TABLE["aspects"], ids=lambda aspect: aspect["id"])
 def test_an_aspect_is_kept_or_its_loss_is_listed(aspect: Any, form: str) -> None:
-    """What the table calls kept comes back the same; what it calls lost does not."""
+    """An aspect changes exactly in the forms whose losses name it."""
     event = as_event(aspect["event"])
-    again = through(event, form)
+    again = check_form(event, form)
     assert (again is None) == (form in READ_ONLY)
     if again is None:
         return
-    lost = any(form in loss["forms"] and aspect["id"] in loss["aspects"] for loss in TABLE["losses"])
-    assert (state_of(again) != state_of(event)) == lost
+    is_lost = any(form in loss["forms"] and aspect["id"] in loss["aspects"] for loss in TABLE["losses"])
+    assert (state_of(again) != state_of(event)) == is_lost
 
 
 @pairs("losses")
-def test_a_loss_is_as_told(entry: Any, form: str) -> None:
-    """The event of the entry comes back as the entry says, and differs."""
-    again = through(as_event(entry["event"]), form)
+def test_a_loss(entry: Any, form: str) -> None:
+    """The event of the entry changes as the entry says."""
+    again = check_form(as_event(entry["event"]), form)
     assert again is not None
     assert transcoding.comparable(state_of(again)) == transcoding.comparable(
         state_of(as_event(entry["back"]))
@@ -76,29 +76,29 @@ def test_a_loss_is_as_told(entry: Any, form: str) -> None:
 
 
 @pairs("refusals")
-def test_a_refusal_is_as_told(entry: Any, form: str) -> None:
-    """The event of the entry cannot be written in its forms, and in all others it can."""
+def test_a_refusal(entry: Any, form: str) -> None:
+    """The event of the entry is refused by its forms and accepted by all others."""
     event = as_event(entry["event"])
     with pytest.raises(EncodeError):
         write(event, form)
     for other in {*forms()} - {*entry["forms"]} - READ_ONLY:
-        assert through(event, other) is not None
+        assert check_form(event, other) is not None
 
 
 @make.examples(150)
 @given(make.events())
-def test_events_come_back_from_every_form_and_pair_of_forms(event: Event) -> None:
-    """An event keeps all but the listed in each form, and then in each other: types, payload, kind."""
-    transcoding.hold(event)
+def test_events_in_every_form_and_pair_of_forms(event: Event) -> None:
+    """A generated event keeps types, payload and kind, except for the listed losses."""
+    transcoding.check_forms(event)
 
 
 @make.examples(150)
 @given(make.hostile_records())
-def test_events_of_strangers_keep_as_much(record: Record) -> None:
-    """The law holds for whatever was read strictly, too."""
+def test_events_that_were_read(record: Record) -> None:
+    """An event that was read keeps as much as one that was constructed."""
     result = decode(record)
     if isinstance(result, Decoded):
-        transcoding.hold(result.event)
+        transcoding.check_forms(result.event)
 
 
 @pytest.mark.parametrize("form", sorted({*forms()} - READ_ONLY))
@@ -110,10 +110,10 @@ def test_events_of_strangers_keep_as_much(record: Record) -> None:
         ("application/json; charset=iso-2022-jp", b'\x1b(B"x"'),
     ],
 )
-def test_bytes_of_another_spelling_are_kept(content_type: str, payload: bytes, form: str) -> None:
-    """Where a charset has two spellings of one text, the bytes that came are the ones that come back."""
+def test_another_encoding_of_a_text_is_kept(content_type: str, payload: bytes, form: str) -> None:
+    """If a charset has two encodings of one text, the original bytes are preserved."""
     event = Event(id="1", source="/", type="t", datacontenttype=content_type, data=payload)
-    again = through(event, form)
+    again = check_form(event, form)
     assert again is not None
     assert again.payload == payload
     texts = JsonFormat(text_data=True)

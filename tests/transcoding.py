@@ -1,9 +1,9 @@
-"""What an event keeps when it is written in one form and read again: a law, and its exceptions as data.
+"""What an event keeps when it is written in one form and read again, as a model of the library.
 
-A form is a content mode or, of structured mode, an event format. The exceptions stand in
-`spec-conformance/transcoding.json`, each for its form; this module does to an event what they say,
-so that the law can be held against the library: what comes back is that, and nothing else.
-`spec-conformance/transcoding.md` is made from the data when this module is run.
+A form is binary mode or an event format of structured mode. An event is preserved except for the
+losses and refusals in `spec-conformance/transcoding.json`; this module applies them to an event, so
+that tests can compare the result with that of the library. Run as a script, it writes
+`spec-conformance/transcoding.md`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SOURCE, TABLE = FOLDER / "transcoding.json", FOLDER / "transcoding.md"
 
 
 class State(NamedTuple):
-    """All that an event is: attributes with their types, payload, and what the payload stands for."""
+    """The state of an event: attributes with their types, the payload and its kind."""
 
     attributes: dict[str, AttributeValue]
     payload: bytes | None
@@ -47,13 +47,13 @@ def state_of(event: Event) -> State:
 
 
 def load() -> dict[str, Any]:
-    """Read the data."""
+    """Return the data of `transcoding.json`."""
     found: dict[str, Any] = json.loads(SOURCE.read_text("utf-8"))
     return found
 
 
 def forms() -> list[str]:
-    """Return all forms that there are here: binary mode, and the event formats that are registered."""
+    """Return all forms: binary mode and the registered event formats."""
     return ["binary", *formats.names()]
 
 
@@ -62,10 +62,10 @@ def write(event: Event, form: str) -> Record:
     return to_record(event) if form == "binary" else to_record(event, mode="structured", format=form)
 
 
-# --- what each exception does to an event ----------------------------------------------
+# --- losses ----------------------------------------------------------------------------
 
 
-def _extensions_as_text(*types: type) -> Callable[[State], State]:
+def _extensions_become_text(*types: type) -> Callable[[State], State]:
     def change(state: State) -> State:
         texts = {
             n: parse_value(n, canonical_text(v)) for n, v in state.attributes.items() if type(v) in types
@@ -75,49 +75,49 @@ def _extensions_as_text(*types: type) -> Callable[[State], State]:
     return change
 
 
-def _json_is_named(state: State) -> State:
+def _json_content_type(state: State) -> State:
     if state.kind is not DataKind.JSON or state.content_type is not None:
         return state
     return state._replace(attributes={**state.attributes, "datacontenttype": "application/json"})
 
 
-def _data_is_bytes(state: State) -> State:
+def _data_becomes_bytes(state: State) -> State:
     return state._replace(kind=DataKind.BYTES)
 
 
-def _typed_data_is_bytes(state: State) -> State:
-    return state if state.content_type is None else _data_is_bytes(state)
+def _typed_data_becomes_bytes(state: State) -> State:
+    return state if state.content_type is None else _data_becomes_bytes(state)
 
 
-def _proto_is_bytes(state: State) -> State:
-    return _data_is_bytes(state) if state.kind is DataKind.PROTO else state
+def _protobuf_becomes_bytes(state: State) -> State:
+    return _data_becomes_bytes(state) if state.kind is DataKind.PROTO else state
 
 
-def _other_json_is_named(state: State) -> State:
+def _other_json_content_type(state: State) -> State:
     payload = state.payload or b""
     bare = state.kind is DataKind.JSON and payload.startswith(b'"')
     if not bare or state.content_type is not None:
-        return _json_is_named(state)
+        return _json_content_type(state)
     value = json.loads(payload)
-    is_string = not _is_half_pair(value) and encode_json(value) == payload
-    return state if is_string else _json_is_named(state)
+    is_string = not _has_lone_surrogate(value) and encode_json(value) == payload
+    return state if is_string else _json_content_type(state)
 
 
 def _times(state: State) -> dict[str, str]:
-    """Return the texts of the attributes that are known to be Timestamps."""
+    """Return the texts of the attributes of type Timestamp."""
     return {n: str(v) for n, v in state.attributes.items() if type_of(n) is AttributeType.TIMESTAMP}
 
 
-def _time_is_utc(state: State) -> State:
+def _time_in_utc(state: State) -> State:
     utc = {name: from_epoch(*to_epoch(text)) for name, text in _times(state).items()}
     return state._replace(attributes={**state.attributes, **utc})
 
 
-def _json_is_seen(state: State) -> State:
+def _bytes_become_json(state: State) -> State:
     return state if _as_json(state) is None else state._replace(kind=DataKind.JSON)
 
 
-def _outer_space_goes(state: State) -> State:
+def _outer_whitespace(state: State) -> State:
     text = _as_json(state)
     if text is None or state.payload is None:
         return state
@@ -125,24 +125,24 @@ def _outer_space_goes(state: State) -> State:
     return state if bare == text else state._replace(payload=bare.encode(_charset(state)))
 
 
-def _json_is_spelled_anew(state: State) -> State:
+def _json_rewritten(state: State) -> State:
     if state.kind is not DataKind.JSON or state.content_type is not None:
         return state
-    return state._replace(payload=encode_json(_whole(decode_json(state.payload or b""))))
+    return state._replace(payload=encode_json(_with_integers(decode_json(state.payload or b""))))
 
 
-def _whole(value: Any) -> Any:
-    """Numbers as doubles, and a double that is whole as an integer."""
+def _with_integers(value: Any) -> Any:
+    """Return a JSON value with an integer for each whole double."""
     if isinstance(value, dict):
-        return {name: _whole(one) for name, one in value.items()}
+        return {name: _with_integers(one) for name, one in value.items()}
     if isinstance(value, list):
-        return [_whole(one) for one in value]
-    whole = isinstance(value, float) and value.is_integer() and abs(value) <= 2**53
-    return int(value) if whole else value
+        return [_with_integers(one) for one in value]
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) <= 2**53
+    return int(value) if is_whole else value
 
 
 def _as_json(state: State) -> str | None:
-    """Return the text of data that is JSON, by its kind or by its content type and its bytes."""
+    """Return the text of data that is JSON by its kind, or by its content type and content, or None."""
     if state.payload is None or state.kind is DataKind.TEXT:
         return None
     if state.content_type is None:
@@ -152,14 +152,14 @@ def _as_json(state: State) -> str | None:
     with suppress(ValueError, LookupError), deep_recursion():
         text = state.payload.decode(_charset(state))
         text.encode()
-        json.loads(text, parse_constant=_refused)
+        json.loads(text, parse_constant=_refuse)
         return text if text.encode(_charset(state)) == state.payload else None
     return None
 
 
 @contextmanager
 def deep_recursion(levels: int = 20_000) -> Iterator[None]:
-    """Let Python's own parser go as deep as the events of tests do: depth alone makes JSON no worse."""
+    """Raise the recursion limit, for deeply nested JSON that is valid all the same."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(levels)
     try:
@@ -168,8 +168,8 @@ def deep_recursion(levels: int = 20_000) -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def _refused(_: str) -> Any:
-    raise ValueError("no JSON")
+def _refuse(_: str) -> Any:
+    raise ValueError("not JSON")
 
 
 def _charset(state: State) -> str:
@@ -178,138 +178,138 @@ def _charset(state: State) -> str:
 
 
 CHANGES: Final[dict[str, Callable[[State], State]]] = {
-    "extensions-are-texts": _extensions_as_text(bool, int, bytes),
-    "binaries-are-texts": _extensions_as_text(bytes),
-    "json-is-named": _json_is_named,
-    "data-is-bytes": _data_is_bytes,
-    "typed-data-is-bytes": _typed_data_is_bytes,
-    "proto-is-bytes": _proto_is_bytes,
-    "other-json-is-named": _other_json_is_named,
-    "time-is-utc": _time_is_utc,
-    "json-is-seen": _json_is_seen,
-    "outer-space-goes": _outer_space_goes,
-    "json-is-spelled-anew": _json_is_spelled_anew,
+    "extensions-become-text": _extensions_become_text(bool, int, bytes),
+    "binary-becomes-text": _extensions_become_text(bytes),
+    "json-content-type": _json_content_type,
+    "data-becomes-bytes": _data_becomes_bytes,
+    "typed-data-becomes-bytes": _typed_data_becomes_bytes,
+    "protobuf-becomes-bytes": _protobuf_becomes_bytes,
+    "other-json-content-type": _other_json_content_type,
+    "time-in-utc": _time_in_utc,
+    "bytes-become-json": _bytes_become_json,
+    "outer-whitespace": _outer_whitespace,
+    "json-rewritten": _json_rewritten,
 }
 
 
-# --- what a form refuses ---------------------------------------------------------------
+# --- refusals --------------------------------------------------------------------------
 
 
-def _looks_structured(state: State) -> bool:
+def _is_structured_content_type(state: State) -> bool:
     return state.content_type is not None and media_type(state.content_type).cloudevents
 
 
-def _untyped(state: State) -> Any:
-    """Return the JSON value that has no content type, else a text; long numbers are infinite."""
+def _bare_json(state: State) -> Any:
+    """Return the JSON value of data without a content type, else ""; long integers are infinite."""
     if state.kind is not DataKind.JSON or state.content_type is not None:
         return ""
     return json.loads(state.payload or b"", parse_int=lambda text: int(text) if len(text) < 99 else math.inf)
 
 
-def _misfit(value: Any, place: str = "data", depth: int = 0) -> str | None:
-    """Tell what of a JSON value the unions of Avro's schema have no place for, by place."""
+def _avro_misfit(value: Any, place: str = "data", depth: int = 0) -> str | None:
+    """Return why a JSON value does not fit the unions of Avro's schema, or None."""
     if depth > MAX_DEPTH:
         return "deep"
     if not isinstance(value, dict | list):
         return "shape" if place == "object" else None
     if isinstance(value, list) and place in ("member", "object"):
         return "shape"
-    inner, within = ("object", value) if isinstance(value, list) else (_INNER[place], value.values())
+    inner, within = ("object", value) if isinstance(value, list) else (_INNER_PLACE[place], value.values())
     deeper = depth + (place in ("member", "object"))
-    return next(filter(None, (_misfit(one, inner, deeper) for one in within)), None)
+    return next(filter(None, (_avro_misfit(one, inner, deeper) for one in within)), None)
 
 
-_INNER: Final = {"data": "member", "member": "inner", "object": "inner", "inner": "object"}
+_INNER_PLACE: Final = {"data": "member", "member": "inner", "object": "inner", "inner": "object"}
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
+    stack = [value]
+    while stack:
+        one = stack.pop()
         if isinstance(one, dict):
-            waiting += one.values()
+            stack += one.values()
         elif isinstance(one, list):
-            waiting += one
+            stack += one
         else:
             yield one
 
 
-def _is_great(number: Any) -> bool:
+def _is_large(number: Any) -> bool:
     return isinstance(number, int | float) and (
         not math.isfinite(number) or (isinstance(number, int) and abs(number) > 2**53)
     )
 
 
-def _is_half_pair(value: Any) -> bool:
-    return isinstance(value, str) and any("\ud800" <= sign <= "\udfff" for sign in value)
+def _has_lone_surrogate(value: Any) -> bool:
+    return isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _texts(value: Any) -> Iterator[Any]:
-    """Return all texts of a JSON value, names of members too."""
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
-        waiting += [*one, *one.values()] if isinstance(one, dict) else one if isinstance(one, list) else []
+    """Yield all texts of a JSON value, including names of members."""
+    stack = [value]
+    while stack:
+        one = stack.pop()
+        stack += [*one, *one.values()] if isinstance(one, dict) else one if isinstance(one, list) else []
         if isinstance(one, str):
             yield one
 
 
 def _is_deep(state: State) -> bool:
     try:
-        return _misfit(_untyped(state)) == "deep"
+        return _avro_misfit(_bare_json(state)) == "deep"
     except RecursionError:
         return True
 
 
 def _unless_deep(refuses: Callable[[Any], bool]) -> Callable[[State], bool]:
-    def judge(state: State) -> bool:
+    def refuses_state(state: State) -> bool:
         try:
-            return refuses(_untyped(state))
+            return refuses(_bare_json(state))
         except RecursionError:
             return False
 
-    return judge
+    return refuses_state
 
 
 def _finer_than(unit: int) -> Callable[[State], bool]:
-    """Tell of a time that a count of so many nanoseconds cannot name."""
+    """Return a check for times that are finer than a unit in nanoseconds."""
 
-    def judge(state: State) -> bool:
+    def refuses_state(state: State) -> bool:
         try:
             return any(to_epoch(text)[1] % unit for text in _times(state).values())
         except ValueError:
             return True
 
-    return judge
+    return refuses_state
 
 
 REFUSALS: Final[dict[str, Callable[[State], bool]]] = {
-    "looks-structured": _looks_structured,
+    "structured-content-type": _is_structured_content_type,
     "json-null": _unless_deep(lambda value: value is None),
-    "shape": _unless_deep(lambda value: _misfit(value) == "shape"),
-    "nesting": _is_deep,
-    "great-numbers": _unless_deep(lambda value: any(map(_is_great, _leaves(value)))),
-    "half-pairs": _unless_deep(lambda value: any(map(_is_half_pair, _texts(value)))),
-    "times-in-nanoseconds": _finer_than(1),
-    "times-in-microseconds": _finer_than(1000),
+    "json-shape": _unless_deep(lambda value: _avro_misfit(value) == "shape"),
+    "json-nesting": _is_deep,
+    "large-numbers": _unless_deep(lambda value: any(map(_is_large, _leaves(value)))),
+    "lone-surrogates": _unless_deep(lambda value: any(map(_has_lone_surrogate, _texts(value)))),
+    "time-beyond-nanoseconds": _finer_than(1),
+    "time-beyond-microseconds": _finer_than(1000),
     "read-only": lambda _: True,
 }
 
 
-# --- the law -----------------------------------------------------------------------------
+# --- the model -------------------------------------------------------------------------
 
 
-def _of_forms(kind: str) -> dict[str, list[str]]:
+def _ids_by_form(kind: str) -> dict[str, list[str]]:
     table = load()
     return {form: [one["id"] for one in table[kind] if form in one["forms"]] for form in table["forms"]}
 
 
-_LOSSES: Final = _of_forms("losses")
-_REFUSED: Final = _of_forms("refusals")
+_LOSSES: Final = _ids_by_form("losses")
+_REFUSED: Final = _ids_by_form("refusals")
 
 
-def after(event: Event, form: str) -> State | None:
-    """Say what comes back when an event is written in a form and read again; None where it is refused."""
+def expected_after(event: Event, form: str) -> State | None:
+    """Return the expected state of an event after a form, or None if the form refuses it."""
     state = state_of(event)
     _, wire = raw_parts(event)
     if wire is not None and wire[0] == form:
@@ -321,40 +321,40 @@ def after(event: Event, form: str) -> State | None:
     return state
 
 
-def through(event: Event, form: str) -> Event | None:
-    """Write an event in a form and read it again, and hold what comes back to the law."""
-    expected = after(event, form)
+def check_form(event: Event, form: str) -> Event | None:
+    """Return an event written in a form and read again, after comparing it with the model."""
+    expected = expected_after(event, form)
     try:
         record = write(event, form)
     except EncodeError:
-        assert expected is None, f"{form} refuses without a listed reason"
+        assert expected is None, f"{form} refuses an event that the model accepts"
         return None
-    assert expected is not None, f"{form} does not refuse"
+    assert expected is not None, f"{form} accepts an event that the model refuses"
     again = from_record(record)
     assert comparable(state_of(again)) == comparable(expected), form
     return again
 
 
-def hold(event: Event) -> None:
-    """Hold an event to the law, in every form and through every two of them."""
+def check_forms(event: Event) -> None:
+    """Check an event in every form and in every pair of forms."""
     for form in forms():
-        again = through(event, form)
+        again = check_form(event, form)
         for second in forms() if again is not None else ():
             assert again is not None
-            through(again, second)
+            check_form(again, second)
 
 
 def comparable(state: State) -> tuple[Any, ...]:
-    """Return what tells states apart, types of attributes included: True is not 1."""
+    """Return a state with the types of attributes, so that True differs from 1."""
     typed_attributes = {name: (type(value), value) for name, value in state.attributes.items()}
     return typed_attributes, state.payload, state.kind
 
 
-# --- the data's own notation, and the page made of it -------------------------------------
+# --- the notation of the data, and the page --------------------------------------------
 
 
 def as_event(notation: dict[str, Any]) -> Event:
-    """Read an event of the data, whose payload and kind are given as they are."""
+    """Return an event of the data, which has its payload and kind."""
     attributes = {
         n: bytes.fromhex(v["hex"]) if isinstance(v, dict) else v for n, v in notation["attributes"].items()
     }
@@ -366,15 +366,15 @@ def as_event(notation: dict[str, Any]) -> Event:
     return unchecked_event(attributes, payload, DataKind(notation["kind"]))
 
 
-def made(table: dict[str, Any]) -> str:
-    """Write the data as a page of Markdown."""
+def markdown(table: dict[str, Any]) -> str:
+    """Return the page in Markdown."""
     return "\n".join([*_head(table), *_aspects(table), *_exceptions(table)])
 
 
 def _head(table: dict[str, Any]) -> Iterator[str]:
-    yield "# What an event keeps from form to form\n"
-    yield f"{table['about']} Examples of all of it, as data: `transcoding.json`.\n"
-    yield "Made from `transcoding.json` by `python tests/transcoding.py`; a test compares.\n"
+    yield "# What an event keeps in each mode and format\n"
+    yield f"{table['about']} `transcoding.json` has an example of each row.\n"
+    yield "`python tests/transcoding.py` writes this page from `transcoding.json`.\n"
 
 
 def _aspects(table: dict[str, Any]) -> Iterator[str]:
@@ -395,13 +395,13 @@ def _lost(table: dict[str, Any], aspect: str, form: str) -> list[str]:
 def _exceptions(table: dict[str, Any]) -> Iterator[str]:
     for title, kind in (("What changes", "losses"), ("What is refused", "refusals")):
         yield f"## {title}\n"
-        yield "| | where | what | clause |"
+        yield "| | form | description | clause |"
         yield "|---|---|---|---|"
         for one in table[kind]:
-            where = ", ".join(table["forms"][form] for form in one["forms"])
-            yield f'| <a id="{one["id"]}"></a>{one["id"]} | {where} | {one["says"]} | {one["clause"]} |'
+            names = ", ".join(table["forms"][form] for form in one["forms"])
+            yield f'| <a id="{one["id"]}"></a>{one["id"]} | {names} | {one["says"]} | {one["clause"]} |'
         yield ""
 
 
 if __name__ == "__main__":
-    TABLE.write_text(made(load()), encoding="utf-8")
+    TABLE.write_text(markdown(load()), encoding="utf-8")

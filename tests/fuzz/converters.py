@@ -87,7 +87,7 @@ def record(data: bytes) -> None:
         assert (again.value, again.headers) == (came.value, came.headers)
         _hold_to_each_other(strict, lenient, came.headers)
         assert strict.event == strict.event.replace()
-        transcoding.hold(strict.event)
+        transcoding.check_forms(strict.event)
     elif isinstance(lenient, Decoded):
         assert lenient.tolerated
 
@@ -136,7 +136,7 @@ def event_format(name: str, data: bytes) -> None:
         return
     assert found.encode(event) is data
     _look_at(event)
-    transcoding.hold(event)
+    transcoding.check_forms(event)
 
 
 def texts(data: bytes) -> None:
@@ -196,7 +196,7 @@ def event(data: bytes) -> None:
         return
     if isinstance(members, dict):
         with suppress(InvalidEvent):
-            transcoding.hold(Event(**members))
+            transcoding.check_forms(Event(**members))
 
 
 # --- first inputs -------------------------------------------------------------------------
