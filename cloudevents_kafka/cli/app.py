@@ -68,12 +68,12 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, summary) for name, (_, summary) in self._subcommands.items()])
 
     def main(self, *args: Any, **options: Any) -> Any:
-        """Run the command line, with replacements for closed standard streams."""
+        """Return the result of click's main, run with replacements for closed standard streams."""
         with standard_streams():
             return super().main(*args, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; an exception ends it with its exit code."""
+        """Return the result of a command; an exception ends it with its exit code."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:

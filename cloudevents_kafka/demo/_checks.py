@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from cloudevents_kafka.demo.clients import ReadCounts, TrafficCounts
+from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.spark.pipeline import Summary
 
 _MAX_DIFFERENCES: Final = 3
@@ -29,7 +30,7 @@ class Check(msgspec.Struct, frozen=True):
 
 
 def run_checks(sent: TrafficCounts, back: ReadCounts, summary: Summary, folder: Path) -> list[Check]:
-    """Compare the sent records with those read back, the counts of the pipeline and the Parquet files."""
+    """Return the checks of the records read back, of the pipeline's counts and of the Parquet files."""
     counts = summary.counts
     in_table = Counter(
         {(type_, mode): n for type_, modes in counts.by_type.items() for mode, n in modes.items()}
@@ -38,7 +39,8 @@ def run_checks(sent: TrafficCounts, back: ReadCounts, summary: Summary, folder: 
     rows = read_rows(folder / "events")
     return [
         _compare(
-            f"{sent.total:,} records sent = {counts.events:,} events + {counts.quarantined:,} quarantined",
+            f"{pluralize(sent.total, 'record')} sent = {pluralize(counts.events, 'event')} "
+            f"+ {counts.quarantined:,} quarantined",
             sent.total,
             counts.events + counts.quarantined,
         ),
@@ -47,7 +49,7 @@ def run_checks(sent: TrafficCounts, back: ReadCounts, summary: Summary, folder: 
         _compare("other records read back: as many of each verdict as sent", sent.verdicts, back.verdicts),
         _compare("other records in quarantine: as many of each verdict as sent", sent.verdicts, quarantined),
         _compare(
-            f"{len(rows):,} rows in the files: each has its offset, id and data, byte for byte",
+            f"{pluralize(len(rows), 'row')} in the files, with offset, id and data as read back",
             back.payloads,
             rows,
         ),

@@ -14,6 +14,7 @@ from cloudevents_kafka.binding import Decoded, Undecodable, partition_key, sniff
 from cloudevents_kafka.consumer import ConsumeError, EventConsumer
 from cloudevents_kafka.demo._invalid_records import InvalidRecord
 from cloudevents_kafka.demo.traffic import Encoding, Item
+from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.producer import EventProducer
 
 OnProgress = Callable[[int], None]
@@ -90,7 +91,10 @@ def send_traffic(
 def read_back(
     servers: str, topic: str, partitions: int, expected: int, on_progress: OnProgress
 ) -> ReadCounts:
-    """Read ``expected`` records from the start of a topic; raises `ConsumeError` if there are fewer."""
+    """Read ``expected`` records from the start of a topic, and return their counts.
+
+    Raises `ConsumeError` if there are fewer.
+    """
     counts = ReadCounts()
     with EventConsumer(
         Consumer({"bootstrap.servers": servers, "group.id": "demo", "log_level": 0})
@@ -103,7 +107,7 @@ def read_back(
             if counts.total >= expected:
                 return counts
     raise ConsumeError(
-        f"{expected:,} records must be in the topic, got {counts.total:,} and then none "
+        f"the topic must have {pluralize(expected, 'record')}, got {counts.total:,} and then none "
         f"for {_IDLE_SECONDS:g} s",
         topic,
     )

@@ -10,6 +10,7 @@ import msgspec
 
 from cloudevents_kafka.demo.run import Outcome
 from cloudevents_kafka.demo.traffic import ENCODINGS
+from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.spark.pipeline.summary import escape_unprintable, format_table, reason_rows
 
 
@@ -87,11 +88,12 @@ def _conclusion(outcome: Outcome) -> str:
     failed = sum(not check.passed for check in outcome.checks)
     if failed:
         return f"{failed} of {len(outcome.checks)} checks failed, see above."
-    sent, batches = outcome.sent, outcome.summary.batches
+    sent = outcome.sent
+    batches = pluralize(outcome.summary.batches, "batch", "batches")
     return (
-        f"All checks passed: {sent.total:,} records sent, read back and written to tables "
-        f"in {batches:,} {'batch' if batches == 1 else 'batches'} and {outcome.seconds:.0f} s. "
-        f"{sent.with_key:,} have a key; {sent.without_data:,} are events without data."
+        f"All checks passed: {pluralize(sent.total, 'record was', 'records were')} sent, read back and "
+        f"written to tables in {batches} and {outcome.seconds:.0f} s. "
+        f"{sent.with_key:,} with a key; {pluralize(sent.without_data, 'event')} without data."
     )
 
 

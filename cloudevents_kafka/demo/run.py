@@ -14,6 +14,7 @@ from cloudevents_kafka.demo._checks import Check, run_checks
 from cloudevents_kafka.demo.clients import ReadCounts, TrafficCounts, read_back, send_traffic
 from cloudevents_kafka.demo.traffic import InvalidLine, Item, file_traffic, shop_traffic
 from cloudevents_kafka.jvm.progress import Progress
+from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.spark.pipeline import PipelineOptions, Summary, run
 
 TOPIC: Final = "shop"
@@ -43,9 +44,10 @@ class Outcome(msgspec.Struct):
 
 
 def run_demo(out: Path, *, seed: int, count: int, events: Path | None = None) -> Outcome:
-    """Run the demo with the tables in the folder ``out``, and stop all that it started.
+    """Run the demo, stop all processes that it started, and return the outcome.
 
-    ``events`` is a file of events to send instead of the shop's. Progress goes to stderr.
+    ``out`` is the folder of the tables; ``events`` is a file of events to send instead of the
+    shop's. Progress goes to stderr.
     """
     from cloudevents_kafka.testing import LocalBroker
 
@@ -58,11 +60,11 @@ def run_demo(out: Path, *, seed: int, count: int, events: Path | None = None) ->
             servers = broker.bootstrap_servers
             progress.say(f"Kafka listens on {servers}; sending events to topic {TOPIC!r}")
             items = shop_traffic(seed, count) if events is None else _read_file(events, invalid_lines)
-            sent = send_traffic(servers, TOPIC, items, seed, _counter(progress, "records sent"))
-            progress.say(f"{sent.total:,} records sent; reading them back")
-            on_progress = _counter(progress, "records read back")
+            sent = send_traffic(servers, TOPIC, items, seed, _counter(progress, "sent"))
+            progress.say(f"{pluralize(sent.total, 'record')} sent; reading back")
+            on_progress = _counter(progress, "read back")
             back = read_back(servers, TOPIC, PARTITIONS, sent.total, on_progress)
-            progress.say(f"{back.total:,} records read back; starting Spark (this takes some seconds)")
+            progress.say(f"{pluralize(back.total, 'record')} read back; starting Spark (takes some seconds)")
             summary = run(
                 _pipeline_options(servers, out, sent.total),
                 report=lambda batch: progress.say(f"  {batch}"),
@@ -86,7 +88,7 @@ def _pipeline_options(servers: str, out: Path, records: int) -> PipelineOptions:
 def _counter(progress: Progress, label: str) -> Callable[[int], None]:
     def show(number: int) -> None:
         if number % 500 == 0:
-            progress.step(f"{number:,} {label}")
+            progress.step(f"{pluralize(number, 'record')} {label}")
 
     return show
 

@@ -11,7 +11,7 @@ import click
 
 from cloudevents_kafka.cli.commands.conformance_table import details, overview
 from cloudevents_kafka.cli.records import StyledPrinter
-from cloudevents_kafka.cli.terminal import BAD_DATA, BadData, BadUsage, pluralize
+from cloudevents_kafka.cli.terminal import BAD_DATA, BadData, BadUsage
 from cloudevents_kafka.conformance import (
     CaseFailed,
     Dataset,
@@ -24,6 +24,7 @@ from cloudevents_kafka.conformance import (
     run_clauses,
     worst_of,
 )
+from cloudevents_kafka.primitives.plural import pluralize
 
 _HELP: Final = """Run the clauses of CloudEvents against this library.
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from cloudevents_kafka.cli.records import Style, StyledLine
-from cloudevents_kafka.cli.terminal import escape, pluralize
+from cloudevents_kafka.cli.terminal import escape
 from cloudevents_kafka.conformance import ClauseResult, Result, Status, report
+from cloudevents_kafka.primitives.plural import pluralize
 
 _STYLES: Final = {"FAILED": Style.ERROR, "not run": Style.WARNING, "not shown": Style.WARNING}
 _PACKAGE: Final = re.compile(r"pip install (\S+)")

@@ -25,7 +25,8 @@ from cloudevents_kafka.cli.kafka import (
     quiet_settings,
 )
 from cloudevents_kafka.cli.records import OUTPUT_FORMATS, Filter, Output, create_output, is_pipe_closed
-from cloudevents_kafka.cli.terminal import BadData, HeaderType, Interrupts, Progress, pluralize
+from cloudevents_kafka.cli.terminal import BadData, HeaderType, Interrupts, Progress
+from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
 
 _UNUSED_GROUP: Final = "cloudevents-kafka-cli"  # the client requires a group.id

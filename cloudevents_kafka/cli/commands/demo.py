@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from cloudevents_kafka.cli.terminal import BAD_DATA, BrokerFailure, Interrupts, pluralize, require_extra
+from cloudevents_kafka.cli.terminal import BAD_DATA, BrokerFailure, Interrupts, require_extra
+from cloudevents_kafka.primitives.plural import pluralize
 
 if TYPE_CHECKING:
     from cloudevents_kafka.demo.run import Outcome

@@ -43,11 +43,11 @@ from cloudevents_kafka.cli.terminal import (
     Interrupts,
     Progress,
     escape,
-    pluralize,
     require_extra,
 )
 from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
 
 _MIN_MESSAGE_TIMEOUT: Final = 60.0  # seconds; a long queue on a slow network is not a failure yet

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.cli.kafka._session import BrokerSession, kafka_errors
-from cloudevents_kafka.cli.terminal import BrokerFailure, pluralize
+from cloudevents_kafka.cli.terminal import BrokerFailure
+from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:

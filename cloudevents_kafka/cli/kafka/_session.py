@@ -173,7 +173,7 @@ def _settings_errors(settings: Settings) -> Iterator[None]:
 
 @contextmanager
 def kafka_errors(session: BrokerSession) -> Iterator[None]:
-    """Convert exceptions of the client to `BrokerFailure`."""
+    """Return a context manager that converts exceptions of the client to `BrokerFailure`."""
     from confluent_kafka import KafkaException
 
     try:

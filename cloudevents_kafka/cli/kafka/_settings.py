@@ -242,7 +242,7 @@ _KAFKA_OPTIONS: Final = (
 
 
 def kafka_options(command: _Decorated) -> _Decorated:
-    """Add the options for the brokers and the settings to a command."""
+    """Return a command with the options for the brokers and the settings; a decorator."""
     for option in reversed(_KAFKA_OPTIONS):
         command = option(command)
     return command

@@ -21,10 +21,11 @@ from cloudevents_kafka.cli.records._text import (
     record_heading,
     row,
 )
-from cloudevents_kafka.cli.terminal import escape, pluralize
+from cloudevents_kafka.cli.terminal import escape
 from cloudevents_kafka.errors import Problem
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.extensions import size_problem, unmet_recommendations
+from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
 
 _TYPES = {bool: AttributeType.BOOLEAN, int: AttributeType.INTEGER, bytes: AttributeType.BINARY}

@@ -71,7 +71,7 @@ def _announce_stdin(expected: str) -> None:
 
 @contextmanager
 def read_errors(name: str) -> Iterator[None]:
-    """Convert errors of reading a file to `BadUsage`."""
+    """Return a context manager that converts errors of reading a file to `BadUsage`."""
     try:
         yield
     except OSError as error:

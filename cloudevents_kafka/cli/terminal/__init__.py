@@ -1,7 +1,7 @@
 """The terminal: exit codes, text that is safe to print, parameter types, signals, progress.
 
 Read `_errors` first: each exit code and the exception that ends a command with it. Then `_escape`,
-`_parameters` and `_signals`; the others are small.
+`_parameters`, `_signals`, `_streams` and `_progress`.
 """
 
 from cloudevents_kafka.cli.terminal._errors import (
@@ -29,7 +29,6 @@ from cloudevents_kafka.cli.terminal._parameters import (
     parse_pair,
     require_utf8,
 )
-from cloudevents_kafka.cli.terminal._plural import pluralize
 from cloudevents_kafka.cli.terminal._progress import Progress
 from cloudevents_kafka.cli.terminal._signals import Interrupted, Interrupts
 from cloudevents_kafka.cli.terminal._streams import discard_stdout, standard_streams
@@ -59,7 +58,6 @@ __all__ = [
     "escape_lines",
     "is_utf8",
     "parse_pair",
-    "pluralize",
     "redact_usage_error",
     "require_extra",
     "require_utf8",

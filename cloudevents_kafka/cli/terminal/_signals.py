@@ -39,7 +39,7 @@ class Interrupts:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Raise `Interrupted` in this block as soon as a signal arrives."""
+        """Return a context manager for a block in which a signal raises `Interrupted` at once."""
         self._waiting = True
         try:
             self.check()

@@ -19,7 +19,7 @@ from cloudevents_kafka.cli.terminal._errors import BAD_USAGE, BROKEN_PIPE, BadUs
 
 @contextmanager
 def standard_streams() -> Iterator[None]:
-    """Provide all three streams in this block; exit with a message if stdout cannot be written."""
+    """Return a context manager that opens closed streams, and exits if stdout cannot be written."""
     sys.stdin = sys.stdin or _open_null(os.O_WRONLY, "r")
     sys.stdout = sys.stdout or _open_null(os.O_RDONLY, "w")
     sys.stderr = sys.stderr or _open_null(os.O_WRONLY, "w")

@@ -63,7 +63,7 @@ class ConnectionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def connection_options(command: _Decorated) -> _Decorated:
-    """Add the argument BROKER and the options of a connection to a command."""
+    """Return a command with the argument BROKER and the options of a connection; a decorator."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return click.argument("broker", metavar="BROKER")(command)

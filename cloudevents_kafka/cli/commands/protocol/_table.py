@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.cli.records import Style, StyledLine, bytes_to_json, encode_json
-from cloudevents_kafka.cli.terminal import escape, pluralize
+from cloudevents_kafka.cli.terminal import escape
+from cloudevents_kafka.primitives.plural import pluralize
 
 if TYPE_CHECKING:
     from cloudevents_kafka.protocol.explain import Explained, Field, Problem
