@@ -1,9 +1,10 @@
-"""Fuzz a target with atheris, guided by coverage; by hand, as long as one likes.
+"""Fuzz a target with atheris, guided by coverage.
 
-PYTHONPATH=tests python -m fuzz TARGET [SECONDS]     with atheris installed (pip install atheris)
+    PYTHONPATH=tests python -m fuzz TARGET [SECONDS]     after pip install atheris
 
-Begins with the corpus, and the captured exchanges or the conformance vectors; inputs that reach
-something new are kept in the corpus, the smallest for each. A crash ends it, and leaves its input beside.
+The first inputs are the corpus and the captured exchanges or the conformance vectors. The smallest
+input for each new code path is added to the corpus. A crash ends the run; its input is left in the
+working directory.
 """
 
 from __future__ import annotations
@@ -22,33 +23,33 @@ VECTORS = Path(__file__).parents[1] / "protocol" / "vectors"
 WORDS = Path(__file__).with_name("words.dict")
 
 
-def seeds(folder: Path, name: str) -> None:
-    """Write the captured frames, less their sizes, as first inputs."""
+def protocol_seeds(folder: Path, name: str) -> None:
+    """Write the captured frames, without their sizes, as first inputs."""
     for path in VECTORS.glob("*.json"):
         for number, exchange in enumerate(json.loads(path.read_text()).get("exchanges", ())):
             for side in ("request", "response"):
                 if frame := exchange.get(side):
-                    start = b"" if name.startswith("request") else b"\x03\x00"
-                    (folder / f"{path.stem}-{number}-{side}").write_bytes(start + bytes.fromhex(frame)[4:])
+                    prefix = b"" if name.startswith("request") else b"\x03\x00"
+                    (folder / f"{path.stem}-{number}-{side}").write_bytes(prefix + bytes.fromhex(frame)[4:])
 
 
 def converter_seeds(folder: Path, name: str) -> None:
-    """Write what the conformance vectors have as first inputs."""
+    """Write the conformance vectors as first inputs."""
     for number, seed in enumerate(converters.seeds(name)):
         (folder / f"vector-{number}").write_bytes(seed)
 
 
 def main() -> None:
-    """Fuzz, then merge what was found into the corpus."""
+    """Fuzz a target; atheris adds new inputs to the corpus."""
     name, seconds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 60
     target = targets.TARGETS[name]
-    kept = targets.CORPUS / name
-    kept.mkdir(parents=True, exist_ok=True)
+    corpus = targets.CORPUS / name
+    corpus.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fuzz-") as first:
-        (converter_seeds if name in converters.TARGETS else seeds)(Path(first), name)
+        (converter_seeds if name in converters.TARGETS else protocol_seeds)(Path(first), name)
         options = [f"-max_total_time={seconds}", "-max_len=4096", "-timeout=10", "-rss_limit_mb=2048"]
         options += [f"-dict={WORDS}"] if name in converters.TARGETS else []
-        atheris.Setup([sys.argv[0], *options, str(kept), first], lambda data: targets.run(target, data))
+        atheris.Setup([sys.argv[0], *options, str(corpus), first], lambda data: targets.run(target, data))
         atheris.Fuzz()
 
 

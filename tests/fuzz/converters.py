@@ -1,7 +1,8 @@
-"""The converters as targets: any headers, any value, any text, and the laws that hold for them.
+"""Fuzz targets for the converters: any headers, values and texts, and the properties that hold for them.
 
-A record is written for the fuzzer as an HTTP message is: lines ``name:value``, an empty line, the
-record's value. A name without a colon has a null. So its mutations stay near to what is meant.
+The fuzzer's notation of a record is that of an HTTP message: lines ``name:value``, an empty line,
+the value of the record. A name without a colon has a null value. Mutations of this notation are
+usually records too.
 """
 
 from __future__ import annotations
@@ -46,15 +47,15 @@ _MODES: Final = get_args(Mode)
 
 
 def as_record(data: bytes) -> Record:
-    """Read the notation of this module; total."""
+    """Return the record of an input; any bytes are one."""
     head, found, value = data.partition(b"\n\n")
     return Record(
         headers=[_header(line) for line in head.split(b"\n") if line], value=value if found else None
     )
 
 
-def written(record: Record) -> bytes:
-    """Write a record in the notation of this module, as far as it can."""
+def as_input(record: Record) -> bytes:
+    """Return the input of a record, as far as the notation can express it."""
     head = b"\n".join(
         name.encode() if value is None else name.encode() + b":" + value for name, value in record.headers
     )
@@ -70,44 +71,44 @@ def _header(line: bytes) -> tuple[str, bytes | None]:
 
 
 def record(data: bytes) -> None:
-    """Any record has a verdict, strictly and leniently; an event read from it can be sent on."""
-    came = as_record(data)
-    assert sniff(came.headers).mode in _MODES
-    strict, lenient = decode(came), decode(came, lenient=True)
+    """Read any record strictly and leniently, and forward its event."""
+    original = as_record(data)
+    assert sniff(original.headers).mode in _MODES
+    strict, lenient = decode(original), decode(original, lenient=True)
     for result in (strict, lenient):
         if isinstance(result, Undecodable):
             assert isinstance(result.error, DecodeError)
             assert str(result.error)
         else:
-            _look_at(result.event)
+            _check_access(result.event)
             write_everywhere(result.event)
     if isinstance(strict, Decoded):
         assert not strict.tolerated
-        again = to_record(strict.event, like=came)
-        assert (again.value, again.headers) == (came.value, came.headers)
-        _hold_to_each_other(strict, lenient, came.headers)
+        again = to_record(strict.event, like=original)
+        assert (again.value, again.headers) == (original.value, original.headers)
+        _compare(strict, lenient, original.headers)
         assert strict.event == strict.event.replace()
         transcoding.check_forms(strict.event)
     elif isinstance(lenient, Decoded):
         assert lenient.tolerated
 
 
-def _hold_to_each_other(strict: Decoded, lenient: Decoded | Undecodable, headers: Headers) -> None:
-    """What is good by the rules is good leniently, and the same where no header looks like another."""
+def _compare(strict: Decoded, lenient: Decoded | Undecodable, headers: Headers) -> None:
+    """Lenient reading returns the event of strict reading, unless a header resembles one of the binding."""
     assert isinstance(lenient, Decoded)
-    if not any(_looks_like_an_events(name) for name, _ in headers):
+    if not any(_resembles_binding(name) for name, _ in headers):
         assert lenient.event == strict.event
         assert not lenient.tolerated
 
 
-def _looks_like_an_events(name: str) -> bool:
+def _resembles_binding(name: str) -> bool:
     folded = name.lower()
     return folded.startswith("ce-") or (
         name != folded and (folded.startswith("ce_") or folded == "content-type")
     )
 
 
-def _look_at(event: Event) -> None:
+def _check_access(event: Event) -> None:
     assert repr(event)
     assert all(name in event and event.text(name) is not None for name in event.attributes)
     with suppress(DataError):
@@ -115,7 +116,7 @@ def _look_at(event: Event) -> None:
 
 
 def write_everywhere(event: Event) -> None:
-    """Write an event in every mode and format, whether it was read strictly or not."""
+    """Write an event in every mode and format."""
     with suppress(EncodeError):
         to_record(event)
     for name in formats.names():
@@ -127,7 +128,7 @@ def write_everywhere(event: Event) -> None:
 
 
 def event_format(name: str, data: bytes) -> None:
-    """A format reads an event from any bytes or says why not; what it read, it keeps, and writes anew."""
+    """Read any bytes in a format; an event that was read is written unchanged and in every other form."""
     found = formats.find(name)
     assert found is not None
     try:
@@ -135,12 +136,12 @@ def event_format(name: str, data: bytes) -> None:
     except InvalidEvent:
         return
     assert found.encode(event) is data
-    _look_at(event)
+    _check_access(event)
     transcoding.check_forms(event)
 
 
 def texts(data: bytes) -> None:
-    """Texts of all types: what is one has one meaning, and parsing ends."""
+    """Parse any text as every type; a valid text has one canonical form."""
     text = data.decode("utf-8", "surrogateescape")
     media = media_type(text)
     assert media.format is None or media.essence.endswith(media.format)
@@ -157,7 +158,7 @@ def texts(data: bytes) -> None:
 
 
 def payload(data: bytes) -> None:
-    """A payload under any content type is a value or a `DataError`, and a value is a payload again."""
+    """Decode any payload with any content type; a value is encoded again."""
     first, _, rest = data.partition(b"\n")
     content_type = first.decode("utf-8", "replace") or None
     for kind in (DataKind.BYTES, DataKind.JSON, DataKind.TEXT):
@@ -165,31 +166,31 @@ def payload(data: bytes) -> None:
             value = from_payload(rest, kind, content_type)
         except DataError:
             continue
-        with suppress(DataError):  # a text that stands for half a surrogate pair
+        with suppress(DataError):  # a text with a lone surrogate
             again, kind_again = to_payload(value, content_type)
             assert value is None or from_payload(again, kind_again, content_type) == value
 
 
 def line(data: bytes) -> None:
-    """A line for `produce` is a record, or says why not; a record's line says the record."""
+    """Read a line of `produce`; the line of its record has the same record."""
     try:
-        meant = records.resolve_line(records.read_line(data), records.Overrides())
+        resolved = records.resolve_line(records.read_line(data), records.Overrides())
     except (records.BadLine, InvalidEvent, EncodeError):
         return
-    result = decode(meant.record, lenient=True)
+    result = decode(resolved.record, lenient=True)
     again = records.resolve_line(records.read_line(records.write_line(result)), records.Overrides())
     assert (again.record.key, again.record.value, again.record.headers) == (
-        meant.record.key,
-        meant.record.value,
-        meant.record.headers,
+        resolved.record.key,
+        resolved.record.value,
+        resolved.record.headers,
     )
 
 
-# --- events made here ------------------------------------------------------------------
+# --- constructed events ----------------------------------------------------------------
 
 
 def event(data: bytes) -> None:
-    """Any JSON object as keywords is an event or refused; each form keeps what the table says it keeps."""
+    """Construct an event from the members of any JSON object, and check what each form keeps."""
     try:
         members = json.loads(data)
     except (ValueError, RecursionError):
@@ -203,22 +204,22 @@ def event(data: bytes) -> None:
 
 
 def seeds(name: str) -> Iterator[bytes]:
-    """Give first inputs for a target, from the conformance vectors."""
-    came = list(_records(_vectors()))
+    """Yield first inputs for a target, from the conformance vectors."""
+    found = list(_records(_vectors()))
     if name == "record":
-        yield from map(written, came)
+        yield from map(as_input, found)
     elif name == "line":
-        yield from (records.write_line(decode(one, lenient=True)) for one in came)
+        yield from (records.write_line(decode(one, lenient=True)) for one in found)
     elif name == "event":
-        yield from (JsonFormat().encode(one) for one in _events(came))
+        yield from (JsonFormat().encode(one) for one in _events(found))
     elif name.startswith("format-"):
         form = name.removeprefix("format-")
-        yield from (one.value for one in came if sniff(one.headers).format == form and one.value)
-        for one in _events(came):
+        yield from (one.value for one in found if sniff(one.headers).format == form and one.value)
+        for one in _events(found):
             with suppress(EncodeError):
                 yield to_record(one, mode="structured", format=form).value or b""
     else:
-        for one in _events(came):
+        for one in _events(found):
             content_type = (one.datacontenttype or "").encode()
             yield content_type + b"\n" + (one.payload or b"") if name == "payload" else content_type
         yield from (b"2018-04-05T17:31:00.123Z", b"2016-12-31T23:59:60+05:30", b"urn:a%20b", b"-5", b"TQ==")
@@ -230,17 +231,17 @@ def _vectors() -> Iterator[Any]:
 
 
 def _records(found: Any) -> Iterator[Record]:
-    """Find the records in vector files, wherever they stand."""
+    """Yield the records in vector files, at any depth."""
     if isinstance(found, dict) and {"key", "value", "headers"} <= found.keys():
-        with suppress(KeyError, ValueError):  # what is written has other notations
+        with suppress(KeyError, ValueError):  # a written record has other notations
             yield notation.as_record(msgspec.convert(found, notation.RecordNotation))
     elif isinstance(found, dict | list | Iterator):
         for inner in found.values() if isinstance(found, dict) else found:
             yield from _records(inner)
 
 
-def _events(came: list[Record]) -> Iterator[Event]:
-    for one in came:
+def _events(found: list[Record]) -> Iterator[Event]:
+    for one in found:
         result = decode(one)
         if isinstance(result, Decoded):
             yield result.event

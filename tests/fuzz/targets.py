@@ -1,4 +1,4 @@
-"""What is fuzzed: functions that take any bytes, and raise nothing but errors of ours."""
+"""The fuzz targets: functions that accept any bytes and raise only errors of this library."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from cloudevents_kafka.protocol.v07 import _message_set as set07
 from cloudevents_kafka.protocol.v07 import frames as frames07
 
 CORPUS: Final = Path(__file__).parent / "corpus"
-"""A folder a target, of inputs that reach what others do not; read by `test_corpus`."""
+"""A folder for each target, with inputs that together reach all code paths; `test_corpus` runs them."""
 
-_LIMIT: Final = 1 << 20  # bytes that fuzzed data may unpack to
+_LIMIT: Final = 1 << 20  # bytes of decompressed data
 
 
 def request(data: bytes) -> None:
-    """A request's frame: what is read is written again, and read to the same."""
+    """Read a request, write it again and read an equal one."""
     header, message = frames.decode_request(data)
     again = frames.encode(message, header.request_api_version)
     assert frames.decode(type(message), header.request_api_version, again) == message
 
 
 def response(data: bytes) -> None:
-    """A message of any API and version, chosen by two bytes: compiled code and the interpreter agree."""
+    """Read a response of the API and version in two bytes: compiler and interpreter agree."""
     if len(data) < 2:
         return
     api = list(APIS.values())[data[0] % len(APIS)]
@@ -42,7 +42,7 @@ def response(data: bytes) -> None:
 
 
 def records(data: bytes) -> None:
-    """Message sets and record batches; checksums are looked at, or not, by the first byte."""
+    """Read message sets and record batches; the first byte decides whether checksums are checked."""
     if not data:
         return
     for _ in Batches(data[1:], check_crc=bool(data[0] & 1), limit=_LIMIT).records():
@@ -50,13 +50,13 @@ def records(data: bytes) -> None:
 
 
 def request07(data: bytes) -> None:
-    """A request of Kafka 0.7."""
+    """Read a request of Kafka 0.7 and write it again."""
     message = frames07.decode_request(data)
     assert frames07.decode_request(frames07.encode_request(message)[4:]) == message
 
 
 def messages07(data: bytes) -> None:
-    """A stretch of a log of Kafka 0.7."""
+    """Read a message set of Kafka 0.7."""
     for _ in set07.MessageSet(data):
         pass
 
@@ -68,7 +68,7 @@ TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
 
 
 def run(target: Callable[[bytes], None], data: bytes) -> None:
-    """Run a target; errors of ours are what bad bytes are for."""
+    """Run a target; a `ProtocolError` is the expected outcome for invalid bytes."""
     try:
         target(data)
     except ProtocolError:
@@ -76,6 +76,6 @@ def run(target: Callable[[bytes], None], data: bytes) -> None:
 
 
 def corpus(name: str) -> Iterator[bytes]:
-    """Return the inputs kept for a target."""
+    """Yield the inputs in the corpus of a target."""
     for path in sorted((CORPUS / name).glob("*")):
         yield path.read_bytes()

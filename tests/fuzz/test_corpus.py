@@ -1,4 +1,4 @@
-"""What the fuzzer found stays found: every kept input runs through its target."""
+"""Every input of the corpus runs through its target."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from fuzz import converters, targets
 
 
 @pytest.mark.parametrize("name", targets.TARGETS)
-def test_kept_inputs(name):
-    """Nothing but errors of ours, on inputs that reach every corner."""
+def test_corpus(name):
+    """An input of the corpus raises only errors of this library."""
     inputs = list(targets.corpus(name))
     assert inputs
     for data in inputs:
@@ -17,7 +17,7 @@ def test_kept_inputs(name):
 
 @pytest.mark.parametrize("name", converters.TARGETS)
 def test_first_inputs(name):
-    """The vectors, in all their notations, are something to begin with, and run through, too."""
+    """The conformance vectors are first inputs of each target and raise only errors of this library."""
     first = list(converters.seeds(name))
     assert first
     for data in first:

@@ -282,7 +282,7 @@ def test_records_of_a_case_that_fails(run, wrong_data, tmp_path):
 def junit(folder, **outcomes):
     """Write results of tests, each passed or with an element that says why not."""
     cases = "".join(
-        f'<testcase classname="tests.conformance.test_rows" name="{name}">{outcome}</testcase>'
+        f'<testcase classname="tests.conformance.test_clauses" name="{name}">{outcome}</testcase>'
         for name, outcome in outcomes.items()
     )
     (folder / "tests.xml").write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>", "utf-8")
@@ -291,10 +291,12 @@ def junit(folder, **outcomes):
 
 def test_results_of_tests(run, tmp_path):
     """Tests that passed in --results show their clauses; one that failed has a message and exit code 1."""
-    names = {"test_x_57_a_signed_sequence_shows_what_was_taken_out": ""}
+    names = {"test_x_57_a_signed_sequence_shows_a_missing_event": ""}
     done = run("conformance", "--clause", "X-57", "--results", junit(tmp_path, **names))
     assert done.exit_code == 0
-    assert re.search(r"^  passed    tests/conformance/test_rows\.py::test_x_57_", done.stdout, re.MULTILINE)
+    assert re.search(
+        r"^  passed    tests/conformance/test_clauses\.py::test_x_57_", done.stdout, re.MULTILINE
+    )
     names = dict.fromkeys(names, '<failure message="no"/>')
     done = run("conformance", "--clause", "X-57", "--results", junit(tmp_path, **names))
     assert done.exit_code == 1

@@ -1,6 +1,6 @@
-"""Clauses that no datum can show: what belongs to Python, and what must not happen.
+"""Clauses that vectors cannot show: about Python values, side effects and whole ranges of input.
 
-A name says which clause it is: ``test_t_07_…`` is about T-07.
+The name of a test begins with its clause: ``test_t_07_…`` is about T-07.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MODES = [("binary", None), ("structured", "json"), ("structured", "avro")]
 
 
 class SdkEvent:
-    """Any event of an SDK, by the two methods that all have."""
+    """An event of an SDK, with the two methods that all of them have."""
 
     def __init__(self, attributes: dict[str, Any], data: Any = None) -> None:
         self.attributes = attributes
@@ -60,14 +60,14 @@ class SdkEvent:
 
 
 def test_n_04_sdk_event_with_an_attribute_called_data() -> None:
-    """An SDK's event that has got an attribute called data is refused."""
+    """An SDK's event with an attribute called data is refused."""
     with pytest.raises(InvalidEvent, match="N-04"):
         Event.of(SdkEvent({**MINIMUM, "data": "x"}))
 
 
 @pytest.mark.parametrize("mode", ["binary", "structured"])
-def test_r_01_nothing_is_made_up(mode: str) -> None:
-    """An event has the attributes that were given, before and after it was sent."""
+def test_r_01_attributes_are_not_invented(mode: str) -> None:
+    """An event has the attributes of its constructor, before and after it is sent."""
     event = Event(id="1", source="/s", type="t")
     assert dict(event.attributes) == MINIMUM
     assert dict(from_record(to_record(event, mode=mode)).attributes) == MINIMUM
@@ -75,7 +75,7 @@ def test_r_01_nothing_is_made_up(mode: str) -> None:
 
 @pytest.mark.parametrize("name", MINIMUM)
 def test_r_01_sdk_event_without_a_required_attribute(name: str) -> None:
-    """What an SDK's event lacks is not filled in, its version included."""
+    """A missing attribute of an SDK's event, including its version, is not filled in."""
     with pytest.raises(InvalidEvent) as caught:
         Event.of(SdkEvent({n: v for n, v in MINIMUM.items() if n != name}))
     assert [problem.attribute for problem in caught.value.problems] == [name]
@@ -97,15 +97,15 @@ def test_r_01_sdk_event_without_a_required_attribute(name: str) -> None:
     ],
     ids=repr,
 )
-def test_t_01_python_values_of_no_type(value: Any) -> None:
-    """A Python value of none of the seven types is refused, not printed."""
+def test_t_01_python_values_without_a_type(value: Any) -> None:
+    """A Python value that has none of the seven types is refused, not converted to text."""
     with pytest.raises(InvalidEvent):
         Event(id="1", source="/s", type="t", x=value)
 
 
 @pytest.mark.parametrize("text", ["2018-04-05T17:31:00Z", "2018-04-05T18:31:00.1230+01:00"])
 def test_t_02_time_from_text(text: str) -> None:
-    """A time set from its text gives that text back, and the instant it names."""
+    """A time set from a text has that text and its instant."""
     event = Event(id="1", source="/s", type="t", time=text)
     assert event.text("time") == text
     assert event.time is not None
@@ -121,7 +121,7 @@ def test_t_02_time_from_text(text: str) -> None:
     ],
 )
 def test_t_02_time_from_datetime(moment: datetime, text: str) -> None:
-    """A time set from a datetime has its canonical text, and is that datetime."""
+    """A time set from a datetime has its canonical text and equals it."""
     event = Event(id="1", source="/s", type="t", time=moment)
     assert event.text("time") == text
     assert event.time == moment
@@ -133,13 +133,13 @@ def test_t_02_time_from_datetime(moment: datetime, text: str) -> None:
     ids=["no offset", "seconds in the offset"],
 )
 def test_t_12_datetime_without_a_timestamp(moment: datetime) -> None:
-    """A datetime that no RFC 3339 text stands for is refused, not given an offset."""
+    """A datetime that RFC 3339 cannot express is refused."""
     with pytest.raises(InvalidEvent):
         Event(id="1", source="/s", type="t", time=moment)
 
 
-def test_t_02_enum_stands_for_its_value() -> None:
-    """An enum of texts is written as its value, not as its name."""
+def test_t_02_enum_is_written_as_its_value() -> None:
+    """A member of a StrEnum is written as its value, not as its name."""
 
     class Kind(StrEnum):
         ORDER = "com.example.order"
@@ -174,14 +174,14 @@ def test_t_06_all_controls(code: int) -> None:
 
 @pytest.mark.parametrize("name", ["a" * 21, "a" * 200])
 def test_n_06_long_names(name: str) -> None:
-    """A name of more than 20 characters goes through every mode."""
+    """A name of more than 20 characters is valid in every mode."""
     event = Event(id="1", source="/s", type="t", **{name: "v"})
     for mode, form in MODES:
         assert from_record(to_record(event, mode=mode, format=form)) == event
 
 
 def test_r_03_an_event_sent_again_is_the_same_event() -> None:
-    """Writing an event twice gives one id and source, so receivers can tell that it is one event."""
+    """An event that is written twice keeps id and source, so receivers recognise it."""
     event = Event(id="1", source="/s", type="t")
     first, second = (from_record(to_record(event)) for _ in range(2))
     assert len({(first.source, first.id), (second.source, second.id)}) == 1
@@ -195,21 +195,21 @@ def test_r_17_types_without_a_domain() -> None:
 
 @pytest.mark.parametrize("source", ["https://example.com/s", "urn:a:b", "/s", "s", "#s"])
 def test_r_18_relative_sources(source: str) -> None:
-    """A source may be absolute or relative, and stays as it is."""
+    """A source may be absolute or relative, and is preserved."""
     assert from_record(to_record(Event(id="1", source=source, type="t"))).source == source
 
 
 @pytest.mark.parametrize(("mode", "form"), MODES)
-def test_t_14_texts_stay_as_they_came(mode: str, form: str | None) -> None:
-    """Digits, offsets and letters of times and URIs are the same after any of the modes."""
+def test_t_14_texts_are_preserved(mode: str, form: str | None) -> None:
+    """Digits, offsets and letters of times and URIs are preserved in every mode."""
     texts = {"time": "2018-04-05t18:31:00.1230000001+01:00", "source": "HTTP://Example.com/%7e/../a"}
     event = Event(id="1", type="t", **texts)
     again = from_record(to_record(event, mode=mode, format=form))
     assert {name: again.text(name) for name in texts} == texts
 
 
-def test_e_04_copies_in_other_headers_do_not_count() -> None:
-    """A plain traceparent header is the transport's: it neither is the attribute nor changes it."""
+def test_e_04_copies_in_other_headers_are_ignored() -> None:
+    """A traceparent header without prefix belongs to the transport: it does not change the attribute."""
     headers = [*HEADERS, ("traceparent", b"hop"), ("ce_traceparent", b"start")]
     assert from_record(Record(headers=headers)).text("traceparent") == "start"
     assert "traceparent" not in from_record(Record(headers=headers[:-1]))
@@ -223,8 +223,8 @@ def test_d_06_modes_and_formats_are_documented() -> None:
         assert f"`{name}`" in table, name
 
 
-def test_e_03_foreign_headers_are_kept_beside_the_event() -> None:
-    """Foreign headers stand in the record that goes with the event, bytes, nulls and all."""
+def test_e_03_foreign_headers_are_in_the_record() -> None:
+    """The record of an outcome has the foreign headers, with any bytes and nulls."""
     foreign: list[tuple[str, bytes | None]] = [("foo", b"\xff"), ("foo", None), ("Bar", b"")]
     outcome = decode(Record(headers=[*HEADERS, *foreign]))
     assert isinstance(outcome, Decoded)
@@ -232,8 +232,8 @@ def test_e_03_foreign_headers_are_kept_beside_the_event() -> None:
     assert set(outcome.event.attributes) == set(MINIMUM)
 
 
-def test_d_04_problems_say_what_where_and_by_which_rule() -> None:
-    """Each problem names attribute, rule, clause and what was seen, in one line."""
+def test_d_04_problems_name_attribute_rule_and_clause() -> None:
+    """Each problem is one line that names attribute, rule, clause and value."""
     with pytest.raises(InvalidEvent) as caught:
         Event(id="", source="/s", type="t", time="noon", my_ext="v")
     assert {problem.attribute for problem in caught.value.problems} == {"id", "time", "my_ext"}
@@ -246,28 +246,28 @@ def test_d_04_problems_say_what_where_and_by_which_rule() -> None:
 
 @pytest.mark.parametrize("data", [None, b"", b"null"])
 def test_j_13_no_data_no_bytes_and_null_differ(data: bytes | None) -> None:
-    """No data, no bytes and an explicit null are three things in every mode."""
+    """No data, no bytes and an explicit null differ in every mode."""
     event = Event(id="1", source="/s", type="t", datacontenttype="application/json", data=data)
     for mode, form in MODES:
         assert from_record(to_record(event, mode=mode, format=form)).payload == data
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {"a": [float("nan")]}, object()])
-def test_j_10_what_json_cannot_hold(value: Any) -> None:
-    """Data that JSON has no words for is refused when the event is made."""
+def test_j_10_values_that_json_cannot_represent(value: Any) -> None:
+    """Data that JSON cannot represent is refused when the event is constructed."""
     with pytest.raises(InvalidEvent):
         Event(id="1", source="/s", type="t", datacontenttype="application/json", data=value)
 
 
-def test_k_01_a_list_of_events_is_no_event() -> None:
-    """Many events are many records: a list of them is refused."""
+def test_k_01_a_list_of_events_is_refused() -> None:
+    """A list of events is refused: each event is one record."""
     with pytest.raises(TypeError):
         to_record([Event(id="1", source="/s", type="t")])
 
 
 @pytest.mark.parametrize(("name", "good"), [("größe", True), ("\ud800", False), ("a\udcff", False)])
-def test_k_06_a_header_s_name_is_text(name: str, *, good: bool) -> None:
-    """A header of the user's keeps its name; one that UTF-8 cannot hold is refused, not left to clients."""
+def test_k_06_names_of_headers_are_utf8(name: str, *, good: bool) -> None:
+    """A header of the user keeps its name; a name that UTF-8 cannot encode is refused."""
     event = Event(**MINIMUM)
     if good:
         assert to_record(event, headers={name: b"x"}).headers[-1] == (name, b"x")
@@ -276,14 +276,14 @@ def test_k_06_a_header_s_name_is_text(name: str, *, good: bool) -> None:
             to_record(event, headers={name: b"x"})
 
 
-def test_k_07_no_data_is_no_value() -> None:
-    """No data is None on the wire, so that a compacted topic forgets the key."""
+def test_k_07_no_data_is_a_null_value() -> None:
+    """An event without data has a null value, which deletes the key in a compacted topic."""
     record = to_record(Event(id="1", source="/s", type="t"), key=b"k")
     assert record.value is None
 
 
-def test_k_10_unknown_format_carries_the_record() -> None:
-    """The error for an unknown format has media type and record, so it can be forwarded as it is."""
+def test_k_10_unknown_format_has_the_record() -> None:
+    """The error for an unknown format has media type and record, so that the record can be forwarded."""
     record = Record(
         key=b"\xff", value=b"\x00", headers=[("content-type", b"application/cloudevents+xyz"), ("a", None)]
     )
@@ -294,31 +294,31 @@ def test_k_10_unknown_format_carries_the_record() -> None:
     assert outcome.error.record is record
 
 
-def test_k_12_key_given_as_text() -> None:
-    """A key given as text is its UTF-8."""
+def test_k_12_text_as_key() -> None:
+    """A key that is a text is encoded in UTF-8."""
     assert to_record(Event(id="1", source="/s", type="t"), key="é").key == b"\xc3\xa9"
 
 
 def test_k_14_mapper_cannot_change_the_event() -> None:
-    """A mapper that tries to change the event fails, or changes a copy only."""
+    """A mapper that tries to change the event fails or changes a copy."""
 
-    def meddle(event: Event) -> str:
+    def change(event: Event) -> str:
         event.get_attributes()["id"] = "changed"
         with pytest.raises(TypeError):
-            event.attributes["id"] = "changed"  # type: ignore[index]  # the point of it
+            event.attributes["id"] = "changed"  # type: ignore[index]  # must fail
         with pytest.raises(AttributeError):
-            event.id = "changed"  # type: ignore[misc]  # the point of it
+            event.id = "changed"  # type: ignore[misc]  # must fail
         return "k"
 
     event = Event(id="1", source="/s", type="t", partitionkey="p")
-    record = to_record(event, key_mapper=meddle)
+    record = to_record(event, key_mapper=change)
     assert record.key == b"k"
     assert from_record(record) == event
     assert event.id == "1"
 
 
-def test_k_14_the_caller_s_objects_stay_as_they_are() -> None:
-    """Neither an SDK's event nor its data nor a list of headers is changed by writing."""
+def test_k_14_objects_of_the_caller_are_not_changed() -> None:
+    """Writing does not change an SDK's event, its data or a list of headers."""
     attributes, data = {**MINIMUM, "partitionkey": "p"}, {"a": [1]}
     headers: list[tuple[str, bytes | None]] = [("foo", b"1")]
     before = copy.deepcopy((attributes, data, headers))
@@ -327,8 +327,8 @@ def test_k_14_the_caller_s_objects_stay_as_they_are() -> None:
     assert (attributes, data, headers) == before
 
 
-def test_k_14_an_event_does_not_follow_its_source() -> None:
-    """What is done to the caller's objects later does not reach the event."""
+def test_k_14_an_event_is_a_copy() -> None:
+    """A later change of the caller's objects does not change the event."""
     attributes, data = dict(MINIMUM), {"a": [1]}
     event = Event.of(SdkEvent(attributes, data))
     attributes["id"] = "2"
@@ -345,14 +345,14 @@ VALUES = st.none() | st.binary() | st.sampled_from([b"application/cloudevents+js
 def test_k_09_any_record_has_a_verdict(
     headers: list[tuple[str, bytes | None]], value: bytes | None, *, lenient: bool
 ) -> None:
-    """Whatever bytes come, sniffing and decoding give a verdict and raise nothing."""
+    """Sniffing and decoding return a verdict for any bytes and raise nothing."""
     record = Record(value=value, headers=headers)
     assert sniff(headers).reason
     assert isinstance(decode(record, lenient=lenient), Decoded | Undecodable)
 
 
-def test_x_19_an_expired_event_is_received_all_the_same() -> None:
-    """A consumer gives every event, expired or not: to pass over one has to be asked for."""
+def test_x_19_an_expired_event_is_received() -> None:
+    """A consumer returns every event, expired or not, unless expired events are skipped on request."""
     expired = Event(**MINIMUM, expirytime="2001-01-01T00:00:00Z")
     with EventProducer(fake := FakeProducer(), topic="orders") as producer:
         producer.send(expired)
@@ -364,8 +364,8 @@ def test_x_19_an_expired_event_is_received_all_the_same() -> None:
     assert item.event == expired
 
 
-def test_x_57_a_signed_sequence_shows_what_was_taken_out() -> None:
-    """Each event that arrives is verified all the same; that one is missing only its number tells."""
+def test_x_57_a_signed_sequence_shows_a_missing_event() -> None:
+    """Each event that arrives is verified; only the sequence shows that one is missing."""
 
     def key(message: bytes) -> bytes:
         return sha256(message).digest()
@@ -383,8 +383,8 @@ def test_x_57_a_signed_sequence_shows_what_was_taken_out() -> None:
 
 
 @pytest.mark.parametrize(("mode", "form"), MODES)
-def test_x_66_an_expirytime_may_be_changed_on_the_way(mode: Any, form: str | None) -> None:
-    """Who forwards an event may give it another moment; all else stays."""
+def test_x_66_a_forwarder_may_change_expirytime(mode: Any, form: str | None) -> None:
+    """A forwarder may change expirytime; everything else is kept."""
     received = to_record(Event(**MINIMUM, expirytime="2026-01-01T00:00:00Z"), mode=mode, format=form, key="k")
     changed = from_record(received).replace(expirytime="2027-01-01T00:00:00Z")
     sent = to_record(changed, like=received)
