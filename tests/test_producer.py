@@ -186,9 +186,9 @@ def test_headers_of_the_user_go_along_and_may_not_be_the_events() -> None:
         for name in ("ce_id", "content-type", "Content-Type", "CE_foo"):
             with pytest.raises(EncodeError, match="belongs to the event"):
                 producer.send(order(), headers=[(name, b"x")])
-        with pytest.raises(EncodeError, match=r"header '.udcff' has a name that UTF-8 cannot hold"):
+        with pytest.raises(EncodeError, match=r"a header name must be UTF-8 \(K-06\), got '.udcff'"):
             producer.send(order(), headers=[("\udcff", b"x")])
-        with pytest.raises(TypeError, match="a header's name is a text, not a bytes"):
+        with pytest.raises(TypeError, match="a header name must be a str, got bytes"):
             producer.send(order(), headers=[(b"trace", b"x")])
     (record,) = records(fake)
     assert record.headers[-2:] == mine
@@ -216,7 +216,7 @@ def test_a_name_that_is_no_text_is_not_passed_on() -> None:
     odd = Record(value=record.value, headers=[*record.headers, ("\udcff", b"x")])
     fake = FakeProducer()
     with EventProducer(fake, topic="t") as producer:
-        with pytest.raises(EncodeError, match=r"header '.udcff' has a name that UTF-8 cannot hold"):
+        with pytest.raises(EncodeError, match=r"a header name must be UTF-8 \(K-06\), got '.udcff'"):
             producer.send(from_record(odd), like=odd)
         producer.send(
             from_record(odd), like=Record(value=odd.value, headers=[*odd.headers[:-1], ("é", b"x")])

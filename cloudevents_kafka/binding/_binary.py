@@ -16,6 +16,7 @@ from cloudevents_kafka.attributes.types import AttributeValue, canonical_text
 from cloudevents_kafka.attributes.validation import validate, without_lost
 from cloudevents_kafka.binding._headers import (
     CONTENT_TYPE,
+    CONTENT_TYPE_COPY,
     _attribute_of,
     header_names,
     header_of,
@@ -28,14 +29,13 @@ from cloudevents_kafka.primitives.bounded import remember
 from cloudevents_kafka.record import Headers, Record
 
 _IMPLIED: Final = b"application/json"
-_COPY: Final = "ce_datacontenttype"
 _SUSPICIOUS: Final = "?"  # stands for every header that needs a closer look; no attribute has this name
 
 
 # --- reading -----------------------------------------------------------------
 
 
-def collect(headers: Headers) -> dict[str, Any] | None:
+def plain_attributes(headers: Headers) -> dict[str, Any] | None:
     """Collect attributes from plain headers; None where one of them needs a closer look."""
     attributes: dict[str, Any] = {}
     foreign = 0
@@ -48,7 +48,7 @@ def collect(headers: Headers) -> dict[str, Any] | None:
             else:
                 attributes[name] = value.decode()  # type: ignore[union-attr]  # a null's AttributeError is the test
     except KeyError:
-        return collect(headers) if _learn(headers, names) else None
+        return plain_attributes(headers) if _learn(headers, names) else None
     except (AttributeError, UnicodeDecodeError):
         return None
     if len(attributes) + foreign != len(headers) or _SUSPICIOUS in attributes:
@@ -68,7 +68,7 @@ def _learn(headers: Headers, names: dict[str, str | None]) -> bool:
     return all(header in names for header, _ in headers)
 
 
-def decode(record: Record) -> Event:
+def decode_binary(record: Record) -> Event:
     """Read a binary-mode record; raises `InvalidEvent`, naming every problem."""
     texts, problems = _read_headers(record.headers)
     attributes, broken = validate(texts)
@@ -94,7 +94,7 @@ def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Pro
         except UnicodeDecodeError:
             problems.append(Problem(header, "header value must be UTF-8", "K-06", preview(value)))
             continue
-        if header == _COPY:
+        if header == CONTENT_TYPE_COPY:
             copies.append(text)
         else:
             attributes[name_in(header)] = text  # the last one counts, as in JSON
@@ -116,7 +116,7 @@ def _copy_problems(texts: list[str], content_type: AttributeValue | None) -> lis
 # --- writing -------------------------------------------------------------------
 
 
-def encode(event: Event) -> tuple[Headers, bytes | None]:
+def encode_binary(event: Event) -> tuple[Headers, bytes | None]:
     """Write an event as headers, in the order of its attributes, and a value.
 
     A JSON value without a content type gets one, ``application/json``, which is what

@@ -1,33 +1,29 @@
-"""The door: from an event to a record, and from a record to an event.
+"""Read a record as an event.
 
-`to_record` writes, `from_record` reads and raises, `decode` reads and never raises:
-it gives `Decoded` or `Undecodable`, so that one bad record does not stop a loop.
+`from_record` raises an error for a record that is not a valid event; `decode` returns `Decoded`
+or `Undecodable`, so that one bad record does not stop a loop.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final, NoReturn
 
 import msgspec
 
 from cloudevents_kafka.attributes.fast_validation import are_valid_texts
-from cloudevents_kafka.attributes.media_type import MediaType, media_type
-from cloudevents_kafka.binding import _binary, _lenient, _structured
-from cloudevents_kafka.binding._headers import CONTENT_TYPE
-from cloudevents_kafka.binding._sniffer import decode_error, sniff
-from cloudevents_kafka.errors import (
-    BrokenEvent,
-    DecodeError,
-    InvalidEvent,
-    Problem,
-    preview,
-)
+from cloudevents_kafka.attributes.media_type import media_type
+from cloudevents_kafka.binding._binary import decode_binary, plain_attributes
+from cloudevents_kafka.binding._lenient import read_lenient
+from cloudevents_kafka.binding._sniffer import Mode, Verdict, decode_error, sniff, unsupported_format
+from cloudevents_kafka.binding._structured import check_content_type, decode_structured
+from cloudevents_kafka.errors import BrokenEvent, DecodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, unchecked_event
 from cloudevents_kafka.record import Record, with_bytes_headers
 
 
 class Decoded(msgspec.Struct, frozen=True):
-    """A record that is an event; ``tolerated`` says what lenient reading let pass."""
+    """A record that is an event; ``tolerated`` are the problems that lenient reading accepted."""
 
     event: Event
     record: Record
@@ -35,120 +31,111 @@ class Decoded(msgspec.Struct, frozen=True):
 
 
 class Undecodable(msgspec.Struct, frozen=True):
-    """A record that could not be read as an event, and why."""
+    """A record that is not a valid event, and the reason."""
 
     error: DecodeError
     record: Record
 
 
-# --- reading -------------------------------------------------------------------
-
-
 def from_record(record: Record | Any, *, lenient: bool = False) -> Event:
-    """Read the event that a record carries, in either mode and any known format.
+    """Return the event of a record, in either content mode and any known event format.
 
     The record may be a client's: see `Record.of`. Raises `NotAnEvent`, `BrokenEvent`,
-    `UnsupportedFormat` or `UnsupportedBatch`, and nothing else for any bytes; each
-    carries the record. ``lenient`` takes what known producers send beside the rules;
-    `decode` says what that was.
+    `UnsupportedFormat` or `UnsupportedBatch`, and no other error for any bytes; each has the
+    record. ``lenient`` accepts deviations of known producers; `decode` lists them.
     """
     if type(record) is not Record:
         record = Record.of(record)
     if lenient:
-        return _read_leniently(record)[0]
-    attributes = _binary.collect(record.headers)
-    if attributes is None:
-        return _read_closely(record)
-    content_type = attributes.get("datacontenttype")
-    if content_type is not None:
-        media = media_type(content_type)
-        if media.cloudevents:
-            return _read_structured(record, media)
-        if not media.valid:
-            return _read_closely(record)
-    if are_valid_texts(attributes, "".join(attributes.values())):
-        return unchecked_event(attributes, record.value)
-    return _read_closely(record)
+        return _read_lenient(record)[0]
+    try:
+        return _read_fast(record) or _read_slow(record)
+    except InvalidEvent as error:
+        raise BrokenEvent(error.problems, with_bytes_headers(record)) from error.__cause__
 
 
 def decode(record: Record | Any, *, lenient: bool = False) -> Decoded | Undecodable:
-    """Return what `from_record` reads of a record, or the error that it raises.
+    """Return the event that `from_record` returns for a record, or the error that it raises.
 
-    The record may be a client's, such as a confluent-kafka ``Message``; what comes back
-    has it as a `Record`. Raises `TypeError` or `ValueError` for what is not a record, as
+    The record may be a client's, such as a confluent-kafka ``Message``; the result has it as a
+    `Record`. Raises `TypeError` or `ValueError` for an object that is not a record, as
     `Record.of` does.
     """
     if type(record) is not Record:
         record = Record.of(record)
     try:
         if lenient:
-            event, tolerated = _read_leniently(record)
+            event, tolerated = _read_lenient(record)
             return Decoded(event, record, tolerated)
         return Decoded(from_record(record), record)
     except DecodeError as error:
         return Undecodable(error, record)
 
 
-def _read_structured(record: Record, media: MediaType) -> Event:
-    if media.batch:
-        raise decode_error(sniff(record.headers), record)
-    try:
-        event = _structured.decode(record.value, media)
-    except InvalidEvent as error:
-        raise BrokenEvent(error.problems, record) from error.__cause__
+def _read_fast(record: Record) -> Event | None:
+    """Return the event of a record with plain headers, or None if it needs `_read_slow`.
+
+    One pass over plain headers finds the attributes and the mode. Raises `InvalidEvent` for a
+    structured value with problems.
+    """
+    attributes = plain_attributes(record.headers)
+    if attributes is None:
+        return None
+    content_type = attributes.get("datacontenttype")
+    if content_type is not None:
+        media = media_type(content_type)
+        if media.cloudevents:
+            return None if media.batch else decode_structured(record.value, media)
+        if not media.valid:
+            return None
+    if are_valid_texts(attributes, "".join(attributes.values())):
+        return unchecked_event(attributes, record.value)
+    return None
+
+
+def _read_slow(record: Record) -> Event:
+    """Return the event of any record; raise `InvalidEvent` or a `DecodeError`, with every problem."""
+    record = with_bytes_headers(record)
+    verdict = sniff(record.headers)
+    return _READERS[verdict.mode](record, verdict)
+
+
+def _read_binary(record: Record, _: Verdict) -> Event:
+    return decode_binary(record)
+
+
+def _read_structured(record: Record, verdict: Verdict) -> Event:
+    media = media_type(str(verdict.media_type))
+    check_content_type(record, media)
+    event = decode_structured(record.value, media)
     if event is None:
-        raise decode_error(sniff(record.headers), record)
+        raise decode_error(unsupported_format(verdict.media_type), record)
     return event
 
 
-def _read_closely(record: Record) -> Event:
-    """Read a record that did not pass at first sight; says why it is none, or reads it after all."""
+def _refuse(record: Record, verdict: Verdict) -> NoReturn:
+    raise decode_error(verdict, record)
+
+
+_READERS: Final[dict[Mode, Callable[[Record, Verdict], Event]]] = {
+    "binary": _read_binary,
+    "structured": _read_structured,
+    "unsupported-format": _read_structured,
+    "batch": _refuse,
+    "not-an-event": _refuse,
+}
+
+
+def _read_lenient(record: Record) -> tuple[Event, tuple[Problem, ...]]:
+    """Return the event of a record and the problems that lenient reading accepts."""
     record = with_bytes_headers(record)
     verdict = sniff(record.headers)
-    if verdict.mode == "not-an-event":
-        raise decode_error(verdict, record)
-    media = media_type(str(verdict.media_type))
+    outcome: Event | InvalidEvent | DecodeError
     try:
-        if verdict.mode == "binary":
-            return _binary.decode(record)
-        if verdict.mode != "batch":
-            _check_content_type(record, media)
-    except InvalidEvent as error:
-        raise BrokenEvent(error.problems, record) from None
-    return _read_structured(record, media)
-
-
-def _check_content_type(record: Record, media: MediaType) -> None:
-    """Raise `InvalidEvent` for what is no one text, with what is wrong in the value, if that can be told."""
-    values = [value for name, value in record.headers if name == CONTENT_TYPE and value is not None]
-    if len(values) > 1:
-        problem = Problem(CONTENT_TYPE, "header occurs more than once", "N-05")
-        raise InvalidEvent([problem, *(_faults(record, media) if len(set(values)) == 1 else ())])
+        outcome = _read_fast(record) or _READERS[verdict.mode](record, verdict)
+    except (InvalidEvent, DecodeError) as error:
+        outcome = error
     try:
-        values[0].decode()
-    except UnicodeDecodeError:
-        raise InvalidEvent(
-            [Problem(CONTENT_TYPE, "header value must be UTF-8", "K-06", preview(values[0]))]
-        ) from None
-
-
-def _faults(record: Record, media: MediaType) -> tuple[Problem, ...]:
-    try:
-        _structured.decode(record.value, media)
-    except InvalidEvent as error:
-        return error.problems
-    return ()
-
-
-def _read_leniently(record: Record) -> tuple[Event, tuple[Problem, ...]]:
-    record = with_bytes_headers(record)
-    strictly = decode(record)
-    if isinstance(strictly, Decoded):
-        return _lenient.beside(strictly.event, record)
-    try:
-        return _lenient.read(record)
+        return read_lenient(record, verdict, outcome)
     except InvalidEvent as error:
         raise BrokenEvent(error.problems, record) from error.__cause__
-
-
-# --- writing -------------------------------------------------------------------

@@ -38,4 +38,5 @@ def name_in(header: str) -> str:
 
 
 CONTENT_TYPE: Final = "content-type"
+CONTENT_TYPE_COPY: Final = "ce_datacontenttype"  # which some producers write beside content-type
 PREFIX: Final = "ce_"

@@ -1,7 +1,7 @@
-"""Key mappers: from an event to the key of its record, and back; all opt-in.
+"""Key mappers: from an event to the key of its record, and back.
 
-By default a record has the key that the user gives, or none (Kafka binding 3.1). A
-mapper neither changes the event nor adds to it; what it maps from is sent as well.
+By default a record has the key that the caller passes, or none (Kafka binding 3.1). A
+mapper does not change the event, and the attributes that it reads are sent as well.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Record
 
 KeyMapper = Callable[[Event], str | bytes | None]
-"""Gives the key for an event; text becomes UTF-8, None is no key."""
+"""Return the key for an event; a str is encoded in UTF-8, None is no key."""
 
 ReverseKeyMapper = Callable[[Event, Record], Event]
-"""Gives the event that a receiver wants, from the one that was read and its record."""
+"""Return the event for the receiver, from the event that was read and its record."""
 
 
 def partition_key(event: Event) -> str | None:
-    """Map the ``partitionkey`` extension to the key, as it is (Kafka binding 3.1)."""
+    """Return the ``partitionkey`` extension as the key (Kafka binding 3.1)."""
     return event.text("partitionkey")
 
 
-# Mappers are partials of functions of this module, so that they can be pickled for other processes.
+# The mappers below are partials of module functions, so that they can be pickled.
 
 
 def attribute_key(name: str) -> KeyMapper:
-    """Return a mapper of any attribute's canonical text: ``attribute_key("subject")``."""
+    """Return a mapper to the canonical text of an attribute, such as ``attribute_key("subject")``."""
     return partial(_attribute_text, name)
 
 
@@ -38,7 +38,7 @@ def _attribute_text(name: str, event: Event) -> str | None:
 
 
 def first_of(*mappers: KeyMapper) -> KeyMapper:
-    """Return a mapper that asks several in turn, and takes the first key that is not None."""
+    """Return a mapper that calls others in turn, and returns the first key that is not None."""
     return partial(_first_key, mappers)
 
 
@@ -47,14 +47,14 @@ def _first_key(mappers: tuple[KeyMapper, ...], event: Event) -> str | bytes | No
 
 
 def key_to_attribute(name: str) -> ReverseKeyMapper:
-    """Return a reverse mapper that puts the key's text into an attribute that the event does not have.
+    """Return a reverse mapper that sets an attribute to the key's text, unless the event has it.
 
-    What the event says of itself stays. A key that is null, empty or not UTF-8 adds
-    nothing: the specification defines no such mapping, so it must not break the event.
-    `ValueError` for a name that no attribute can have.
+    A key that is null, empty or not UTF-8, or a text that the attribute cannot have, leaves
+    the event unchanged: the specification defines no reverse mapping, so it must not make an
+    event invalid. Raises `ValueError` for a name that an attribute cannot have.
     """
     if not is_name(name):
-        raise ValueError(f"{name!r} cannot name an attribute: lower-case a-z and 0-9, and not data")
+        raise ValueError(f"an attribute name must have only a-z and 0-9 and not be 'data', got {name!r}")
 
     return partial(_with_key, name)
 
@@ -64,5 +64,5 @@ def _with_key(name: str, event: Event, record: Record) -> Event:
         return event
     try:
         return event.replace(**{name: record.key.decode()})
-    except ValueError:  # no UTF-8, or a text that this attribute cannot have
+    except ValueError:  # not UTF-8, or a text that this attribute cannot have
         return event

@@ -1,8 +1,7 @@
-"""Lenient reading: what real producers are known to send, taken and reported.
+"""Lenient reading: accept and report the deviations of known producers.
 
-Each deviation that is let pass becomes a `Problem` in the list that goes with the
-event. Nothing is invented: an attribute that is not there stays absent, and what
-cannot be meant in one way only is refused here too.
+Each accepted deviation is a `Problem` in the list that is returned with the event. Nothing is
+invented: a missing attribute stays absent, and ambiguous records are refused here too.
 """
 
 from __future__ import annotations
@@ -27,77 +26,90 @@ from cloudevents_kafka.attributes.types import (
     is_string,
 )
 from cloudevents_kafka.attributes.validation import validate, without_lost
-from cloudevents_kafka.binding import _structured
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, attribute_of, name_in
-from cloudevents_kafka.binding._lenient_headers import content_type_problems, normalize_headers
-from cloudevents_kafka.binding._sniffer import decode_error, sniff
+from cloudevents_kafka.binding._lenient_headers import (
+    NormalizedHeaders,
+    content_type_problems,
+    normalize_headers,
+)
+from cloudevents_kafka.binding._sniffer import Verdict, decode_error, sniff
+from cloudevents_kafka.binding._structured import (
+    InvalidContentType,
+    check_charset,
+    decode_structured,
+    null_value,
+)
 from cloudevents_kafka.codecs.payload import DataKind, implies_json
-from cloudevents_kafka.errors import InvalidEvent, Problem, preview
+from cloudevents_kafka.errors import DecodeError, InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.formats.build import InvalidAttributes
 from cloudevents_kafka.formats.json import member_texts, read_data, split_envelope
 from cloudevents_kafka.record import Record
 
 _BOM: Final = b"\xef\xbb\xbf"
-_OF_EXTENSIONS: Final = ("E-", "X-")  # clauses of rules that extensions have beyond their types
-_KEPT: Final = ("T-10", "T-11", "R-07")  # rules of core attributes whose breach leaves a text to keep
+_EXTENSION_CLAUSES: Final = ("E-", "X-")  # of rules of extensions other than their types
+_KEPT_CLAUSES: Final = (
+    "T-10",
+    "T-11",
+    "R-07",
+)  # of core attributes whose text is kept although it breaks them
+
+_Envelope = tuple[dict[str, Any], bytes | None, bytes | None, list[Problem]]
+Outcome = Event | InvalidEvent | DecodeError
+"""The result of strict reading: an event or the error."""
 
 
-def read(record: Record) -> tuple[Event, tuple[Problem, ...]]:
-    """Read a record that breaks rules, and tell what had to be let pass; raises what `from_record` raises.
+def read_lenient(record: Record, verdict: Verdict, outcome: Outcome) -> tuple[Event, tuple[Problem, ...]]:
+    """Return the event of a record, and the problems that were accepted.
 
-    Raises `InvalidEvent` in place of `BrokenEvent`: the caller adds the record.
+    ``verdict`` and ``outcome`` are the results of strict reading, so that headers are not sniffed
+    and values not parsed again. Raises `InvalidEvent` or a `DecodeError`.
     """
-    tolerated: list[Problem] = []
-    unclear: list[Problem] = []
-    headers = normalize_headers(record.headers, tolerated, unclear)
-    verdict = sniff(headers.items())
+    headers = normalize_headers(record.headers)
+    if isinstance(outcome, Event):
+        return _add_headers(outcome, record, verdict, headers)
+    was_structured = verdict.mode == "structured"
+    if headers.tolerated or headers.ambiguous:
+        verdict = sniff(headers.values.items())
     if verdict.mode == "binary":
-        attributes = _settle(_texts(headers, unclear), unclear, tolerated)
-        return _made(attributes, record.value, DataKind.BYTES, unclear), tuple(tolerated)
-    tolerated, unclear = content_type_problems(tolerated), content_type_problems(unclear)
-    if verdict.mode == "batch" or (verdict.mode == "not-an-event" and not _is_whole(record.value)):
-        raise decode_error(verdict, record)
-    _check_content_type(headers.get(CONTENT_TYPE, b""), unclear)
-    if verdict.mode == "structured" and verdict.format != "json":
-        event = _by_format(record.value, media_type(str(verdict.media_type)), tolerated)
-        if event is not None:
-            return event, tuple(tolerated)
-    if verdict.mode == "structured" or _means_json(verdict.media_type, tolerated):
-        return _json(record.value, tolerated, verdict.media_type), tuple(tolerated)
-    raise decode_error(verdict, record)
+        return _read_binary(record, headers)
+    return _read_structured(record, verdict, headers, outcome if was_structured else None)
 
 
-def beside(event: Event, record: Record) -> tuple[Event, tuple[Problem, ...]]:
-    """Add to a good event what headers say under names that are nearly right, and tell what they are.
+# --- headers -------------------------------------------------------------------
 
-    It stays the event that it is, in its mode and with its values and its data; what does
-    not go with them is left out.
+
+def _add_headers(
+    event: Event, record: Record, verdict: Verdict, headers: NormalizedHeaders
+) -> tuple[Event, tuple[Problem, ...]]:
+    """Return a valid event with the attributes of headers with nearly exact names.
+
+    Its mode, attributes and data stay; headers that would break a rule are left out.
     """
-    tolerated: list[Problem] = []
-    unclear: list[Problem] = []
-    headers = normalize_headers(record.headers, tolerated, unclear)
-    if unclear:
-        names = {problem.attribute for problem in unclear}
-        tolerated = [_left_out(problem) for problem in unclear]
-        headers = normalize_headers([pair for pair in record.headers if pair[0] not in names], tolerated, [])
+    tolerated = headers.tolerated
+    if headers.ambiguous:
+        names = {problem.attribute for problem in headers.ambiguous}
+        tolerated = [_left_out(problem) for problem in headers.ambiguous]
+        headers = normalize_headers([pair for pair in record.headers if pair[0] not in names])
+        tolerated += headers.tolerated
     if not tolerated:
         return event, ()
-    if sniff(record.headers).mode == "structured":
+    if verdict.mode == "structured":
         return event, tuple(content_type_problems(tolerated))
     attributes, _ = raw_parts(event)
-    unread: list[Problem] = []
-    texts = _texts({name: text for name, text in headers.items() if name_in(name) not in attributes}, unread)
-    tolerated += map(_left_out, unread)
-    if more := _fitting(attributes, texts, tolerated):
+    unreadable: list[Problem] = []
+    missing = {name: text for name, text in headers.values.items() if name_in(name) not in attributes}
+    texts = _decode_texts(missing, unreadable)
+    tolerated += map(_left_out, unreadable)
+    if more := _select_valid(attributes, texts, tolerated):
         event = unchecked_event(parse_values({**attributes, **more}), event.payload, event.kind)
     return event, tuple(tolerated)
 
 
-def _fitting(
+def _select_valid(
     attributes: dict[str, AttributeValue], more: dict[str, Any], tolerated: list[Problem]
 ) -> dict[str, Any]:
-    """Choose those of more attributes with which an event still keeps all rules."""
+    """Return those of more attributes that leave an event valid; report the others."""
     _, found = validate({**attributes, **more})
     broken = {problem.attribute: problem for problem in found}
     if not (more and broken):
@@ -107,7 +119,7 @@ def _fitting(
     for name, problem in faults.items():
         rule = problem.rule if problem.attribute == name else f"{problem.attribute} {problem.rule}"
         tolerated.append(_left_out(Problem(name, rule, problem.clause, problem.value)))
-    return _fitting(attributes, {name: more[name] for name in more if name not in faults}, tolerated)
+    return _select_valid(attributes, {name: more[name] for name in more if name not in faults}, tolerated)
 
 
 def _needs(name: str) -> Sequence[str]:
@@ -119,21 +131,8 @@ def _left_out(problem: Problem) -> Problem:
     return msgspec.structs.replace(problem, rule=f"{problem.rule}: left out")
 
 
-def _check_content_type(content_type: bytes, unclear: list[Problem]) -> None:
-    """Refuse a content-type that is unclear or no UTF-8, or whose event format is in another charset."""
-    texts = _texts({CONTENT_TYPE: content_type}, unclear)
-    if unclear:
-        raise InvalidEvent(unclear)
-    media = media_type(texts["datacontenttype"])
-    if media.essence == CLOUDEVENTS or media.format in formats.names():
-        _structured.check_charset(media)
-
-
-# --- headers -------------------------------------------------------------------
-
-
-def _texts(headers: dict[str, bytes], problems: list[Problem]) -> dict[str, Any]:
-    """Give the texts of headers by the attributes that they name; what is no text is a problem."""
+def _decode_texts(headers: dict[str, bytes], problems: list[Problem]) -> dict[str, Any]:
+    """Return the texts of headers by attribute; report those that are not UTF-8."""
     texts: dict[str, Any] = {}
     for header, content in headers.items():
         try:
@@ -143,88 +142,149 @@ def _texts(headers: dict[str, bytes], problems: list[Problem]) -> dict[str, Any]
     return texts
 
 
-# --- structured values -----------------------------------------------------------
+# --- modes ---------------------------------------------------------------------
 
 
-def _means_json(content_type: str | None, tolerated: list[Problem]) -> bool:
-    """Tell whether a record whose content-type names no format here is read as JSON all the same."""
+def _read_binary(record: Record, headers: NormalizedHeaders) -> tuple[Event, tuple[Problem, ...]]:
+    tolerated, problems = headers.tolerated, headers.ambiguous
+    attributes = _correct(_decode_texts(headers.values, problems), problems, tolerated)
+    return _make_event(attributes, record.value, DataKind.BYTES, problems), tuple(tolerated)
+
+
+def _read_structured(
+    record: Record, verdict: Verdict, headers: NormalizedHeaders, outcome: Outcome | None
+) -> tuple[Event, tuple[Problem, ...]]:
+    """Read a structured record, or one whose value is a complete event in JSON.
+
+    ``outcome`` is the result of strict reading if that read the value in its format.
+    """
+    tolerated = content_type_problems(headers.tolerated)
+    envelope = _complete_envelope(record.value) if verdict.mode == "not-an-event" else None
+    if verdict.mode == "batch" or (verdict.mode == "not-an-event" and envelope is None):
+        raise decode_error(verdict, record)
+    _check_content_type(headers.values.get(CONTENT_TYPE, b""), content_type_problems(headers.ambiguous))
+    if isinstance(outcome, InvalidContentType):
+        outcome = outcome.outcome
+    if isinstance(outcome, Event):
+        return outcome, tuple(tolerated)
+    if verdict.mode == "structured" and verdict.format != "json":
+        event = _decode_format(record.value, media_type(str(verdict.media_type)), outcome, tolerated)
+        if event is not None:
+            return event, tuple(tolerated)
+    if verdict.mode == "structured" or _is_read_as_json(verdict.media_type, tolerated):
+        return _decode_json(record.value, envelope, tolerated, verdict.media_type), tuple(tolerated)
+    raise decode_error(verdict, record)
+
+
+def _check_content_type(content_type: bytes, problems: list[Problem]) -> None:
+    """Raise `InvalidEvent` for a content-type that is ambiguous, not UTF-8, or has another charset."""
+    texts = _decode_texts({CONTENT_TYPE: content_type}, problems)
+    if problems:
+        raise InvalidEvent(problems)
+    media = media_type(texts["datacontenttype"])
+    if media.essence == CLOUDEVENTS or media.format in formats.names():
+        check_charset(media)
+
+
+def _is_read_as_json(content_type: str | None, tolerated: list[Problem]) -> bool:
+    """Return whether a record is read as JSON although its content-type does not name a format here."""
     media = media_type(content_type or "")
     if media.cloudevents and media.essence != CLOUDEVENTS:
         return False
-    rule, clause = "names no event format: the value reads as a JSON event", "K-15"
+    rule, clause = "does not name an event format: the value was read as a JSON event", "K-15"
     if content_type is None:
-        rule, clause = "header is missing: the value reads as a JSON event", "K-09"
+        rule, clause = "header is missing: the value was read as a JSON event", "K-09"
     elif media.essence == CLOUDEVENTS:
-        rule, clause = "names no event format: read as JSON", "K-10"
+        rule, clause = "does not name an event format: the value was read as JSON", "K-10"
     seen = None if content_type is None else preview(content_type)
     tolerated.append(Problem(CONTENT_TYPE, rule, clause, seen))
     return True
 
 
-def _is_whole(value: bytes | None) -> bool:
-    """Tell whether a value is a JSON object with all required attributes of the specversion known here."""
+# --- values --------------------------------------------------------------------
+
+
+def _decode_format(
+    value: bytes | None,
+    media: MediaType,
+    outcome: InvalidEvent | DecodeError | None,
+    tolerated: list[Problem],
+) -> Event | None:
+    """Return the event in a value of a format other than JSON, also if its attributes break rules."""
     try:
-        members, _, _, repeats = split_envelope((value or b"").removeprefix(_BOM))
+        if outcome is None:
+            return decode_structured(value, media)
+    except InvalidEvent as error:
+        outcome = error
+    if not isinstance(outcome, InvalidAttributes):
+        raise outcome
+    attributes, _ = raw_parts(outcome.event)
+    problems: list[Problem] = []
+    attributes = _correct(_lower_case_names(attributes, tolerated, problems), problems, tolerated)
+    return _make_event(attributes, outcome.event.payload, outcome.event.kind, problems)
+
+
+def _complete_envelope(value: bytes | None) -> _Envelope | None:
+    """Return the members of a JSON object that has all required attributes, or None."""
+    try:
+        envelope = split_envelope((value or b"").removeprefix(_BOM))
     except InvalidEvent:
-        return False
-    whole = not repeats and all(isinstance(members.get(name), str) for name in REQUIRED)
-    return whole and members["specversion"] == SPECVERSION
+        return None
+    members, _, _, repeats = envelope
+    complete = not repeats and all(isinstance(members.get(name), str) for name in REQUIRED)
+    return envelope if complete and members["specversion"] == SPECVERSION else None
 
 
-def _by_format(value: bytes | None, media: MediaType, tolerated: list[Problem]) -> Event | None:
-    """Read a value by a format other than JSON; what breaks rules of attributes alone may pass."""
-    try:
-        return _structured.decode(value, media)
-    except InvalidAttributes as error:
-        attributes, _ = raw_parts(error.event)
-        problems: list[Problem] = []
-        named = _named(attributes, tolerated, problems)
-        attributes = _settle(named, problems, tolerated)
-        return _made(attributes, error.event.payload, error.event.kind, problems)
-
-
-def _json(value: bytes | None, tolerated: list[Problem], content_type: str | None) -> Event:
+def _decode_json(
+    value: bytes | None, envelope: _Envelope | None, tolerated: list[Problem], content_type: str | None
+) -> Event:
+    """Return the event in a JSON value; ``envelope`` are its members if they were split already."""
     if value is None:
-        raise InvalidEvent([Problem(None, "a structured event stands in the value, which is null", "K-08")])
+        raise InvalidEvent([null_value()])
     if value.startswith(_BOM):
         tolerated.append(Problem(None, "the value starts with a byte order mark", "J-01"))
         value = value[len(_BOM) :]
-    members, data, encoded, problems = split_envelope(value)
+    members, data, encoded, problems = split_envelope(value) if envelope is None else envelope
     if content_type and not (media_type(content_type).cloudevents or implies_json(content_type)):
-        members.setdefault("datacontenttype", content_type)  # no JSON is of that type, so the data is
-    texts = _named({name: text for name, text in member_texts(value).items() if name in members}, [], [])
-    named = _named(members, tolerated, problems)
-    attributes = _settle(_flatten(named, texts, tolerated), problems, tolerated)
-    content = attributes.get("datacontenttype")
+        members.setdefault("datacontenttype", content_type)  # of the data, as it is not of the value
+    texts = _lower_case_names(
+        {name: text for name, text in member_texts(value).items() if name in members}, [], []
+    )
+    named = _lower_case_names(members, tolerated, problems)
+    attributes = _correct(_to_json_texts(named, texts, tolerated), problems, tolerated)
     try:
-        payload, kind = _data(data, encoded, content, tolerated)
+        payload, kind = _read_data(data, encoded, attributes.get("datacontenttype"), tolerated)
     except InvalidEvent as error:
         raise InvalidEvent([*problems, *error.problems]) from None
-    return _made(attributes, payload, kind, problems)
+    return _make_event(attributes, payload, kind, problems)
 
 
-def _named(members: dict[str, Any], tolerated: list[Problem], problems: list[Problem]) -> dict[str, Any]:
-    """Read names in lower case, where that makes them good and no other member has that name."""
+def _lower_case_names(
+    members: dict[str, Any], tolerated: list[Problem], problems: list[Problem]
+) -> dict[str, Any]:
+    """Return members with their names in lower case if that makes these valid and unique."""
     named: dict[str, Any] = {}
     for name, value in members.items():
-        meant = name.lower()
-        if is_name(name) or not (name.isascii() and is_name(meant)) or meant in members:
+        lower = name.lower()
+        if is_name(name) or not (name.isascii() and is_name(lower)) or lower in members:
             named[name] = value
-        elif meant in named and not _is_same(named[meant], value):
-            problems.append(Problem(name, f"stands for {meant}, as another does, and they differ", "N-01"))
+        elif lower in named and not _is_same_scalar(named[lower], value):
+            problems.append(Problem(name, f"is one of several members for {lower} that differ", "N-01"))
         else:
-            tolerated.append(Problem(name, f"was read as {meant}", "N-01"))
-            named[meant] = value
+            tolerated.append(Problem(name, f"was read as {lower}", "N-01"))
+            named[lower] = value
     return named
 
 
-def _is_same(one: Any, other: Any) -> bool:
-    """Tell that two scalars are the same: what is nested may be too deep to compare."""
+def _is_same_scalar(one: Any, other: Any) -> bool:
+    """Return whether two scalars are equal; a nested value may be too deep to compare."""
     return type(one) is type(other) and not isinstance(one, dict | list) and bool(one == other)
 
 
-def _flatten(members: dict[str, Any], texts: dict[str, bytes], tolerated: list[Problem]) -> dict[str, Any]:
-    """Keep objects and lists of extensions as their JSON text, but for space between its tokens."""
+def _to_json_texts(
+    members: dict[str, Any], texts: dict[str, bytes], tolerated: list[Problem]
+) -> dict[str, Any]:
+    """Return members with the objects and lists of extensions as JSON text, without white space."""
     flat = dict(members)
     for name, value in members.items():
         if isinstance(value, dict | list) and is_name(name) and name not in CORE:
@@ -233,7 +293,7 @@ def _flatten(members: dict[str, Any], texts: dict[str, bytes], tolerated: list[P
     return flat
 
 
-def _data(
+def _read_data(
     data: bytes | None, encoded: bytes | None, content_type: AttributeValue | None, tolerated: list[Problem]
 ) -> tuple[bytes | None, DataKind]:
     try:
@@ -245,25 +305,25 @@ def _data(
         return (None, DataKind.BYTES) if data == b"null" else (data, DataKind.JSON)
 
 
-# --- attributes --------------------------------------------------------------------
+# --- attributes ----------------------------------------------------------------
 
 
-def _settle(
+def _correct(
     texts: dict[str, Any], problems: list[Problem], tolerated: list[Problem]
 ) -> dict[str, AttributeValue]:
-    """Mend what can be mended and keep what can be kept; the rest are problems."""
+    """Return attributes with corrected values; report each deviation as tolerated or as a problem."""
     attributes, broken = validate(texts)
     named = [attribute_of(str(problem.attribute)) or problem.attribute for problem in problems]
     for problem in without_lost(broken, named, attributes):
         count = len(attributes)
-        if _let_pass(problem, attributes):
+        if _tolerate(problem, attributes):
             tolerated.append(problem if len(attributes) == count else _left_out(problem))
         else:
             problems.append(problem)
     return attributes
 
 
-def _made(
+def _make_event(
     attributes: dict[str, AttributeValue], payload: bytes | None, kind: DataKind, problems: list[Problem]
 ) -> Event:
     if problems:
@@ -271,40 +331,40 @@ def _made(
     return unchecked_event(attributes, payload, kind)
 
 
-def _let_pass(problem: Problem, attributes: dict[str, Any]) -> bool:
-    """Take back the effect of a problem on the attributes, where that can be done."""
+def _tolerate(problem: Problem, attributes: dict[str, Any]) -> bool:
+    """Correct, remove or keep the attribute of a problem; return whether it is tolerated."""
     name = problem.attribute
     value = attributes.get(name) if name is not None else None
-    if name is None or value is None:
-        return name not in REQUIRED and problem.clause.startswith(_OF_EXTENSIONS)  # one lacks beside another
+    if name is None or value is None:  # an extension requires another attribute
+        return name not in REQUIRED and problem.clause.startswith(_EXTENSION_CLAUSES)
     if not is_name(name) or (value == "" and name not in REQUIRED):
         del attributes[name]
         return True
-    if isinstance(value, str) and (mended := _mended(name, value)) is not None:
-        attributes[name] = mended
+    if isinstance(value, str) and (corrected := _corrected(name, value)) is not None:
+        attributes[name] = corrected
         return True
     return _keep(problem, name, value, attributes)
 
 
-def _mended(name: str, text: str) -> AttributeValue | None:
-    """Return what a text was meant to be: it came in quotes, as a time with a space, as True for true."""
-    meant = text[1:-1] if len(text) > 2 and text[0] == text[-1] == '"' else text
-    if type_of(name) is AttributeType.TIMESTAMP and meant[10:11] == " ":
-        meant = f"{meant[:10]}T{meant[11:]}"
+def _corrected(name: str, text: str) -> AttributeValue | None:
+    """Return the value of a text in quotes, of a time with a space, or of True for true; else None."""
+    plain = text[1:-1] if len(text) > 2 and text[0] == text[-1] == '"' else text
+    if type_of(name) is AttributeType.TIMESTAMP and plain[10:11] == " ":
+        plain = f"{plain[:10]}T{plain[11:]}"
     elif type_of(name) is AttributeType.BOOLEAN:
-        meant = meant.lower()
-    alone, problems = validate({name: meant})
+        plain = plain.lower()
+    alone, problems = validate({name: plain})
     return None if any(problem.attribute == name for problem in problems) else alone[name]
 
 
 def _keep(problem: Problem, name: str, value: Any, attributes: dict[str, Any]) -> bool:
-    """Keep a value that is text at least, or a scalar that can be written as one."""
+    """Keep a value that is a String, or a scalar that has a canonical text; return whether it is."""
     if isinstance(value, str):
-        return is_string(value) and (name not in CORE or problem.clause in _KEPT)
+        return is_string(value) and (name not in CORE or problem.clause in _KEPT_CLAUSES)
     if name in CORE or not isinstance(value, bool | int | bytes):
         return False
     if isinstance(value, int) and value not in INTEGER_RANGE:
         return False
-    if not problem.clause.startswith(_OF_EXTENSIONS):  # so it is not of its type
+    if not problem.clause.startswith(_EXTENSION_CLAUSES):  # the value has another type
         attributes[name] = canonical_text(value)
     return True

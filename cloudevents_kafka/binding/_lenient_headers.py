@@ -1,7 +1,8 @@
-"""Headers whose names are nearly those of the binding, as lenient reading takes them.
+"""Headers with nearly the names of the binding, as lenient reading accepts them.
 
-In another case, or with the prefix of another binding. A header that has the very name
-always wins over them; where they alone say something, and differ, that is not clear.
+They differ in case, or have the prefix of another binding (``ce-``, ``cloudEvents:``). A header
+with the exact name takes precedence over them. Several of them for one name that differ, and no
+exact one, are ambiguous.
 """
 
 from __future__ import annotations
@@ -14,76 +15,83 @@ import msgspec
 
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import REQUIRED
-from cloudevents_kafka.binding._headers import CONTENT_TYPE, PREFIX, attribute_of
+from cloudevents_kafka.binding._headers import CONTENT_TYPE, CONTENT_TYPE_COPY, PREFIX, attribute_of
 from cloudevents_kafka.errors import Problem, preview
 from cloudevents_kafka.record import Headers
 
-_COPY: Final = "ce_datacontenttype"
-_COPY_COUNTS: Final = f"came in {_COPY}"
-_OTHER_MODE: Final = (
-    "was passed over: where all required ce_ headers are, only content-type makes an event structured"
+_IS_COPY: Final = f"is in {CONTENT_TYPE_COPY}"
+_IGNORED_MODE: Final = (
+    "was ignored: if all required ce_ headers are present, only content-type makes an event structured"
 )
 _OTHER_PREFIXES: Final = re.compile("ce-|cloudevents[:_]")  # of the bindings for HTTP and AMQP
 
 
-def normalize_headers(headers: Headers, tolerated: list[Problem], unclear: list[Problem]) -> dict[str, bytes]:
-    """Give headers the names that the binding wants, one of each; foreign ones go.
+class NormalizedHeaders(msgspec.Struct):
+    """The headers of an event by their exact names, without other headers and null values.
 
-    Those that are to have one name, and differ, are ``unclear``: one of them is given.
+    ``tolerated`` are the accepted deviations; ``ambiguous`` are headers for one name that differ,
+    of which ``values`` has the last.
     """
-    kept = _exact(headers, tolerated)
-    exact = frozenset(kept)
-    for meant, others in _lookalikes(headers).items():
-        values = {value for _, value in others}
-        if meant in exact:
-            tolerated += _each(others, f"was passed over: {meant} is there, and counts")
-        elif meant == CONTENT_TYPE and all(_changes_mode(value, exact) for value in values):
-            tolerated += _each(others, _OTHER_MODE)
+
+    values: dict[str, bytes]
+    tolerated: list[Problem]
+    ambiguous: list[Problem]
+
+
+def normalize_headers(headers: Headers) -> NormalizedHeaders:
+    """Return the headers of an event under their exact names, one of each, and the deviations."""
+    tolerated: list[Problem] = []
+    ambiguous: list[Problem] = []
+    values = _exact(headers, tolerated)
+    exact = frozenset(values)
+    for name, variants in _misspelled(headers).items():
+        contents = {content for _, content in variants}
+        if name in exact:
+            tolerated += _each(variants, f"was ignored: {name} is present")
+        elif name == CONTENT_TYPE and all(_changes_mode(content, exact) for content in contents):
+            tolerated += _each(variants, _IGNORED_MODE)
         else:
-            kept[meant] = others[-1][1]
-            if len(values) == 1:
-                tolerated += _each(others, f"was read as {meant}")
+            values[name] = variants[-1][1]
+            if len(contents) == 1:
+                tolerated += _each(variants, f"was read as {name}")
             else:
-                unclear += _each(others, f"stands for {meant}, as others do, and they differ")
-    _settle_copy(kept, tolerated)
-    return kept
+                ambiguous += _each(variants, f"is one of several headers for {name} that differ")
+    _use_copy(values, tolerated)
+    return NormalizedHeaders(values, tolerated, ambiguous)
 
 
 def content_type_problems(problems: list[Problem]) -> list[Problem]:
-    """Keep what is about the content-type header or stood in for it, under that header's name."""
+    """Return the problems of the content-type header, or of a header that replaces it, under its name."""
     return [
         problem
         if str(problem.attribute).lower() == CONTENT_TYPE
         else msgspec.structs.replace(problem, attribute=CONTENT_TYPE)
         for problem in problems
         if str(problem.attribute).lower() == CONTENT_TYPE
-        or (
-            problem.attribute == "datacontenttype"
-            and (problem.clause == "N-05" or problem.rule == _COPY_COUNTS)
-        )
+        or (problem.attribute == "datacontenttype" and (problem.clause == "N-05" or problem.rule == _IS_COPY))
     ]
 
 
 def _exact(headers: Headers, tolerated: list[Problem]) -> dict[str, bytes]:
-    """Give the headers that have the binding's names: of two of one name the last counts."""
-    kept: dict[str, bytes] = {}
+    """Return the headers with exact names; of two of one name the last."""
+    values: dict[str, bytes] = {}
     for name, value in headers:
-        if value is None or _meant(name) != name:
+        if value is None or _exact_name(name) != name:
             continue
-        if name in kept:
-            rule = f"header {name} occurs more than once: the last counts"
+        if name in values:
+            rule = f"header {name} occurs more than once: the last one was read"
             tolerated.append(Problem(attribute_of(name) or name, rule, "N-05"))
-        kept[name] = value
-    return kept
+        values[name] = value
+    return values
 
 
-def _lookalikes(headers: Headers) -> dict[str, list[tuple[str, bytes]]]:
-    """Give the headers that nearly have names of the binding, by these."""
+def _misspelled(headers: Headers) -> dict[str, list[tuple[str, bytes]]]:
+    """Return the headers with nearly exact names, by the exact ones."""
     found: dict[str, list[tuple[str, bytes]]] = {}
     for name, value in headers:
-        meant = _meant(name)
-        if value is not None and meant is not None and meant != name:
-            found.setdefault(meant, []).append((name, value))
+        exact = _exact_name(name)
+        if value is not None and exact is not None and exact != name:
+            found.setdefault(exact, []).append((name, value))
     return found
 
 
@@ -91,7 +99,7 @@ def _each(headers: list[tuple[str, bytes]], rule: str) -> list[Problem]:
     return [Problem(name, rule, "K-05") for name, _ in headers]
 
 
-def _meant(name: str) -> str | None:
+def _exact_name(name: str) -> str | None:
     folded = str(name).lower()
     if other := _OTHER_PREFIXES.match(folded):
         folded = PREFIX + folded[other.end() :]
@@ -99,21 +107,21 @@ def _meant(name: str) -> str | None:
 
 
 def _changes_mode(content_type: bytes, names: Container[str]) -> bool:
-    """Tell that a content type would make a structured event of one that is binary by its ``ce_`` headers."""
-    whole = all(PREFIX + name in names for name in REQUIRED)
-    return whole and media_type(content_type.decode("utf-8", "replace")).cloudevents
+    """Return whether a content type would make an event structured that has all ``ce_`` headers."""
+    complete = all(PREFIX + name in names for name in REQUIRED)
+    return complete and media_type(content_type.decode("utf-8", "replace")).cloudevents
 
 
-def _settle_copy(kept: dict[str, bytes], tolerated: list[Problem]) -> None:
-    """Have ``ce_datacontenttype`` stand in for a content-type header that is not there."""
-    copy = kept.pop(_COPY, None)
-    if copy is None or copy == kept.get(CONTENT_TYPE):
+def _use_copy(values: dict[str, bytes], tolerated: list[Problem]) -> None:
+    """Replace a missing content-type header by ``ce_datacontenttype``."""
+    copy = values.pop(CONTENT_TYPE_COPY, None)
+    if copy is None or copy == values.get(CONTENT_TYPE):
         return
-    if CONTENT_TYPE in kept:
-        rule = f"{_COPY_COUNTS}; the content-type header counts"
-    elif _changes_mode(copy, kept):
-        rule = _OTHER_MODE
+    if CONTENT_TYPE in values:
+        rule = f"{_IS_COPY}; the content-type header was read"
+    elif _changes_mode(copy, values):
+        rule = _IGNORED_MODE
     else:
-        rule = _COPY_COUNTS
-        kept[CONTENT_TYPE] = copy
+        rule = _IS_COPY
+        values[CONTENT_TYPE] = copy
     tolerated.append(Problem("datacontenttype", rule, "K-04", preview(copy)))

@@ -1,9 +1,9 @@
-"""The sniffer: what a record is, told from its headers alone.
+"""The sniffer: the kind of a record, by its headers alone.
 
-The content-type header decides and nothing else (Kafka binding 3): where it starts
-with ``application/cloudevents``, in any case, the record is structured, whatever
-``ce_`` headers stand beside it. Else it is binary, if all four required ``ce_``
-headers are there, and else it is no CloudEvent.
+The content-type header decides: a record whose content-type starts with
+``application/cloudevents``, in any case, is structured, and its ``ce_`` headers are
+ignored. Another record is in binary mode if it has all four required ``ce_`` headers. Any
+other record is not a CloudEvent (Kafka binding 3).
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from cloudevents_kafka.record import Record, to_bytes
 
 Mode = Literal["structured", "binary", "not-an-event", "unsupported-format", "batch"]
 
-_RECORD_NAMES: Final = {"value", "headers"}  # of a mapping that is a record, see `Record.of`
+_RECORD_NAMES: Final = {"value", "headers"}  # keys of a mapping that is a record, see `Record.of`
 _REQUIRED_HEADERS: Final = tuple(PREFIX + name for name in REQUIRED)
+_OTHER_PREFIXES: Final = ("ce-", "cloudevents:", "cloudevents_")  # of the bindings for HTTP and AMQP
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What the sniffer says: the mode, the content type as received, and the reason.
+    """The kind of a record: its mode, its content-type as received, and the reason.
 
-    ``format`` is the name of the event format where the mode is structured.
+    ``format`` is the name of the event format if the mode is structured.
     """
 
     mode: Mode
@@ -39,9 +40,9 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def sniff(headers: Iterable[tuple[str, bytes | None]] | Mapping[str, bytes | None] | Record | Any) -> Verdict:
-    """Return what a record with these headers is; total, for any names and bytes.
+    """Return the kind of a record with these headers; any names and bytes have one.
 
-    A record, or a client's (see `Record.of`), stands for its headers.
+    ``headers`` may also be a record, or a client's (see `Record.of`).
     """
     if not isinstance(headers, list):
         headers = _headers_of(headers)
@@ -52,13 +53,13 @@ def sniff(headers: Iterable[tuple[str, bytes | None]] | Mapping[str, bytes | Non
             continue  # a null header is an absent attribute
         if name == CONTENT_TYPE:
             text = value if type(value) is bytes else to_bytes(value) or b""
-            content_type = text.decode("utf-8", "replace")  # whether it is UTF-8 is the reader's to judge
+            content_type = text.decode("utf-8", "replace")  # the reader checks that it is UTF-8
         else:
             present.add(name)
     media = None if content_type is None else media_type(content_type)
     if media is not None and media.cloudevents:
-        return _of_prefix(media, content_type)
-    return _of_headers(present, content_type)
+        return _sniff_content_type(media, content_type)
+    return _sniff_names(present, content_type)
 
 
 def _headers_of(source: Any) -> Iterable[tuple[str, bytes | None]]:
@@ -69,54 +70,56 @@ def _headers_of(source: Any) -> Iterable[tuple[str, bytes | None]]:
 
 
 def decode_error(verdict: Verdict, record: Record) -> DecodeError:
-    """Make the error for a record that its headers show to be none that can be read."""
+    """Return the error for a record that is not an event, a batch, or in an unknown event format."""
     if verdict.mode == "not-an-event":
         return NotAnEvent(f"not a CloudEvent: {verdict.reason} (K-11, Kafka binding 3)", record)
     if verdict.mode == "batch":
-        return UnsupportedBatch(str(verdict.media_type), record, "split it where it was produced")
-    hint = f"{verdict.reason}: forward the record as it is, or register the format"
+        return UnsupportedBatch(str(verdict.media_type), record, "split it before it is produced")
+    hint = f"{verdict.reason}: forward the record unchanged, or register the format"
     return UnsupportedFormat(str(verdict.media_type), record, hint)
 
 
-def _of_prefix(media: MediaType, content_type: str | None) -> Verdict:
+def _sniff_content_type(media: MediaType, content_type: str | None) -> Verdict:
     if media.batch:
         return Verdict("batch", content_type, "the content-type names a batch of events")
     if media.format in formats.names():
-        return Verdict(
-            "structured", content_type, "the content-type names a known event format", media.format
-        )
+        reason = "the content-type names a known event format"
+        return Verdict("structured", content_type, reason, media.format)
+    return unsupported_format(content_type)
+
+
+def unsupported_format(content_type: str | None) -> Verdict:
+    """Return the verdict on a structured record whose event format is not registered."""
     known = ", ".join(map(formats.media_type_of, formats.names()))
-    return Verdict(
-        "unsupported-format", content_type, f"the content-type names no event format known here ({known})"
-    )
+    reason = f"the content-type names an unknown event format, not one of {known}"
+    return Verdict("unsupported-format", content_type, reason)
 
 
-def _of_headers(present: set[str], content_type: str | None) -> Verdict:
+def _sniff_names(present: set[str], content_type: str | None) -> Verdict:
     missing = [name for name in _REQUIRED_HEADERS if name not in present]
     if not missing:
-        reason = "all required ce_ headers are there, and the content-type names no event format"
+        reason = "it has all required ce_ headers, and the content-type does not name an event format"
         return Verdict("binary", content_type, reason)
-    return Verdict("not-an-event", content_type, _why_not(missing, present, content_type))
+    return Verdict("not-an-event", content_type, _missing_reason(missing, present, content_type))
 
 
-def _why_not(missing: list[str], present: set[str], content_type: str | None) -> str:
-    said = (
-        "there is no content-type header"
-        if content_type is None
-        else f"the content-type is {content_type[:60]!r}"
-    )
-    if len(missing) == len(_REQUIRED_HEADERS):
-        lacking = "none of the required ce_ headers is there"
+def _missing_reason(missing: list[str], present: set[str], content_type: str | None) -> str:
+    if content_type is None:
+        found = "the content-type header is missing"
     else:
-        lacking = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
-    return f"{said}, and {lacking}{_lookalike(present)}"
+        found = f"the content-type is {content_type[:60]!r}"
+    if len(missing) == len(_REQUIRED_HEADERS):
+        names = "all required ce_ headers are missing"
+    else:
+        names = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+    return f"{found}, and {names}{_misspelling(present)}"
 
 
-def _lookalike(present: set[str]) -> str:
-    """Name the mistake, where headers look like those of another binding or case."""
+def _misspelling(present: set[str]) -> str:
+    """Return a hint at the first header that has the case or the prefix of another binding, or ``""``."""
     for name in sorted(map(str, present)):
         folded = name.lower()
-        for prefix in ("ce-", "cloudevents:", "cloudevents_"):
+        for prefix in _OTHER_PREFIXES:
             if folded.startswith(prefix):
                 return f" (found {name!r}: Kafka headers start with ce_, not {name[: len(prefix)]})"
         if name != folded and (folded.startswith(PREFIX) or folded == CONTENT_TYPE):

@@ -1,88 +1,131 @@
-"""Structured content mode: the whole event in the record's value, by an event format.
+"""Structured content mode: the whole event in the record's value, in an event format.
 
-The content-type header names the format. Other headers, ``ce_`` copies among them,
-say nothing about the event (Kafka binding 3.3).
+The content-type header names the format. Other headers, also copies of attributes in
+``ce_`` headers, do not affect the event (Kafka binding 3.3).
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from cloudevents_kafka import formats
 from cloudevents_kafka.attributes.media_type import MediaType
 from cloudevents_kafka.binding._headers import CONTENT_TYPE
 from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.record import Headers
+from cloudevents_kafka.record import Headers, Record
 
 
-def decode(value: bytes | None, media: MediaType) -> Event | None:
-    """Read a structured value by the format its media type names; None where that is unknown.
+def decode_structured(value: bytes | None, media: MediaType) -> Event | None:
+    """Return the event in a value of this media type, or None if its format is unknown.
 
-    Raises `InvalidEvent`, naming every problem.
+    Raises `InvalidEvent` with every problem.
     """
     try:
         found = formats.find(media.format)
-    except Exception as error:  # of what makes a format of the user's: one bad record must not stop a loop
-        raise InvalidEvent([_unread(_told(media.format, "make", error))]) from error
+    except Exception as error:  # a user's factory may raise anything, and must not stop a loop
+        raise InvalidEvent([_unreadable(_raised_by(media.format, "make", error))]) from error
     if found is None:
         return None
     if value is None:
-        raise InvalidEvent([Problem(None, "a structured event stands in the value, which is null", "K-08")])
+        raise InvalidEvent([null_value()])
     if not media.utf8:
         check_charset(media)
     try:
         event = found.decode(value)
     except InvalidEvent:
         raise
-    except Exception as error:  # the same
-        raise InvalidEvent([_unread(_told(media.format, "decode", error))]) from error
+    except Exception as error:  # so may a user's format
+        raise InvalidEvent([_unreadable(_raised_by(media.format, "decode", error))]) from error
     if not isinstance(event, Event):
-        raise InvalidEvent([_unread(f"its decode gave a {type(event).__name__}, not an Event")])
+        raise InvalidEvent([_unreadable(f"its decode returned a {type(event).__name__}, not an Event")])
     return event
 
 
-def _told(name: str | None, doing: str, error: Exception) -> str:
-    """Tell what a format of the user's raised; raises it again where the format is the library's own."""
-    if name not in formats.registered():
-        raise error
-    return f"its {doing} raised {type(error).__name__}"
+class InvalidContentType(InvalidEvent):
+    """The content-type header breaks a rule.
+
+    ``outcome`` is the event in the value, or the error that reading it raised; None if the
+    header does not name one format.
+    """
+
+    def __init__(self, problems: Sequence[Problem], outcome: Event | InvalidEvent | None = None) -> None:
+        super().__init__(problems)
+        self.outcome = outcome
 
 
-def _unread(why: str) -> Problem:
-    rule = f"the value must be an event in the format that content-type names, but {why}"
-    return Problem(None, rule, "K-15")
+def check_content_type(record: Record, media: MediaType) -> None:
+    """Raise `InvalidContentType` if the content-type occurs twice or is not UTF-8.
+
+    Headers that occur twice and agree name one format, so the problems of the value are reported too.
+    """
+    values = [value for name, value in record.headers if name == CONTENT_TYPE and value is not None]
+    if len(values) > 1:
+        repeated = Problem(CONTENT_TYPE, "header occurs more than once", "N-05")
+        outcome = _outcome(record.value, media) if len(set(values)) == 1 else None
+        raise InvalidContentType([repeated, *getattr(outcome, "problems", ())], outcome)
+    try:
+        values[0].decode()
+    except UnicodeDecodeError:
+        problem = Problem(CONTENT_TYPE, "header value must be UTF-8", "K-06", preview(values[0]))
+        raise InvalidContentType([problem]) from None
+
+
+def _outcome(value: bytes | None, media: MediaType) -> Event | InvalidEvent | None:
+    try:
+        return decode_structured(value, media)
+    except InvalidEvent as error:
+        return error
+
+
+def null_value() -> Problem:
+    """Return the problem of a structured record without a value."""
+    return Problem(None, "the value of a structured record must be an event, got null", "K-08")
 
 
 def check_charset(media: MediaType) -> None:
-    """Raise `InvalidEvent` where an event format's media type names a charset other than UTF-8."""
+    """Raise `InvalidEvent` if an event format's media type names a charset other than UTF-8."""
     if not media.utf8:
-        rule = "an event format's charset must be UTF-8"
+        rule = "the charset of an event format must be UTF-8"
         raise InvalidEvent([Problem(CONTENT_TYPE, rule, "K-15", preview(media.charset))])
 
 
-def encode(event: Event, name: str) -> tuple[Headers, bytes]:
-    """Write an event as one header and a value, in the format of that name.
+def encode_structured(event: Event, name: str) -> tuple[Headers, bytes]:
+    """Return the content-type header and the value of an event in a format.
 
-    Raises `EncodeError` for an unknown format, where the format cannot hold the event, and for
-    whatever one of the user's raises.
+    Raises `EncodeError` for an unknown format, for an event that the format cannot represent, and
+    for any error of a user's format.
     """
     try:
         found = formats.find(name)
     except Exception as error:
-        raise _unwritten(name, _told(name, "make", error)) from error
+        raise _unwritable(name, _raised_by(name, "make", error)) from error
     if found is None:
-        raise EncodeError(f"no event format {name!r}; known: {', '.join(formats.writable())}")
+        raise EncodeError(f"format must be one of {', '.join(formats.writable())}, got {name!r}")
     try:
         value = found.encode(event)
     except EncodeError:
         raise
     except Exception as error:
-        raise _unwritten(name, _told(name, "encode", error)) from error
+        raise _unwritable(name, _raised_by(name, "encode", error)) from error
     if type(value) is not bytes:
         if not isinstance(value, bytes | bytearray | memoryview):
-            raise _unwritten(name, f"its encode gave a {type(value).__name__}, not bytes")
+            raise _unwritable(name, f"its encode returned a {type(value).__name__}, not bytes")
         value = bytes(value)
     return [(CONTENT_TYPE, formats.content_type_of(name))], value
 
 
-def _unwritten(name: str, why: str) -> EncodeError:
-    return EncodeError(f"the event cannot be written in the format {name!r}: {why}")
+def _raised_by(name: str | None, function: str, error: Exception) -> str:
+    """Return a message about the error of a user's format; raise the error again if the format is ours."""
+    if name not in formats.registered():
+        raise error
+    return f"its {function} raised {type(error).__name__}"
+
+
+def _unreadable(reason: str) -> Problem:
+    rule = f"the value must be an event in the format that content-type names, but {reason}"
+    return Problem(None, rule, "K-15")
+
+
+def _unwritable(name: str, reason: str) -> EncodeError:
+    return EncodeError(f"the event cannot be written in the format {name!r}: {reason}")

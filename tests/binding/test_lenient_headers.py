@@ -1,4 +1,4 @@
-"""Misnamed headers: what they are read as, what counts, and what is not clear."""
+"""Misspelled headers: the attribute that they carry, their precedence, and ambiguous ones."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ import pytest
 import strategies as make
 
 from cloudevents_kafka.binding._lenient_headers import content_type_problems, normalize_headers
-from cloudevents_kafka.errors import Problem
 
 CE = make.required_headers
 EVENTS = b"application/cloudevents+json"
 
 
 @pytest.mark.parametrize(
-    ("headers", "kept", "tolerated", "unclear"),
+    ("headers", "values", "tolerated", "ambiguous"),
     [
         ([], {}, [], []),
         ([("foo", b"1"), ("ce_", b"2"), ("ce_x", None), ("CE_X", None), (5, b"")], {}, [], []),
@@ -39,22 +38,20 @@ EVENTS = b"application/cloudevents+json"
     ],
     ids=lambda value: repr(value)[-50:],
 )
-def test_headers_get_the_names_that_they_are_to_have(
-    headers: Any, kept: Any, tolerated: list[str], unclear: list[str]
+def test_headers_get_their_exact_names(
+    headers: Any, values: Any, tolerated: list[str], ambiguous: list[str]
 ) -> None:
-    """The very name wins, those that agree count, and what is not clear is told apart."""
-    passed: list[Problem] = []
-    differing: list[Problem] = []
-    assert normalize_headers(headers, passed, differing) == kept
-    assert [problem.attribute for problem in passed] == tolerated
-    assert [problem.attribute for problem in differing] == unclear
+    """The exact name takes precedence, variants that agree are read, and those that differ are ambiguous."""
+    normalized = normalize_headers(headers)
+    assert normalized.values == values
+    assert [problem.attribute for problem in normalized.tolerated] == tolerated
+    assert [problem.attribute for problem in normalized.ambiguous] == ambiguous
 
 
-def test_of_a_structured_record_only_its_content_type_is_told() -> None:
-    """Other headers say nothing about its event; what stood in for content-type goes by that name."""
-    told: list[Problem] = []
-    normalize_headers(
-        [("ce-x", b"1"), ("ce_y", b"1"), ("ce_y", b"2"), ("CE_DATACONTENTTYPE", EVENTS)], told, []
-    )
-    assert [problem.attribute for problem in told] == ["y", "ce-x", "CE_DATACONTENTTYPE", "datacontenttype"]
-    assert [(p.attribute, p.clause) for p in content_type_problems(told)] == [("content-type", "K-04")]
+def test_of_a_structured_record_only_the_content_type_is_reported() -> None:
+    """Other headers do not affect its event; a replacement of content-type is reported under that name."""
+    headers = [("ce-x", b"1"), ("ce_y", b"1"), ("ce_y", b"2"), ("CE_DATACONTENTTYPE", EVENTS)]
+    tolerated = normalize_headers(headers).tolerated
+    reported = [problem.attribute for problem in tolerated]
+    assert reported == ["y", "ce-x", "CE_DATACONTENTTYPE", "datacontenttype"]
+    assert [(p.attribute, p.clause) for p in content_type_problems(tolerated)] == [("content-type", "K-04")]

@@ -48,7 +48,7 @@ def test_no_name_is_no_name_of_a_format() -> None:
         lambda: producer.send(EVENT, format=""),
         lambda: EventProducer(FakeProducer(), topic="t", mode="structured", format="").send(EVENT),
     ):
-        with pytest.raises(EncodeError, match="no event format ''; known: json"):
+        with pytest.raises(EncodeError, match="format must be one of json"):
             write()
     with pytest.raises(EncodeError, match="got ''"):
         to_record(EVENT, mode="", like=like)  # type: ignore[arg-type]  # which is the point
@@ -125,7 +125,7 @@ def test_a_content_type_that_comes_twice_hides_nothing_where_both_agree(
 @pytest.mark.parametrize("name", ["xyz", "", "JSON", "batch+json"])
 def test_unknown_formats_are_not_written(name: str) -> None:
     """The error names those that are known."""
-    with pytest.raises(EncodeError, match="known: json, avro"):
+    with pytest.raises(EncodeError, match="one of json, avro"):
         to_record(EVENT, mode="structured", format=name)
 
 

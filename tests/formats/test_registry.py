@@ -113,10 +113,10 @@ def test_what_a_users_format_raises_is_a_broken_event(value: bytes, said: str, *
 def test_what_a_users_format_gives_is_looked_at() -> None:
     """An event is one, and a value is bytes."""
     register_format("rude", Rude)
-    with pytest.raises(EncodeError, match="format 'rude': its encode gave a str, not bytes"):
+    with pytest.raises(EncodeError, match="format 'rude': its encode returned a str, not bytes"):
         to_record(EVENT, mode="structured", format="rude")
     register_format("none", type("None", (Rude,), {"decode": lambda *_: None}))
-    with pytest.raises(BrokenEvent, match="gave a NoneType, not an Event"):
+    with pytest.raises(BrokenEvent, match="returned a NoneType, not an Event"):
         from_record(Record(headers=[("content-type", b"application/cloudevents+none")], value=b""))
 
 

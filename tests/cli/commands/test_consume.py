@@ -107,7 +107,7 @@ def test_text(consume):
     assert done.exit_code == 0
     assert "  id               other\n" in done.stdout
     assert "  header           x = base64:/w==\n" in done.stdout
-    assert "  not-an-event     not a CloudEvent: there is no content-type header" in done.stdout
+    assert "  not-an-event     not a CloudEvent: the content-type header is missing" in done.stdout
     assert "  key=base64:/w==" in done.stdout
     assert "\x1b" not in done.stdout
 
