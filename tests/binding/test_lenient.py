@@ -415,7 +415,7 @@ def test_names_are_read_alike_in_all_formats(
 @pytest.mark.parametrize(("content_type", "preview"), [(b"", "''"), (b"xyz", "'xyz'")])
 def test_a_content_type_that_is_not_a_format_is_reported(content_type: bytes, preview: str) -> None:
     """A content-type that does not describe the data is not reported as describing it."""
-    (problem,) = read([("content-type", content_type)], HEAD + b"}").tolerated
+    problem = read([("content-type", content_type)], HEAD + b"}").tolerated[0]
     rule = "content-type: does not name an event format: the value was read as a JSON event"
     assert str(problem).startswith(f"{rule}, got {preview} (K-15")
 
