@@ -1,7 +1,7 @@
-"""The names of all of Kafka's APIs, by API key: those of Kafka 4.3.
+"""The names of the APIs of Kafka 4.3, by API key.
 
-Keys are never given twice. Some are for brokers among themselves; 4 to 7 ended with
-ZooKeeper; 74 was ListClientMetricsResources before 4.1.
+Keys are never reused. Some APIs are used between brokers only; 4 to 7 ended with ZooKeeper; 74 was
+ListClientMetricsResources before 4.1.
 """
 
 from __future__ import annotations
@@ -103,9 +103,9 @@ API_NAMES: Final = (
     "AlterShareGroupOffsets",
     "DeleteShareGroupOffsets",
 )
-"""The name of key 0, of key 1, and so on."""
+"""The names, indexed by API key."""
 
 
 def api_name(key: int) -> str:
-    """Return the name of a key, or that it has none here."""
+    """Return the name of an API key, "API <key>" if it is unknown."""
     return API_NAMES[key] if 0 <= key < len(API_NAMES) else f"API {key}"

@@ -1,8 +1,8 @@
 """Frames: a size, a header, a message (guide, "Common Request and Response Structure").
 
-Which header goes with a message follows from the message's version: flexible ones
-have a flexible header. One exception: the answer to ApiVersions never has one, as its
-reader cannot know yet what the broker speaks.
+The version of the header follows from the version of the message: flexible versions have a flexible
+header. The response to ApiVersions never has a flexible header, because the client does not know the
+broker's versions yet (KIP-511).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
+from cloudevents_kafka.protocol.api_keys import api_name
 from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unsupported
 from cloudevents_kafka.protocol.messages import APIS
@@ -17,99 +18,115 @@ from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseH
 from cloudevents_kafka.protocol.schema import Structure, spec_of
 
 MAX_SIZE: Final = 100 * 1024 * 1024
-"""The largest frame that is read unless told otherwise: what brokers take by default."""
+"""The default limit of a frame in bytes: the brokers' default (socket.request.max.bytes)."""
 
 _SIZE: Final = struct.Struct(">i")
 _API_VERSIONS: Final = 18
-_CONTROLLED_SHUTDOWN: Final = 7  # its version 0 has a header without client id
+_CONTROLLED_SHUTDOWN: Final = 7  # the header of its version 0 has no client id
 
 
 class Request(NamedTuple):
-    """A request that was read: its header, and the message."""
+    """A decoded request: its header and message."""
 
     header: RequestHeader
     message: Structure
 
 
 def encode(message: Structure, version: int) -> bytes:
-    """Encode a message without header and size; `Unencodable`, `Unsupported`."""
+    """Return the bytes of a message without header and size; raise `Unencodable` or `Unsupported`."""
     return compiler.encode(message, version)
 
 
 def decode(structure: type[Structure], version: int, data: bytes) -> Structure:
-    """Decode a message without header and size, to its last byte; `Malformed`, `Truncated`."""
-    return _whole(structure, version, data, 0)
+    """Return the message of bytes without header and size; raise `Malformed` or `Truncated`."""
+    return _decode_all(structure, version, data, 0)
 
 
 def decode_prefix(structure: type[Structure], version: int, data: bytes) -> tuple[Structure, int]:
-    """Decode a message that more may follow; return it and the position after it."""
+    """Return the message at the start of the bytes, and the index after it."""
     return compiler.decode(structure, version, data)
 
 
 def encode_request(
     message: Structure, version: int, *, correlation_id: int = 0, client_id: str | None = None
 ) -> bytes:
-    """Encode a request's frame, its size in front."""
-    about = spec_of(type(message))
+    """Return the frame of a request, with its size; raise `Unencodable` or `Unsupported`."""
+    spec = spec_of(type(message))
     header = RequestHeader(
-        request_api_key=about.key,
+        request_api_key=spec.key,
         request_api_version=version,
         correlation_id=correlation_id,
         client_id=client_id,
     )
     return add_size(
-        compiler.encode(header, request_header(about.key, version)) + compiler.encode(message, version)
+        compiler.encode(header, request_header(spec.key, version)) + compiler.encode(message, version)
     )
 
 
 def decode_request(data: bytes) -> Request:
-    """Decode a request's frame without its size: what a broker does.
+    """Return the request of a frame without its size, as a broker does.
 
-    `Unsupported` for an API or version that is not declared here, `Malformed`,
-    `Truncated`.
+    Raises `Unsupported` for an API or version that `APIS` does not have, `Malformed` and `Truncated`.
     """
-    key, version = _asked(data)
+    key, version = _api_key_and_version(data)
     api = APIS.get(key)
     if api is None or version not in api.versions:
-        name = "no declared API" if api is None else f"{api.name} with the versions {api.versions}"
-        raise Unsupported(f"API key {key}, version {version}: {name}")
+        raise Unsupported(unsupported(key, version))
     header, at = compiler.decode(RequestHeader, request_header(key, version), data)
     assert isinstance(header, RequestHeader)
-    return Request(header, _whole(api.request, version, data, at))
+    return Request(header, _decode_all(api.request, version, data, at))
 
 
 def encode_response(message: Structure, version: int, *, correlation_id: int) -> bytes:
-    """Encode a response's frame, its size in front."""
+    """Return the frame of a response, with its size; raise `Unencodable` or `Unsupported`."""
     header = ResponseHeader(correlation_id=correlation_id)
-    kind = response_header(type(message), version)
-    return add_size(compiler.encode(header, kind) + compiler.encode(message, version))
+    header_version = response_header(type(message), version)
+    return add_size(compiler.encode(header, header_version) + compiler.encode(message, version))
 
 
 def decode_response(structure: type[Structure], version: int, data: bytes) -> tuple[int, Structure]:
-    """Decode a response's frame without its size; return the correlation id and the message."""
+    """Return the correlation id and the message of a frame without its size.
+
+    Raises `Unsupported`, `Malformed` and `Truncated`.
+    """
     header, at = compiler.decode(ResponseHeader, response_header(structure, version), data)
     assert isinstance(header, ResponseHeader)
-    return header.correlation_id, _whole(structure, version, data, at)
+    return header.correlation_id, _decode_all(structure, version, data, at)
 
 
 def add_size(data: bytes) -> bytes:
-    """Put the size in front."""
+    """Return the data after its size, an int32."""
     return _SIZE.pack(len(data)) + data
 
 
 def decode_size(prefix: bytes, *, max_size: int = MAX_SIZE) -> int:
-    """Read a frame's size, four bytes; `Malformed` where it is negative or more than ``max_size``."""
+    """Return the size of a frame from its first 4 bytes.
+
+    Raises `Malformed` for a size below 0 or above ``max_size``, and `Truncated`.
+    """
     if len(prefix) < _SIZE.size:
         raise Truncated(_SIZE.size - len(prefix), at=0)
     (size,) = _SIZE.unpack_from(prefix)
     if not 0 <= size <= max_size:
-        raise Malformed(f"a frame of {size:,} bytes; it may have 0 to {max_size:,}", at=0)
-    found: int = size
-    return found
+        raise Malformed(f"a frame must have 0 to {max_size:,} bytes, got {size:,}", at=0)
+    return int(size)
+
+
+def unsupported(key: int, version: int) -> str:
+    """Return the text of the error for an API or version that `APIS` does not have."""
+    api = APIS.get(key)
+    if api is None:
+        return f"{api_name(key)} (API key {key}) is not supported"
+    return f"{api.name} (API key {key}) must have a version in {api.versions}, got {version}"
+
+
+def trailing_bytes(count: int) -> str:
+    """Return the text of the error for bytes after the end of a message."""
+    return f"{count:,} {'byte follows' if count == 1 else 'bytes follow'} the last field"
 
 
 def request_header(key: int, version: int) -> int:
-    """Return the version of the header that a request has."""
+    """Return the version of a request's header."""
     if key == _CONTROLLED_SHUTDOWN and version == 0:
         return 0
     api = APIS.get(key)
@@ -117,20 +134,20 @@ def request_header(key: int, version: int) -> int:
 
 
 def response_header(structure: type[Structure], version: int) -> int:
-    """Return the version of the header that a response has."""
-    about = spec_of(structure)
-    return 1 if version in about.flexible and about.key != _API_VERSIONS else 0
+    """Return the version of a response's header."""
+    spec = spec_of(structure)
+    return 1 if version in spec.flexible and spec.key != _API_VERSIONS else 0
 
 
-def _asked(data: bytes) -> tuple[int, int]:
+def _api_key_and_version(data: bytes) -> tuple[int, int]:
     if len(data) < 4:  # key and version, int16 each
         raise Truncated(4 - len(data), at=0)
     key, version = struct.unpack_from(">hh", data)
     return key, version
 
 
-def _whole(structure: type[Structure], version: int, data: bytes, at: int) -> Structure:
+def _decode_all(structure: type[Structure], version: int, data: bytes, at: int) -> Structure:
     message, end = compiler.decode(structure, version, data, at)
     if end != len(data):
-        raise Malformed(f"{len(data) - end} bytes are left over", at=end, path=structure.__name__)
+        raise Malformed(trailing_bytes(len(data) - end), at=end, path=structure.__name__)
     return message

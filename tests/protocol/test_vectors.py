@@ -130,14 +130,14 @@ def test_cut_requests(one):
 @cases(lambda one: one.place in NO_SUCH_API)
 def test_no_such_api(one):
     """A request of an API that is not declared says so."""
-    with pytest.raises(Unsupported, match="API key 60, version 0: no declared API"):
+    with pytest.raises(Unsupported, match="API key 60\\) is not supported"):
         frames.decode_request(one.request[4:])
 
 
 @cases(lambda one: one.place in WITH_TIME_STAMP)
 def test_offset_commit_of_the_guide(one):
     """The guide's OffsetCommit 0 is no released one, but the beta's, byte for byte."""
-    with pytest.raises(Malformed, match="bytes are left over"):
+    with pytest.raises(Malformed, match="bytes follow the last field"):
         frames.decode_request(one.request[4:])
     header, at = header_of(one)
     message = frames.decode(OffsetCommitRequestBeta, 0, one.request[4 + at :])
@@ -160,7 +160,7 @@ def test_answers_in_another_layout(one):
 @cases(lambda one: one.version == 99)
 def test_api_versions_of_the_future(one):
     """ApiVersions in a version from the future is answered in version 0, if at all, with code 35."""
-    with pytest.raises(Unsupported, match="API key 18, version 99: ApiVersions with the versions 0-4"):
+    with pytest.raises(Unsupported, match="ApiVersions \\(API key 18\\) must have a version in 0-4, got 99"):
         frames.decode_request(one.request[4:])
     if one.response is None:
         assert one.file not in {"old-apis-0.10.2.2.json", "old-apis-1.1.1.json"}

@@ -1,4 +1,4 @@
-"""A connection to one broker of Kafka 0.7: blocking, with a deadline for each call."""
+"""A blocking connection to one broker of Kafka 0.7, with a timeout for each call."""
 
 from __future__ import annotations
 
@@ -39,19 +39,18 @@ _S = TypeVar("_S", bound=Structure)
 
 
 class Connection:
-    """Talks to the broker at ``host:port``; ``timeout`` are seconds for a whole call.
+    """A connection to the broker at ``host:port``; not thread-safe.
 
-    Answers have no correlation id. So when a call fails midway, by a deadline too, the connection
-    is closed: what came later would be taken for the answer to the next request. Open another
-    one then. Not for several threads at once. Raises `Disconnected`, `DeadlineExceeded`.
-
-    ``max_response_size`` is the largest response in bytes.
+    ``timeout`` is the time of a whole call in seconds, ``max_response_size`` the largest accepted response
+    in bytes. Responses have no correlation id, so a call that fails midway, or times out, closes the
+    connection: a late response would be taken for the next one. Raises `Disconnected` and
+    `DeadlineExceeded`.
     """
 
     def __init__(
         self, host: str, port: int = 9092, *, timeout: float = 30.0, max_response_size: int = MAX_SIZE
     ) -> None:
-        """Connect."""
+        """Connect to the broker."""
         self._where: Final = f"{host}:{port}"
         self._timeout: Final = timeout
         self._max_response_size: Final = max_response_size
@@ -67,58 +66,60 @@ class Connection:
         self.close()
 
     def close(self) -> None:
-        """Close the connection; a second time does nothing."""
+        """Close the connection; do nothing if it is closed."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
 
     def produce(self, topic: str, partition: int, messages: Iterable[Message | bytes]) -> None:
-        """Append messages to a partition (`ANY_PARTITION`: the broker picks one); a new topic comes to be.
+        """Append messages to a partition, or to one of the broker's choice (`ANY_PARTITION`).
 
-        There is no answer: that this returns says only that the bytes are on their way. A broker that
-        refuses them (a checksum, a partition too high, a topic that is no name of a folder)
-        closes the connection, which a later call then finds out.
+        The broker creates a new topic. There is no response: a broker that refuses the messages (a wrong
+        checksum, a partition out of range, an invalid topic name) closes the connection, and a later
+        call raises `Disconnected`.
         """
-        self._tell(_produce(topic, partition, messages))
+        self._send_request(_produce(topic, partition, messages))
 
     def multi_produce(self, parts: Iterable[tuple[str, int, Iterable[Message | bytes]]]) -> None:
-        """Append messages to several partitions by one request; parts are topic, partition, messages.
+        """Append messages to several partitions; each part is (topic, partition, messages).
 
-        As `produce`; what came before a part that is refused may have been appended.
+        Like `produce`; the broker may append the parts before one that it refuses.
         """
-        self._tell(MultiProduceRequest(produces=[_produce(*part) for part in parts]))
+        self._send_request(MultiProduceRequest(produces=[_produce(*part) for part in parts]))
 
     def fetch(self, topic: str, partition: int, offset: int, max_size: int) -> MessageSet:
-        """Read up to ``max_size`` bytes of a partition's log from a message's offset on.
+        """Return up to ``max_size`` bytes of a partition's log from the offset of a message.
 
-        No bytes at all: the log ends here, or the topic is unknown. The set ends where a segment
-        of the log ends, even if there is more; ask again at its ``next_offset``. If it has a part of
-        a message only, ask with a larger size. `messages` does all this. Raises `PartitionError`.
+        An empty set is the end of the log, or an unknown topic. A set ends with its segment of the log;
+        continue at its ``next_offset``. If it has only a partial message, use a larger size. `messages`
+        does all this. Raises `PartitionError`.
         """
         request = FetchRequest(topic=_topic(topic), partition=partition, offset=offset, max_size=max_size)
-        answer = self._ask(request, FetchResponse)
+        answer = self._exchange(request, FetchResponse)
         _check(answer.error_code, topic, partition, offset)
         return MessageSet(answer.messages, offset)
 
     def multi_fetch(self, parts: Sequence[FetchRequest]) -> list[MessageSet | PartitionError]:
-        """Do several fetches by one request; give what each of them would give, errors as values."""
+        """Return the sets of several fetches by one request, with errors as values."""
         for part in parts:
             _topic(part.topic)
-        answer = self._ask(MultiFetchRequest(fetches=list(parts)), MultiFetchResponse)
+        answer = self._exchange(MultiFetchRequest(fetches=list(parts)), MultiFetchResponse)
         _check(answer.error_code, "multi-fetch", -1)
-        answers = frames.split(answer.responses)
+        answers = frames.split_responses(answer.responses)
         if len(answers) != len(parts):
-            raise Malformed(f"{len(answers)} answers to {len(parts)} fetches", path="MultiFetchResponse")
+            raise Malformed(
+                f"the response must have {len(parts)} parts, got {len(answers)}", path="MultiFetchResponse"
+            )
         return [_part(asked, given) for asked, given in zip(parts, answers, strict=True)]
 
     def offsets(self, topic: str, partition: int, time: int = LATEST, max_number: int = 1) -> list[int]:
-        """Give offsets where segments begin that were last written to before a time, the highest first.
+        """Return the start offsets of the segments last written before a time, highest first.
 
-        ``time`` are milliseconds since 1970; `LATEST` puts the end of the log in front, `EARLIEST`
-        gives its start alone. A broker closes the connection where there is no such partition.
+        ``time`` is in milliseconds since 1970; `LATEST` adds the end of the log, `EARLIEST` is its start
+        only. The broker closes the connection if the partition does not exist.
         """
         request = OffsetsRequest(topic=_topic(topic), partition=partition, time=time, max_number=max_number)
-        answer = self._ask(request, OffsetsResponse)
+        answer = self._exchange(request, OffsetsResponse)
         _check(answer.error_code, topic, partition)
         return answer.offsets
 
@@ -131,28 +132,32 @@ class Connection:
         max_size: int = consumer.MAX_SIZE,
         max_message_size: int = MAX_SIZE,
     ) -> Iterator[Entry]:
-        """Give all messages from an offset to the end of the log; see `reading.messages`."""
+        """Return an iterator over the messages from an offset to the end of the log.
+
+        Fetches request ``max_size`` bytes, and more for a larger message. Raises `PartitionError`, and
+        `Malformed` for a message of more than ``max_message_size`` bytes.
+        """
         return consumer.messages(
             self.fetch, topic, partition, offset, max_size=max_size, max_message_size=max_message_size
         )
 
-    def _tell(self, request: Structure) -> None:
+    def _send_request(self, request: Structure) -> None:
         raw = frames.encode_request(request)
-        with self._exchange() as (connected, deadline):
+        with self._connected() as (connected, deadline):
             _send(connected, raw, deadline)
 
-    def _ask(self, request: Structure, answer: type[_S]) -> _S:
+    def _exchange(self, request: Structure, answer: type[_S]) -> _S:
         raw = frames.encode_request(request)
-        with self._exchange() as (connected, deadline):
+        with self._connected() as (connected, deadline):
             _send(connected, raw, deadline)
             size = decode_size(_receive(connected, _LENGTH_SIZE, deadline), max_size=self._max_response_size)
             return frames.decode_response(answer, _receive(connected, size, deadline))
 
     @contextmanager
-    def _exchange(self) -> Iterator[tuple[socket.socket, float]]:
-        """Close the connection unless all goes well, whatever it is that ends it midway."""
+    def _connected(self) -> Iterator[tuple[socket.socket, float]]:
+        """Close the connection if the body raises."""
         if self._socket is None:
-            raise Disconnected(f"{self._where}: this connection is closed; open another one")
+            raise Disconnected(f"{self._where}: the connection is closed; open another one")
         done = False
         try:
             with self._errors():
@@ -169,8 +174,8 @@ class Connection:
         except ProtocolError:
             raise
         except TimeoutError as error:
-            raise DeadlineExceeded(f"{self._where}: not done in {self._timeout:g} s") from error
-        except (OSError, OverflowError, UnicodeError) as error:  # of a port beyond 65535, a bad host name
+            raise DeadlineExceeded(f"{self._where}: the call took more than {self._timeout:g} s") from error
+        except (OSError, OverflowError, UnicodeError) as error:  # a port beyond 65535, an invalid host name
             raise Disconnected(f"{self._where}: {error}") from error
 
 
@@ -179,9 +184,9 @@ def _produce(topic: str, partition: int, messages: Iterable[Message | bytes]) ->
 
 
 def _topic(name: str) -> str:
-    """Return the name if a broker can take it for a folder's; else it answers -1 or closes the connection."""
+    """Return the name if it is valid for a folder; for others the broker fails or disconnects."""
     if not name or not name.isascii() or "/" in name or "\0" in name:
-        raise Unencodable(f"the topic {name!r}: it is the name of a folder, in ASCII and without '/'")
+        raise Unencodable(f"the topic must be ASCII without '/', got {name!r}")
     return name
 
 
@@ -198,7 +203,7 @@ def _part(asked: FetchRequest, given: FetchResponse) -> MessageSet | PartitionEr
 
 def _send(connected: socket.socket, raw: bytes, deadline: float) -> None:
     connected.settimeout(_left(deadline))
-    connected.sendall(raw)  # its timeout is for all of them
+    connected.sendall(raw)
 
 
 def _receive(connected: socket.socket, size: int, deadline: float) -> bytes:
@@ -208,8 +213,8 @@ def _receive(connected: socket.socket, size: int, deadline: float) -> bytes:
         got = connected.recv(min(size - len(out), _CHUNK))
         if not got:
             raise Disconnected(
-                f"the broker closed the connection after {len(out)} of {size} bytes; 0.7 does so "
-                "on a request that it refuses, or after a produce request that it refused before"
+                f"the broker closed the connection after {len(out)} of {size} bytes; "
+                "Kafka 0.7 does so for a request that it refuses, also for an earlier produce request"
             )
         out += got
     return bytes(out)

@@ -1,4 +1,4 @@
-"""Reading a partition's log of Kafka 0.7 from fetch to fetch."""
+"""Reading the log of a partition of Kafka 0.7 by successive fetches."""
 
 from __future__ import annotations
 
@@ -9,44 +9,45 @@ from cloudevents_kafka.protocol.errors import Malformed
 from cloudevents_kafka.protocol.v07._message_set import Entry, MessageSet
 
 MAX_SIZE: Final = 300 * 1024
-"""How much one fetch asks for at first: what Kafka 0.7's own consumer took."""
+"""The bytes that a fetch requests: the default of Kafka 0.7's consumer."""
 
 Fetch: TypeAlias = Callable[[str, int, int, int], MessageSet]
-"""Topic, partition, offset, max_size: the set from there on."""
+"""Called with topic, partition, offset and max_size; returns the set at the offset."""
 
 
 def messages(
     fetch: Fetch, topic: str, partition: int, offset: int, *, max_size: int, max_message_size: int
 ) -> Iterator[Entry]:
-    """Give all messages from an offset on; end at the end of the log.
+    """Yield all messages from an offset to the end of the log.
 
-    A set ends with its segment of the log, so a short one does not mean that the log is over: an
-    empty one does. Where a set is a part of one message, that message is asked for in full, up
-    to ``max_message_size`` bytes. To read on later, begin at the last entry's ``next_offset``.
-    Raises what ``fetch`` does, and `Malformed` or `Corrupt` where no message begins at the offset.
+    A set ends with its segment of the log, so only an empty set is the end of the log. A partial message
+    is requested again in full, if it has at most ``max_message_size`` bytes. To continue later, start
+    at the last entry's ``next_offset``. Raises the errors of ``fetch``, and `Malformed` or `Corrupt` if
+    no message starts at the offset.
     """
-    size = at_first = max(max_size, 1)
+    size = first_size = max(max_size, 1)
     while (found := fetch(topic, partition, offset, size)).data:
         yield from found
         if found.next_offset == offset:
-            size = _larger(found, f"{topic}-{partition}", size, max_message_size)
+            size = _larger(found, f"{topic}[{partition}]", size, max_message_size)
         else:
-            offset, size = found.next_offset, at_first
+            offset, size = found.next_offset, first_size
 
 
-def _larger(cut: MessageSet, place: str, size: int, max_message_size: int) -> int:
-    """Return the size that a cut message needs."""
+def _larger(cut: MessageSet, partition: str, size: int, max_message_size: int) -> int:
+    """Return the fetch size that a partial message needs."""
     raw = cut.data
     needed = 4 + int.from_bytes(raw[:4], "big") if len(raw) >= 4 else 4
     if len(raw) < size:
         raise Malformed(
-            f"{place}: the broker had room for {size} bytes and gave {len(raw)} of a message of {needed}; "
-            "does one begin at this offset?",
+            f"{partition}: a message of {needed} bytes ends after {len(raw)} of {size} requested bytes; "
+            "check that a message starts at this offset",
             at=cut.offset,
         )
     if needed > max_message_size:
         raise Malformed(
-            f"{place}: a message may have {max_message_size} bytes, got {needed}; does it begin here?",
+            f"{partition}: a message must have at most {max_message_size} bytes, got {needed}; "
+            "check that a message starts at this offset",
             at=cut.offset,
         )
     return max(needed, size + 1)

@@ -1,17 +1,16 @@
-"""Messages of Kafka 0.7, and sets of them: stretches of the log, as they lie on the broker's disk.
+"""Messages and message sets of Kafka 0.7. A set is a range of the log's bytes.
 
 ::
 
     LENGTH int32, MAGIC int8 = 0, CRC32, payload
     LENGTH int32, MAGIC int8 = 1, ATTRIBUTES int8, CRC32, payload
 
-LENGTH counts what follows it, the checksum is over the payload alone, and one set may have
-both magics. The lowest two bits of ATTRIBUTES are the codec of the payload, which then is
-a set itself.
+LENGTH is the size of the rest, the checksum covers the payload only, and a set may have both magics. The
+lowest two bits of ATTRIBUTES are the compression codec; the payload of a compressed message is a set.
 
-A message's offset is the position of its first byte in the partition's log, so the next one
-is at ``offset + 4 + LENGTH``. Nothing marks where messages begin: bytes from any other
-position read as garbage, which the magic and the checksum tell.
+The offset of a message is the index of its first byte in the partition's log, and the next offset is
+``offset + 4 + LENGTH``. Nothing marks the start of a message: at a wrong offset, the magic or the checksum is
+wrong.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ from cloudevents_kafka.protocol.errors import Corrupt, Malformed, Truncated, Une
 from cloudevents_kafka.protocol.records import LIMIT, Codec, compress, decompress
 from cloudevents_kafka.protocol.schema import Int8, MessageSpec, Rest, Structure, UInt32, wire
 
-MOST_NESTED: Final = 8
-"""How deep compressed sets may lie in each other; writers make one level."""
+MAX_NESTING: Final = 8
+"""The largest accepted nesting of compressed sets; producers nest once."""
 
 _LENGTH: Final = struct.Struct(">i")
 _MAGIC: Final = struct.Struct(">b")
-_LEAST: Final = 5  # magic and checksum
+_MIN_LENGTH: Final = 5  # magic and checksum
 
 
 class Body(Structure, kw_only=True):
-    """What follows LENGTH and MAGIC; its version is the magic."""
+    """The message after LENGTH and MAGIC; its version is the magic."""
 
     spec: ClassVar = MessageSpec.of("Message", -1, "data", versions="0-1")
 
@@ -46,7 +45,7 @@ class Body(Structure, kw_only=True):
 
 
 class Message(NamedTuple):
-    """A message; 0.7 has no keys. Magic 0 (before 0.7) has no attributes."""
+    """A message without a key. Magic 0 (before 0.7) has no attributes."""
 
     payload: bytes
     magic: int = 1
@@ -54,18 +53,18 @@ class Message(NamedTuple):
 
     @property
     def codec(self) -> Codec:
-        """How the payload, a set then, is compressed; `Malformed` for 3, which is none in 0.7."""
+        """The compression codec of the payload; `Malformed` for 3."""
         number = self.attributes & 3
         if number > Codec.SNAPPY:
-            raise Malformed(f"codec {number} is none; Kafka 0.7 has 0 none, 1 gzip and 2 snappy")
+            raise Malformed(f"the codec must be 0 (none), 1 (gzip) or 2 (snappy) in Kafka 0.7, got {number}")
         return Codec(number)
 
 
 class Entry(NamedTuple):
-    """A message with its offset, and the one to go on from when it is done.
+    """A message with its offset, and the offset to continue from after it.
 
-    Those out of a compressed set have no place of their own: all have the offset of the
-    one that holds them, and only from the last of them does it go on behind that.
+    The messages of a compressed set have the offset of the compressed message. The next offset is the
+    same, except for the last of them.
     """
 
     message: Message
@@ -74,24 +73,24 @@ class Entry(NamedTuple):
 
 
 def encode(messages: Iterable[Message | bytes]) -> bytes:
-    """Encode a set; bytes are the payload of a message with magic 1. `Unencodable`."""
+    """Return the bytes of a set; a payload becomes a message of magic 1. Raises `Unencodable`."""
     return b"".join(_encoded(m if isinstance(m, Message) else Message(m)) for m in messages)
 
 
 def pack(messages: Iterable[Message | bytes], codec: Codec) -> Message:
-    """Compress a set into one message; `Unsupported` where the codec is not installed."""
+    """Return a compressed message of a set; raise `Unsupported` if the codec is not installed."""
     if codec not in {Codec.GZIP, Codec.SNAPPY}:
-        raise Unencodable(f"codec {codec.name}: Kafka 0.7 compresses by GZIP or SNAPPY")
+        raise Unencodable(f"the codec must be GZIP or SNAPPY in Kafka 0.7, got {codec.name}")
     return Message(compress(encode(messages), codec), attributes=codec)
 
 
 @dataclass(frozen=True, slots=True)
 class MessageSet:
-    """A stretch of a log; its last message may be cut, even within its LENGTH.
+    """A range of a log; its last message may be partial, even within LENGTH.
 
-    Iterating gives each `Entry`, those of compressed sets too, of which no more than ``limit``
-    bytes are unpacked for one message. `Malformed` or `Corrupt` where bytes are no
-    message, after all those before them.
+    Iteration yields each `Entry`, including those of compressed sets. ``limit`` is the largest
+    decompressed size of one message in bytes. Raises `Malformed` or `Corrupt` at the first bytes that
+    are not a message.
     """
 
     data: bytes
@@ -99,7 +98,7 @@ class MessageSet:
     limit: int = LIMIT
 
     def __iter__(self) -> Iterator[Entry]:
-        """Give all messages, unpacked."""
+        """Yield all messages, decompressed."""
         for entry in self.shallow():
             if entry.message.codec is Codec.NONE:
                 yield entry
@@ -107,7 +106,7 @@ class MessageSet:
                 yield from _inner(entry, self.limit)
 
     def shallow(self) -> Iterator[Entry]:
-        """Give the messages as they lie in the log, the compressed ones packed."""
+        """Yield the messages of the log without decompression."""
         at = 0
         while (end := self._end(at)) is not None:
             yield Entry(self._message(at, end), self.offset + at, self.offset + end)
@@ -115,7 +114,7 @@ class MessageSet:
 
     @property
     def partial(self) -> bytes:
-        """The bytes of the message that is cut at the end, maybe none; `Malformed` for garbage."""
+        """The bytes of the partial message at the end; raises `Malformed`."""
         at = 0
         while (end := self._end(at)) is not None:
             at = end
@@ -123,21 +122,20 @@ class MessageSet:
 
     @property
     def next_offset(self) -> int:
-        """Where the message after the last whole one begins; `Malformed` for garbage."""
+        """The offset after the last complete message; raises `Malformed`."""
         return self.offset + len(self.data) - len(self.partial)
 
     def _end(self, at: int) -> int | None:
-        """Return where the message ends that begins here; None if it is cut."""
+        """Return the end of the message at an index, None if it is partial."""
         if len(self.data) - at < _LENGTH.size:
             return None
         length: int = _LENGTH.unpack_from(self.data, at)[0]
         magic = self.data[at + 4 : at + 5]
-        least = _LEAST + (magic == b"\1")
-        if length < least or magic > b"\1":
-            seen = f" and magic {magic[0]}" if magic else ""
+        minimum = _MIN_LENGTH + (magic == b"\1")
+        if length < minimum or magic > b"\1":
             raise Malformed(
-                f"a length of {length}{seen}: a message has {least} bytes at least and magic 0 or 1; "
-                "does one begin at this offset?",
+                f"a message must have at least {minimum} bytes and magic 0 or 1, got {length} bytes"
+                f"{f' and magic {magic[0]}' if magic else ''}; check that a message starts at this offset",
                 at=self.offset + at,
             )
         end = at + _LENGTH.size + length
@@ -149,8 +147,8 @@ class MessageSet:
         assert isinstance(body, Body)
         if (crc := zlib.crc32(body.payload)) != body.crc:
             raise Corrupt(
-                f"the checksum is {body.crc:08x}, that of the payload {crc:08x}; "
-                "does a message begin at this offset?",
+                f"the checksum must be {crc:08x}, got {body.crc:08x}; "
+                "check that a message starts at this offset",
                 at=self.offset + at,
             )
         return Message(body.payload, magic, body.attributes)
@@ -158,19 +156,19 @@ class MessageSet:
 
 def _encoded(message: Message) -> bytes:
     if not isinstance(message.payload, bytes):
-        raise Unencodable(f"a payload of {type(message.payload).__name__}; it is bytes, b'' for nothing")
+        raise Unencodable(f"the payload must be bytes, got {type(message.payload).__name__}")
     if message.magic not in {0, 1}:
-        raise Unencodable(f"magic {message.magic}; Kafka 0.7 has 0 and 1")
+        raise Unencodable(f"the magic must be 0 or 1 in Kafka 0.7, got {message.magic}")
     body = Body(attributes=message.attributes, crc=zlib.crc32(message.payload), payload=message.payload)
     raw = _MAGIC.pack(message.magic) + compiler.encode(body, message.magic)
     return _LENGTH.pack(len(raw)) + raw
 
 
 def _inner(entry: Entry, limit: int) -> Iterator[Entry]:
-    """Give the messages within one; resuming after any but the last begins with this one again."""
+    """Yield the messages of a compressed one; only the last has the next offset behind it."""
     before, failed = None, None
     try:
-        for message in _Unpacking(limit).messages(entry.message, MOST_NESTED):
+        for message in _Decompressor(limit).messages(entry.message, MAX_NESTING):
             if before is not None:
                 yield Entry(before, entry.offset, entry.offset)
             before = message
@@ -184,8 +182,8 @@ def _inner(entry: Entry, limit: int) -> Iterator[Entry]:
         raise failed
 
 
-class _Unpacking:
-    """Unpacks the sets within one message, all together to no more than a limit."""
+class _Decompressor:
+    """Decompresses the nested sets of one message, up to ``left`` bytes in total."""
 
     def __init__(self, limit: int) -> None:
         self.left = limit
@@ -195,10 +193,12 @@ class _Unpacking:
             yield message
             return
         if depth == 0:
-            raise Malformed(f"compressed sets lie deeper than {MOST_NESTED} in each other")
+            raise Malformed(f"compressed sets must be nested at most {MAX_NESTING} deep")
         inner = MessageSet(decompress(message.payload, message.codec, limit=self.left))
         self.left -= len(inner.data)
         for entry in inner.shallow():
             yield from self.messages(entry.message, depth - 1)
         if inner.partial:
-            raise Malformed(f"{len(inner.partial)} bytes at the end are a cut message; only a fetch cuts")
+            raise Malformed(
+                f"a compressed set must end with a complete message, got {len(inner.partial)} more bytes"
+            )

@@ -1,9 +1,9 @@
 """The requests and responses of Kafka 0.7, which has no versions: each is declared as version 0.
 
-A request is REQUEST_LENGTH, REQUEST_TYPE and one of these. That puts TOPIC and PARTITION,
-which the wiki draws as a part of the header, into the message, and what is left of the
-header is the same for single and multi requests. A multi request is then its COUNT, an int16,
-and that many single ones. A response is RESPONSE_LENGTH and one of these.
+A request frame is REQUEST_LENGTH, REQUEST_TYPE and one of these requests. The wiki draws TOPIC and PARTITION
+as parts of the header; here they are fields of the request, so that single and multi requests have
+the same header. A multi request is an int16 COUNT and that many single requests. A response frame is
+RESPONSE_LENGTH and one of these responses.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from cloudevents_kafka.protocol.schema import (
 )
 
 LATEST: Final = -1
-"""As the time of an `OffsetsRequest`: the end of the log, and the starts of its segments."""
+"""The time of an `OffsetsRequest` for the end of the log, and the starts of its segments."""
 EARLIEST: Final = -2
-"""As the time of an `OffsetsRequest`: the start of the log."""
+"""The time of an `OffsetsRequest` for the start of the log."""
 ANY_PARTITION: Final = -1
-"""As the partition of a `ProduceRequest`: the broker picks one at random."""
+"""The partition of a `ProduceRequest` for a random choice of the broker."""
 
 
 class RequestType(IntEnum):
-    """REQUEST_TYPE, by the wiki's names."""
+    """REQUEST_TYPE, with the wiki's names."""
 
     PRODUCE = 0
     FETCH = 1
@@ -51,7 +51,7 @@ def _response(type: RequestType) -> MessageSpec:
 
 
 class RequestHeader(Structure, kw_only=True):
-    """What kind of request follows."""
+    """The type of the request that follows."""
 
     spec: ClassVar = MessageSpec.of("RequestHeader", -1, "header", versions="0")
 
@@ -59,7 +59,7 @@ class RequestHeader(Structure, kw_only=True):
 
 
 class ProduceRequest(Structure, kw_only=True):
-    """Append a message set to a partition; never answered, and a bad one ends the connection."""
+    """Append a message set to a partition. There is no response; a broker that refuses it disconnects."""
 
     spec: ClassVar = _request(RequestType.PRODUCE)
 
@@ -69,7 +69,7 @@ class ProduceRequest(Structure, kw_only=True):
 
 
 class FetchRequest(Structure, kw_only=True):
-    """Ask for ``max_size`` bytes of the log from a byte position on."""
+    """Fetch up to ``max_size`` bytes of the log from a byte offset."""
 
     spec: ClassVar = _request(RequestType.FETCH)
 
@@ -80,7 +80,7 @@ class FetchRequest(Structure, kw_only=True):
 
 
 class MultiFetchRequest(Structure, kw_only=True):
-    """Several fetches in one."""
+    """Several fetches in one request."""
 
     spec: ClassVar = _request(RequestType.MULTIFETCH)
 
@@ -88,7 +88,7 @@ class MultiFetchRequest(Structure, kw_only=True):
 
 
 class MultiProduceRequest(Structure, kw_only=True):
-    """Several produce requests in one; never answered."""
+    """Several produce requests in one request. There is no response."""
 
     spec: ClassVar = _request(RequestType.MULTIPRODUCE)
 
@@ -96,7 +96,7 @@ class MultiProduceRequest(Structure, kw_only=True):
 
 
 class OffsetsRequest(Structure, kw_only=True):
-    """Ask for the starts of segments last written to before a time: ms since 1970, LATEST, EARLIEST."""
+    """List the starts of the segments last written before ``time`` (ms since 1970, LATEST, EARLIEST)."""
 
     spec: ClassVar = _request(RequestType.OFFSETS)
 
@@ -107,7 +107,7 @@ class OffsetsRequest(Structure, kw_only=True):
 
 
 class FetchResponse(Structure, kw_only=True):
-    """Bytes of the log as they are, up to the end of the frame: the last message may be cut."""
+    """Bytes of the log, up to the end of the frame; the last message may be partial."""
 
     spec: ClassVar = _response(RequestType.FETCH)
 
@@ -116,9 +116,9 @@ class FetchResponse(Structure, kw_only=True):
 
 
 class MultiFetchResponse(Structure, kw_only=True):
-    """One `FetchResponse` for each part asked for, each with its own length and error.
+    """A `FetchResponse` for each fetch, each with its own length and error code.
 
-    `frames.split` parts them, `frames.joined` puts them together.
+    See `frames.split_responses` and `frames.join_responses`.
     """
 
     spec: ClassVar = _response(RequestType.MULTIFETCH)
@@ -128,7 +128,7 @@ class MultiFetchResponse(Structure, kw_only=True):
 
 
 class OffsetsResponse(Structure, kw_only=True):
-    """Offsets, the highest first; none where there is an error."""
+    """The offsets, highest first; empty for an error."""
 
     spec: ClassVar = _response(RequestType.OFFSETS)
 
@@ -143,9 +143,9 @@ REQUESTS: Final[dict[int, type[Structure]]] = {
     spec_of(structure).key: structure
     for structure in (ProduceRequest, FetchRequest, MultiFetchRequest, MultiProduceRequest, OffsetsRequest)
 }
-"""The requests, by REQUEST_TYPE."""
+"""The requests by REQUEST_TYPE."""
 
 RESPONSES: Final[dict[int, type[Structure]]] = {
     spec_of(structure).key: structure for structure in (FetchResponse, MultiFetchResponse, OffsetsResponse)
 }
-"""The responses, by the REQUEST_TYPE that they answer; the two kinds of produce have none."""
+"""The responses by REQUEST_TYPE; both types of produce have none."""

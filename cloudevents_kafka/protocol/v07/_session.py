@@ -1,4 +1,4 @@
-"""A session with ZooKeeper through kazoo, and nodes as Kafka 0.7 makes them."""
+"""Sessions with ZooKeeper through kazoo, and the creation of Kafka 0.7's nodes."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from cloudevents_kafka.protocol.errors import ClientError, Disconnected, Unsupported
-from cloudevents_kafka.protocol.v07._znodes import above
+from cloudevents_kafka.protocol.v07._znodes import parents
 
-PATIENCE: Final = 10.0
-"""How many seconds to wait for an ephemeral node to go; 0.7's sessions live for 6 by default."""
+TIMEOUT: Final = 10.0
+"""The seconds to wait for another session's node to expire; Kafka 0.7's session timeout is 6."""
 
 
 class NodeExists(ClientError):
-    """An ephemeral node that another session made, and that has not gone in the time given."""
+    """An ephemeral node of another session, which did not expire within the timeout."""
 
 
 def connect(hosts: str, *, timeout: float = 10.0) -> Any:
-    """Start a ``KazooClient``, whose sessions time out after that many seconds; stop it when done.
+    """Return a started ``KazooClient``, which the caller must stop.
 
-    `Unsupported` without kazoo, `Disconnected` where no server of ``hosts`` ("host:port,...") answers.
+    ``hosts`` is "host:port,..."; ``timeout`` is the session timeout in seconds. Raises `Unsupported`
+    without kazoo, and `Disconnected` if none of the hosts answers.
     """
     try:
         from kazoo.client import KazooClient
@@ -36,7 +37,7 @@ def connect(hosts: str, *, timeout: float = 10.0) -> Any:
 
 @contextmanager
 def errors() -> Iterator[None]:
-    """Give kazoo's errors as `Disconnected`."""
+    """Raise `Disconnected` for kazoo's errors."""
     from kazoo.exceptions import KazooException
     from kazoo.handlers.threading import KazooTimeoutError
 
@@ -47,7 +48,7 @@ def errors() -> Iterator[None]:
 
 
 def create(client: Any, path: str, value: bytes, *, creator: str, ephemeral: bool = False) -> bool:
-    """Create a node, and those above it with their creator's id as value; False if it is there."""
+    """Create a node, and its missing parents with ``creator`` as value; return whether it is new."""
     from kazoo.exceptions import NodeExistsError, NoNodeError
 
     with errors():
@@ -57,21 +58,21 @@ def create(client: Any, path: str, value: bytes, *, creator: str, ephemeral: boo
             except NodeExistsError:
                 return False
             except NoNodeError:
-                for parent in above(path):
+                for parent in parents(path):
                     with suppress(NodeExistsError):
                         client.create(parent, creator.encode())
             else:
                 return True
 
 
-def announce(client: Any, path: str, value: bytes, *, creator: str, patience: float = PATIENCE) -> None:
-    """Create an ephemeral node, once a predecessor's has gone.
+def announce(client: Any, path: str, value: bytes, *, creator: str, timeout: float = TIMEOUT) -> None:
+    """Create an ephemeral node, or set its value if it belongs to this session.
 
-    A node outlives its process until ZooKeeper ends the session, so after a fast restart one's own
-    id is still there. It is waited for up to ``patience`` seconds; then `NodeExists`. A
-    node of this very session just gets the value.
+    A node outlives its process until ZooKeeper expires the session, so a restarted process may find
+    the node of its last run. Raises `NodeExists` if another session's node remains after ``timeout``
+    seconds.
     """
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     while not create(client, path, value, creator=creator, ephemeral=True):
         gone = threading.Event()
         with errors():
@@ -83,7 +84,6 @@ def announce(client: Any, path: str, value: bytes, *, creator: str, patience: fl
                 return
         if not gone.wait(max(0.0, deadline - time.monotonic())):
             raise NodeExists(
-                f"{path} is still there after {patience:g} s, made by session 0x{stat.ephemeralOwner:x}. "
-                "It goes when that session ends: wait for its timeout if its process is gone, "
-                "else take another id"
+                f"{path} must not exist, but session 0x{stat.ephemeralOwner:x} owns it after {timeout:g} s; "
+                "wait for the session to expire, or use another id"
             )

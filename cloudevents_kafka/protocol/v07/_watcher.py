@@ -1,4 +1,4 @@
-"""Values read from ZooKeeper that are read again whenever a node behind them changes."""
+"""Values computed from ZooKeeper nodes, and computed again when the nodes change."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ _T = TypeVar("_T")
 
 
 class Watcher(Generic[_T]):
-    """What ``read`` makes of some nodes, always as they are now, as far as ZooKeeper has told.
+    """The value that ``read`` computes from some nodes, up to date with ZooKeeper's notifications.
 
-    ``read`` takes this and asks it for `children` and `value`, which is how it is known what
-    to watch. ``changed`` is called with each new value that differs from the one before, on
-    kazoo's thread, one call after the other; while it runs no news come in. All is read again after the
-    session was lost, too. `Disconnected` if the first reading fails.
+    ``read`` is called with the watcher, and gets the nodes by `children` and `value`; these nodes are
+    watched. ``on_change`` is called with each new value that differs from the last one: on kazoo's
+    thread, one call at a time, and further notifications wait for it. After a lost session, all nodes
+    are read again. Raises `Disconnected` if the first read fails.
     """
 
     def __init__(
-        self, client: Any, read: Callable[[Watcher[_T]], _T], changed: Callable[[_T], None] | None = None
+        self, client: Any, read: Callable[[Watcher[_T]], _T], on_change: Callable[[_T], None] | None = None
     ) -> None:
-        """Read for the first time, and watch; ``client`` is a started ``KazooClient``."""
+        """Read the nodes and watch them; ``client`` must be a started ``KazooClient``."""
         self._client: Final = client
         self._read: Final = read
-        self._changed: Final = changed
+        self._on_change: Final = on_change
         self._lock: Final = threading.RLock()
         self._open = True
         with self._lock, session.errors():
-            self._now = read(self)
+            self._current = read(self)
         client.add_listener(self._on_state)
 
     @property
-    def now(self) -> _T:
-        """The value as it is now."""
-        return self._now
+    def current(self) -> _T:
+        """The current value."""
+        return self._current
 
     def close(self) -> None:
-        """Watch no longer."""
+        """Stop watching."""
         self._open = False
         self._client.remove_listener(self._on_state)
 
     def children(self, path: str) -> list[str]:
-        """Give the names below a node, sorted; none if there is no such node, whose coming is watched."""
+        """Return the sorted names of a node's children; [] if the node does not exist (yet)."""
         from kazoo.exceptions import NoNodeError
 
         while True:
@@ -55,7 +55,7 @@ class Watcher(Generic[_T]):
                     return []
 
     def value(self, path: str) -> bytes | None:
-        """Give a node's value, None if it has just gone: what named it will then have changed, too."""
+        """Give a node's value, None if it has just gone: what named it will then have on_change, too."""
         from kazoo.exceptions import NoNodeError
 
         try:
@@ -68,7 +68,7 @@ class Watcher(Generic[_T]):
         self._refresh()
 
     def _on_state(self, state: object) -> None:
-        # Watches do not outlive a session. Listeners must not wait for ZooKeeper, so another thread does.
+        # Watches end with their session. A listener must not wait for ZooKeeper, so use another thread.
         if state == "CONNECTED":
             self._client.handler.spawn(self._refresh)
 
@@ -78,10 +78,10 @@ class Watcher(Generic[_T]):
         with self._lock:
             if not self._open:
                 return
-            before = self._now
+            before = self._current
             try:
-                self._now = self._read(self)
+                self._current = self._read(self)
             except KazooException:
-                return  # the connection is lost: when it is back, `_on_state` reads anew
-            if self._now != before and self._changed is not None:
-                self._changed(self._now)
+                return  # the connection is lost; `_on_state` reads again once it is back
+            if self._current != before and self._on_change is not None:
+                self._on_change(self._current)

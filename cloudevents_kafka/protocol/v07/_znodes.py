@@ -1,4 +1,4 @@
-"""What Kafka 0.7 keeps in ZooKeeper: where it stands, and how to read it.
+"""The nodes of Kafka 0.7 in ZooKeeper: their paths and values.
 
 ::
 
@@ -8,7 +8,7 @@
     /consumers/[group]/owners/[topic]/[broker]-[partition] ephemeral  the consumer that reads it
     /consumers/[group]/offsets/[topic]/[broker]-[partition]           offset
 
-Values are texts. The nodes above these have the id of their creator as value.
+Values are strings. The value of a parent node is the id of its creator.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BROKERS: Final = "/brokers/ids"
 TOPICS: Final = "/brokers/topics"
 
 MAX_COUNT: Final = 100_000
-"""The most partitions or streams that are believed: lists of them are made."""
+"""The largest accepted number of partitions or streams, because lists are built from it."""
 
 _MOST_DIGITS: Final = 19  # of an int64
 _Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
@@ -40,85 +40,87 @@ class Broker(NamedTuple):
     port: int
 
     def encode(self) -> bytes:
-        """Write its node's value."""
+        """Return the value of the broker's node."""
         return f"{self.creator}:{self.host}:{self.port}".encode()
 
     @classmethod
     def parse(cls, id: int, value: bytes) -> Broker:
-        """Read a node's value; the host is the second part, whatever the creator's id looks like."""
+        """Return the broker of a node's value; raise `Malformed`."""
         parts = _text(value, broker_path(id)).split(":")
         if len(parts) < 3:
-            raise Malformed(f"{value[:80]!r} is no creator:host:port", path=broker_path(id))
+            raise Malformed(f"the value must be creator:host:port, got {value[:80]!r}", path=broker_path(id))
         return cls(id, parts[0], parts[1], parse_number(parts[2], broker_path(id)))
 
 
 def broker_path(broker: int) -> str:
-    """Where a broker's address stands."""
+    """Return the path of a broker's address."""
     return f"{BROKERS}/{broker}"
 
 
 def topic_path(topic: str, broker: int | None = None) -> str:
-    """Where the brokers of a topic stand, or the number of partitions on one of them."""
+    """Return the path of a topic's brokers, or of its number of partitions on one broker."""
     return f"{TOPICS}/{_name(topic)}" + ("" if broker is None else f"/{broker}")
 
 
 def group_path(group: str, consumer: str | None = None) -> str:
-    """Where the consumers of a group stand, or one of them."""
+    """Return the path of a group's consumers, or of one of them."""
     return f"/consumers/{_name(group)}/ids" + ("" if consumer is None else f"/{_name(consumer)}")
 
 
-def owner_path(group: str, topic: str, place: BrokerPartition) -> str:
-    """Where it stands which consumer reads a place."""
-    return f"/consumers/{_name(group)}/owners/{_name(topic)}/{place}"
+def owner_path(group: str, topic: str, partition: BrokerPartition) -> str:
+    """Return the path of the owner of a partition, a stream of a consumer."""
+    return f"/consumers/{_name(group)}/owners/{_name(topic)}/{partition}"
 
 
-def offset_path(group: str, topic: str, place: BrokerPartition) -> str:
-    """Where a group's offset of a place stands."""
-    return f"/consumers/{_name(group)}/offsets/{_name(topic)}/{place}"
+def offset_path(group: str, topic: str, partition: BrokerPartition) -> str:
+    """Return the path of a group's offset in a partition."""
+    return f"/consumers/{_name(group)}/offsets/{_name(topic)}/{partition}"
 
 
-def above(path: str) -> list[str]:
-    """Give the nodes above one, the highest first: the skeleton that it needs."""
+def parents(path: str) -> list[str]:
+    """Return the paths of a node's parents, from the root down."""
     parts = path.split("/")
     return ["/".join(parts[:end]) for end in range(2, len(parts))]
 
 
 def parse_number(text: bytes | str, path: str) -> int:
-    """Read a broker id, port or offset; `Malformed`."""
+    """Return a broker id, port or offset; raise `Malformed`."""
     digits = _text(text, path) if isinstance(text, bytes) else text
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= _MOST_DIGITS):
-        raise Malformed(f"{digits[:80]!r} is no number from 0 up", path=path)
+        raise Malformed(f"the value must be a number of at least 0, got {digits[:80]!r}", path=path)
     return int(digits)
 
 
 def parse_count(value: bytes, path: str) -> int:
-    """Read a number of partitions; `Malformed`."""
+    """Return a number of partitions; raise `Malformed`."""
     if (count := parse_number(value, path)) > MAX_COUNT:
-        raise Malformed(f"{count:,} partitions; it may be up to {MAX_COUNT:,}", path=path)
+        raise Malformed(f"the value must be at most {MAX_COUNT:,} partitions, got {count:,}", path=path)
     return count
 
 
 def encode_topics(streams: Mapping[str, int]) -> bytes:
-    """Write a consumer's value: how many streams of each topic it reads."""
+    """Return the value of a consumer's node: its number of streams by topic."""
     return msgspec.json.encode(dict(streams))
 
 
 def parse_topics(value: bytes, path: str) -> dict[str, int]:
-    """Read a consumer's value; `Malformed`."""
+    """Return a consumer's number of streams by topic; raise `Malformed`."""
     try:
         return msgspec.json.decode(value, type=dict[str, _Count])
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise Malformed(f'{value[:80]!r} is no {{"topic": streams}}: {error}', path=path) from error
+        raise Malformed(
+            f'the value must be {{"topic": streams}}, got {value[:80]!r}: {error}', path=path
+        ) from error
 
 
 def _text(value: bytes, path: str) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
-        raise Malformed(f"{value[:80]!r} is no UTF-8", path=path) from None
+        raise Malformed(f"the value must be UTF-8, got {value[:80]!r}", path=path) from None
 
 
 def _name(name: str) -> str:
     if not name or name in {".", ".."} or "/" in name or "\0" in name:
-        raise Unencodable(f"{name!r} is no name of a ZooKeeper node: it has one sign at least, and no '/'")
+        raise Unencodable(f"the name of a ZooKeeper node must not be empty or contain '/', got {name!r}")
     return name

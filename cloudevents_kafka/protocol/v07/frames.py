@@ -1,7 +1,7 @@
-"""Frames of Kafka 0.7: a length, then a request with its type in front, or a response.
+"""Frames of Kafka 0.7: a length, then a request type and a request, or a response.
 
-There is no correlation id: answers come in the order of the requests, and only the
-request tells what kind of answer it is.
+There is no correlation id: responses are in the order of the requests, and their type follows from the
+request.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unsupported
-from cloudevents_kafka.protocol.frames import add_size, decode_size
+from cloudevents_kafka.protocol.frames import add_size, decode_size, trailing_bytes
 from cloudevents_kafka.protocol.schema import Structure, spec_of
 from cloudevents_kafka.protocol.v07._messages import REQUESTS, FetchResponse, RequestHeader, RequestType
 
@@ -19,34 +19,39 @@ _S = TypeVar("_S", bound=Structure)
 
 
 def encode_request(request: Structure) -> bytes:
-    """Encode a request's frame, its length in front; `Unencodable`."""
+    """Return the frame of a request, with its length; raise `Unencodable`."""
     header = RequestHeader(request_type=spec_of(type(request)).key)
     return add_size(compiler.encode(header, 0) + compiler.encode(request, 0))
 
 
 def decode_request(data: bytes) -> Structure:
-    """Decode a request's frame without its length; `Unsupported`, `Malformed`, `Truncated`."""
+    """Return the request of a frame without its length; raise `Unsupported`, `Malformed` or `Truncated`."""
     header, at = compiler.decode(RequestHeader, 0, data)
     assert isinstance(header, RequestHeader)
     structure = REQUESTS.get(header.request_type)
     if structure is None:
-        known = ", ".join(f"{type.value} {type.name}" for type in RequestType)
-        raise Unsupported(f"request type {header.request_type}: Kafka 0.7 has {known}")
-    return _whole(structure, data, at)
+        raise Unsupported(unknown_request_type(header.request_type))
+    return _decode_all(structure, data, at)
+
+
+def unknown_request_type(type: int) -> str:
+    """Return the text of the error for an unknown request type."""
+    known = ", ".join(f"{known.value} {known.name}" for known in RequestType)
+    return f"the request type must be one of {known}, got {type}"
 
 
 def encode_response(response: Structure) -> bytes:
-    """Encode a response's frame, its length in front; `Unencodable`."""
+    """Return the frame of a response, with its length; raise `Unencodable`."""
     return add_size(compiler.encode(response, 0))
 
 
 def decode_response(structure: type[_S], data: bytes) -> _S:
-    """Decode a response's frame without its length; `Malformed`, `Truncated`."""
-    return _whole(structure, data, 0)
+    """Return the response of a frame without its length; raise `Malformed` or `Truncated`."""
+    return _decode_all(structure, data, 0)
 
 
-def split(responses: bytes) -> list[FetchResponse]:
-    """Part what follows the error code of a multi-fetch response; `Malformed`, `Truncated`."""
+def split_responses(responses: bytes) -> list[FetchResponse]:
+    """Return the parts of a multi-fetch response; raise `Malformed` or `Truncated`."""
     found: list[FetchResponse] = []
     at = 0
     while at < len(responses):
@@ -59,14 +64,14 @@ def split(responses: bytes) -> list[FetchResponse]:
     return found
 
 
-def joined(responses: list[FetchResponse]) -> bytes:
-    """Put the parts of a multi-fetch response together."""
+def join_responses(responses: list[FetchResponse]) -> bytes:
+    """Return the ``responses`` field of a multi-fetch response."""
     return b"".join(map(encode_response, responses))
 
 
-def _whole(structure: type[_S], data: bytes, at: int) -> _S:
+def _decode_all(structure: type[_S], data: bytes, at: int) -> _S:
     message, end = compiler.decode(structure, 0, data, at)
     if end != len(data):
-        raise Malformed(f"{len(data) - end} bytes are left over", at=end, path=structure.__name__)
+        raise Malformed(trailing_bytes(len(data) - end), at=end, path=structure.__name__)
     assert isinstance(message, structure)
     return message

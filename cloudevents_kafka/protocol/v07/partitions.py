@@ -1,7 +1,7 @@
-"""Who sends where and who reads what in Kafka 0.7: rules for clients, as pure functions.
+"""The distribution of partitions among the clients of Kafka 0.7, as pure functions.
 
-0.7 has no leaders and no coordinator. Each broker has partitions of its own of a topic, and
-clients agree by doing the same sums on what stands in ZooKeeper.
+Kafka 0.7 has no leaders and no coordinator. Each broker has its own partitions of a topic, and clients
+agree because they apply the same rules to the same nodes in ZooKeeper.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cloudevents_kafka.protocol.errors import Malformed
 
 
 class BrokerPartition(NamedTuple):
-    """A partition of a topic on a broker; as a text "broker-partition"."""
+    """A partition of a topic on a broker; its string is "broker-partition"."""
 
     broker: int
     partition: int
@@ -26,67 +26,68 @@ class BrokerPartition(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> BrokerPartition:
-        """Read "broker-partition"; `Malformed`."""
+        """Return the partition of a string "broker-partition"; raise `Malformed`."""
         broker, _, partition = text.partition("-")
         if not (broker.isascii() and broker.isdecimal() and partition.isascii() and partition.isdecimal()):
-            raise Malformed(f"{text!r} is no 'broker-partition', such as '0-3'")
+            raise Malformed(f"a partition must be 'broker-partition', such as '0-3', got {text!r}")
         return cls(int(broker), int(partition))
 
 
-def in_order(places: Iterable[BrokerPartition]) -> list[BrokerPartition]:
-    """Sort places as all clients do: by their text, so 10-0 stands before 2-0."""
-    return sorted(set(places), key=str)
+def sort_partitions(partitions: Iterable[BrokerPartition]) -> list[BrokerPartition]:
+    """Return the partitions sorted by their string, as all clients do: 10-0 before 2-0."""
+    return sorted(set(partitions), key=str)
 
 
-def places(counts: Mapping[int, int]) -> list[BrokerPartition]:
-    """Give all places of a topic, in order, from its number of partitions by broker."""
-    return in_order(
-        BrokerPartition(broker, number) for broker, most in counts.items() for number in range(most)
+def all_partitions(counts: Mapping[int, int]) -> list[BrokerPartition]:
+    """Return all partitions of a topic, sorted, by its number of partitions on each broker."""
+    return sort_partitions(
+        BrokerPartition(broker, number) for broker, size in counts.items() for number in range(size)
     )
 
 
 def destinations(counts: Mapping[int, int], brokers: Collection[int]) -> list[BrokerPartition]:
-    """Give the places that a producer may send to, in order; none where there is no broker.
+    """Return the partitions that a producer may send to, sorted; [] without brokers.
 
-    ``counts`` are a topic's partitions by broker, ``brokers`` those that are up. One that does not
-    list the topic has none of it yet: its partition 0 comes to be with the first message.
+    ``counts`` is the topic's number of partitions by broker, ``brokers`` the ids of the live brokers. A
+    broker without the topic creates partition 0 with the first message.
     """
-    return places({broker: counts.get(broker) or 1 for broker in brokers})
+    return all_partitions({broker: counts.get(broker) or 1 for broker in brokers})
 
 
 def by_key(choices: Sequence[BrokerPartition], key: bytes) -> BrokerPartition:
-    """Pick by a key's CRC-32, the same for the same key in all processes; choices must not be empty."""
+    """Return the choice for the CRC-32 of a key, the same in all processes; there must be a choice."""
     return choices[zlib.crc32(key) % len(choices)]
 
 
 def at_random(choices: Sequence[BrokerPartition], source: random.Random | None = None) -> BrokerPartition:
-    """Pick any; choices must not be empty."""
+    """Return a random choice; there must be a choice."""
     return (source or random).choice(choices)
 
 
 class RoundRobin:
-    """Picks one after the other, on over changes of the choices, which must not be empty."""
+    """A partitioner that goes round the choices, which may change between calls."""
 
     def __init__(self) -> None:
-        """Begin with the first."""
+        """Start with the first choice."""
         self._count: Final = count()
 
     def __call__(self, choices: Sequence[BrokerPartition]) -> BrokerPartition:
-        """Pick the next."""
+        """Return the next choice; there must be a choice."""
         return choices[next(self._count) % len(choices)]
 
 
-def assign(among: Iterable[BrokerPartition], consumers: Iterable[str]) -> dict[str, list[BrokerPartition]]:
-    """Share a topic's places among the consumers of a group: by consumer, in their order.
+def assign(
+    partitions: Iterable[BrokerPartition], consumers: Iterable[str]
+) -> dict[str, list[BrokerPartition]]:
+    """Return the partitions of each consumer of a group, by consumer.
 
-    Both are sorted, and each consumer gets the next few places, so that it has to do with few
-    brokers. Where they do not come out even, the first consumers have one more: 5-5-4-4. With more
-    consumers than places the last get none.
+    Both are sorted, and each consumer gets a range of partitions, so that it connects to few brokers.
+    If they do not divide evenly, the first consumers get one more: 5-5-4-4. If there are more
+    consumers than partitions, the last get none.
     """
-    sorted_places, ids = in_order(among), sorted(set(consumers))
-    each, more = divmod(len(sorted_places), len(ids)) if ids else (0, 0)
+    ordered, ids = sort_partitions(partitions), sorted(set(consumers))
+    each, more = divmod(len(ordered), len(ids)) if ids else (0, 0)
     starts = [number * each + min(number, more) for number in range(len(ids) + 1)]
     return {
-        consumer: sorted_places[start:end]
-        for consumer, start, end in zip(ids, starts, starts[1:], strict=False)
+        consumer: ordered[start:end] for consumer, start, end in zip(ids, starts, starts[1:], strict=False)
     }

@@ -1,13 +1,13 @@
-"""The cluster and the consumer groups of Kafka 0.7, as ZooKeeper has them; needs kazoo.
+"""The brokers and consumer groups of Kafka 0.7 in ZooKeeper; needs kazoo.
 
 ::
 
     client = zookeeper.connect("127.0.0.1:2181")
-    cluster = zookeeper.watch_cluster(client, changed=print)
-    cluster.now.destinations("orders")
+    cluster = zookeeper.watch_cluster(client, on_change=print)
+    cluster.current.destinations("orders")
 
-Whoever is in a group shares the partitions by the same sums (`partitions.assign`), so a consumer
-does them again whenever the cluster or the group changes.
+Each member of a group computes the assignment itself (`Group.assignment`), and computes it again when the
+cluster or the group changes.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 from cloudevents_kafka.protocol.errors import Malformed
 from cloudevents_kafka.protocol.v07 import _session as session
 from cloudevents_kafka.protocol.v07 import _znodes as znodes
-from cloudevents_kafka.protocol.v07._session import PATIENCE, NodeExists, announce, connect, create
+from cloudevents_kafka.protocol.v07._session import TIMEOUT, NodeExists, announce, connect, create
 from cloudevents_kafka.protocol.v07._watcher import Watcher
 from cloudevents_kafka.protocol.v07._znodes import Broker
-from cloudevents_kafka.protocol.v07.partitions import BrokerPartition, assign, destinations, places
+from cloudevents_kafka.protocol.v07.partitions import BrokerPartition, all_partitions, assign, destinations
 
 __all__ = [
     "Broker",
@@ -42,129 +42,129 @@ _T = TypeVar("_T")
 
 
 class Cluster(NamedTuple):
-    """The brokers that are up, and how many partitions each of them has of a topic.
+    """The live brokers by id, and the number of partitions of each topic by broker.
 
-    ``problems`` are nodes that could not be read, and are left out.
+    ``problems`` describes the nodes that are malformed and left out.
     """
 
     brokers: Mapping[int, Broker]
     topics: Mapping[str, Mapping[int, int]]
     problems: tuple[str, ...] = ()
 
-    def places(self, topic: str) -> list[BrokerPartition]:
-        """Give the places to read a topic from, in order."""
-        return places(self.topics.get(topic, {}))
+    def partitions(self, topic: str) -> list[BrokerPartition]:
+        """Return the partitions of a topic, sorted."""
+        return all_partitions(self.topics.get(topic, {}))
 
     def destinations(self, topic: str) -> list[BrokerPartition]:
-        """Give the places to send a topic to, in order; a new one's are partition 0 of all brokers."""
+        """Return the partitions to send to, sorted; partition 0 of each broker for a new topic."""
         return destinations(self.topics.get(topic, {}), self.brokers)
 
 
 class Group(NamedTuple):
-    """The consumers of a group, with the number of streams that each has of a topic."""
+    """The consumers of a group, with their number of streams by topic."""
 
     consumers: Mapping[str, Mapping[str, int]]
     problems: tuple[str, ...] = ()
 
     def assignment(self, topic: str, cluster: Cluster) -> dict[str, list[BrokerPartition]]:
-        """Share a topic among the group: places by stream, "consumer-0", "consumer-1", ..."""
+        """Return the partitions of each stream ("consumer-0", "consumer-1", ...)."""
         streams = [
             f"{consumer}-{number}"
             for consumer, topics in self.consumers.items()
             for number in range(topics.get(topic, 0))
         ]
-        return assign(cluster.places(topic), streams)
+        return assign(cluster.partitions(topic), streams)
 
 
 def watch_cluster(
-    client: Any, topics: Sequence[str] | None = None, changed: Callable[[Cluster], None] | None = None
+    client: Any, topics: Sequence[str] | None = None, on_change: Callable[[Cluster], None] | None = None
 ) -> Watcher[Cluster]:
-    """Keep an eye on the brokers and on some topics, by default on all; see `Watcher`."""
+    """Return a watcher of the brokers and of ``topics``, by default all."""
 
-    def read(live: Watcher[Cluster]) -> Cluster:
+    def read(watcher: Watcher[Cluster]) -> Cluster:
         problems: list[str] = []
-        brokers = _numbered(live, znodes.BROKERS, Broker.parse, problems)
+        brokers = _children(watcher, znodes.BROKERS, Broker.parse, problems)
         found: dict[str, dict[int, int]] = {}
-        for topic in live.children(znodes.TOPICS) if topics is None else topics:
-            found[topic] = _counts(live, topic, problems)
+        for topic in watcher.children(znodes.TOPICS) if topics is None else topics:
+            found[topic] = _counts(watcher, topic, problems)
         return Cluster(brokers, found, tuple(problems))
 
-    return Watcher(client, read, changed)
+    return Watcher(client, read, on_change)
 
 
-def watch_group(client: Any, group: str, changed: Callable[[Group], None] | None = None) -> Watcher[Group]:
-    """Keep an eye on the consumers of a group; see `Watcher`."""
+def watch_group(client: Any, group: str, on_change: Callable[[Group], None] | None = None) -> Watcher[Group]:
+    """Return a watcher of the consumers of a group."""
 
-    def read(live: Watcher[Group]) -> Group:
+    def read(watcher: Watcher[Group]) -> Group:
         problems: list[str] = []
         found: dict[str, dict[str, int]] = {}
-        for consumer in live.children(znodes.group_path(group)):
+        for consumer in watcher.children(znodes.group_path(group)):
             path = znodes.group_path(group, consumer)
-            if (value := live.value(path)) is not None:
-                with _noted(problems):
+            if (value := watcher.value(path)) is not None:
+                with _collect(problems):
                     found[consumer] = znodes.parse_topics(value, path)
         return Group(found, tuple(problems))
 
-    return Watcher(client, read, changed)
+    return Watcher(client, read, on_change)
 
 
-def announce_broker(client: Any, broker: Broker, *, patience: float = PATIENCE) -> None:
-    """Put a broker's address up, as it does when it starts; `NodeExists`, `Disconnected`."""
+def announce_broker(client: Any, broker: Broker, *, timeout: float = TIMEOUT) -> None:
+    """Register a broker, as it does when it starts; raise `NodeExists` or `Disconnected`."""
     path = znodes.broker_path(broker.id)
-    announce(client, path, broker.encode(), creator=broker.creator, patience=patience)
+    announce(client, path, broker.encode(), creator=broker.creator, timeout=timeout)
 
 
 def announce_topic(
-    client: Any, topic: str, broker: Broker, partitions: int, *, patience: float = PATIENCE
+    client: Any, topic: str, broker: Broker, partitions: int, *, timeout: float = TIMEOUT
 ) -> None:
-    """Put a broker's partitions of a topic up, as it does with the topic's first message."""
+    """Register a broker's partitions of a topic, as it does with the topic's first message."""
     path = znodes.topic_path(topic, broker.id)
-    announce(client, path, str(partitions).encode(), creator=broker.creator, patience=patience)
+    announce(client, path, str(partitions).encode(), creator=broker.creator, timeout=timeout)
 
 
 class Consumer:
-    """A member of a group, by the nodes that it has in ZooKeeper; they go with the client's session.
+    """A member of a group, by its nodes in ZooKeeper, which end with the client's session.
 
-    ``streams`` says how many streams it reads of each topic. Raises `NodeExists`, `Disconnected`.
+    ``streams`` is its number of streams by topic. Its methods raise `NodeExists` and `Disconnected`.
     """
 
     def __init__(
-        self, client: Any, group: str, id: str, streams: Mapping[str, int], *, patience: float = PATIENCE
+        self, client: Any, group: str, id: str, streams: Mapping[str, int], *, timeout: float = TIMEOUT
     ) -> None:
-        """Join: make the group's skeleton, where it is not there, and the consumer's own node."""
+        """Join the group: create the consumer's node."""
         self._client: Final = client
         self.group: Final = group
         self.id: Final = id
-        self._own: Final = [znodes.group_path(group, id)]
+        self._paths: Final = [znodes.group_path(group, id)]
         value = znodes.encode_topics(streams)
-        announce(client, self._own[0], value, creator=id, patience=patience)
+        announce(client, self._paths[0], value, creator=id, timeout=timeout)
 
     def claim(
-        self, topic: str, place: BrokerPartition, stream: int = 0, *, patience: float = PATIENCE
+        self, topic: str, partition: BrokerPartition, stream: int = 0, *, timeout: float = TIMEOUT
     ) -> None:
-        """Become the one reader of a place, once the one before has let go; `NodeExists`."""
-        path = znodes.owner_path(self.group, topic, place)
+        """Become the owner of a partition, once the last owner has released it."""
+        path = znodes.owner_path(self.group, topic, partition)
         value = f"{self.id}-{stream}".encode()
-        announce(self._client, path, value, creator=self.id, patience=patience)
-        self._own.append(path)
+        announce(self._client, path, value, creator=self.id, timeout=timeout)
+        self._paths.append(path)
 
-    def release(self, topic: str, place: BrokerPartition) -> None:
-        """Let go of a place; nothing happens if it is not claimed."""
-        path = znodes.owner_path(self.group, topic, place)
-        if path in self._own:
-            self._own.remove(path)
+    def release(self, topic: str, partition: BrokerPartition) -> None:
+        """Release a partition; do nothing if it is not claimed."""
+        path = znodes.owner_path(self.group, topic, partition)
+        if path in self._paths:
+            self._paths.remove(path)
             self._delete(path)
 
     def leave(self) -> None:
-        """Leave the group, and let go of all places; a second time does nothing."""
-        while self._own:
-            self._delete(self._own.pop())
+        """Leave the group and release all partitions; do nothing if called again."""
+        while self._paths:
+            self._delete(self._paths.pop())
 
-    def offset(self, topic: str, place: BrokerPartition) -> int | None:
-        """Give the offset that the group goes on from, None if there is none; `Malformed`."""
+    def offset(self, topic: str, partition: BrokerPartition) -> int | None:
+        """Return the committed offset of the group, None without one; raise `Malformed`."""
         from kazoo.exceptions import NoNodeError
 
-        path = znodes.offset_path(self.group, topic, place)
+        path = znodes.offset_path(self.group, topic, partition)
         with session.errors():
             try:
                 value = self._client.get(path)[0]
@@ -172,9 +172,9 @@ class Consumer:
                 return None
         return znodes.parse_number(value, path)
 
-    def commit(self, topic: str, place: BrokerPartition, offset: int) -> None:
-        """Store the offset that the group goes on from."""
-        path, value = znodes.offset_path(self.group, topic, place), str(offset).encode()
+    def commit(self, topic: str, partition: BrokerPartition, offset: int) -> None:
+        """Commit an offset for the group."""
+        path, value = znodes.offset_path(self.group, topic, partition), str(offset).encode()
         if not create(self._client, path, value, creator=self.id):
             with session.errors():
                 self._client.set(path, value)
@@ -186,28 +186,28 @@ class Consumer:
             self._client.delete(path)
 
 
-def _counts(live: Watcher[Any], topic: str, problems: list[str]) -> dict[int, int]:
+def _counts(watcher: Watcher[Any], topic: str, problems: list[str]) -> dict[int, int]:
     def count(broker: int, value: bytes) -> int:
         return znodes.parse_count(value, znodes.topic_path(topic, broker))
 
-    return _numbered(live, znodes.topic_path(topic), count, problems)
+    return _children(watcher, znodes.topic_path(topic), count, problems)
 
 
-def _numbered(
-    live: Watcher[Any], path: str, parse: Callable[[int, bytes], _T], problems: list[str]
+def _children(
+    watcher: Watcher[Any], path: str, parse: Callable[[int, bytes], _T], problems: list[str]
 ) -> dict[int, _T]:
-    """Read the values below a node, by the numbers that name them."""
+    """Return the values of a node's children, by their names, which are numbers."""
     found: dict[int, _T] = {}
-    for name in live.children(path):
-        with _noted(problems):
+    for name in watcher.children(path):
+        with _collect(problems):
             number = znodes.parse_number(name, path)
-            if (value := live.value(f"{path}/{name}")) is not None:
+            if (value := watcher.value(f"{path}/{name}")) is not None:
                 found[number] = parse(number, value)
     return found
 
 
 @contextmanager
-def _noted(problems: list[str]) -> Iterator[None]:
+def _collect(problems: list[str]) -> Iterator[None]:
     try:
         yield
     except Malformed as error:

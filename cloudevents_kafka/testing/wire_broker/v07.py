@@ -149,7 +149,9 @@ class WireBroker07:
                 return self._fetch(request)
             case MultiFetchRequest():
                 parts = [self._fetch(part) for part in request.fetches]
-                return MultiFetchResponse(error_code=ErrorCode.NO_ERROR, responses=frames.joined(parts))
+                return MultiFetchResponse(
+                    error_code=ErrorCode.NO_ERROR, responses=frames.join_responses(parts)
+                )
             case OffsetsRequest():
                 return self._offsets(request)
         return None

@@ -13,12 +13,12 @@ from cloudevents_kafka.protocol.errors import Malformed
 from cloudevents_kafka.protocol.v07.partitions import (
     BrokerPartition,
     RoundRobin,
+    all_partitions,
     assign,
     at_random,
     by_key,
     destinations,
-    in_order,
-    places,
+    sort_partitions,
 )
 
 
@@ -28,7 +28,7 @@ def texts(found):
 
 def test_wiki_example():
     """Three consumers, two brokers of three partitions: 0-0 0-1, 0-2 1-0, 1-1 1-2."""
-    found = assign(places({1: 3, 0: 3}), ["B", "C", "A"])
+    found = assign(all_partitions({1: 3, 0: 3}), ["B", "C", "A"])
     assert {consumer: texts(its) for consumer, its in found.items()} == {
         "A": ["0-0", "0-1"],
         "B": ["0-2", "1-0"],
@@ -48,13 +48,13 @@ def test_wiki_example():
 )
 def test_remainders(count, consumers, sizes):
     """What does not come out even goes to the first consumers: 5-5-4-4, never 4-4-4-5."""
-    found = assign(places({0: count}), [f"c{number}" for number in range(consumers)])
+    found = assign(all_partitions({0: count}), [f"c{number}" for number in range(consumers)])
     assert [len(its) for its in found.values()] == sizes
 
 
 def test_nobody():
     """Without consumers nobody gets anything."""
-    assert assign(places({0: 3}), []) == {}
+    assert assign(all_partitions({0: 3}), []) == {}
 
 
 @given(
@@ -63,7 +63,7 @@ def test_nobody():
 )
 def test_each_place_has_one_consumer(counts, consumers):
     """Every place has exactly one consumer, in order, with sizes that fall by one at most once."""
-    among = places(counts)
+    among = all_partitions(counts)
     found = assign(reversed(among), sorted(consumers, reverse=True))
     assert list(found) == sorted(consumers)
     assert [place for its in found.values() for place in its] == (among if consumers else [])
@@ -75,7 +75,7 @@ def test_each_place_has_one_consumer(counts, consumers):
 def test_order_is_that_of_texts():
     """All sort by "broker-partition" as text, as Kafka 0.7's own clients do: 10-0 before 2-0."""
     assert texts(
-        in_order(
+        sort_partitions(
             [BrokerPartition(2, 0), BrokerPartition(10, 0), BrokerPartition(2, 10), BrokerPartition(2, 2)]
         )
     ) == [

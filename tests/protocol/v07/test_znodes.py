@@ -31,8 +31,8 @@ def test_paths():
 
 def test_above():
     """The skeleton of a node is all nodes above it, the highest first."""
-    assert znodes.above("/consumers/g/ids/c") == ["/consumers", "/consumers/g", "/consumers/g/ids"]
-    assert znodes.above("/consumers") == []
+    assert znodes.parents("/consumers/g/ids/c") == ["/consumers", "/consumers/g", "/consumers/g/ids"]
+    assert znodes.parents("/consumers") == []
 
 
 def test_broker():
@@ -70,7 +70,7 @@ def test_no_topics(value):
 def test_counts():
     """Numbers of partitions are believed up to a limit, as lists of them are made."""
     assert znodes.parse_count(b"2", "/x") == 2
-    with pytest.raises(Malformed, match="100,001 partitions"):
+    with pytest.raises(Malformed, match="at most 100,000 partitions, got 100,001"):
         znodes.parse_count(b"100001", "/x")
 
 

@@ -20,15 +20,15 @@ def is_alive(broker):
 @pytest.mark.parametrize(
     ("sent", "note"),
     [
-        (struct.pack(">i", -1), "a frame of -1 bytes"),
-        (struct.pack(">i", 1001), "a frame of 1,001 bytes; it may have 0 to 1,000"),
+        (struct.pack(">i", -1), "got -1"),
+        (struct.pack(">i", 1001), "a frame must have 0 to 1,000 bytes, got 1,001"),
         (frames.add_size(b""), "8 more bytes are needed"),
         (frames.add_size(struct.pack(">hhi", 999, 0, 1)), "API key 999"),
         (frames.add_size(struct.pack(">hhi", 3, 99, 1)), "Metadata, version 99"),
         (frames.add_size(struct.pack(">hhi", 3, -1, 1)), "Metadata, version -1"),
         (frames.add_size(struct.pack(">hhi", 3, 1, 1)), "Truncated"),
         (frames.add_size(frames.encode_request(metadata("t"), 1)[4:] + b"!"), "1 bytes are left over"),
-        (b"GET / HTTP/1.1\r\n\r\n", "a frame of"),
+        (b"GET / HTTP/1.1\r\n\r\n", "a frame must have"),
     ],
 )
 def test_garbage_closes_the_connection_and_is_noted(sent, note):
