@@ -24,7 +24,7 @@ from cloudevents_kafka.attributes.types import (
     canonical_text,
     to_attribute,
 )
-from cloudevents_kafka.attributes.validation import validate, without_lost
+from cloudevents_kafka.attributes.validation import validate
 from cloudevents_kafka.codecs.payload import DataKind, data_problem, from_payload, to_payload
 from cloudevents_kafka.codecs.registry import call_decode
 from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
@@ -403,8 +403,7 @@ def _checked(given: Mapping[str, object]) -> tuple[dict[str, AttributeValue], li
         except ValueError as error:
             problems.append(Problem(name, str(error), "T-01"))
             del attributes[name]
-    attributes, broken = validate(attributes)
-    return attributes, problems + without_lost(broken, [p.attribute for p in problems], attributes)
+    return validate(attributes, problems)
 
 
 def _equal(name: str, one: AttributeValue, other: AttributeValue) -> bool:

@@ -1,10 +1,8 @@
-"""The documented extensions of CloudEvents: their attributes, types and rules.
+"""The documented extensions of CloudEvents: the types and rules of their attributes.
 
-Each has a document of its own beside the core specification. To use any is optional;
-who uses one has to keep what it says. Here stands what an event can be held to by
-itself: the types, and the constraints at the level MUST. What is told to a system
-(do not remove, do not change) no single event can show; what a document recommends
-is in `advice`.
+Each extension has a document beside the core specification. This module has what a
+single event can break: the types, and the constraints at the level MUST. `extensions`
+has what programs must do, and recommendations.
 """
 
 from __future__ import annotations
@@ -21,17 +19,18 @@ Attributes = Mapping[str, AttributeValue]
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """What a value must keep, by itself or beside the other attributes of its event.
+    """A constraint on a value, by itself or together with other attributes of its event.
 
-    ``kept`` takes the typed value and all attributes.
+    ``check`` returns whether the typed value and all attributes keep the rule that
+    ``text`` describes.
     """
 
     text: str
-    kept: Callable[[AttributeValue, Attributes], bool]
+    check: Callable[[AttributeValue, Attributes], bool]
 
 
 class Extension(msgspec.Struct, frozen=True):
-    """What is known of an extension attribute: its type, its rules, what it cannot be without."""
+    """A known extension attribute: its type, its rules, and the attributes that it needs."""
 
     type: AttributeType
     rules: tuple[Rule, ...] = ()
@@ -40,23 +39,23 @@ class Extension(msgspec.Struct, frozen=True):
 
     @property
     def accepts_any_text(self) -> bool:
-        """Whether any text will do that is not empty."""
+        """Whether the value may be any text that is not empty."""
         return self.type is AttributeType.STRING and not self.needs and set(self.rules) <= {NOT_EMPTY}
 
 
 def not_before(name: str) -> Rule:
-    """Rule that a Timestamp is not earlier than another one, where both are good ones."""
+    """Return the rule that a Timestamp is not earlier than another one, if both are valid."""
 
-    def kept(value: AttributeValue, attributes: Attributes) -> bool:
+    def check(value: AttributeValue, attributes: Attributes) -> bool:
         other = attributes.get(name)
         if not (isinstance(value, str) and isinstance(other, str) and is_timestamp(other)):
-            return True  # the other's own rule says what is wrong with it
+            return True  # the type of the other attribute is checked by itself
         return instant(value) >= instant(other)
 
-    return Rule(f"must not be earlier than {name}", kept)
+    return Rule(f"must not be earlier than {name}", check)
 
 
-def _entries_without_spaces(value: AttributeValue, _: Attributes) -> bool:
+def _is_list_without_spaces(value: AttributeValue, _: Attributes) -> bool:
     entries = [entry.strip(" ") for entry in str(value).split(",")]
     return any(entries) and not any(" " in entry for entry in entries)
 
@@ -64,9 +63,9 @@ def _entries_without_spaces(value: AttributeValue, _: Attributes) -> bool:
 NOT_EMPTY: Final = Rule("must not be empty", lambda value, _: value != "")
 _POSITIVE: Final = Rule("must be greater than zero", lambda value, _: int(value) > 0)
 _NOT_NEGATIVE: Final = Rule("must not be negative", lambda value, _: int(value) >= 0)
-_TRUE: Final = Rule("must be true where it is set", lambda value, _: bool(value))
-_NO_SCHEMA: Final = Rule("must not stand beside dataschema", lambda _, all_: "dataschema" not in all_)
-_LIST: Final = Rule("must be entries with commas between, without spaces inside", _entries_without_spaces)
+_TRUE: Final = Rule("must be true if it is set", lambda value, _: bool(value))
+_NO_SCHEMA: Final = Rule("must not be set together with dataschema", lambda _, all_: "dataschema" not in all_)
+_LIST: Final = Rule("must be a comma-separated list of entries without spaces", _is_list_without_spaces)
 
 _STRING: Final = AttributeType.STRING
 _TIME: Final = AttributeType.TIMESTAMP
@@ -76,7 +75,7 @@ _BAM: Final = ("bamtxid", "bampid", "bamptxid", "bamptxsid")
 def _of(
     clause: str, required: tuple[str, ...], **attributes: tuple[AttributeType, *tuple[Rule, ...]]
 ) -> dict[str, Extension]:
-    """Lay out one document: its clause, its REQUIRED attributes, and the type and rules of each."""
+    """Return the attributes of one document, from its clause, REQUIRED attributes, types and rules."""
     return {
         name: Extension(kind, tuple(rules), tuple(other for other in required if other != name), clause)
         for name, (kind, *rules) in attributes.items()
@@ -130,4 +129,4 @@ DOCUMENTED: Final[Mapping[str, Extension]] = {
     ),
     **_of("X-15", (), dssematerial=(AttributeType.BINARY,)),
 }
-"""The attributes of all documents, by name; the clause says which document."""
+"""The attributes of all documents by name; the clause identifies the document."""

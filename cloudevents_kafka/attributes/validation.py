@@ -1,11 +1,12 @@
-"""The rules that an event's attributes must keep, and which of them are broken.
+"""The rules for the attributes of an event, and the problems of attributes that break them.
 
-This is the one place that decides; `glance` only saves it work.
+`fast_validation` accepts most valid events sooner; this module decides about all others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from cloudevents_kafka.attributes.documented_extensions import Extension
@@ -44,48 +45,54 @@ _TEXT_CHECKS: Final[dict[AttributeType, Callable[[str], bool]]] = {
 
 def validate(
     attributes: dict[str, AttributeValue],
+    form_problems: Sequence[Problem] = (),
+    unread: Iterable[str | None] = (),
 ) -> tuple[dict[str, AttributeValue], list[Problem]]:
-    """Give attributes their types, and find every rule that they break, by what is known at one moment."""
+    """Return attributes with their types, and all problems of an event, those of its form first.
+
+    ``form_problems`` are the problems of how the attributes arrived, such as a repeated
+    name. An attribute without a value that a form problem is about, or that ``unread``
+    names, was sent but could not be read: it is not reported as missing, too.
+    """
     table = current.table
     attributes = parse_values(attributes, table)
-    return attributes, find_problems(attributes, table)
+    lost = {*(problem.attribute for problem in form_problems), *unread} - attributes.keys()
+    broken = [problem for problem in find_problems(attributes, table) if problem.attribute not in lost]
+    return attributes, [*form_problems, *broken]
 
 
-def without_lost(
-    broken: Iterable[Problem], named: Iterable[str | None], attributes: Container[str]
-) -> list[Problem]:
-    """Return the rules that attributes break, but for those whose values did not arrive.
-
-    ``named`` are the attributes that problems of the form are about: one of them that is
-    not among ``attributes`` was lost by that problem, and is not missing besides.
-    """
-    lost = {name for name in named if name is not None and name not in attributes}
-    return [problem for problem in broken if problem.attribute not in lost]
+def find_repeats(names: Iterable[str]) -> list[Problem]:
+    """Return a problem for each name that occurs more than once (N-05)."""
+    names = tuple(names)
+    if len(set(names)) == len(names):
+        return []
+    counts = Counter(names)
+    return [Problem(name, "occurs more than once", "N-05") for name, count in counts.items() if count > 1]
 
 
 def find_problems(
     attributes: Mapping[str, AttributeValue], table: ExtensionTable | None = None
 ) -> list[Problem]:
-    """Find every rule of the core specification and known extensions that is broken.
+    """Return every broken rule of the core specification and of known extensions.
 
-    Values are as `extensions.with_types` leaves them. An empty list means: a valid event.
+    The values are those of `extension_types.parse_values`. A valid event has no problem.
     """
     known = (table or current.table).extensions
     problems = [Problem(name, "is required", "R-01") for name in REQUIRED if name not in attributes]
     for name, value in attributes.items():
         extension = known.get(name)
         problem = (
-            _problem_of(name, value)
+            _find_problem(name, value)
             if extension is None
-            else _extension_problem(name, value, extension, attributes)
+            else _find_extension_problem(name, value, extension, attributes)
         )
         if problem is not None:
             problems.append(problem)
-    return problems + _lacking(attributes, known)
+    return problems + _find_missing(attributes, known)
 
 
-def _lacking(attributes: Mapping[str, AttributeValue], known: Mapping[str, Extension]) -> list[Problem]:
-    """Find what extensions ask for beside them and is not there, each once."""
+def _find_missing(attributes: Mapping[str, AttributeValue], known: Mapping[str, Extension]) -> list[Problem]:
+    """Return the attributes that present extensions need and that are missing, each once."""
     found: dict[str, Problem] = {}
     for name in attributes:
         extension = known.get(name)
@@ -93,11 +100,11 @@ def _lacking(attributes: Mapping[str, AttributeValue], known: Mapping[str, Exten
             continue
         for other in extension.needs:
             if other not in attributes:
-                found.setdefault(other, Problem(other, f"is required beside {name}", extension.clause))
+                found.setdefault(other, Problem(other, f"is required with {name}", extension.clause))
     return list(found.values())
 
 
-_FILLED_CLAUSES: Final = {
+_CORE_CLAUSES: Final = {
     "id": "R-02",
     "source": "R-04",
     "specversion": "R-05",
@@ -109,35 +116,34 @@ _FILLED_CLAUSES: Final = {
 }
 
 
-def _problem_of(name: str, value: AttributeValue) -> Problem | None:
+def _find_problem(name: str, value: AttributeValue) -> Problem | None:
     if not is_name(name):
         return _name_problem(name)
-    if name in _FILLED_CLAUSES:
+    if name in _CORE_CLAUSES:
         return _core_problem(name, value)
     return find_type_problem(name, value, _native_type(value))
 
 
-def _extension_problem(
+def _find_extension_problem(
     name: str, value: AttributeValue, extension: Extension, attributes: Mapping[str, AttributeValue]
 ) -> Problem | None:
     problem = find_type_problem(name, value, extension.type)
     if problem is not None:
         return problem
-    broken = (rule.text for rule in extension.rules if not rule.kept(value, attributes))
-    text = next(broken, None)
+    text = next((rule.text for rule in extension.rules if not rule.check(value, attributes)), None)
     return None if text is None else Problem(name, text, extension.clause, preview(value))
 
 
 def _name_problem(name: str) -> Problem:
     if name == "data":
-        return Problem("data", "cannot name an attribute: data is not one", "N-04")
+        return Problem("data", "must not be the name of an attribute", "N-04")
     if name == "":
-        return Problem("", "an attribute name has at least one character", "N-03", "''")
-    return Problem(name, "an attribute name has only a-z and 0-9", "N-01", preview(name))
+        return Problem("", "an attribute name must have at least one character", "N-03", "''")
+    return Problem(name, "an attribute name must have only a-z and 0-9", "N-01", preview(name))
 
 
 def _core_problem(name: str, value: AttributeValue) -> Problem | None:
-    clause = _FILLED_CLAUSES[name]
+    clause = _CORE_CLAUSES[name]
     if value == "":
         return Problem(name, "must not be empty", clause, "''")
     if not isinstance(value, str):
@@ -159,15 +165,15 @@ def _native_type(value: AttributeValue) -> AttributeType:
 
 
 def find_type_problem(name: str, value: object, kind: AttributeType) -> Problem | None:
-    """Say which rule of its type a value breaks; None where it is of that type."""
+    """Return the rule of its type that a value breaks, or None if it has the type."""
     rule, clause = _TYPE_RULES[kind]
     check = _TEXT_CHECKS.get(kind)
     if check is None:
-        good = type(value) is _PYTHON_TYPES[kind] and (
+        valid = type(value) is _PYTHON_TYPES[kind] and (
             kind is not AttributeType.INTEGER or value in INTEGER_RANGE
         )
         clause = "T-04" if type(value) is int and kind is AttributeType.INTEGER else clause
-        return None if good else Problem(name, rule, clause, preview(value))
+        return None if valid else Problem(name, rule, clause, preview(value))
     if not isinstance(value, str):
         scalar = isinstance(value, bool | int | bytes)
         return Problem(

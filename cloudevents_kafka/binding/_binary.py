@@ -13,7 +13,7 @@ from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.attributes.fast_validation import are_text_names
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import AttributeValue, canonical_text
-from cloudevents_kafka.attributes.validation import validate, without_lost
+from cloudevents_kafka.attributes.validation import validate
 from cloudevents_kafka.binding._headers import (
     CONTENT_TYPE,
     CONTENT_TYPE_COPY,
@@ -71,9 +71,8 @@ def _learn(headers: Headers, names: dict[str, str | None]) -> bool:
 def decode_binary(record: Record) -> Event:
     """Read a binary-mode record; raises `InvalidEvent`, naming every problem."""
     texts, problems = _read_headers(record.headers)
-    attributes, broken = validate(texts)
-    named = [_attribute_of(str(problem.attribute)) or problem.attribute for problem in problems]
-    problems += without_lost(broken, named, attributes)
+    unread = [_attribute_of(str(problem.attribute)) for problem in problems]
+    attributes, problems = validate(texts, problems, unread)
     if problems:
         raise InvalidEvent(problems)
     return unchecked_event(attributes, record.value)

@@ -25,7 +25,7 @@ from cloudevents_kafka.attributes.types import (
     is_name,
     is_string,
 )
-from cloudevents_kafka.attributes.validation import validate, without_lost
+from cloudevents_kafka.attributes.validation import validate
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, attribute_of, name_in
 from cloudevents_kafka.binding._lenient_headers import (
     NormalizedHeaders,
@@ -312,9 +312,9 @@ def _correct(
     texts: dict[str, Any], problems: list[Problem], tolerated: list[Problem]
 ) -> dict[str, AttributeValue]:
     """Return attributes with corrected values; report each deviation as tolerated or as a problem."""
-    attributes, broken = validate(texts)
-    named = [attribute_of(str(problem.attribute)) or problem.attribute for problem in problems]
-    for problem in without_lost(broken, named, attributes):
+    unread = [attribute_of(str(problem.attribute)) for problem in problems]
+    attributes, found = validate(texts, problems, unread)
+    for problem in found[len(problems) :]:
         count = len(attributes)
         if _tolerate(problem, attributes):
             tolerated.append(problem if len(attributes) == count else _left_out(problem))

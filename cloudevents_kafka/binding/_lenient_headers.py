@@ -15,7 +15,7 @@ import msgspec
 
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import REQUIRED
-from cloudevents_kafka.binding._headers import CONTENT_TYPE, CONTENT_TYPE_COPY, PREFIX, attribute_of
+from cloudevents_kafka.binding._headers import CONTENT_TYPE, CONTENT_TYPE_COPY, PREFIX, name_in
 from cloudevents_kafka.errors import Problem, preview
 from cloudevents_kafka.record import Headers
 
@@ -80,7 +80,7 @@ def _exact(headers: Headers, tolerated: list[Problem]) -> dict[str, bytes]:
             continue
         if name in values:
             rule = f"header {name} occurs more than once: the last one was read"
-            tolerated.append(Problem(attribute_of(name) or name, rule, "N-05"))
+            tolerated.append(Problem(name_in(name), rule, "N-05"))
         values[name] = value
     return values
 

@@ -8,11 +8,11 @@ datum. This module says which branch a value takes; fastavro writes the bytes.
 from __future__ import annotations
 
 import io
-from collections import Counter
 from typing import Any, Final
 
 import fastavro
 
+from cloudevents_kafka.attributes.validation import find_repeats
 from cloudevents_kafka.codecs.avro_binary import Malformed
 from cloudevents_kafka.codecs.json import decode_json, encode_json
 from cloudevents_kafka.codecs.payload import DataKind, encode_text, from_utf8, implies_json
@@ -98,18 +98,13 @@ class AvroFormat:
         except Malformed as error:
             raise InvalidEvent([_malformed(error)]) from None
         attributes = {name: entry for name, entry in entries if entry is not None}  # a null is an absent one
-        problems = [] if len(attributes) == len(entries) else _repeats(entries)
+        problems = [] if len(attributes) == len(entries) else find_repeats(name for name, _ in entries)
         payload, kind = None, DataKind.BYTES
         try:
             payload, kind = _from_union(data, attributes.get("datacontenttype"))
         except DataError as error:
             problems.append(Problem("data", str(error), "A-06"))
         return build_event(attributes, payload, kind, (self.name, value), problems)
-
-
-def _repeats(entries: list[tuple[str, Any]]) -> list[Problem]:
-    counts = Counter(name for name, _ in entries)
-    return [Problem(name, "occurs more than once", "N-05") for name, count in counts.items() if count > 1]
 
 
 def _malformed(error: Malformed) -> Problem:

@@ -22,6 +22,7 @@ from typing import Any, Final
 from cloudevents_kafka.attributes.extension_types import find_extension, type_of
 from cloudevents_kafka.attributes.timestamps import from_epoch, to_epoch
 from cloudevents_kafka.attributes.types import CORE, AttributeType, AttributeValue
+from cloudevents_kafka.attributes.validation import find_repeats
 from cloudevents_kafka.codecs.avro_binary import (
     Malformed,
     read_attributes,
@@ -198,24 +199,16 @@ def _read(value: bytes) -> tuple[dict[str, Any], bytes | None, list[Problem]]:
         raise InvalidEvent([_malformed(error)]) from None
     problems: dict[str, Problem] = {}
     for name, extension in extensions:
-        problem = _extension_problem(name, extension, attributes)
-        if problem is None:
-            attributes[name] = extension
+        if name in CORE:
+            problems[name] = Problem(name, "must not be an extension", "AC-01")
+        elif type(extension) is _Time and _is_other_type(name):
+            problems[name] = Problem(name, "must not be a timestamp", "AC-02")
         else:
-            problems[name] = problem
+            attributes[name] = extension
     attributes = {name: str(value) if type(value) is _Time else value for name, value in attributes.items()}
-    return attributes, payload, list(problems.values())
+    return attributes, payload, [*find_repeats(name for name, _ in extensions), *problems.values()]
 
 
-def _extension_problem(name: str, value: Any, attributes: dict[str, Any]) -> Problem | None:
-    if name in CORE:
-        return Problem(name, "has no place among the extensions", "AC-01")
-    if name in attributes:
-        return Problem(name, "occurs more than once", "N-05")
-    if (
-        type(value) is _Time
-        and find_extension(name) is not None
-        and type_of(name) is not AttributeType.TIMESTAMP
-    ):
-        return Problem(name, "is no Timestamp, but came as one", "AC-02")
-    return None
+def _is_other_type(name: str) -> bool:
+    """Return whether an extension is known with another type than Timestamp."""
+    return find_extension(name) is not None and type_of(name) is not AttributeType.TIMESTAMP

@@ -1,4 +1,4 @@
-"""Events that are whole, and break rules of attributes: strictly refused, leniently often taken."""
+"""Build an event from the parts that a format reads."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from cloudevents_kafka.attributes.fast_validation import is_valid_fast
-from cloudevents_kafka.attributes.validation import validate, without_lost
+from cloudevents_kafka.attributes.validation import validate
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import InvalidEvent, Problem
 from cloudevents_kafka.event import Event, unchecked_event
 
 
 class InvalidAttributes(InvalidEvent):
-    """The value is well formed, and ``event`` is what it says; only its attributes break rules."""
+    """The value is well-formed; only attributes break rules. ``event`` has them unchecked."""
 
     def __init__(self, problems: Sequence[Problem], event: Event) -> None:
         super().__init__(problems)
@@ -25,20 +25,18 @@ def build_event(
     payload: bytes | None,
     kind: DataKind,
     wire: tuple[str, bytes],
-    problems: Sequence[Problem],
+    form_problems: Sequence[Problem],
 ) -> Event:
-    """Make an event of what was read from ``wire``, the name of a format and a value in it.
+    """Return the event of a structured value; ``wire`` is the format's name and the value.
 
-    Raises `InvalidEvent` with every problem: those of the form, which are given, and those
-    of the attributes; `InvalidAttributes` where there are just these.
+    Raises `InvalidEvent` with all problems, as `InvalidAttributes` if the form has none.
     """
-    if not problems and is_valid_fast(attributes):
+    if not form_problems and is_valid_fast(attributes):
         return unchecked_event(attributes, payload, kind, wire)
-    attributes, broken = validate(attributes)
-    broken = without_lost(broken, (problem.attribute for problem in problems), attributes)
-    if problems:
-        raise InvalidEvent([*problems, *broken])
+    attributes, problems = validate(attributes, form_problems)
+    if form_problems:
+        raise InvalidEvent(problems)
     event = unchecked_event(attributes, payload, kind, wire)
-    if broken:
-        raise InvalidAttributes(broken, event)
+    if problems:
+        raise InvalidAttributes(problems, event)
     return event

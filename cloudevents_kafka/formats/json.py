@@ -12,7 +12,6 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections import Counter
 from typing import Any, Final
 
 import msgspec
@@ -20,7 +19,7 @@ import msgspec
 from cloudevents_kafka.attributes.fast_validation import are_text_names, are_valid_texts
 from cloudevents_kafka.attributes.media_type import MediaType, media_type
 from cloudevents_kafka.attributes.types import AttributeValue, is_string, parse_binary
-from cloudevents_kafka.attributes.validation import validate, without_lost
+from cloudevents_kafka.attributes.validation import find_repeats
 from cloudevents_kafka.codecs.json import encode_json, explain_error, is_json
 from cloudevents_kafka.codecs.json_grammar import blank_members, find_lone_surrogate
 from cloudevents_kafka.codecs.payload import (
@@ -33,6 +32,7 @@ from cloudevents_kafka.codecs.payload import (
 )
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, preview_name
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
+from cloudevents_kafka.formats.build import build_event
 from cloudevents_kafka.record import to_bytes
 
 _split: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -120,7 +120,7 @@ class JsonFormat:
                 head += b"}"
             attributes = _parse_texts(head)
         except _NOT_PLAIN:
-            return _decode_closely(value)
+            return _decode_slow(value)
         if (
             head.count(_QUOTE) != 4 * len(attributes)
             or _BACKSLASH in head
@@ -129,11 +129,11 @@ class JsonFormat:
             or not are_text_names(attributes.keys())
             or not are_valid_texts(attributes)
         ):
-            return _decode_closely(value)
+            return _decode_slow(value)
         content_type = attributes.get("datacontenttype")
         media = None if content_type is None else media_type(content_type)
         if media is not None and not media.valid:
-            return _decode_closely(value)
+            return _decode_slow(value)
         if not data:
             return unchecked_event(attributes, None, DataKind.BYTES, (_NAME, value))
         if (
@@ -142,7 +142,7 @@ class JsonFormat:
             or payload[-1] <= _SPACE
             or not (media is None or (media.is_json and media.utf8))
         ):
-            return _decode_closely(value)
+            return _decode_slow(value)
         return unchecked_event(attributes, payload, DataKind.JSON, (_NAME, value))
 
 
@@ -150,18 +150,17 @@ def _is_textual(media: MediaType) -> bool:
     return media.is_text or media.charset is not None or media.essence.endswith(("/xml", "+xml"))
 
 
-def _decode_closely(value: bytes) -> Event:
-    attributes, data, encoded, problems = split_envelope(value)
-    named = [problem.attribute for problem in problems]
-    attributes, found = _judged(attributes)
+def _decode_slow(value: bytes) -> Event:
+    """Return the event of any JSON object; raise `InvalidEvent` with all problems."""
+    members, data, encoded, problems = split_envelope(value)
+    attributes = {name: member for name, member in members.items() if isinstance(member, AttributeValue)}
+    problems += [_type_problem(name, members[name]) for name in members if name not in attributes]
+    payload, kind = None, DataKind.BYTES
     try:
         payload, kind = read_data(data, encoded, attributes.get("datacontenttype"))
     except InvalidEvent as error:
-        found += error.problems
-    problems += without_lost(found, named, attributes)
-    if problems:
-        raise InvalidEvent(problems)
-    return unchecked_event(attributes, payload, kind, (_NAME, value))
+        problems += error.problems
+    return build_event(attributes, payload, kind, (_NAME, value), problems)
 
 
 def _is_utf8(value: bytes) -> bool:
@@ -248,8 +247,7 @@ def _repeats(value: bytes) -> list[Problem]:
         outermost[:] = pairs  # inner objects come first, so the last call is the outermost
 
     json.loads(value, object_pairs_hook=keep, parse_int=str, parse_float=str)
-    counts = Counter(name for name, _ in outermost)
-    return [Problem(name, "occurs more than once", "N-05") for name, count in counts.items() if count > 1]
+    return find_repeats(name for name, _ in outermost)
 
 
 def _malformed(value: bytes, error: Exception) -> Problem:
@@ -265,22 +263,12 @@ def _malformed(value: bytes, error: Exception) -> Problem:
     return Problem(None, f"the value must be one JSON object: {error}", "J-01")
 
 
-def _judged(attributes: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
-    """Attributes with their types, and every rule that they break, those of JSON's own types first."""
-    problems = [
-        Problem(name, "must be text, true, false or a whole number of 32 bits", "J-03", _json_type(value))
-        for name, value in attributes.items()
-        if not isinstance(value, AttributeValue)
-    ]
-    wrong = {problem.attribute for problem in problems}
-    attributes, broken = validate(attributes)
-    return attributes, problems + [problem for problem in broken if problem.attribute not in wrong]
-
-
-def _json_type(value: object) -> str:
-    if isinstance(value, dict | list):  # which may be nested too deep to show
-        return "an object" if isinstance(value, dict) else "an array"
-    return "a number beyond all bounds" if value == math.inf else str(value)
+def _type_problem(name: str, value: object) -> Problem:
+    if isinstance(value, dict | list):  # maybe nested too deep for repr()
+        got = "an object" if isinstance(value, dict) else "an array"
+    else:
+        got = "a number out of range" if value == math.inf else str(value)
+    return Problem(name, "must be a string, true, false or an integer of 32 bits", "J-03", got)
 
 
 def read_data(

@@ -32,7 +32,7 @@ from typing import Any, Final
 from cloudevents_kafka.attributes.extension_types import find_extension, type_of
 from cloudevents_kafka.attributes.timestamps import from_epoch, to_epoch
 from cloudevents_kafka.attributes.types import CORE, REQUIRED, AttributeType, AttributeValue
-from cloudevents_kafka.attributes.validation import find_type_problem
+from cloudevents_kafka.attributes.validation import find_repeats, find_type_problem
 from cloudevents_kafka.codecs.json import decode_json, encode_json, is_json
 from cloudevents_kafka.codecs.payload import DataKind, encode_text, from_utf8, implies_json, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, preview
@@ -86,7 +86,7 @@ class ProtobufFormat:
         except protobuf_decoder.Malformed as error:
             rule = f"the value must be one message io.cloudevents.v1.CloudEvent, but {error}"
             raise InvalidEvent([Problem(None, rule, "P-05")]) from None
-        attributes, problems = _joined(required, optional)
+        attributes, problems = _read_attributes(required, optional)
         payload, kind = None, DataKind.BYTES
         try:
             if data:
@@ -182,34 +182,29 @@ def _string_of(payload: bytes) -> str | None:
 # --- reading attributes --------------------------------------------------------
 
 
-def _joined(required: list[tuple[str, str]], optional: list[Arm]) -> tuple[dict[str, Any], list[Problem]]:
-    """Give attributes by name, and what is wrong with where and how they stand."""
-    attributes: dict[str, Any] = {}
+def _read_attributes(
+    required: list[tuple[str, str]], optional: list[Arm]
+) -> tuple[dict[str, Any], list[Problem]]:
+    """Return the attributes by name, and the problems of their fields."""
+    attributes: dict[str, Any] = dict(required)
     problems: dict[str, Problem] = {}
-    for name, text in required:
-        if name in attributes:
-            problems[name] = _repeated(name)
-        attributes[name] = text
     for name, kind, value in optional:
         if kind is not _STRING or name in _NO_STRINGS:
-            value, problem = _settled(name, kind, value)  # noqa: PLW2901  # what it stands for
+            value, problem = _read_value(name, kind, value)  # noqa: PLW2901  # the value of the field
             if problem is not None:
                 problems[name] = problem
                 continue
-        if name in attributes:
-            problems[name] = _repeated(name)
         attributes[name] = value
-    return attributes, list(problems.values())
+    if len(attributes) == len(required) + len(optional):
+        return attributes, []
+    names = [*(name for name, _ in required), *(name for name, _, _ in optional if name not in REQUIRED)]
+    return attributes, [*find_repeats(names), *problems.values()]
 
 
 _NO_STRINGS: Final = (*REQUIRED, *(name for name in CORE if type_of(name) is not _STRING))
 
 
-def _repeated(name: str) -> Problem:
-    return Problem(name, "occurs more than once", "N-05")
-
-
-def _settled(name: str, kind: AttributeType | None, value: Any) -> tuple[Any, Problem | None]:
+def _read_value(name: str, kind: AttributeType | None, value: Any) -> tuple[Any, Problem | None]:
     """Turn what an arm holds into an attribute's value, and say what is wrong with the arm."""
     if name in REQUIRED:
         return None, Problem(name, "has a field of its own, and stands in the map here", "P-01")

@@ -219,9 +219,9 @@ def test_refused(value: bytes, clause: str) -> None:
 @pytest.mark.parametrize(
     ("members", "said"),
     [
-        (b',"x":1e999,"Y":"z"', ["x: must be text.* got a number beyond all bounds", "Y: an attribute name"]),
-        (b',"x":' + b"9" * 5000, ["x: must be text.* got a number beyond all bounds"]),
-        (b',"x":{"a":1e999}', ["x: must be text.* got an object"]),
+        (b',"x":1e999,"Y":"z"', ["x: must be a string.* got a number out of range", "Y: an attribute name"]),
+        (b',"x":' + b"9" * 5000, ["x: must be a string.* got a number out of range"]),
+        (b',"x":{"a":1e999}', ["x: must be a string.* got an object"]),
         (b',"x":"\\ud800","y":"z"', ["the escape before byte 65 is half a surrogate pair"]),
         (b',"x":"\\\\\\uDEad\\u0020"', ["the escape before byte 67 is half a surrogate pair"]),
         (

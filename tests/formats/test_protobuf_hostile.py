@@ -52,7 +52,7 @@ def test_hostile_bytes_are_refused_at_once(value: bytes) -> None:
 def test_no_bytes_are_an_event_without_anything() -> None:
     """An empty message is one, and lacks all that is required."""
     assert {clause for _, clause in problems(b"")} == {"R-01"}
-    assert {clause for _, clause in problems(b"\x2a\x00" * 10**5)} == {"R-01", "P-02"}
+    assert {clause for _, clause in problems(b"\x2a\x00" * 10**5)} == {"R-01", "N-05", "P-02"}
     assert problems(MIN + b"\x2a\x07\x12\x05\x1a\x03abc") == [("", "N-03")]
 
 
