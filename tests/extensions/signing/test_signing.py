@@ -315,7 +315,7 @@ def test_a_broken_event_is_not_signed() -> None:
     """What breaks a rule, covered or not, is told before a key is asked."""
     needing = verify(signed(ORDER.replace(traceparent=TRACE, tracestate="a=1"), "tracestate"), KEYS).event
     asked = []
-    with pytest.raises(SigningError, match="traceparent: is required beside tracestate"):
+    with pytest.raises(SigningError, match="traceparent: is required with tracestate"):
         sign(needing, asked.append, keyid="k")  # type: ignore[arg-type,func-returns-value]  # it is not asked
     assert not asked
 
