@@ -11,6 +11,7 @@ import msgspec
 import pytest
 import strategies as make
 from hypothesis import given
+from ids import stable
 
 from cloudevents_kafka import DataError
 from cloudevents_kafka.codecs.json import decode_json, encode_json, is_json
@@ -46,7 +47,7 @@ B, J, T = DataKind.BYTES, DataKind.JSON, DataKind.TEXT
         (2**70, None, str(2**70).encode(), J),
         ({"a": 1}, "application/json; charset=utf-16be", '{"a":1}'.encode("utf-16-be"), J),
     ],
-    ids=repr,
+    ids=stable,
 )
 def test_values_become_payloads(
     data: Any, content_type: str | None, payload: bytes | None, kind: DataKind
@@ -165,7 +166,7 @@ def test_deep_values_are_written_or_refused(leaf: Any) -> None:
         (b"<a/>", B, "application/xml", b"<a/>"),
         (b"<a/>", T, "application/xml", "<a/>"),
     ],
-    ids=repr,
+    ids=stable,
 )
 def test_payloads_become_values(
     payload: bytes | None, kind: DataKind, content_type: str | None, data: Any

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ids import stable
 
 from cloudevents_kafka import (
     Decoded,
@@ -95,7 +96,7 @@ def test_r_01_sdk_event_without_a_required_attribute(name: str) -> None:
         object(),
         b"x".__class__,
     ],
-    ids=repr,
+    ids=stable,
 )
 def test_t_01_python_values_without_a_type(value: Any) -> None:
     """A Python value that has none of the seven types is refused, not converted to text."""
