@@ -11,39 +11,53 @@ PYTHONS := python3 python3.13 python3.12 python3.11
 PYSPARK := pyspark==4.0.0
 EXTRAS := spark,cli,protobuf,protocol,testing,test
 
-.PHONY: help test report test-newest release peers lint demo bench ready legacy clean
+# `make check` installs no Spark; the other commands install all.
+LIGHT := cli,protobuf,protocol,testing,test
+INSTALLED := $(VENV)/.installed
+CHECKED := $(if $(wildcard $(INSTALLED))$(filter-out check lint,$(MAKECMDGOALS)),$(INSTALLED),$(VENV)/.light)
+# More workers than cores, as many tests wait for sockets and processes.
+WORKERS := 3
+
+.PHONY: help check test report test-newest release peers lint demo bench ready legacy clean
 
 help:
-	@echo "make test         lint, types, import contracts, all tests (with a real Kafka and Spark)"
+	@echo "make check        lint, types, and the tests that need no broker and no Spark: 90 seconds"
+	@echo "make test         lint, types and all tests, with a real Kafka and Spark: 12 minutes"
 	@echo "make report       write spec-conformance/report.md and records.json, after make test"
+	@echo "make release      the tests that take too long for each change"
 	@echo "make test-newest  Spark's functions on the newest PySpark"
-	@echo "make release      the long parts of tests, before a release"
 	@echo "make peers        events exchanged with the SDKs for Java, JavaScript, Go, Python, Rust"
 	@echo "make demo         the library at work on a local Kafka"
 	@echo "make bench        measure against the alternatives"
-	@echo "make lint         ruff, mypy and import contracts only"
+	@echo "make lint         ruff, prose, mypy and import contracts only"
 	@echo "make INSTALL_JDK=0 …  the same, without downloading a Java where none is found"
 	@echo "make clean        remove the virtual environment and what tools left (not the jar cache)"
 
 # The results of make test, which make report reads.
 RESULTS := build/tests.xml
 
-test: lint ready legacy
-	@$(PY) -m pytest --junitxml=$(RESULTS) $(PYTEST_FLAGS)
+test: $(INSTALLED) lint ready legacy
+	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup --durations 10 --durations-min 1 \
+	    --junitxml=$(RESULTS) $(PYTEST_FLAGS)
 
 # From the results of the last make test.
-report: $(VENV)/.installed
+report: $(INSTALLED)
 	@$(VENV)/bin/cloudevents-kafka conformance --results $(RESULTS) \
 	    --report spec-conformance/report.md --records spec-conformance/records.json
 
-lint: $(VENV)/.installed
+# Fewer examples of each property than `make test` tries.
+check: lint
+	@EXAMPLES=0.2 $(PY) -m pytest -n $(WORKERS) --dist loadgroup \
+	    -m "not broker and not spark and not legacy and not peer and not release" $(PYTEST_FLAGS)
+
+lint: $(CHECKED)
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m ruff format --quiet --check . || { echo "not formatted: run $(VENV)/bin/ruff format" >&2; exit 1; }
 	@$(PY) -m mypy
-	@told=$$($(VENV)/bin/lint-imports --no-logo 2>&1) || { echo "$$told"; exit 1; }
+	@output=$$($(VENV)/bin/lint-imports --no-logo 2>&1) || { echo "$$output"; exit 1; }
 
 # In an environment of its own: the newest PySpark may have no connector to read Kafka with.
-test-newest: $(VENV)/.installed
+test-newest: $(INSTALLED)
 	@[ -x $(NEWEST)/bin/pip ] || $(PY) -m venv $(NEWEST)
 	@echo "installing the newest PySpark into $(NEWEST)"
 	@$(NEWEST)/bin/pip install --quiet --disable-pip-version-check --upgrade -e '.[spark,cli,protobuf,testing,test]'
@@ -67,7 +81,7 @@ bench: ready
 # Where neither a Java is found nor apt can install one, it is downloaded, unchecked; to have none of
 # that: make INSTALL_JDK=0.
 INSTALL_JDK := 1
-ready: $(VENV)/.installed
+ready: $(INSTALLED)
 	@CLOUDEVENTS_KAFKA_INSTALL_JDK=$(INSTALL_JDK) $(PY) -m cloudevents_kafka.testing >/dev/null
 	@$(PY) -m cloudevents_kafka.spark.connector >/dev/null
 
@@ -75,13 +89,19 @@ ready: $(VENV)/.installed
 legacy: ready
 	@$(PY) -m cloudevents_kafka.testing --legacy >/dev/null
 
-$(VENV)/.installed: pyproject.toml Makefile | $(VENV)/.made
+$(INSTALLED): pyproject.toml Makefile | $(VENV)/.made
 	@echo "installing packages into $(VENV) (the first time some minutes: PySpark is 430 MB)"
-	@set -o pipefail; $(PY) -m pip install --disable-pip-version-check --progress-bar off \
-	    -e '.[$(EXTRAS)]' '$(PYSPARK)' 2>&1 \
+	@$(call install,-e '.[$(EXTRAS)]' '$(PYSPARK)')
+	@touch $@
+
+$(VENV)/.light: pyproject.toml Makefile | $(VENV)/.made
+	@echo "installing packages into $(VENV), without Spark"
+	@$(call install,-e '.[$(LIGHT)]')
+	@touch $@
+
+install = set -o pipefail; $(PY) -m pip install --disable-pip-version-check --progress-bar off $(1) 2>&1 \
 	    | { grep --line-buffered -E '^ *(Downloading .*MB|Building wheel|Installing coll|Successfully|ERROR|error)' \
 	        | cut -c1-100 || true; }
-	@touch $@
 
 $(VENV)/.made:
 	@python=; for candidate in $(PYTHONS); do \

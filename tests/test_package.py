@@ -10,6 +10,7 @@ import sys
 import typing
 from collections.abc import Iterator
 from enum import Enum
+from importlib.util import find_spec
 from typing import Any, Literal
 from uuid import UUID
 
@@ -106,8 +107,9 @@ def test_every_name_is_explained(name: str) -> None:
 
 def structs() -> list[type[msgspec.Struct]]:
     """All structures of the package, those of every message of the protocol among them."""
+    missing = () if find_spec("pyspark") else ("cloudevents_kafka.spark", "cloudevents_kafka.demo")
     for module in pkgutil.walk_packages(cloudevents_kafka.__path__, "cloudevents_kafka."):
-        if not module.name.endswith("__main__"):
+        if not module.name.endswith("__main__") and not module.name.startswith(missing):
             importlib.import_module(module.name)
     waiting, found = [msgspec.Struct], []
     while waiting:

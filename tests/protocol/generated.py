@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
-from strategies import MORE
+from strategies import scaled
 
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
@@ -118,7 +118,7 @@ def messages(draw: st.DrawFn, structure: type[Structure], version: int, *, small
 def bulk(structure: type[Structure], version: int, *, count: int, small: bool = False) -> Iterator[Any]:
     """Make some messages, the same ones in each run."""
     random = Random(f"{structure.__name__} {version}")
-    for _ in range(count * MORE):
+    for _ in range(scaled(count)):
         yield message(random, structure, version, small=small)
 
 

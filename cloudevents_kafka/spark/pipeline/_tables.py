@@ -185,13 +185,15 @@ def _read_partitions(records: DataFrame, tasks: int) -> list[Row]:
         F.count(offset).alias("records"),
         F.count("error").alias("errors"),
     )
-    return partitions.coalesce(tasks).collect()
+    rows: list[Row] = partitions.coalesce(tasks).collect()
+    return rows
 
 
 def _count_files(spark: SparkSession, folder: str, tables: Iterable[str], tasks: int) -> list[Row]:
     """Return the number of records in the files, by table, partition and labels."""
     rows = reduce(DataFrame.unionAll, (_labels(spark, f"{folder}/{table}", table) for table in tables))
-    return rows.groupBy(*rows.columns).count().coalesce(tasks).collect()
+    counted: list[Row] = rows.groupBy(*rows.columns).count().coalesce(tasks).collect()
+    return counted
 
 
 def _labels(spark: SparkSession, folder: str, table: str) -> DataFrame:

@@ -112,6 +112,8 @@ def test_bytes_of_the_system(words):
 @pytest.mark.parametrize("command", ["consume", "produce", "pipeline"])
 def test_settings_are_utf8(run, monkeypatch, command, name):
     """A setting in the environment that is no text is bad usage; the client would end the process."""
+    if command == "pipeline":
+        pytest.importorskip("pyspark")
     monkeypatch.setenv(name, f"hunter22{NO_TEXT}")
     more = ["-o", "x"] if command == "pipeline" else ["-b", "127.0.0.1:1"]
     done = run(command, "-t", "t", *more)
