@@ -6,10 +6,10 @@ is None, False or empty, or UNSET where null means something else.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, Union
+from typing import Any, Final, Literal, Union
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.binding import ContentMode
@@ -19,7 +19,6 @@ from cloudevents_kafka.conformance.notation import (
     Data,
     EventNotation,
     HeaderPairs,
-    Hex,
     HexObject,
     RecordNotation,
     Scalar,
@@ -30,11 +29,7 @@ from cloudevents_kafka.conformance.notation import (
 Format = Literal["json", "avro", "avro-compact", "protobuf"]
 EntryPoint = Literal["constructor", "headers", "json", "avro", "avro-compact", "protobuf"]
 Order = Literal["unnumbered", "first", "next", "gap", "later", "same", "earlier"]
-ClauseId = Annotated[str, Meta(pattern="^[A-Z][A-Z]?-[0-9][0-9]$")]
-Text = Annotated[str, Meta(min_length=1)]
 _Labelled = Literal["dataclassification", "dataregulation", "datacategory"]
-_CodeUnit = Annotated[str, Meta(pattern="^[0-9A-F]{4}$")]
-_Point = Annotated[str, Meta(pattern="^04([0-9a-f][0-9a-f])+$")]
 
 MODES: Final[tuple[ContentMode, ...]] = ("binary", "structured")
 MODES_AND_FORMATS: Final[tuple[tuple[ContentMode, str | None], ...]] = (
@@ -96,9 +91,9 @@ class Case(
     """The fields that all cases have; `decode_case` decodes a case of any kind."""
 
     id: str
-    clause: ClauseId
+    clause: str
     source: str
-    about: Text
+    about: str
     choice: bool = False
     documented: bool = False
 
@@ -120,7 +115,7 @@ class AttributeCase(Case, frozen=True, tag="attribute"):
     accepted: bool
     value: Any = UNSET
     json: str | None = None
-    code_units: list[_CodeUnit] | None = None
+    code_units: list[str] | None = None
     absent: bool = False
     text: str | None = None
     typed: bool | int | HexObject | None = None
@@ -166,7 +161,7 @@ class DecodeCase(Case, frozen=True, tag="decode"):
     record: RecordNotation
     strict: Expected
     lenient: Expected | None = None
-    secret: Text | None = None
+    secret: str | None = None
     heeds: dict[_Labelled, list[str]] = {}
 
     @property
@@ -250,7 +245,7 @@ class KeyCase(Case, frozen=True, tag="key"):
     key: Bytes
     mapper: Literal["partitionkey"] | AttributeMapper | None
     record_key: Bytes
-    partition: Annotated[int, Meta(ge=0)] | None = None
+    partition: int | None = None
 
 
 class MediaTypeCase(Case, frozen=True, tag="media-type"):
@@ -330,7 +325,7 @@ class SizeCase(Case, frozen=True, tag="size"):
     """An event whose encodings are small enough or not."""
 
     event: EventNotation
-    encodings: Annotated[list[Encoding], Meta(min_length=1)]
+    encodings: list[Encoding]
     too_large: bool
     referred: bool | None = None
 
@@ -344,7 +339,7 @@ class HttpMessage(Struct, frozen=True, forbid_unknown_fields=True):
     """An HTTP message; the names of its headers are in lower case."""
 
     headers: dict[str, str]
-    body: Hex | BodyObject
+    body: str | BodyObject
 
 
 class HttpCase(Case, frozen=True, tag="http"):
@@ -366,8 +361,8 @@ class SignCase(Case, frozen=True, tag="sign"):
 
     event: EventNotation
     extensions: list[str]
-    core: Hex | None = None
-    ext: Hex | None = None
+    core: str | None = None
+    ext: str | None = None
     refused: bool = False
 
     def __post_init__(self) -> None:
@@ -380,7 +375,7 @@ class VerifyCase(Case, frozen=True, tag="verify"):
     """A record of a signed event to verify."""
 
     record: RecordNotation
-    keys: dict[str, _Point]
+    keys: dict[str, str]
     verified: Literal["core and extensions", "core", "core, extensions skipped", "nothing"] | None
     behaviour: Literal["strict", "passthrough", "core-only"] = "strict"
     required: bool = True
@@ -419,10 +414,10 @@ CASE_TYPES: Final[dict[str, type[Case]]] = {
 class MatrixRow(Struct, frozen=True, forbid_unknown_fields=True):
     """A row of the decode matrix: a case of kind ``decode`` with a name and a number for an id."""
 
-    name: Annotated[str, Meta(pattern="^[a-z0-9-]+$")]
+    name: str
     row: int
-    clause: ClauseId
-    about: Text
+    clause: str
+    about: str
     record: RecordNotation
     strict: Expected
     lenient: Expected
@@ -433,9 +428,9 @@ class MatrixRow(Struct, frozen=True, forbid_unknown_fields=True):
 class VectorFile(Struct, frozen=True, forbid_unknown_fields=True):
     """A vector file whose cases are not decoded yet."""
 
-    about: Text
+    about: str
     cases: list[msgspec.Raw]
-    clauses: list[ClauseId] | None = None
+    clauses: list[str] | None = None
     declared: dict[str, AttributeType] = {}
 
 

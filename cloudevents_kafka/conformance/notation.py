@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar, Final
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Headers, Record
 
-Hex = Annotated[str, Meta(pattern="^([0-9a-f][0-9a-f])*$")]
-_Unit = Annotated[str, Meta(pattern="^([0-9a-f][0-9a-f]){1,4}$")]
-_Times = Annotated[int, Meta(ge=1, le=1_000_000)]
+# msgspec.Meta would bound values too, but with its patterns CPython crashes at exit now and then.
+_MOST_TIMES: Final = 1_000_000
 
 
 class Notation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -29,21 +28,27 @@ class Notation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 class HexObject(Notation, frozen=True):
     """The bytes of a Binary attribute: ``{"hex": …}``."""
 
-    hex: Hex
+    hex: str
 
 
 class BytesObject(Notation, frozen=True):
     """Bytes as the UTF-8 of a text or as bytes that repeat."""
 
     text: str | UnsetType = UNSET
-    repeat: _Unit | UnsetType = UNSET
-    times: _Times | UnsetType = UNSET
+    repeat: str | UnsetType = UNSET
+    times: int | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` unless the object has one form and repeats a bounded number of times."""
+        super().__post_init__()
+        if not isinstance(self.times, UnsetType) and not 1 <= self.times <= _MOST_TIMES:
+            raise ValueError(f"times must be from 1 to {_MOST_TIMES}, got {self.times}")
 
 
 class DataObject(BytesObject, frozen=True):
     """The data of an event: a text, bytes, bytes that repeat, or a JSON value."""
 
-    hex: Hex | UnsetType = UNSET
+    hex: str | UnsetType = UNSET
     json: Any = UNSET
 
 
@@ -56,12 +61,12 @@ class BodyObject(BytesObject, frozen=True):
 class ValueObject(BodyObject, frozen=True):
     """A written value: as `BodyObject`, or an Avro datum or Protobuf message in hex."""
 
-    avro: Hex | UnsetType = UNSET
-    protobuf: Hex | UnsetType = UNSET
+    avro: str | UnsetType = UNSET
+    protobuf: str | UnsetType = UNSET
 
 
-Part = Hex | BytesObject
-Bytes = Hex | BytesObject | list[Part] | None
+Part = str | BytesObject
+Bytes = str | BytesObject | list[Part] | None
 Data = DataObject | None
 HeaderPairs = list[tuple[str, Bytes]]
 Scalar = str | bool | int
@@ -80,7 +85,7 @@ class WrittenRecord(Struct, frozen=True, forbid_unknown_fields=True):
     """A Kafka record that the library must write; its headers may be in any order."""
 
     key: Bytes
-    value: Hex | ValueObject | list[Part] | None
+    value: str | ValueObject | list[Part] | None
     headers: HeaderPairs
 
 
