@@ -1,0 +1,86 @@
+"""A local broker needs Java, and neither Maven nor PySpark: shown from an empty cache."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from jvm.repository import serving
+
+from cloudevents_kafka.jvm import find_java, resolve
+from cloudevents_kafka.jvm._coordinates import JarRequest
+from cloudevents_kafka.jvm._failures import MIRROR_VARIABLE
+from cloudevents_kafka.jvm._jar_sets import listed_jars
+from cloudevents_kafka.jvm.cache import CACHE_VARIABLE
+from cloudevents_kafka.testing.local import KAFKA_VERSION, kafka_coordinates
+
+pytestmark = pytest.mark.broker
+
+# Imported by Python at its start.
+SITE = "import sys; sys.modules['pyspark'] = None; sys.modules['jgo'] = None"
+TEST = """
+import shutil
+import pytest
+from confluent_kafka import Producer
+from cloudevents_kafka.testing import LocalBroker
+
+def test_fixtures(kafka_broker, kafka_topic):
+    with pytest.raises(ImportError):
+        import pyspark
+    assert shutil.which("mvn") is None
+    producer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
+    producer.produce(kafka_topic, b"value")
+    assert producer.flush(20) == 0
+    assert isinstance(kafka_broker, LocalBroker)
+"""
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """The environment of a machine with an empty cache, an empty PATH, and a repository of Kafka's jars."""
+    folder = tmp_path_factory.mktemp("machine")
+    (folder / "sitecustomize.py").write_text(SITE)
+    request = JarRequest.create(kafka_coordinates(KAFKA_VERSION))
+    paths = {path.name: path for path in resolve(request.coordinates)}
+    with serving() as repository:
+        for coordinate in listed_jars(request):
+            repository.put(coordinate.path, paths[coordinate.file_name].read_bytes())
+        yield {
+            "PATH": str(folder),
+            "HOME": str(folder),
+            "JAVA_HOME": str(find_java().home),
+            "PYTHONPATH": os.pathsep.join([str(folder), *sys.path]),
+            CACHE_VARIABLE: str(folder / "cache"),
+            MIRROR_VARIABLE: repository.url,
+        }
+
+
+def test_fixtures(environment, tmp_path):
+    """The fixtures of the pytest plugin start a broker."""
+    (tmp_path / "test_it.py").write_text(TEST)
+    argv = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        str(tmp_path),
+        str(tmp_path),
+    ]
+    done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=100, check=False)
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_command(environment):
+    """The command ``broker`` starts one too, from the cache."""
+    pytest.importorskip("click")
+    argv = [sys.executable, "-m", "cloudevents_kafka", "broker", "--topic", "orders:2"]
+    with subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout.readline().startswith("127.0.0.1:")
+        program.send_signal(signal.SIGINT)
+        assert program.wait(30) == 130
