@@ -1,9 +1,8 @@
-"""Spark's Kafka connector: its coordinate for the installed PySpark, and its jars.
+"""Spark's Kafka connector: its Maven coordinate for the installed PySpark, and its jars.
 
-Give `connector_jars` to ``spark.jars``, or `kafka_package` to
-``spark.jars.packages`` and let Spark fetch it. The first downloads four jars
-(10 MB) once; the second all eleven, most of which Spark has already.
-``python -m cloudevents_kafka.spark.connector`` fetches them and prints where.
+Pass `connector_jars` to ``spark.jars``, or `kafka_package` to ``spark.jars.packages``, which Spark
+downloads itself. The first downloads four jars (10 MB) once; the second all eleven, most of which
+PySpark contains. ``python -m cloudevents_kafka.spark.connector`` downloads them and prints their paths.
 """
 
 from __future__ import annotations
@@ -12,14 +11,15 @@ import importlib.util
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm import NoJars, resolve
 
-KNOWN_GOOD = "4.0.0"
+KNOWN_GOOD: Final = "4.0.0"
 
-# What the connector names as needed and PySpark brings along.
-IN_PYSPARK = (
+# Dependencies of the connector that PySpark contains.
+IN_PYSPARK: Final = (
     "org.apache.spark:spark-tags_2.13",
     "org.scala-lang:scala-library",
     "org.apache.hadoop:hadoop-client-api",
@@ -33,27 +33,28 @@ IN_PYSPARK = (
 
 
 class NoConnector(CloudEventsKafkaError):
-    """There is no Kafka connector for the installed PySpark."""
+    """The installed PySpark has no Kafka connector, or it cannot be downloaded."""
 
 
 def kafka_package() -> str:
-    """Name the connector of the installed PySpark as a Maven coordinate.
+    """Return the Maven coordinate of the connector for the installed PySpark.
 
-    Raises `NoConnector` where PySpark is not installed.
+    Raises `NoConnector` if PySpark is not installed.
     """
     return f"org.apache.spark:spark-sql-kafka-0-10_2.13:{_pyspark_version()}"
 
 
 def connector_jars() -> list[Path]:
-    """Give the connector's jar files, from the cache or fetched into it.
+    """Return the connector's jar files, downloaded into the cache at the first use.
 
-    Raises `NoConnector` when none is published for the installed PySpark or
-    it cannot be fetched.
+    The package lists the jars for PySpark 4.0.0, 4.1.1 and 4.2.0; for other versions the connector's
+    dependencies are resolved. Raises `NoConnector` if none is published for the installed PySpark, or
+    if the download fails.
     """
     try:
         return resolve([kafka_package()], exclude=IN_PYSPARK)
     except NoJars as error:
-        raise NoConnector(_no_connector(error)) from error
+        raise NoConnector(_message(error)) from error
 
 
 def _pyspark_version() -> str:
@@ -62,14 +63,14 @@ def _pyspark_version() -> str:
     return version("pyspark")
 
 
-def _no_connector(error: NoJars) -> str:
+def _message(error: NoJars) -> str:
     installed = _pyspark_version()
     advice = "" if installed == KNOWN_GOOD else f"\nKnown to work: pip install pyspark=={KNOWN_GOOD}"
     return f"no Kafka connector for PySpark {installed}: {error}{advice}"
 
 
 def main() -> int:
-    """Fetch the connector and print its jars; 1 if there is none to be had."""
+    """Download the connector and print the paths of its jars; return 1 if that fails."""
     try:
         jars = connector_jars()
     except CloudEventsKafkaError as error:

@@ -1,4 +1,4 @@
-"""Spark's Kafka connector is the one of the installed PySpark."""
+"""The Kafka connector is the one for the installed PySpark."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from cloudevents_kafka.spark import connector
 
 @pytest.mark.parametrize("version", ["4.0.0", "4.1.2"])
 def test_package(monkeypatch, version):
-    """The coordinate carries the version of the installed PySpark."""
+    """The coordinate has the version of the installed PySpark."""
     monkeypatch.setattr(connector, "version", lambda _: version)
     assert connector.kafka_package() == f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version}"
 
 
 @pytest.mark.spark
 def test_jars():
-    """The jars are the connector and the three that PySpark does not bring along."""
+    """The jars are the connector and three that PySpark does not contain."""
     names = [jar.name.rpartition("-")[0] for jar in connector.connector_jars()]
     assert names == [
         "commons-pool2",
@@ -28,13 +28,13 @@ def test_jars():
 
 
 def test_none_published(monkeypatch, tmp_path):
-    """Where there is none, the error names the installed PySpark and one that works."""
+    """If there is none, the error names the installed PySpark and a version with a connector."""
 
-    def none(coordinates, exclude):
+    def fail(coordinates, exclude):
         raise NoJars(coordinates, tmp_path, "the Maven repository does not have it", "hint")
 
     monkeypatch.setattr(connector, "version", lambda _: "4.0.4")
-    monkeypatch.setattr(connector, "resolve", none)
+    monkeypatch.setattr(connector, "resolve", fail)
     with pytest.raises(connector.NoConnector) as caught:
         connector.connector_jars()
     text = str(caught.value)
@@ -43,7 +43,7 @@ def test_none_published(monkeypatch, tmp_path):
 
 
 def test_no_pyspark(monkeypatch):
-    """Without PySpark the error says how to get it."""
+    """Without PySpark, the error says how to install it."""
     monkeypatch.setattr(connector.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(connector.NoConnector, match=r"pip install 'cloudevents-kafka\[spark\]'"):
         connector.kafka_package()
