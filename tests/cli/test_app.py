@@ -1,4 +1,4 @@
-"""The command line as a whole: what it loads, what it says, and how it ends."""
+"""The command line as a whole: imports, help and exit codes."""
 
 from __future__ import annotations
 
@@ -39,74 +39,74 @@ def python(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)])
 def test_help_loads_nothing_heavy(arguments):
-    """Help is quick: no Kafka client, no Spark, no Avro is loaded for it."""
-    done = python(LOADED.format(heavy=HEAVY), *arguments)
-    assert (done.returncode, done.stderr.strip()) == (0, "")
-    assert done.stdout
+    """Help loads neither a Kafka client nor Spark nor Avro."""
+    result = python(LOADED.format(heavy=HEAVY), *arguments)
+    assert (result.returncode, result.stderr.strip()) == (0, "")
+    assert result.stdout
 
 
 @pytest.mark.parametrize("name", [None, *PROTOCOL_COMMANDS])
 def test_help_of_protocol_loads_no_client(name):
-    """Help of the protocol's commands loads neither the codec nor its client."""
+    """Help of the protocol commands loads neither the codec nor a client."""
     script = LOADED.replace(" in {heavy!r}", '.startswith(("cloudevents_kafka.protocol", "confluent_kafka"))')
-    done = python(script, "protocol", *filter(None, [name]), "--help")
-    assert (done.returncode, done.stderr.strip()) == (0, "")
-    assert done.stdout
+    result = python(script, "protocol", *filter(None, [name]), "--help")
+    assert (result.returncode, result.stderr.strip()) == (0, "")
+    assert result.stdout
 
 
 def test_the_list_of_commands_loads_none():
-    """The list of commands is there without loading one."""
+    """The list of commands is printed without loading a command."""
     script = LOADED.replace("in {heavy!r}", 'and name.startswith("cloudevents_kafka.cli.")')
-    done = python(script, "--help")
-    assert done.returncode == 0
+    result = python(script, "--help")
+    assert result.returncode == 0
     for name in COMMANDS:
-        assert name in done.stdout
-        assert f"cloudevents_kafka.cli.{name}" not in done.stderr.split()
+        assert name in result.stdout
+        assert f"cloudevents_kafka.cli.commands.{name}" not in result.stderr.split()
 
 
 def test_without_click():
-    """Where click is missing, what to install is said, and the exit code is 2."""
-    done = python("import sys; sys.modules['click'] = None\nfrom cloudevents_kafka.cli import main\nmain()")
-    assert done.returncode == 2
-    assert done.stderr == "cloudevents-kafka needs click and rich: pip install 'cloudevents-kafka[cli]'\n"
-    assert done.stdout == ""
+    """Without click the error has the command to install it; exit code 2."""
+    result = python("import sys; sys.modules['click'] = None\nfrom cloudevents_kafka.cli import main\nmain()")
+    assert result.returncode == 2
+    assert result.stderr == "cloudevents-kafka needs click and rich: pip install 'cloudevents-kafka[cli]'\n"
+    assert result.stdout == ""
 
 
 def test_without_rich():
-    """Where rich is missing, text is plain."""
+    """Without rich, text is plain."""
     script = """
 import sys; sys.modules["rich"] = sys.modules["rich.console"] = None
 import io
 from cloudevents_kafka.cli.records import StyledPrinter
 StyledPrinter(sys.stdout, color=True).print_lines([[("a", "bold"), ("b", "")]])
 """
-    done = python(script)
-    assert (done.stdout, done.stderr) == ("ab\n", "")
+    result = python(script)
+    assert (result.stdout, result.stderr) == ("ab\n", "")
 
 
 def test_as_a_module():
-    """``python -m cloudevents_kafka`` is the command line, under the same name."""
-    done = subprocess.run(
+    """``python -m cloudevents_kafka`` runs the command line under its name."""
+    result = subprocess.run(
         [sys.executable, "-m", "cloudevents_kafka", "nonsense"], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 2
-    assert done.stderr.startswith("Usage: cloudevents-kafka")
-    assert done.stdout == ""
+    assert result.returncode == 2
+    assert result.stderr.startswith("Usage: cloudevents-kafka")
+    assert result.stdout == ""
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(shell):
-    """Click's completion knows the commands and their options."""
+    """Click's completion scripts are printed."""
     script = "from cloudevents_kafka.cli import main\nmain()"
     env = {"_CLOUDEVENTS_KAFKA_COMPLETE": f"{shell}_source"}
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
         check=True,
         env={**env, "PATH": "/bin"},
     )
-    assert "cloudevents-kafka" in done.stdout
+    assert "cloudevents-kafka" in result.stdout
 
 
 ENDS = [
@@ -123,9 +123,9 @@ ENDS = [
 ]
 
 
-@pytest.mark.parametrize(("error", "code", "told"), ENDS, ids=lambda case: type(case).__name__)
-def test_ends(error, code, told):
-    """Whatever ends a command has its exit code, and one message without a traceback."""
+@pytest.mark.parametrize(("error", "code", "message"), ENDS, ids=lambda case: type(case).__name__)
+def test_ends(error, code, message):
+    """Each exception ends a command with its exit code and one message without a traceback."""
 
     @click.group(cls=LazyGroup, subcommands=COMMANDS)
     def app():
@@ -136,7 +136,7 @@ def test_ends(error, code, told):
         raise error
 
     app.get_command = lambda ctx, name: broken  # type: ignore[method-assign]
-    done = CliRunner().invoke(app, ["demo"])
-    assert (done.exit_code, done.stdout) == (code, "")
-    assert done.stderr.startswith(told)
-    assert bool(done.stderr) is bool(told)
+    result = CliRunner().invoke(app, ["demo"])
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert result.stderr.startswith(message)
+    assert bool(result.stderr) is bool(message)

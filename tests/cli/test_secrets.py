@@ -1,4 +1,4 @@
-"""No output of the command line has what was given for a secret, however it was given."""
+"""No output of the command line contains a secret, in whatever way it was passed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cloudevents_kafka.cli.app import app
 
-# A secret begins, goes on and ends so: none of the three may come out, whatever stands between them.
+# The parts of each secret; no output may contain one of them, with any text between them.
 BEGIN, MIDDLE, END = "Qa7x", "Xv9y", "Jk3z"
 _CHARACTERS = st.text(
     st.characters(codec="utf-8", exclude_characters="\0\r\n", exclude_categories=["Cs"])
@@ -41,34 +41,36 @@ NAMES = (
 URL = "sasl.oauthbearer.token.endpoint.url"
 
 
-class Given(NamedTuple):
-    """What goes to the command line: arguments, environment, and lines of a file for --config."""
+class Inputs(NamedTuple):
+    """Arguments, environment, and the content of a file for --config."""
 
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = MappingProxyType({})
     config: str | None = None
 
 
-Way = Callable[[str, str], Given]
-WAYS: dict[str, Way] = {
-    "-X": lambda name, secret: Given(("-X", f"{name}={secret}")),
-    "-X, as the name of a file": lambda name, secret: Given(("-X", f"{name}@={secret}")),
-    "-X, a name forgotten": lambda _, secret: Given(("-X", secret)),
-    "-X, base64": lambda _, secret: Given(("-X", f"{secret}=")),
-    "-X, a blank for =": lambda name, secret: Given(("-X", name, secret)),
-    "-X, forgotten": lambda name, secret: Given((f"{name}={secret}",)),
-    "-X, twice": lambda name, secret: Given(("-X", f"{name}={secret}", "-X", "sasl.password")),
-    "environment": lambda name, secret: Given(env={_variable(name): secret}),
-    "environment, as the name of a file": lambda name, secret: Given(env={f"{_variable(name)}_FILE": secret}),
-    "file": lambda name, secret: Given(config=f"{name}={secret}"),
-    "file, as the name of a file": lambda name, secret: Given(config=f"{name}@={secret}"),
-    "file, a name forgotten": lambda _, secret: Given(config=f"acks=1\n{secret}"),
-    "address": lambda _, secret: Given(("-b", f"me:{secret}@127.0.0.1:1")),
-    "address with a scheme": lambda _, secret: Given(
+PassSecret = Callable[[str, str], Inputs]
+WAYS: dict[str, PassSecret] = {
+    "-X": lambda name, secret: Inputs(("-X", f"{name}={secret}")),
+    "-X, as the name of a file": lambda name, secret: Inputs(("-X", f"{name}@={secret}")),
+    "-X, a name forgotten": lambda _, secret: Inputs(("-X", secret)),
+    "-X, base64": lambda _, secret: Inputs(("-X", f"{secret}=")),
+    "-X, a blank for =": lambda name, secret: Inputs(("-X", name, secret)),
+    "-X, forgotten": lambda name, secret: Inputs((f"{name}={secret}",)),
+    "-X, twice": lambda name, secret: Inputs(("-X", f"{name}={secret}", "-X", "sasl.password")),
+    "environment": lambda name, secret: Inputs(env={_variable(name): secret}),
+    "environment, as the name of a file": lambda name, secret: Inputs(
+        env={f"{_variable(name)}_FILE": secret}
+    ),
+    "file": lambda name, secret: Inputs(config=f"{name}={secret}"),
+    "file, as the name of a file": lambda name, secret: Inputs(config=f"{name}@={secret}"),
+    "file, a name forgotten": lambda _, secret: Inputs(config=f"acks=1\n{secret}"),
+    "address": lambda _, secret: Inputs(("-b", f"me:{secret}@127.0.0.1:1")),
+    "address with a scheme": lambda _, secret: Inputs(
         ("-b", f"SASL_SSL://me:{secret}@127.0.0.1:1,127.0.0.1:2")
     ),
-    "URL": lambda _, secret: Given(("-X", f"{URL}=https://me:{secret}@127.0.0.1/")),
-    "URL's query": lambda _, secret: Given(("-X", f"{URL}=https://127.0.0.1/?client_secret={secret}")),
+    "URL": lambda _, secret: Inputs(("-X", f"{URL}=https://me:{secret}@127.0.0.1/")),
+    "URL's query": lambda _, secret: Inputs(("-X", f"{URL}=https://127.0.0.1/?client_secret={secret}")),
 }
 COMMANDS = {
     "show": ("consume", "-b", "127.0.0.1:1", "-t", "t", "--show-config"),
@@ -93,20 +95,20 @@ def _variable(name: str) -> str:
     return "CE_KAFKA_" + name.upper().replace(".", "_")
 
 
-def output(command: tuple[str, ...], given: Given) -> str:
-    """Run a command; return all that it prints."""
+def output(command: tuple[str, ...], inputs: Inputs) -> str:
+    """Run a command and return its output."""
     with tempfile.TemporaryDirectory() as folder:
-        args = [*command, *given.args]
-        if given.config is not None:
+        args = [*command, *inputs.args]
+        if inputs.config is not None:
             file = Path(folder) / "c.properties"
-            file.write_text(given.config, encoding="utf-8")
+            file.write_text(inputs.config, encoding="utf-8")
             args += ["--config", str(file)]
-        done = CliRunner().invoke(app, args, env=given.env, prog_name="cloudevents-kafka")
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
-    return done.output
+        result = CliRunner().invoke(app, args, env=inputs.env, prog_name="cloudevents-kafka")
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
+    return result.output
 
 
-def shows_nothing(printed: str) -> None:
+def assert_no_secret(printed: str) -> None:
     for part in (BEGIN, MIDDLE, END):
         assert part not in printed
         assert part.lower() not in printed.lower()
@@ -117,9 +119,9 @@ def shows_nothing(printed: str) -> None:
 @settings(max_examples=12, deadline=None)
 @example(f"{BEGIN}/@:{MIDDLE},{END}", "sasl.password")
 @example(f"{BEGIN}{MIDDLE}{END}", "sasl.password")
-def test_nothing_is_shown(way, secret, name):
-    """Whichever way a secret is given, rightly or wrongly, --show-config prints no part of it."""
-    shows_nothing(output(COMMANDS["show"], WAYS[way](name, secret)))
+def test_show_config(way, secret, name):
+    """--show-config prints no part of a secret that was passed in a right or a wrong way."""
+    assert_no_secret(output(COMMANDS["show"], WAYS[way](name, secret)))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -127,29 +129,29 @@ def test_nothing_is_shown(way, secret, name):
 @settings(max_examples=2, deadline=None)
 @example(f"{BEGIN}/@:{MIDDLE},{END}", "sasl.password")
 @example(f"{BEGIN}/@:{MIDDLE},{END}", "sasl.mechanism")
-def test_no_error_shows_it(way, secret, name):
-    """Neither what the client says of its settings, nor that no broker answers, has a part of it."""
-    shows_nothing(output(COMMANDS["consume"], WAYS[way](name, secret)))
+def test_errors_of_consume(way, secret, name):
+    """Errors about settings and about an unreachable broker have no part of a secret."""
+    assert_no_secret(output(COMMANDS["consume"], WAYS[way](name, secret)))
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_produce_shows_nothing(way):
-    """The same goes for produce, which takes files beside its options."""
-    shows_nothing(output(COMMANDS["produce"], WAYS[way]("sasl.password", f"{BEGIN}@/:{MIDDLE} {END}")))
+def test_errors_of_produce(way):
+    """Errors of produce, which also has files as arguments, have no part of a secret."""
+    assert_no_secret(output(COMMANDS["produce"], WAYS[way]("sasl.password", f"{BEGIN}@/:{MIDDLE} {END}")))
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if "address" not in way])
 @pytest.mark.parametrize(
     "name", ["sasl.password", "ssl.key.location", "kafka.x", "nothing", "sasl.mechanism"]
 )
-def test_pipeline_shows_nothing(way, name, tmp_path):
-    """The pipeline says what it does not take without a part of it; a blank stops it before Spark starts."""
+def test_errors_of_pipeline(way, name, tmp_path):
+    """Errors of the pipeline have no part of a secret; the empty -b stops it before Spark starts."""
     command = ("pipeline", "-b", "", "-t", "t", "-o", str(tmp_path / "out"), "--once")
-    shows_nothing(output(command, WAYS[way](name, f"{BEGIN}@/:{MIDDLE} {END}")))
+    assert_no_secret(output(command, WAYS[way](name, f"{BEGIN}@/:{MIDDLE} {END}")))
 
 
-def test_what_protocol_commands_show():
-    """An address and a user of the protocol commands, with a password behind them, are not repeated."""
+def test_errors_of_protocol_commands():
+    """Errors of the protocol commands do not quote a password in an address or a user name."""
     secret = f"{BEGIN}{MIDDLE}{END}"
     for args in (
         ("127.0.0.1:1", "--user", f"me:{secret}"),
@@ -157,4 +159,4 @@ def test_what_protocol_commands_show():
         ("127.0.0.1:1", secret),
         ("127.0.0.1:1", "-X", f"sasl.password={secret}"),
     ):
-        shows_nothing(output(("protocol", "api-versions"), Given(args)))
+        assert_no_secret(output(("protocol", "api-versions"), Inputs(args)))

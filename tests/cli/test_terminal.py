@@ -1,4 +1,4 @@
-"""On a terminal there is text for people, progress, and no byte that it would obey."""
+"""Output on a terminal: text for people, progress, and no control characters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from cli.calling import send
+from cli.command_line import send
 
 from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.testing.wire_broker import WireBroker
@@ -21,7 +21,7 @@ EVENT = to_record(
 
 
 def on_terminal(*args: str, stdout: bool = True, stderr: bool = True, **env: str) -> tuple[bytes, bytes, int]:
-    """Run with stdout and/or stderr on a terminal; gives what it got, what pipes got, and the exit code."""
+    """Run with stdout or stderr on a terminal; return the output of terminal and pipes, and the exit code."""
     terminal, end = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "cloudevents_kafka", *args],
@@ -48,8 +48,8 @@ def filled(mock_cluster, topic):
     return ["consume", "-b", mock_cluster, "-t", topic, "-p", "0"]
 
 
-def test_text_in_colours(filled):
-    """A terminal gets text, in colours; what records hold is spelled out."""
+def test_text_in_color(filled):
+    """Text on a terminal is in color, with control characters escaped."""
     shown, _, code = on_terminal(*filled)
     assert code == 0
     assert COLOUR.search(shown)
@@ -59,8 +59,8 @@ def test_text_in_colours(filled):
     assert b"key=\\x1b]0;x\\x07" in plain
 
 
-def test_no_colours(filled):
-    """NO_COLOR is respected, and so is a terminal that has none."""
+def test_no_color(filled):
+    """NO_COLOR and a terminal without colors are respected."""
     for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         shown, _, _ = on_terminal(*filled, **env)
         assert not re.search(rb"\x1b\[[0-9;]*3[0-9]", shown)
@@ -69,7 +69,7 @@ def test_no_colours(filled):
 
 @pytest.mark.parametrize("form", ["raw", "json"])
 def test_forms_forced_on_a_terminal(filled, form):
-    """Raw values and JSON lines forced on a terminal hold nothing that it obeys."""
+    """Raw values and JSON lines on a terminal have no control characters."""
     shown, _, code = on_terminal(*filled, "-o", form)
     assert code == 0
     assert not re.search(rb"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f]", shown)
@@ -77,7 +77,7 @@ def test_forms_forced_on_a_terminal(filled, form):
 
 
 def test_a_pipe_gets_json_and_no_progress(filled):
-    """A pipe gets JSON lines and nothing else, whatever stderr is."""
+    """A pipe gets JSON lines only, even if stderr is a terminal."""
     shown, piped, _ = on_terminal(*filled, stdout=False)
     assert piped.startswith(b'{"topic":')
     assert COLOUR.sub(b"", shown).strip() == b""
@@ -85,8 +85,8 @@ def test_a_pipe_gets_json_and_no_progress(filled):
     assert piped.count(b"\n") == 1
 
 
-def test_conformance_is_in_colours_on_a_terminal_only():
-    """What came of each case is marked on a terminal; a pipe gets the text alone."""
+def test_conformance_is_in_color_on_a_terminal_only():
+    """Results are in color on a terminal; a pipe gets plain text."""
     asked = ("conformance", "--clause", "K-07")
     shown, _, _ = on_terminal(*asked)
     _, piped, _ = on_terminal(*asked, stdout=False)
@@ -95,25 +95,25 @@ def test_conformance_is_in_colours_on_a_terminal_only():
     assert COLOUR.sub(b"", shown).endswith(piped.replace(b"\n", b"\r\n"))
 
 
-def test_signs_that_stdout_does_not_have():
-    """What stdout's encoding cannot hold is spelled out, on a terminal and in a pipe."""
+def test_characters_that_stdout_cannot_encode():
+    """Characters that stdout cannot encode are escaped, on a terminal and in a pipe."""
     for stdout in (True, False):
-        told = on_terminal(
+        output = on_terminal(
             "decode", "--header", "ce_id=\N{EURO SIGN}", stdout=stdout, PYTHONIOENCODING="ascii"
         )
-        assert b"\\u20ac" in told[0] + told[1]
-        assert b"Traceback" not in told[0]
+        assert b"\\u20ac" in output[0] + output[1]
+        assert b"Traceback" not in output[0]
 
 
-def test_waiting_is_told_on_a_terminal():
-    """Who waits for a broker at a terminal is told so."""
+def test_waiting_is_shown_on_a_terminal():
+    """A terminal shows that the command waits for a broker."""
     shown, _, code = on_terminal("consume", "-b", "127.0.0.1:1", "-t", "x", "--timeout", "1.5")
     assert code == 3
     assert shown.startswith("waiting for broker 127.0.0.1:1 …\r\n".encode())
 
 
-def test_a_password_is_asked_for_and_not_shown():
-    """On a terminal the password is asked for, on stderr, and is not echoed."""
+def test_password_prompt():
+    """On a terminal the password is read from a prompt on stderr, without echo."""
     with WireBroker("4.3", users={"ann": "correct horse"}) as broker:
         terminal, end = pty.openpty()
         process = subprocess.Popen(

@@ -48,7 +48,7 @@ from cloudevents_kafka.codecs.json import is_json, is_parsable
 from cloudevents_kafka.codecs.json_grammar import blank_members
 from cloudevents_kafka.codecs.payload import DataKind, implies_utf8_json
 from cloudevents_kafka.errors import CloudEventsKafkaError, DecodeError, message_without_data
-from cloudevents_kafka.event import Event
+from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.record import Headers, Record
 
@@ -110,7 +110,7 @@ def event_json(event: Event) -> msgspec.Raw:
     payload, content_type = event.payload, event.datacontenttype
     if payload is None or not implies_utf8_json(content_type) or is_parsable(payload):
         return msgspec.Raw(_event_format.encode(event).translate(_SPACES))
-    without_data = _event_format.encode(event.replace(data=None))
+    without_data = _event_format.encode(_with_data(event, None))
     return msgspec.Raw(b'%b,"data_base64":"%b"}' % (without_data[:-1], base64.b64encode(payload)))
 
 
@@ -120,7 +120,12 @@ def restore_json_data(event: Event) -> Event:
     if payload is None or event.kind is not DataKind.BYTES or not implies_utf8_json(event.datacontenttype):
         return event
     was_encoded = not is_parsable(payload) and is_json(payload)
-    return event.replace(data=msgspec.Raw(payload)) if was_encoded else event
+    return _with_data(event, payload) if was_encoded else event
+
+
+def _with_data(event: Event, payload: bytes | None) -> Event:
+    """Return an event with other JSON data, without validation: lenient events may break rules."""
+    return unchecked_event(dict(raw_parts(event)[0]), payload, DataKind.JSON)
 
 
 def error_object(error: DecodeError) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""`consume` reads a topic, or a range of it, and loses nothing."""
+"""`consume` reads a topic, or a range of it."""
 
 from __future__ import annotations
 
 import pytest
-from cli.calling import lines, send
+from cli.command_line import lines, send
 
 from cloudevents_kafka import Event, Record, to_record
 
@@ -12,15 +12,15 @@ COUNT = 20
 
 @pytest.fixture
 def filled(mock_cluster, topic):
-    """A topic with twenty events in partition 0 and two records in partition 1, one of them no event."""
+    """A topic with 20 events in partition 0, and an event and another record in partition 1."""
     events = [
         to_record(Event(id=str(n), source="/s", type="even" if n % 2 == 0 else "odd", data=n), key=f"k{n}")
         for n in range(COUNT)
     ]
     other = to_record(Event(id="other", source="/o", type="odd"), mode="structured", headers=[("x", b"\xff")])
     send(mock_cluster, topic, *events)
-    stranger = Record(key=b"\xff", value=b"stranger", headers=[("x", b"1"), ("x", None)])
-    for record in (other, stranger):
+    foreign = Record(key=b"\xff", value=b"foreign", headers=[("x", b"1"), ("x", None)])
+    for record in (other, foreign):
         send(
             mock_cluster,
             topic,
@@ -31,7 +31,7 @@ def filled(mock_cluster, topic):
 
 @pytest.fixture
 def consume(run, mock_cluster, filled):
-    """Consume the filled topic."""
+    """A function that consumes the filled topic."""
 
     def call(*arguments):
         return run("consume", "-b", mock_cluster, "-t", filled, *arguments)
@@ -39,9 +39,9 @@ def consume(run, mock_cluster, filled):
     return call
 
 
-def offsets(done, partition=0):
-    assert done.exit_code == 0, done.output
-    return [line["offset"] for line in lines(done.stdout) if line["partition"] == partition]
+def offsets(result, partition=0):
+    assert result.exit_code == 0, result.output
+    return [line["offset"] for line in lines(result.stdout) if line["partition"] == partition]
 
 
 RANGES = [
@@ -67,71 +67,71 @@ RANGES = [
 
 @pytest.mark.parametrize(("arguments", "expected"), RANGES, ids=[" ".join(case[0]) for case in RANGES])
 def test_ranges(consume, arguments, expected):
-    """A range is read from its first offset up to, but without, its last; in order."""
+    """A range is read in order, from its first offset up to, without, its last."""
     assert offsets(consume("-p", "0", *arguments)) == list(expected)
 
 
 def test_all_partitions(consume):
-    """Without -p all partitions are read to their ends; what is no event is there, with the reason."""
-    done = consume()
-    assert offsets(done) == list(range(COUNT))
-    [other, stranger] = [line for line in lines(done.stdout) if line["partition"] == 1]
+    """Without -p all partitions are read to their ends; other records have the reason."""
+    result = consume()
+    assert offsets(result) == list(range(COUNT))
+    [other, foreign] = [line for line in lines(result.stdout) if line["partition"] == 1]
     assert (other["mode"], other["format"], other["event"]["id"]) == ("structured", "json", "other")
     assert other["headers"][-1] == ["x", {"base64": "/w=="}]
-    assert stranger["error"]["verdict"] == "not-an-event"
-    assert (stranger["key"], stranger["value"]) == ({"base64": "/w=="}, "stranger")
-    assert stranger["headers"] == [["x", "1"], ["x", None]]
-    assert done.stderr == ""
+    assert foreign["error"]["verdict"] == "not-an-event"
+    assert (foreign["key"], foreign["value"]) == ({"base64": "/w=="}, "foreign")
+    assert foreign["headers"] == [["x", "1"], ["x", None]]
+    assert result.stderr == ""
 
 
-def test_filters_tell_what_they_left_out(consume):
-    """Records that are no events cannot pass a filter on attributes: how many is told on stderr."""
-    done = consume("--source", "/o")
-    assert [line["event"]["id"] for line in lines(done.stdout)] == ["other"]
-    assert done.stderr == "cloudevents-kafka: skipped 1 record without attributes to filter by\n"
+def test_filters_report_skipped_records(consume):
+    """Records without attributes do not match a filter on attributes; their number is on stderr."""
+    result = consume("--source", "/o")
+    assert [line["event"]["id"] for line in lines(result.stdout)] == ["other"]
+    assert result.stderr == "cloudevents-kafka: skipped 1 record without attributes to filter by\n"
     assert len(lines(consume("--header", "x").stdout)) == 2
-    assert [line["value"] for line in lines(consume("--header", "x=1").stdout)] == ["stranger"]
+    assert [line["value"] for line in lines(consume("--header", "x=1").stdout)] == ["foreign"]
 
 
-def test_strict_stops_at_a_record_that_is_no_event(consume):
-    """With --strict the first record that is no event ends it: exit code 1, told with its place."""
-    done = consume("--strict", "-p", "1")
-    assert done.exit_code == 1
-    assert [line["offset"] for line in lines(done.stdout)] == [0]
-    assert "[1]@1: not a CloudEvent" in done.stderr
+def test_strict_stops_at_a_record_that_is_not_an_event(consume):
+    """With --strict the first record that is not an event ends the command: its place, and exit code 1."""
+    result = consume("--strict", "-p", "1")
+    assert result.exit_code == 1
+    assert [line["offset"] for line in lines(result.stdout)] == [0]
+    assert "[1]@1: not a CloudEvent" in result.stderr
 
 
 def test_text(consume):
-    """As text, attributes are aligned, foreign headers follow, and nothing raw gets through."""
-    done = consume("-o", "text", "-p", "1")
-    assert done.exit_code == 0
-    assert "  id               other\n" in done.stdout
-    assert "  header           x = base64:/w==\n" in done.stdout
-    assert "  not-an-event     not a CloudEvent: the content-type header is missing" in done.stdout
-    assert "  key=base64:/w==" in done.stdout
-    assert "\x1b" not in done.stdout
+    """Text has aligned attributes, then other headers, and no control characters."""
+    result = consume("-o", "text", "-p", "1")
+    assert result.exit_code == 0
+    assert "  id               other\n" in result.stdout
+    assert "  header           x = base64:/w==\n" in result.stdout
+    assert "  not-an-event     not a CloudEvent: the content-type header is missing" in result.stdout
+    assert "  key=base64:/w==" in result.stdout
+    assert "\x1b" not in result.stdout
 
 
 def test_raw(consume):
-    """Raw values come one on a line."""
+    """Raw output has one value on each line."""
     assert consume("-o", "raw", "-p", "0", "-n", "3").stdout == "0\n1\n2\n"
 
 
 def test_round_trip(run, mock_cluster, consume, topic):
-    """What `consume` writes, `produce` sends back byte for byte, in order."""
+    """`produce` sends the lines of `consume` byte for byte, in order."""
     copy = f"{topic}-copy"
     written = consume().stdout
-    done = run(
-        "produce", "-b", mock_cluster, "-t", copy, "--keep-partitions", "--keep-timestamps", given=written
+    result = run(
+        "produce", "-b", mock_cluster, "-t", copy, "--keep-partitions", "--keep-timestamps", stdin=written
     )
-    assert (done.exit_code, done.stderr) == (0, "")
+    assert (result.exit_code, result.stderr) == (0, "")
     again = run("consume", "-b", mock_cluster, "-t", copy).stdout
     sort = sorted(written.replace(topic, copy).splitlines())
     assert sorted(again.splitlines()) == sort
 
 
-def test_a_group_goes_on_where_it_was(consume):
-    """With --group and --commit a second call goes on after the first; without --commit it does not."""
+def test_a_group_continues_at_its_offsets(consume):
+    """With --group and --commit a second run continues after the first; without --commit it does not."""
     assert offsets(consume("-p", "0", "--group", "g1", "-n", "7", "--commit")) == list(range(7))
     assert offsets(consume("-p", "0", "--group", "g1", "-n", "2")) == [7, 8]
     assert offsets(consume("-p", "0", "--group", "g1", "--commit")) == list(range(7, 20))
@@ -140,8 +140,8 @@ def test_a_group_goes_on_where_it_was(consume):
     assert offsets(consume("-p", "0", "--from", "stored", "--group", "g2")) == list(range(20))
 
 
-def test_strict_commits_what_was_written_and_no_more(consume):
-    """A record at which --strict stopped is not stored as read."""
+def test_strict_commits_written_records_only(consume):
+    """The record at which --strict stops is not committed."""
     consume("--strict", "-p", "1", "--group", "g3", "--commit")
     assert offsets(consume("-p", "1", "--group", "g3"), partition=1) == [1]
 
@@ -164,33 +164,33 @@ USAGE = [
 
 @pytest.mark.parametrize(("arguments", "reason"), USAGE)
 def test_bad_usage(consume, arguments, reason):
-    """What makes no sense is refused with the reason, exit code 2, and nothing on stdout."""
-    done = consume(*arguments)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert reason in done.stderr
+    """Bad usage is refused with the reason, exit code 2, and nothing on stdout."""
+    result = consume(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert reason in result.stderr
 
 
 @pytest.mark.parametrize("arguments", [["-b", "a:1"], ["-t", "x"]])
-def test_broker_and_topic_must_be_given(run, arguments):
-    """Without broker or topic it says what to give."""
-    done = run("consume", *arguments)
-    assert done.exit_code == 2
-    assert "pass -" in done.stderr
+def test_broker_and_topic_are_required(run, arguments):
+    """Without a broker or a topic, the error has the option to pass."""
+    result = run("consume", *arguments)
+    assert result.exit_code == 2
+    assert "pass -" in result.stderr
 
 
-def test_a_broker_that_cannot_be_reached(run):
-    """An unreachable broker is told with its address and what to do, in time; exit code 3."""
-    done = run("consume", "-b", "127.0.0.1:1", "-t", "x", "--timeout", "0.6")
-    assert (done.exit_code, done.stdout) == (3, "")
-    assert "broker 127.0.0.1:1 did not answer within 0.6 s" in done.stderr
-    assert "Connection refused" in done.stderr
+def test_an_unreachable_broker(run):
+    """An unreachable broker is reported within the timeout, with its address and advice; exit code 3."""
+    result = run("consume", "-b", "127.0.0.1:1", "-t", "x", "--timeout", "0.6")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "broker 127.0.0.1:1 did not answer within 0.6 s" in result.stderr
+    assert "Connection refused" in result.stderr
 
 
 def test_settings_are_shown(run):
-    """--show-config tells what the command itself sets, which a user cannot change."""
-    done = run(
+    """--show-config shows the settings of the command, which override those of the user."""
+    result = run(
         "consume", "-b", "a:1", "--show-config", "-X", "enable.auto.commit=true", "-X", "group.id=mine"
     )
-    assert done.exit_code == 0
-    assert "# overrides of consume\nenable.auto.commit=false\nenable.partition.eof=true\n" in done.stdout
-    assert "mine" not in done.stdout
+    assert result.exit_code == 0
+    assert "# overrides of consume\nenable.auto.commit=false\nenable.partition.eof=true\n" in result.stdout
+    assert "mine" not in result.stdout

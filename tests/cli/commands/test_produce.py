@@ -1,4 +1,4 @@
-"""`produce` sends events and lines, waits for the brokers, and says what it could not send."""
+"""`produce` sends events and lines, waits for the brokers, and reports undelivered records."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import uuid
 
 import pytest
-from cli.calling import lines
+from cli.command_line import lines
 
 from cloudevents_kafka.attributes.timestamps import is_timestamp
 from cloudevents_kafka.attributes.types import parse_binary
@@ -17,29 +17,29 @@ PLAIN = '{"specversion":"1.0","id":"%s","source":"/","type":"t"}\n'
 
 @pytest.fixture
 def produce(run, mock_cluster, topic):
-    """Produce to a topic of this test's own."""
+    """A function that produces to the topic of the test."""
 
-    def call(*arguments, given=None):
-        return run("produce", "-b", mock_cluster, "-t", topic, *arguments, given=given)
+    def call(*arguments, stdin=None):
+        return run("produce", "-b", mock_cluster, "-t", topic, *arguments, stdin=stdin)
 
     return call
 
 
 @pytest.fixture
 def arrived(run, mock_cluster, topic):
-    """Read what arrived, as JSON lines."""
+    """A function that reads the topic of the test as JSON lines."""
 
     def read(*arguments):
-        done = run("consume", "-b", mock_cluster, "-t", topic, *arguments)
-        assert done.exit_code == 0, done.stderr
-        return lines(done.stdout)
+        result = run("consume", "-b", mock_cluster, "-t", topic, *arguments)
+        assert result.exit_code == 0, result.stderr
+        return lines(result.stdout)
 
     return read
 
 
 def test_one_event_from_options(produce, arrived):
-    """Options make one event; nothing is invented but the id."""
-    done = produce(
+    """Options create one event; only the id has a default."""
+    result = produce(
         *ONE,
         "--subject",
         "c-7",
@@ -58,7 +58,7 @@ def test_one_event_from_options(produce, arrived):
         "--dataschema",
         "urn:x",
     )
-    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
     [line] = arrived()
     event = line["event"]
     assert uuid.UUID(event.pop("id"))
@@ -78,7 +78,7 @@ def test_one_event_from_options(produce, arrived):
 
 
 def test_structured_modes(produce, arrived):
-    """Mode and format are chosen; a format alone means structured mode."""
+    """Mode and format are options; a format alone implies structured mode."""
     produce(*ONE, "--id", "1", "-m", "structured", "--data", "[1.0]", "--partition", "0")
     produce(*ONE, "--id", "2", "--format", "avro", "--partition", "0")
     assert [(line["mode"], line["format"], line["event"]["id"]) for line in arrived()] == [
@@ -89,7 +89,7 @@ def test_structured_modes(produce, arrived):
 
 
 def test_data_of_all_kinds(produce, arrived, tmp_path):
-    """Data is JSON unless --content-type says otherwise; files go byte for byte."""
+    """Data is JSON unless --content-type is another type; files are sent byte for byte."""
     file = tmp_path / "data"
     file.write_bytes(b"\x00\xff")
     produce(*ONE, "--id", "text", "--content-type", "text/plain", "--data", "hé")
@@ -125,106 +125,106 @@ USAGE = [
 
 @pytest.mark.parametrize(("arguments", "reason"), USAGE)
 def test_bad_usage(produce, arguments, reason):
-    """What makes no event or no sense is refused with the reason, exit code 2, before anything is sent."""
-    done = produce(*(arguments or ["--id", "1", "--type", "t"]))
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert reason in done.stderr
+    """Bad usage is refused with the reason and exit code 2, before a record is sent."""
+    result = produce(*(arguments or ["--id", "1", "--type", "t"]))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert reason in result.stderr
 
 
 def test_events_on_stdin_and_in_files(produce, arrived, tmp_path):
-    """Plain events are read from files and stdin, in the order given; empty lines are nothing."""
+    """Plain events are read from files and stdin in their order; empty lines are skipped."""
     file = tmp_path / "events"
     file.write_text(PLAIN % 1 + "\n  \n" + (PLAIN % 2).rstrip())
-    done = produce(file, "-", "--partition", "1", given=PLAIN % 3)
-    assert (done.exit_code, done.stderr) == (0, "")
+    result = produce(file, "-", "--partition", "1", stdin=PLAIN % 3)
+    assert (result.exit_code, result.stderr) == (0, "")
     assert [line["event"]["id"] for line in arrived()] == ["1", "2", "3"]
     assert {line["partition"] for line in arrived()} == {1}
 
 
-def test_bad_lines_are_told_and_left_out(produce, arrived):
-    """Each bad line is told with its number and reason; the others go; exit code 1."""
-    given = PLAIN % 1 + "nonsense\n" + PLAIN % "" + '{"value":"\x1b"}\n' + PLAIN % 2
-    done = produce(given=given)
-    assert done.exit_code == 1
-    told = done.stderr.splitlines()
-    assert "stdin:2: the line must be a JSON object" in told[0]
-    assert "stdin:3: not a valid CloudEvent: id: must not be empty" in told[1]
-    assert "stdin:4" in told[2]
-    assert told[-1].endswith("3 bad lines; 2 records delivered")
+def test_bad_lines_are_reported_and_skipped(produce, arrived):
+    """Each bad line is reported with its number and reason, the others are sent; exit code 1."""
+    stdin = PLAIN % 1 + "nonsense\n" + PLAIN % "" + '{"value":"\x1b"}\n' + PLAIN % 2
+    result = produce(stdin=stdin)
+    assert result.exit_code == 1
+    errors = result.stderr.splitlines()
+    assert "stdin:2: the line must be a JSON object" in errors[0]
+    assert "stdin:3: not a valid CloudEvent: id: must not be empty" in errors[1]
+    assert "stdin:4" in errors[2]
+    assert errors[-1].endswith("3 bad lines; 2 records delivered")
     assert sorted(line["event"]["id"] for line in arrived()) == ["1", "2"]
 
 
 def test_strict_stops_at_the_first_bad_line(produce, arrived):
-    """With --strict nothing after a bad line is sent; what came before is."""
-    done = produce("--strict", given=PLAIN % 1 + "nonsense\n" + PLAIN % 2)
-    assert done.exit_code == 1
-    assert done.stderr.count("\n") == 2
+    """With --strict the lines before the first bad line are sent, and no others."""
+    result = produce("--strict", stdin=PLAIN % 1 + "nonsense\n" + PLAIN % 2)
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 2
     assert [line["event"]["id"] for line in arrived()] == ["1"]
 
 
 def test_topics_of_lines(run, mock_cluster, topic):
-    """A line goes to its own topic, unless -t says otherwise; one without any is bad."""
+    """A line is sent to its topic, or to that of -t; a line without a topic is bad."""
     other = f"{topic}-other"
     line = json.dumps({"topic": other, "key": "k", "value": "v"}) + "\n"
-    done = run("produce", "-b", mock_cluster, given=line + PLAIN % 1)
-    assert done.exit_code == 1
-    assert "stdin:2: the topic is missing: pass -t" in done.stderr
+    result = run("produce", "-b", mock_cluster, stdin=line + PLAIN % 1)
+    assert result.exit_code == 1
+    assert "stdin:2: the topic is missing: pass -t" in result.stderr
     assert [x["value"] for x in lines(run("consume", "-b", mock_cluster, "-t", other).stdout)] == ["v"]
-    assert run("produce", "-b", mock_cluster, "-t", topic, given=line).exit_code == 0
+    assert run("produce", "-b", mock_cluster, "-t", topic, stdin=line).exit_code == 0
     assert [x["value"] for x in lines(run("consume", "-b", mock_cluster, "-t", topic).stdout)] == ["v"]
 
 
 def test_partitions_and_timestamps_are_kept_on_demand(produce, arrived):
-    """The partition and timestamp of a line are those of a record that was; kept only if asked for."""
+    """The partition and timestamp of a line are used with --keep-partitions and --keep-timestamps only."""
     line = json.dumps({"partition": 3, "timestamp": 1000, "key": None, "value": "v"})
-    assert produce("--keep-partitions", "--keep-timestamps", given=line).exit_code == 0
+    assert produce("--keep-partitions", "--keep-timestamps", stdin=line).exit_code == 0
     assert [(x["partition"], x["timestamp"]) for x in arrived()] == [(3, 1000)]
-    assert produce("--partition", "2", given=line).exit_code == 0
+    assert produce("--partition", "2", stdin=line).exit_code == 0
     [_, new] = sorted(arrived(), key=lambda x: x["timestamp"])
     assert new["partition"] == 2
     assert new["timestamp"] > 10**12
 
 
-def test_undelivered_records_are_broker_trouble(produce):
-    """A record that no broker takes is told with its line; exit code 3."""
-    done = produce("--partition", "77", given=PLAIN % 1)
-    assert done.exit_code == 3
-    assert "stdin:1: not delivered" in done.stderr
-    assert "1 of 1 record not delivered" in done.stderr
+def test_undelivered_records_are_broker_failures(produce):
+    """A record that no broker accepts is reported with its line; exit code 3."""
+    result = produce("--partition", "77", stdin=PLAIN % 1)
+    assert result.exit_code == 3
+    assert "stdin:1: not delivered" in result.stderr
+    assert "1 of 1 record not delivered" in result.stderr
 
 
 def test_too_large_for_the_client(produce, arrived):
-    """A record that the client itself refuses is told with its line; the others go; exit code 3."""
+    """A record that the client refuses is reported with its line, the others are sent; exit code 3."""
     large = json.dumps({"key": None, "value": "x" * 3000})
-    done = produce("-X", "message.max.bytes=2000", given=f"{large}\n{PLAIN % 1}")
-    assert done.exit_code == 3
-    assert "stdin:1: not delivered: Unable to produce" in done.stderr or "too large" in done.stderr
+    result = produce("-X", "message.max.bytes=2000", stdin=f"{large}\n{PLAIN % 1}")
+    assert result.exit_code == 3
+    assert "stdin:1: not delivered: Unable to produce" in result.stderr or "too large" in result.stderr
     assert len(arrived()) == 1
 
 
-def test_a_broker_that_cannot_be_reached(run):
-    """An unreachable broker is told with its address and what to do, in time; exit code 3."""
-    done = run("produce", "-b", "127.0.0.1:1", "-t", "x", "--timeout", "0.6", given=PLAIN % 1)
-    assert done.exit_code == 3
-    assert "broker 127.0.0.1:1 did not answer within 0.6 s" in done.stderr
-    assert "Connection refused" in done.stderr
-    assert "check -b" in done.stderr
+def test_an_unreachable_broker(run):
+    """An unreachable broker is reported within the timeout, with its address and advice; exit code 3."""
+    result = run("produce", "-b", "127.0.0.1:1", "-t", "x", "--timeout", "0.6", stdin=PLAIN % 1)
+    assert result.exit_code == 3
+    assert "broker 127.0.0.1:1 did not answer within 0.6 s" in result.stderr
+    assert "Connection refused" in result.stderr
+    assert "check -b" in result.stderr
 
 
 def test_settings_are_shown_without_secrets(run, monkeypatch):
-    """--show-config prints what counts, by origin, secrets masked, and does nothing else."""
+    """--show-config prints the settings in force by source, with secrets masked, and does nothing else."""
     monkeypatch.setenv("CE_KAFKA_SASL_PASSWORD", "hunter22")
-    done = run("produce", "-b", "a:1", "--show-config", "-X", "acks=1", "-X", "linger.ms=7")
-    assert done.exit_code == 0
-    assert "hunter22" not in done.output
-    assert "# environment\nsasl.password=********\n" in done.stdout
-    assert "# command line\nacks=1\nbootstrap.servers=a:1\nlinger.ms=7\n" in done.stdout
-    assert "enable.idempotence" not in done.stdout
+    result = run("produce", "-b", "a:1", "--show-config", "-X", "acks=1", "-X", "linger.ms=7")
+    assert result.exit_code == 0
+    assert "hunter22" not in result.output
+    assert "# environment\nsasl.password=********\n" in result.stdout
+    assert "# command line\nacks=1\nbootstrap.servers=a:1\nlinger.ms=7\n" in result.stdout
+    assert "enable.idempotence" not in result.stdout
 
 
 def test_secrets_are_in_no_error(run):
-    """An error of the client's that quotes a secret is printed without it."""
-    done = run(
+    """An error of the client that quotes a secret is printed without it."""
+    result = run(
         "produce",
         "-b",
         "a:1",
@@ -238,14 +238,14 @@ def test_secrets_are_in_no_error(run):
         "-X",
         "security.protocol=hunter22",
     )
-    assert done.exit_code == 2
-    assert "security.protocol" in done.stderr
-    assert "hunter" not in done.output
+    assert result.exit_code == 2
+    assert "security.protocol" in result.stderr
+    assert "hunter" not in result.output
 
 
 def test_a_full_queue_is_waited_for(produce, arrived):
-    """More lines than the client's queue holds are sent all the same, in order."""
-    given = "".join(PLAIN % number for number in range(500))
-    done = produce("--partition", "0", "-X", "queue.buffering.max.messages=10", given=given)
-    assert (done.exit_code, done.stderr) == (0, "")
+    """More lines than fit into the client's queue are sent in order."""
+    stdin = "".join(PLAIN % number for number in range(500))
+    result = produce("--partition", "0", "-X", "queue.buffering.max.messages=10", stdin=stdin)
+    assert (result.exit_code, result.stderr) == (0, "")
     assert [line["event"]["id"] for line in arrived()] == [str(number) for number in range(500)]

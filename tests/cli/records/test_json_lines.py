@@ -1,4 +1,4 @@
-"""JSON lines carry records exactly, and what was edited on the way counts."""
+"""JSON lines keep records byte for byte, and edited events are sent."""
 
 from __future__ import annotations
 
@@ -38,14 +38,18 @@ HOSTILE = {
         value=b"v", headers=[("x", b"1"), *BINARY, ("x", None), ("x", b"\xfe"), ("é", b"")]
     ),
     "JSON data over lines": Record(value=b'{\n\t"a": 1.10,\r\n "b": "\\u007f"}', headers=[*BINARY, JSON]),
-    "numbers no double holds": Record(value=b"[9007199254740993, 1e400, -0, 1E2]", headers=[*BINARY, JSON]),
-    "members twice": Record(value=b'{"a":1,"a":2}', headers=[*BINARY, JSON]),
-    "JSON that is none": Record(value=b"{", headers=[*BINARY, JSON]),
+    "numbers beyond doubles": Record(value=b"[9007199254740993, 1e400, -0, 1E2]", headers=[*BINARY, JSON]),
+    "duplicate members": Record(value=b'{"a":1,"a":2}', headers=[*BINARY, JSON]),
+    "invalid JSON": Record(value=b"{", headers=[*BINARY, JSON]),
     "escape and C1": Record(
         key=b"\x1b[2J", value="\u009b2J \u202e \u2028\U000e0041".encode(), headers=[*BINARY]
     ),
     "broken event": Record(value=b"v", headers=[*BINARY, ("ce_time", b"yesterday")]),
     "broken envelope": Record(value=b"{", headers=[("content-type", b"application/cloudevents+json")]),
+    "tolerated source, empty value": Record(value=b"", headers=[*BINARY[:2], ("ce_source", b" "), BINARY[3]]),
+    "tolerated source, odd JSON": Record(
+        value=b'{"t":"cut \\ud83d"}', headers=[*BINARY[:2], ("ce_source", b" "), BINARY[3], JSON]
+    ),
     "batch": Record(value=b"[]", headers=[("content-type", b"application/cloudevents-batch+json")]),
     "unknown format": Record(value=b"?", headers=[("content-type", b"application/cloudevents+xml")]),
     "structured, spaced out": Record(
@@ -59,29 +63,29 @@ HOSTILE = {
 }
 
 
-def exact(record: Record) -> tuple[object, ...]:
+def content(record: Record) -> tuple[object, ...]:
     return record.key, record.value, record.headers
 
 
-def sent_back(line: bytes, **wanted: object) -> Record:
-    return resolve_line(read_line(line), Overrides(**wanted)).record  # type: ignore[arg-type]
+def resolved(line: bytes, **overrides: object) -> Record:
+    return resolve_line(read_line(line), Overrides(**overrides)).record  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("lenient", [False, True])
 @pytest.mark.parametrize("record", HOSTILE.values(), ids=HOSTILE)
-def test_lines_give_back_the_same_bytes(record, lenient):
-    """Whatever a record is, its line is one line and gives it back exactly, place and all."""
+def test_lines_keep_records(record, lenient):
+    """Any record becomes one line, which resolves to the same record with its place."""
     placed = msgspec.structs.replace(record, topic="t", partition=2, offset=7)
     line = write_line(decode(placed, lenient=lenient))
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
-    back = sent_back(line)
-    assert exact(back) == exact(record)
+    back = resolved(line)
+    assert content(back) == content(record)
     assert (back.topic, back.partition, back.offset) == ("t", 2, 7)
 
 
 def jq(line: bytes) -> bytes:
-    """Pass a line through a tool that holds numbers as doubles and sorts as it likes."""
+    """Return a line as rewritten by a tool that stores numbers as doubles and sorts members."""
     largest = 1.7976931348623157e308
 
     def double(text: str) -> float:
@@ -92,21 +96,21 @@ def jq(line: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("record", HOSTILE.values(), ids=HOSTILE)
-def test_passing_through_jq_is_no_edit(record):
-    """A tool that rewrites numbers, spaces and the order of members changes no byte of a record."""
-    assert exact(sent_back(jq(write_line(decode(record))))) == exact(record)
+def test_jq_is_not_an_edit(record):
+    """Rewritten numbers, spaces and order of members do not change the record."""
+    assert content(resolved(jq(write_line(decode(record))))) == content(record)
 
 
 @given(make.hostile_records(), st.booleans())
 @make.examples(400)
-def test_any_record_comes_back(record, lenient):
-    """Records of any bytes come back exactly, and their lines are JSON that is safe to print."""
+def test_any_record_is_kept(record, lenient):
+    """Records of any bytes are kept, and their lines are JSON that is safe to print."""
     assume(not re.search("[\ud800-\udfff]", "".join(name for name, _ in record.headers)))
     line = write_line(decode(record, lenient=lenient))
     text = line.decode().removesuffix("\n")
     assert not re.search("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
     json.loads(text)
-    assert exact(sent_back(line)) == exact(record)
+    assert content(resolved(line)) == content(record)
 
 
 @given(
@@ -117,15 +121,15 @@ def test_any_record_comes_back(record, lenient):
     make.keys,
 )
 @make.examples(400)
-def test_any_event_comes_back(event, form, key):
-    """Good events of all kinds of data come back exactly, through jq as well."""
+def test_any_event_is_kept(event, form, key):
+    """Events with all kinds of data are kept, also through jq."""
     mode, format = form
     try:
         record = to_record(event, mode=mode, format=format, key=key)
     except EncodeError:
         assume(False)
     line = write_line(decode(record))
-    assert exact(sent_back(line)) == exact(sent_back(jq(line))) == exact(record)
+    assert content(resolved(line)) == content(resolved(jq(line))) == content(record)
 
 
 def edit(line: bytes, **changes: object) -> bytes:
@@ -137,11 +141,11 @@ def edit(line: bytes, **changes: object) -> bytes:
 @pytest.mark.parametrize(
     "form", [("binary", None), ("structured", "json"), ("structured", "avro"), ("structured", "protobuf")]
 )
-def test_an_edited_event_counts(form):
-    """An event edited in its line is sent instead, in the mode, with the key and headers of its record."""
+def test_an_edited_event_is_sent(form):
+    """An edited event is encoded with the mode, key and headers of its record."""
     mode, format = form
     record = to_record(EVENT, mode=mode, format=format, key=b"\xff", headers=[("x", b"\xfe"), ("n", None)])
-    back = sent_back(edit(write_line(decode(record)), subject="new", data=[1]))
+    back = resolved(edit(write_line(decode(record)), subject="new", data=[1]))
     event = from_record(back)
     assert (event.subject, event.data, event.id) == ("new", [1], "1")
     assert (back.key, [pair for pair in back.headers if pair[0] in "xn"]) == (
@@ -151,55 +155,55 @@ def test_an_edited_event_counts(form):
     assert to_record(event, mode=mode, format=format).headers == [h for h in back.headers if h[0] not in "xn"]
 
 
-def test_an_edited_key_or_header_counts():
-    """Key, headers and value are the record: who edits them sends them."""
+def test_edited_keys_and_headers_are_sent():
+    """Key, headers and value are the record: edits of them are sent."""
     members = json.loads(write_line(decode(to_record(EVENT, key="a"))))
     members["key"] = {"hex": "00ff"}
     members["headers"].append(["late", {"base64": "/w=="}])
-    back = sent_back(json.dumps(members).encode())
+    back = resolved(json.dumps(members).encode())
     assert back.key == b"\x00\xff"
     assert back.headers[-1] == ("late", b"\xff")
 
 
 def test_an_event_that_breaks_rules_is_refused():
-    """An edit that makes no event is an error that names the rule, not a record."""
+    """An edited event that is invalid is an error with the broken rule."""
     with pytest.raises(CloudEventsKafkaError, match="R-02"):
-        sent_back(edit(write_line(decode(to_record(EVENT))), id=""))
+        resolved(edit(write_line(decode(to_record(EVENT))), id=""))
 
 
-def test_a_line_without_value_is_its_event():
-    """A line written by hand needs an event only; key and headers go beside it."""
+def test_a_line_without_value():
+    """A line written by hand needs only an event; key and headers are added."""
     line = {
         "key": "k",
         "headers": [["x", "y"]],
         "event": json.loads(to_record(EVENT, mode="structured").value),
     }
-    assert sent_back(json.dumps(line).encode()) == to_record(EVENT, key="k", headers=[("x", b"y")])
-    structured = sent_back(json.dumps({**line, "mode": "structured", "format": "avro"}).encode())
+    assert resolved(json.dumps(line).encode()) == to_record(EVENT, key="k", headers=[("x", b"y")])
+    structured = resolved(json.dumps({**line, "mode": "structured", "format": "avro"}).encode())
     assert structured.headers[0] == ("content-type", b"application/cloudevents+avro")
 
 
 def test_a_plain_event_is_a_line():
-    """An event in the JSON event format is a line of its own, also with extensions named like members."""
+    """An event in the JSON event format is a line, even with extensions named like members of a line."""
     line = b'{"specversion":"1.0","id":"1","source":"/","type":"t","key":"x","value":"y","data":{"a": 1.0}}'
-    event = from_record(sent_back(line))
+    event = from_record(resolved(line))
     assert (event["key"], event["value"], event.payload) == ("x", "y", b'{"a": 1.0}')
-    assert sent_back(line, mode="structured").value == line
+    assert resolved(line, mode="structured").value == line
 
 
-def test_what_is_wanted_wins():
-    """Mode, format, key and headers of the call are put over what a line says."""
+def test_overrides():
+    """Mode, format, key and headers of the options override those of the line."""
     line = write_line(decode(to_record(EVENT.replace(partitionkey="p"), key="k", headers=[("x", b"y")])))
-    back = sent_back(line, mode="structured", key_mapper=partition_key, headers=[("z", None)])
+    back = resolved(line, mode="structured", key_mapper=partition_key, headers=[("z", None)])
     assert back.key == b"p"
     assert back.headers == [("content-type", b"application/cloudevents+json"), ("x", b"y"), ("z", None)]
-    assert sent_back(line, key=b"own").key == b"own"
+    assert resolved(line, key=b"own").key == b"own"
 
 
-def test_a_record_that_is_no_event_has_one_form_only():
-    """A foreign record goes as it is, whatever mode is wanted."""
+def test_other_records_have_one_form_only():
+    """A record that is not an event is sent unchanged in every mode."""
     record = Record(key=b"k", value=b"v", headers=[("x", b"y")])
-    assert exact(sent_back(write_line(decode(record)), mode="structured")) == exact(record)
+    assert content(resolved(write_line(decode(record)), mode="structured")) == content(record)
 
 
 BAD_LINES = [
@@ -231,22 +235,22 @@ BAD_LINES = [
 
 
 @pytest.mark.parametrize(("line", "reason"), BAD_LINES)
-def test_bad_lines_say_what_is_wrong(line, reason):
-    """A line that is neither event nor record is an error of this library that says why."""
+def test_bad_lines(line, reason):
+    """A line that is neither an event nor a record is an error with the reason."""
     with pytest.raises(CloudEventsKafkaError, match=re.escape(reason)):
-        sent_back(line)
+        resolved(line)
 
 
 def test_a_record_is_read_without_its_event():
-    """`decode` looks at the exact record only, so a line whose event is broken can be explained."""
+    """The record of a line is read even if its event is invalid."""
     line = b'{"event":{"id":""},"headers":{"ce_id":"1"},"value":{"hex":"00"},"key":null}'
     assert read_record(line) == Record(value=b"\x00", headers=[("ce_id", b"1")])
     with pytest.raises(BadLine, match="is not a record"):
         read_record(b'{"specversion":"1.0"}')
 
 
-def test_lines_say_what_went_wrong():
-    """A record that is no event has the verdict, the reason and the clauses in its line."""
+def test_lines_of_errors():
+    """The line of a record that is not an event has the verdict, the reason and the clauses."""
     line = json.loads(write_line(decode(HOSTILE["broken event"])))
     assert line["error"]["verdict"] == "broken-event"
     assert line["error"]["clauses"] == ["T-12"]
@@ -262,12 +266,12 @@ def test_lines_say_what_went_wrong():
     assert verdicts["avro"] is None
 
 
-def test_lenient_lines_say_what_was_let_pass():
-    """What lenient reading let pass stands beside the event."""
+def test_lines_of_tolerated_problems():
+    """The line of a leniently decoded event lists the tolerated problems."""
     record = Record(value=b"v", headers=[(name.replace("_", "-"), value) for name, value in BINARY])
     line = json.loads(write_line(decode(record, lenient=True)))
     assert line["event"]["id"] == "1"
-    assert any("ce-id" in told for told in line["tolerated"])
+    assert any("ce-id" in problem for problem in line["tolerated"])
 
 
 @pytest.mark.parametrize(
@@ -275,22 +279,22 @@ def test_lenient_lines_say_what_was_let_pass():
 )
 @pytest.mark.parametrize("content_type", ["application/json", None])
 @pytest.mark.parametrize("mode", ["binary", "structured"])
-def test_data_that_tools_would_stop_at_goes_as_base64(data, content_type, mode):
-    """A line is JSON that every parser reads, and gives back the record to the byte, through jq as well."""
+def test_data_that_parsers_refuse_becomes_base64(data, content_type, mode):
+    """A line is JSON that every parser reads, and resolves to the same record, also through jq."""
     event = Event(id="1", source="/s", type="t", datacontenttype=content_type, data=msgspec.Raw(data))
     record = to_record(event, mode=mode)
     line = write_line(decode(record))
     assert base64.b64decode(json.loads(line)["event"]["data_base64"]) == data
-    assert exact(sent_back(line)) == exact(record)
+    assert content(resolved(line)) == content(record)
     if content_type or mode == "binary":
-        assert exact(sent_back(jq(line))) == exact(record)
+        assert content(resolved(jq(line))) == content(record)
 
 
 @pytest.mark.parametrize(
     "data", [b'{"t":"cut \\ud83d"}', make.deep(b"[", 5000, b"]")], ids=["half a pair", "deep"]
 )
-def test_lines_of_others_may_have_such_data(data):
-    """An event that a JavaScript program wrote is read from its line, plain or as the member of a record."""
+def test_lines_of_other_tools_with_such_data(data):
+    """An event with such data is read from a line of its own or from the line of a record."""
     event = b'{"specversion":"1.0","id":"1","source":"/s","type":"t","data":' + data + b"}"
     for line in (event, b'{"key":"k","event":' + event + b"}"):
         read = read_line(line).event()
@@ -301,8 +305,8 @@ def test_lines_of_others_may_have_such_data(data):
 @pytest.mark.parametrize(
     "line", [b'{"id":"\\ud83d","data":"\\ud83d","specversion":"1.0"}', b'\xff{"value":null}']
 )
-def test_bad_lines_show_no_byte_of_theirs(line):
-    """What makes a line bad is named without what stands there."""
+def test_errors_do_not_quote_the_line(line):
+    """The error of a bad line does not quote its bytes."""
     with pytest.raises(BadLine, match="must be a JSON object") as caught:
         read_line(line)
     assert "0xff" not in str(caught.value)
@@ -310,11 +314,11 @@ def test_bad_lines_show_no_byte_of_theirs(line):
 
 @pytest.mark.parametrize("content_type", ["application/json", None])
 def test_an_edited_event_with_such_data_keeps_it_as_data(content_type):
-    """What goes to Kafka has the JSON as it was, and no content type that nobody wrote."""
+    """The sent record has the same JSON data and no added content type."""
     data = b'{"t":"cut \\ud83d"}'
     event = Event(id="1", source="/s", type="t", datacontenttype=content_type, data=msgspec.Raw(data))
     record = to_record(event, mode="structured", key="k")
-    sent = sent_back(edit(write_line(decode(record)), subject="q"))
+    sent = resolved(edit(write_line(decode(record)), subject="q"))
     assert sent.key == b"k"
     assert sent.value is not None
     assert sent.value.endswith(b',"data":' + data + b"}")

@@ -1,4 +1,4 @@
-"""Packages that are not there: what lacks is said, with what to do, before anything begins; exit code 2."""
+"""A missing package is reported with its extra before the command starts; exit code 2."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("packages", "words", "told", "extra"), CASES)
-def test_what_lacks_is_told_first(tmp_path, packages, words, told, extra):
-    """One sentence says what lacks and how to install it; nothing is connected to, nothing written."""
+@pytest.mark.parametrize(("packages", "words", "message", "extra"), CASES)
+def test_missing_packages_are_reported_first(tmp_path, packages, words, message, extra):
+    """One message has the missing packages and the command to install them; nothing is written."""
     if extra == "spark":
         pytest.importorskip("pyspark")
-    done = without(packages, *words, folder=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"cloudevents-kafka: {told}: pip install 'cloudevents-kafka[{extra}]'\n"
+    result = without(packages, *words, folder=tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == f"cloudevents-kafka: {message}: pip install 'cloudevents-kafka[{extra}]'\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -81,20 +81,20 @@ def test_what_lacks_is_told_first(tmp_path, packages, words, told, extra):
         ("pyspark,py4j,pandas,pyarrow,jdk,rich", ["produce", *EVENT, "-b"]),
     ],
 )
-def test_what_is_not_needed_may_lack(packages, words):
-    """Commands that need none of them do without: gzip is Python's own, as all but Spark and Protobuf is."""
+def test_optional_packages(packages, words):
+    """Commands run without the packages that they do not use; gzip is in the standard library."""
     with WireBroker("4.3") as broker:
         more = ["-t", "t"] if "-b" in words else ["t", "x"]
-        done = without(packages, *words, broker.bootstrap_servers, *more)
-    assert (done.returncode, done.stderr) == (0, "")
+        result = without(packages, *words, broker.bootstrap_servers, *more)
+    assert (result.returncode, result.stderr) == (0, "")
 
 
-def test_records_that_cannot_be_unpacked(run):
-    """Records that are fetched and cannot be unpacked tell the same, and are no bad data."""
+def test_records_whose_codec_is_missing(run):
+    """Fetched records whose codec is missing have the same message, and are not bad data."""
     with WireBroker("4.3") as broker:
         at = broker.bootstrap_servers
         assert run("protocol", "produce", at, "t", "x" * 99, "--compression", "lz4").exit_code == 0
-        done = without("cramjam", "protocol", "fetch", at, "t")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "lz4 needs cramjam: pip install 'cloudevents-kafka[protocol]'" in done.stderr
-    assert "see what it sent" not in done.stderr
+        result = without("cramjam", "protocol", "fetch", at, "t")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "lz4 needs cramjam: pip install 'cloudevents-kafka[protocol]'" in result.stderr
+    assert "to see the frames" not in result.stderr

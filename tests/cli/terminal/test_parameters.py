@@ -1,4 +1,4 @@
-"""What a command line's words may be: text is UTF-8, seconds are finite, files and values are any bytes."""
+"""Types of parameters: text is UTF-8, seconds are finite, files and values are any bytes."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import sys
 
 import click
 import pytest
-from cli.calling import lines
+from cli.command_line import lines
 
 from cloudevents_kafka.cli import app as root
 from cloudevents_kafka.cli.commands import protocol
-from cloudevents_kafka.cli.terminal import BYTES, FILE, HeaderType, SecondsType, TextType
+from cloudevents_kafka.cli.terminal import BYTES, FILE, HeaderType, SecondsType, TextType, parse_pair
 from cloudevents_kafka.protocol.client.deadline import LONGEST
 
-NO_TEXT = "\udcff"  # what Python makes of the byte ff
+NOT_UTF8 = "\udcff"  # what Python makes of the byte ff
 COMMANDS = [
     *((name,) for name in root.COMMANDS if name != "protocol"),
     *(("protocol", name) for name in protocol.COMMANDS),
@@ -30,7 +30,7 @@ def loaded(words):
 
 
 def of_type(kind):
-    """Give each command's parameters of a type."""
+    """Return the parameters of a type, of all commands."""
     return [
         pytest.param(words, parameter, id=f"{'-'.join(words)}-{parameter.name}")
         for words in COMMANDS
@@ -40,13 +40,13 @@ def of_type(kind):
 
 
 @pytest.mark.parametrize(("words", "parameter"), of_type(click.ParamType))
-def test_each_word_is_held_to_something(words, parameter):
-    """No parameter takes whatever it gets."""
+def test_every_parameter_has_a_checked_type(words, parameter):
+    """No parameter has click's unchecked string type."""
     assert parameter.type is not click.STRING
 
 
-def given(words, parameter, text):
-    """Give the words of a command with a parameter; where it is an argument, after those before it."""
+def words_with(words, parameter, text):
+    """Return the words of a command with a parameter; an argument follows those before it."""
     if isinstance(parameter, click.Option):
         return [*words, f"{parameter.opts[-1]}={text}"]
     arguments = [other.name for other in loaded(words).params if isinstance(other, click.Argument)]
@@ -54,31 +54,35 @@ def given(words, parameter, text):
 
 
 @pytest.mark.parametrize(("words", "parameter"), of_type(TextType))
-@pytest.mark.parametrize("text", [NO_TEXT, f"a={NO_TEXT}", "\ud800"], ids=ascii)
+@pytest.mark.parametrize("text", [NOT_UTF8, f"a={NOT_UTF8}", "\ud800"], ids=ascii)
 def test_text_is_utf8(run, words, parameter, text):
-    """Text that is none is bad usage, which does not repeat it, as it may be a secret."""
-    done = run(*given(words, parameter, text))
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "it is not UTF-8, as text must be" in done.stderr
-    assert "udc" not in done.stderr
+    """Text that is not UTF-8 is bad usage; the error does not quote it, since it may be a secret."""
+    result = run(*words_with(words, parameter, text))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "it is not UTF-8, as text must be" in result.stderr
+    assert "udc" not in result.stderr
 
 
 @pytest.mark.parametrize(("words", "parameter"), of_type(HeaderType))
 def test_names_of_headers_are_utf8(run, words, parameter):
-    """The name of a header is text, too."""
-    done = run(*given(words, parameter, f"ce_{NO_TEXT}=a"))
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "it is not UTF-8" in done.stderr
+    """The name of a header must be UTF-8, too."""
+    result = run(*words_with(words, parameter, f"ce_{NOT_UTF8}=a"))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "it is not UTF-8" in result.stderr
 
 
 def test_bytes_are_any(run, tmp_path):
-    """Values, keys and names of files are bytes: those that are no UTF-8 are taken as they are."""
-    done = run(
-        "decode", *GOOD, "--key", NO_TEXT, "--header", f"x={NO_TEXT}", "--value", NO_TEXT, "-o", "json"
+    """Values, keys and file names are any bytes, and stay unchanged."""
+    result = run(
+        "decode", *GOOD, "--key", NOT_UTF8, "--header", f"x={NOT_UTF8}", "--value", NOT_UTF8, "-o", "json"
     )
-    [told] = lines(done.stdout)
-    assert (done.exit_code, told["key"], told["event"]["data_base64"]) == (0, {"base64": "/w=="}, "/w==")
-    file = tmp_path / f"{NO_TEXT}.jsonl"
+    [explanation] = lines(result.stdout)
+    assert (result.exit_code, explanation["key"], explanation["event"]["data_base64"]) == (
+        0,
+        {"base64": "/w=="},
+        "/w==",
+    )
+    file = tmp_path / f"{NOT_UTF8}.jsonl"
     file.write_text('{"key":"x"}\nnonsense\n')
     assert "/\\udcff.jsonl:2: the line must be a JSON object" in run("decode", file).stderr
     file.write_text("0000000a00120000000000070000")
@@ -97,13 +101,13 @@ AS_BYTES = [
 
 
 @pytest.mark.parametrize("words", AS_BYTES, ids=lambda words: ascii(words[-3:]))
-def test_bytes_of_the_system(words):
-    """The same of the bytes that the system gives."""
-    done = subprocess.run(
+def test_arguments_as_bytes(words):
+    """Arguments that the operating system passes as bytes are checked in the same way."""
+    result = subprocess.run(
         [sys.executable, "-m", "cloudevents_kafka", *words], capture_output=True, check=False, timeout=30
     )
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert b"it is not UTF-8, as text must be" in done.stderr
+    assert (result.returncode, result.stdout) == (2, b"")
+    assert b"it is not UTF-8, as text must be" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -111,15 +115,15 @@ def test_bytes_of_the_system(words):
 )
 @pytest.mark.parametrize("command", ["consume", "produce", "pipeline"])
 def test_settings_are_utf8(run, monkeypatch, command, name):
-    """A setting in the environment that is no text is bad usage; the client would end the process."""
+    """A variable that is not UTF-8 is bad usage; the client would abort the process."""
     if command == "pipeline":
         pytest.importorskip("pyspark")
-    monkeypatch.setenv(name, f"hunter22{NO_TEXT}")
+    monkeypatch.setenv(name, f"hunter22{NOT_UTF8}")
     more = ["-o", "x"] if command == "pipeline" else ["-b", "127.0.0.1:1"]
-    done = run(command, "-t", "t", *more)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert f"{name} is not UTF-8" in done.stderr
-    assert "hunter22" not in done.stderr
+    result = run(command, "-t", "t", *more)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{name} is not UTF-8" in result.stderr
+    assert "hunter22" not in result.stderr
 
 
 SECONDS = ["0", "-1", "nan", "inf", "-inf", "1e300", "2000001", "x", ""]
@@ -128,17 +132,17 @@ SECONDS = ["0", "-1", "nan", "inf", "-inf", "1e300", "2000001", "x", ""]
 @pytest.mark.parametrize(("words", "parameter"), of_type(SecondsType))
 @pytest.mark.parametrize("text", SECONDS)
 def test_seconds(run, words, parameter, text):
-    """Seconds are a finite number above 0, or with --interval 0, and no more than the system counts."""
+    """Seconds are a finite number above 0 (--interval: from 0), at most the limit of the system."""
     if (parameter.name, text) == ("interval", "0"):
         assert parameter.type_cast_value(None, "0") == 0
         return
-    done = run(*words, f"--{parameter.name}={text}", *(["x:1"] if "protocol" in words else []))
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert f"Invalid value for '--{parameter.name}'" in done.stderr
+    result = run(*words, f"--{parameter.name}={text}", *(["x:1"] if "protocol" in words else []))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"Invalid value for '--{parameter.name}'" in result.stderr
 
 
-def test_which_options_are_seconds():
-    """All numbers that need not be whole are seconds; what they may be, the protocol client can wait for."""
+def test_options_in_seconds():
+    """All floating-point options are seconds, and their maximum is that of the protocol client."""
     floats = [case.values[1] for case in of_type(click.types.FloatParamType)]
     assert {parameter.name for parameter in floats} == {"timeout", "interval"}
     assert {type(parameter.type) for parameter in floats} == {SecondsType}
@@ -146,16 +150,26 @@ def test_which_options_are_seconds():
 
 
 @pytest.mark.parametrize("host", ["a..b", "a" * 64, "é" * 64, ".a"])
-def test_no_host(run, host):
-    """A broker whose name cannot be a host's is told with what to check."""
-    done = run("protocol", "api-versions", f"{host}:9092")
-    assert (done.exit_code, done.stdout) == (3, "")
-    assert "cannot connect" in done.stderr
-    assert "check BROKER" in done.stderr
+def test_invalid_host_names(run, host):
+    """A broker with an invalid host name is reported with advice."""
+    result = run("protocol", "api-versions", f"{host}:9092")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "cannot connect" in result.stderr
+    assert "check BROKER" in result.stderr
 
 
-def test_types_take_what_they_gave():
-    """Click hands a type what it gave before, such as a default."""
+def test_types_accept_converted_values():
+    """A type returns a value that it has converted before, such as a default, unchanged."""
     assert BYTES.convert(b"\xff", None, None) == b"\xff"
     assert HeaderType().convert(("a", None), None, None) == ("a", None)
     assert FILE.convert("-", None, None) == "-"
+
+
+def test_pairs():
+    """The first equals sign divides a pair; the name must not be empty."""
+    assert parse_pair("a=b=c") == ("a", "b=c")
+    assert parse_pair("a=") == ("a", "")
+    assert parse_pair("a", allow_name=True) == ("a", None)
+    for text in ("=b", "", "a"):
+        with pytest.raises(ValueError, match="name=value"):
+            parse_pair(text)

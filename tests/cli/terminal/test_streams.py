@@ -1,4 +1,4 @@
-"""What becomes of a command whose stdin, stdout or stderr is closed, or cannot be written to."""
+"""Commands whose stdin, stdout or stderr is closed or cannot be written."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli.calling import start
+from cli.command_line import start
 
 FULL = Path("/dev/full")
-TALKING = [
+PRINTING = [
     ["--help"],
     ["--version"],
     ["decode", "--help"],
@@ -25,7 +25,7 @@ TALKING = [
 ]
 
 
-def without(words, *closed, given=b""):
+def without(words, *closed, stdin=b""):
     """Run a command with some of its streams closed."""
 
     def close():
@@ -34,7 +34,7 @@ def without(words, *closed, given=b""):
 
     return subprocess.run(
         [sys.executable, "-m", "cloudevents_kafka", *words],
-        input=given,
+        input=stdin,
         capture_output=True,
         check=False,
         timeout=60,
@@ -43,37 +43,37 @@ def without(words, *closed, given=b""):
 
 
 @pytest.mark.parametrize("buffered", [True, False])
-@pytest.mark.parametrize("words", TALKING, ids=" ".join)
-def test_stdout_cannot_be_written(words, buffered):
-    """A full disk is told, in one sentence, and is bad usage, whether or not Python writes at once."""
+@pytest.mark.parametrize("words", PRINTING, ids=" ".join)
+def test_stdout_is_full(words, buffered):
+    """A full disk is one error and bad usage, with buffered and unbuffered output."""
     env = {**os.environ, "PYTHONUNBUFFERED": "" if buffered else "1"}
     with FULL.open("wb") as full, start(*words, stdin=subprocess.DEVNULL, stdout=full, env=env) as process:
-        told = process.stderr.read().decode()
-    assert process.returncode == 2, told
-    assert "No space left on device" in told
-    assert "Traceback" not in told
-    assert "Exception ignored" not in told
+        errors = process.stderr.read().decode()
+    assert process.returncode == 2, errors
+    assert "No space left on device" in errors
+    assert "Traceback" not in errors
+    assert "Exception ignored" not in errors
 
 
-@pytest.mark.parametrize("words", TALKING, ids=" ".join)
+@pytest.mark.parametrize("words", PRINTING, ids=" ".join)
 def test_stdout_is_closed(words):
-    """The same of no stdout at all."""
-    done = without(words, 1)
-    told = done.stderr.decode()
-    assert done.returncode == 2, told
-    assert "Bad file descriptor" in told
-    assert "Traceback" not in told
-    assert "Exception ignored" not in told
+    """A closed stdout is one error and bad usage."""
+    result = without(words, 1)
+    errors = result.stderr.decode()
+    assert result.returncode == 2, errors
+    assert "Bad file descriptor" in errors
+    assert "Traceback" not in errors
+    assert "Exception ignored" not in errors
 
 
-def test_what_writes_nothing_needs_no_stdout(tmp_path):
-    """A command that has nothing to write is content without stdout, and writes into no other file."""
+def test_a_closed_stdout_without_output(tmp_path):
+    """A command without output succeeds, and none writes into another file."""
     value = tmp_path / "value"
-    done = without(["protocol", "sizes", "--picture", str(value), "--histogram"], 1)
-    assert b"cannot write the output: Bad file descriptor" in done.stderr
+    result = without(["protocol", "sizes", "--picture", str(value), "--histogram"], 1)
+    assert b"cannot write the output: Bad file descriptor" in result.stderr
     assert value.read_text().endswith("</svg>\n")
-    done = without(["produce", "-b", "127.0.0.1:1"], 1)
-    assert (done.returncode, done.stderr) == (0, b"")
+    result = without(["produce", "-b", "127.0.0.1:1"], 1)
+    assert (result.returncode, result.stderr) == (0, b"")
 
 
 READING = [
@@ -87,18 +87,18 @@ READING = [
 
 @pytest.mark.parametrize("words", READING, ids=" ".join)
 def test_stdin_is_closed(words):
-    """Without stdin, what would be read from it is bad usage."""
-    done = without(words, 0)
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert b"cannot read stdin: Bad file descriptor" in done.stderr
-    assert b"Traceback" not in done.stderr
+    """Reading from a closed stdin is bad usage."""
+    result = without(words, 0)
+    assert (result.returncode, result.stdout) == (2, b"")
+    assert b"cannot read stdin: Bad file descriptor" in result.stderr
+    assert b"Traceback" not in result.stderr
 
 
 def test_stderr_is_closed_or_full():
-    """Where nothing can be said, the exit code is the same, and stdout has what is for it only."""
-    given = b'{"key":"x"}\n'
-    whole = without(["decode", "-o", "json"], given=given)
-    silent = without(["decode", "-o", "json"], 2, given=given)
+    """Without stderr the exit code and stdout are the same."""
+    stdin = b'{"key":"x"}\n'
+    whole = without(["decode", "-o", "json"], stdin=stdin)
+    silent = without(["decode", "-o", "json"], 2, stdin=stdin)
     assert (silent.returncode, silent.stdout) == (1, whole.stdout)
     assert without(["decode", "/not/there"], 2).returncode == 2
     assert without(["decode", "/not/there"], 0, 1, 2).returncode == 2

@@ -1,4 +1,4 @@
-"""``protocol decode``: frames in digits, files of them, captures."""
+"""``protocol decode`` explains frames in digits, files and captures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from cli.calling import lines
+from cli.command_line import lines
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client.capture import Frame, write_to
@@ -33,7 +33,7 @@ def vectors(file: str) -> list[dict]:
 
 
 def capture(pairs, broker="127.0.0.1:9092") -> str:
-    """Write a capture as a client does: first all requests, then all answers."""
+    """Return a capture as a client writes it: all requests, then all responses."""
     stream = io.StringIO()
     write = write_to(stream)
     for direction, name in (("sent", "request"), ("received", "response")):
@@ -43,13 +43,13 @@ def capture(pairs, broker="127.0.0.1:9092") -> str:
 
 
 def test_a_frame_as_a_table(run):
-    """A frame is a table: position, bytes, path, type, value, and what the value means."""
-    done = run("protocol", "decode", "--hex", ASK)
-    assert (done.exit_code, done.stdout, done.stderr) == (0, ASKED, "")
+    """A frame is printed as a table: position, bytes, path, type, value and meaning."""
+    result = run("protocol", "decode", "--hex", ASK)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, ASKED, "")
 
 
 def test_a_frame_without_size(run):
-    """The size may be missing; --bare says so where it could be mistaken."""
+    """A missing size field is detected, and --bare states it."""
     found = run("protocol", "decode", "--hex", ASK[8:]).stdout
     assert found.splitlines()[1].split() == [
         "0",
@@ -63,19 +63,21 @@ def test_a_frame_without_size(run):
 
 
 def test_a_file_of_frames(run, tmp_path):
-    """A file has a frame on a line; # begins a comment; spaces and 0x do not matter."""
+    """A file has one frame on each line; # starts a comment; spaces and 0x are ignored."""
     path = tmp_path / "frames.hex"
     path.write_text(f"# two\n\n{ASK}  # the first\n0x0000000a 0012 0000 00000008 0000\n")
-    done = run("protocol", "decode", path)
-    assert done.exit_code == 0
-    assert [line for line in done.stdout.splitlines() if "request," in line] == [
+    result = run("protocol", "decode", path)
+    assert result.exit_code == 0
+    assert [line for line in result.stdout.splitlines() if "request," in line] == [
         f"{path}:{number}  ApiVersions request, version 0, 14 bytes" for number in (3, 4)
     ]
-    assert run("protocol", "decode", given=path.read_text()).stdout == done.stdout.replace(str(path), "stdin")
+    assert run("protocol", "decode", stdin=path.read_text()).stdout == result.stdout.replace(
+        str(path), "stdin"
+    )
 
 
 def test_json_lines(run):
-    """With --json a frame is one JSON object, its fields in a list, with their bytes."""
+    """With --json a frame is one JSON object with a list of fields and their bytes."""
     [found] = lines(run("protocol", "decode", "--json", "--hex", ASK).stdout)
     fields = found.pop("fields")
     assert found == {
@@ -100,7 +102,7 @@ def test_json_lines(run):
 
 
 def test_records(run):
-    """Records are shown, those that were compressed with positions of their own; nothing a terminal obeys."""
+    """Records are printed with control characters escaped; compressed ones have their own positions."""
     batch = encode_batch([Record(b"\x1b[2J", b"\xff", [("h", None)])], Codec.GZIP)
     data = PartitionProduceData(index=0, records=batch)
     message = ProduceRequest(
@@ -122,11 +124,11 @@ def test_records(run):
 
 @pytest.mark.parametrize("file", ["old-apis-4.3.1.json", "joingroup-v1.json", "record-batch-v2.json"])
 def test_captures(run, file):
-    """A capture's answers are explained in the version of their requests."""
+    """The responses of a capture are decoded in the version of their requests."""
     pairs = [pair for pair in vectors(file) if pair["response"] and pair["version"] != 99]
-    done = run("protocol", "decode", "--json", given=capture(pairs))
-    assert (done.exit_code, done.stderr) == (0, "")
-    found = lines(done.stdout)
+    result = run("protocol", "decode", "--json", stdin=capture(pairs))
+    assert (result.exit_code, result.stderr) == (0, "")
+    found = lines(result.stdout)
     assert len(found) == 2 * len(pairs)
     for line, pair in zip(found, [*pairs, *pairs], strict=True):
         assert (line["key"], line["version"], line["problems"]) == (pair["api_key"], pair["version"], [])
@@ -134,9 +136,9 @@ def test_captures(run, file):
 
 
 def test_a_capture_as_a_table(run):
-    """The head of a frame of a capture says where, from whom, when and what it was."""
+    """The heading of a frame from a capture has its line, broker, direction, time and name."""
     [pair, *_] = vectors("joingroup-v0.json")
-    first = run("protocol", "decode", given=capture([pair])).stdout.splitlines()[0]
+    first = run("protocol", "decode", stdin=capture([pair])).stdout.splitlines()[0]
     size = len(pair["request"]) // 2
     assert first == (
         "stdin:1  127.0.0.1:9092  sent  1970-01-01T00:00:01.500+00:00  "
@@ -144,52 +146,53 @@ def test_a_capture_as_a_table(run):
     )
 
 
-def test_an_answer(run):
-    """An answer needs to be told what it answers, by name or key."""
-    answer = "00000007002300000000"
+def test_a_response(run):
+    """The API of a response is an option, by name or key."""
+    response = "00000007002300000000"
     for api in ("ApiVersions", "apiversions", "18"):
-        done = run("protocol", "decode", "--response", "--api", api, "--version", 0, "--hex", answer)
-        assert done.exit_code == 0
-        assert "UNSUPPORTED_VERSION" in done.stdout
+        result = run("protocol", "decode", "--response", "--api", api, "--version", 0, "--hex", response)
+        assert result.exit_code == 0
+        assert "UNSUPPORTED_VERSION" in result.stdout
 
 
 def test_07(run):
-    """Frames of Kafka 0.7 are explained too, answers of the API that is told."""
+    """Frames of Kafka 0.7 are explained, responses with the API of the option."""
     pair = vectors("0.7.2.json")[1]
-    asked, answered = pair["request"], pair["response"]
-    done = run("protocol", "decode", "--v07", "--hex", asked)
-    assert done.exit_code == 0
-    assert done.stdout.startswith("--hex  FETCH request, ")
-    done = run("protocol", "decode", "--v07", "--response", "--api", "FETCH", "--hex", answered)
-    assert done.exit_code == 0
-    assert '"hello"' in done.stdout
+    request, response = pair["request"], pair["response"]
+    result = run("protocol", "decode", "--v07", "--hex", request)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("--hex  FETCH request, ")
+    result = run("protocol", "decode", "--v07", "--response", "--api", "FETCH", "--hex", response)
+    assert result.exit_code == 0
+    assert '"hello"' in result.stdout
 
 
-# --- what is wrong -----------------------------------------------------------------------
+# --- problems -----------------------------------------------------------------------
 
 
 def test_a_cut_frame(run):
-    """Of a cut frame all that is there is shown, then where it ends; on stderr in a line, exit code 1."""
-    done = run("protocol", "decode", "--hex", "0000001200030001000000650005")
-    assert done.exit_code == 1
-    assert "header.correlation_id       int32   101" in done.stdout
-    assert "     0  ! size at byte 0: the size says 18 bytes, 10 follow it" in done.stdout
+    """The fields of a truncated frame are printed, then its end; stderr has one line; exit code 1."""
+    result = run("protocol", "decode", "--hex", "0000001200030001000000650005")
+    assert result.exit_code == 1
+    assert "header.correlation_id       int32   101" in result.stdout
+    assert "     0  ! size at byte 0: the size says 18 bytes, 10 follow it" in result.stdout
     assert (
-        "    14  ! header.client_id at byte 14: the bytes end here; 5 more are needed at least" in done.stdout
+        "    14  ! header.client_id at byte 14: the bytes end here; 5 more are needed at least"
+        in result.stdout
     )
-    assert done.stderr == (
+    assert result.stderr == (
         "cloudevents-kafka: --hex: Metadata request, version 1, 14 bytes: "
         "size at byte 0: the size says 18 bytes, 10 follow it (and 1 more)\n"
     )
 
 
-def test_the_others_are_explained(run):
-    """A line that is no frame is told with its number, and the others are explained."""
-    done = run("protocol", "decode", given=f'xyz\n{{"a": 1}}\n{ASK}\n')
-    assert done.exit_code == 1
-    assert done.stdout == ASKED.replace("--hex", "stdin:3")
+def test_invalid_lines_are_reported_and_skipped(run):
+    """A line without a frame is reported with its number, and the others are explained."""
+    result = run("protocol", "decode", stdin=f'xyz\n{{"a": 1}}\n{ASK}\n')
+    assert result.exit_code == 1
+    assert result.stdout == ASKED.replace("--hex", "stdin:3")
     rule = "a line must be a frame in hexadecimal digits, or a JSON object of a capture"
-    assert done.stderr.splitlines() == [
+    assert result.stderr.splitlines() == [
         f"cloudevents-kafka: stdin:1: {rule}, got 'xyz'",
         f"cloudevents-kafka: stdin:2 is no line of a capture: '{{\"a\": 1}}'; {rule}",
     ]
@@ -197,14 +200,14 @@ def test_the_others_are_explained(run):
 
 @pytest.mark.parametrize("given", [b"\xff\xfe", b"\x00", b"{" * 100_000, '{"time": 1e999, "sent": ""}', "é"])
 def test_any_lines(run, given):
-    """Whatever a line is, it ends in a message and exit code 1."""
-    done = run("protocol", "decode", given=given)
-    assert done.exit_code == 1
-    assert done.stderr.startswith("cloudevents-kafka: stdin:1")
+    """Any other line is an error with its number and exit code 1."""
+    result = run("protocol", "decode", stdin=given)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("cloudevents-kafka: stdin:1")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--hex", ASK, "file"], "FILE and --hex exclude each other"),
         (["--hex", ASK, "--api", "Fetch"], "--api and --version need --response"),
@@ -216,15 +219,15 @@ def test_any_lines(run, given):
         (["/no/such/file"], "cannot read /no/such/file: No such file"),
     ],
 )
-def test_usage(run, arguments, told):
-    """What cannot be asked for is said, with exit code 2."""
-    done = run("protocol", "decode", *arguments)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert told in " ".join(done.stderr.split())
+def test_usage(run, arguments, message):
+    """Bad usage is an error with exit code 2."""
+    result = run("protocol", "decode", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in " ".join(result.stderr.split())
 
 
 def test_an_empty_request_round_trip(run):
-    """What the encoder writes is what is explained."""
+    """A frame of the encoder is explained without problems."""
     data = frames.encode_request(ApiVersionsRequest(), 3, correlation_id=7, client_id="me")
     [found] = lines(run("protocol", "decode", "--json", "--hex", data.hex()).stdout)
     assert (found["version"], found["problems"]) == (3, [])

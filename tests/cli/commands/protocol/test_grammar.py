@@ -1,4 +1,4 @@
-"""``protocol grammar``: any message, in any of its versions."""
+"""``protocol grammar`` prints any message in any of its versions."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from cloudevents_kafka.protocol.messages import APIS
 
 
 def test_one_version(run):
-    """One message in one version is one grammar."""
-    done = run("protocol", "grammar", "metadatarequest", 0)
-    assert (done.exit_code, done.stderr) == (0, "")
+    """A message in one version has one grammar."""
+    result = run("protocol", "grammar", "metadatarequest", 0)
+    assert (result.exit_code, result.stderr) == (0, "")
     assert (
-        done.stdout == "# MetadataRequest, version 0\nMetadataRequest => [TopicName]\n  TopicName => string\n"
+        result.stdout
+        == "# MetadataRequest, version 0\nMetadataRequest => [TopicName]\n  TopicName => string\n"
     )
 
 
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
 def test_all_versions(run, api):
-    """Without a version all are printed, those that are alike together, and none is left out."""
-    done = run("protocol", "grammar", api.name)
-    assert done.exit_code == 0
-    heads = [line for line in done.stdout.splitlines() if line.startswith("# ")]
+    """Without a version all versions are printed, with equal ones grouped."""
+    result = run("protocol", "grammar", api.name)
+    assert result.exit_code == 0
+    heads = [line for line in result.stdout.splitlines() if line.startswith("# ")]
     for message in (api.request, api.response):
         covered = []
         for head in heads:
@@ -32,27 +33,27 @@ def test_all_versions(run, api):
                 covered += range(int(first), int(last or first) + 1)
         assert covered == list(range(api.versions.first, api.versions.last + 1))
         for version in covered:
-            assert text(message, version) in done.stdout
+            assert text(message, version) in result.stdout
 
 
 def test_some_versions(run):
     """Versions are numbers and ranges."""
-    done = run("protocol", "grammar", "MetadataRequest", "0-1", 4)
-    heads = [line for line in done.stdout.splitlines() if line.startswith("# ")]
+    result = run("protocol", "grammar", "MetadataRequest", "0-1", 4)
+    heads = [line for line in result.stdout.splitlines() if line.startswith("# ")]
     assert heads == ["# MetadataRequest, versions 0-1", "# MetadataRequest, version 4"]
 
 
 def test_names(run):
-    """Without a name, all names are listed, with their versions; each can be asked for."""
-    done = run("protocol", "grammar")
-    names = [line.split()[0] for line in done.stdout.splitlines()]
+    """Without a name all names are listed with their versions; each has a grammar."""
+    result = run("protocol", "grammar")
+    names = [line.split()[0] for line in result.stdout.splitlines()]
     assert len(names) == 2 * len(APIS) + 3
     for name in names:
         assert run("protocol", "grammar", name).exit_code == 0
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (
             ["MetadataReqest"],
@@ -65,8 +66,8 @@ def test_names(run):
         (["Metadata", "1" * 5000], "a version must be a number"),
     ],
 )
-def test_usage(run, arguments, told):
-    """What there is not is said, with what there is, and exit code 2."""
-    done = run("protocol", "grammar", *arguments)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert told in done.stderr
+def test_usage(run, arguments, message):
+    """An unknown name or version is an error with the known ones and exit code 2."""
+    result = run("protocol", "grammar", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr

@@ -1,4 +1,4 @@
-"""``protocol api-versions``, ``fetch`` and ``produce``: on brokers played in this process."""
+"""``protocol api-versions``, ``fetch`` and ``produce`` on fake brokers in this process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import pytest
-from cli.calling import lines, start
+from cli.command_line import lines, start
 from confluent_kafka import Producer
 
 from cloudevents_kafka.cli.commands.protocol.produce import CODECS
@@ -41,8 +41,8 @@ def closed_port():
 
 
 @pytest.fixture
-def mute():
-    """Something that takes connections, and never answers."""
+def silent_server():
+    """The address of a server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"127.0.0.1:{listening.getsockname()[1]}"
 
@@ -51,10 +51,10 @@ def mute():
 
 
 def test_api_versions(run, broker):
-    """Each API has the broker's versions, those declared, the client's, and what it picks of them."""
-    done = run("protocol", "api-versions", broker)
-    assert (done.exit_code, done.stderr) == (0, "")
-    head, first, *_ = (line.split() for line in done.stdout.splitlines())
+    """Each API has the versions of the broker, of this library and of its client, and the picked one."""
+    result = run("protocol", "api-versions", broker)
+    assert (result.exit_code, result.stderr) == (0, "")
+    head, first, *_ = (line.split() for line in result.stdout.splitlines())
     assert head == ["key", "api", "broker", "declared", "client", "picks"]
     assert first == ["0", "Produce", "0-13", "0-13", "0-12", "12"]
     rows = {row["key"]: row for row in lines(run("protocol", "api-versions", broker, "--json").stdout)}
@@ -70,11 +70,11 @@ def test_api_versions(run, broker):
 
 
 def test_api_versions_of_an_old_broker(run, old_broker):
-    """Of a broker that cannot be asked this is said, and what such brokers take is shown."""
-    done = run("protocol", "api-versions", old_broker)
-    assert done.exit_code == 0
-    assert f"broker {old_broker} does not list its API versions" in done.stderr
-    rows = [line.split() for line in done.stdout.splitlines()]
+    """For a broker that does not list its versions, those of such brokers are printed with a note."""
+    result = run("protocol", "api-versions", old_broker)
+    assert result.exit_code == 0
+    assert f"broker {old_broker} does not list its API versions" in result.stderr
+    rows = [line.split() for line in result.stdout.splitlines()]
     assert ["0", "Produce", "0", "0-13", "0-12", "0"] in rows
     assert ["18", "ApiVersions", "-", "0-4", "0-3", "-"] in rows
 
@@ -83,21 +83,21 @@ def test_api_versions_of_an_old_broker(run, old_broker):
 
 
 def test_codecs():
-    """The command knows the codecs of the client."""
+    """The command has the codecs of the client."""
     assert tuple(codec.name.lower() for codec in Codec) == CODECS
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_there_and_back(run, broker, topic, codec):
-    """What produce sends, fetch gives: key, headers, value."""
+def test_round_trip(run, broker, topic, codec):
+    """``fetch`` reads the key, the headers and the value that ``produce`` sends."""
     sent = run(
         *("protocol", "produce", broker, topic, "--key", "k", "--header", "a=1", "--header", "n"),
         *("--compression", codec, "hello"),
     )
     assert (sent.exit_code, sent.stdout, sent.stderr) == (0, f"{topic}[0]@0\n", "")
-    done = run("protocol", "fetch", broker, topic, "--json")
-    [found] = lines(done.stdout)
-    assert (done.exit_code, found.pop("timestamp") > 0) == (0, True)
+    result = run("protocol", "fetch", broker, topic, "--json")
+    [found] = lines(result.stdout)
+    assert (result.exit_code, found.pop("timestamp") > 0) == (0, True)
     assert found == {
         "topic": topic,
         "partition": 0,
@@ -116,7 +116,7 @@ def test_there_and_back(run, broker, topic, codec):
 
 
 def test_old_brokers(run, old_broker, topic):
-    """A broker of 0.8.2 takes and gives as well; headers, which it has none of, are refused."""
+    """A broker of 0.8.2 stores and returns records; headers, which it does not support, are refused."""
     assert run("protocol", "produce", old_broker, topic, "x", "--json").stdout.endswith('"offset":0}\n')
     assert lines(run("protocol", "fetch", old_broker, topic, "--json").stdout)[0]["value"] == "x"
     refused = run("protocol", "produce", old_broker, topic, "x", "--header", "a=1")
@@ -126,8 +126,8 @@ def test_old_brokers(run, old_broker, topic):
 
 def test_values(run, broker, topic):
     """A value is text, the bytes of stdin, or null."""
-    assert run("protocol", "produce", broker, topic, given=b"\xff\n").exit_code == 0
-    assert run("protocol", "produce", broker, topic, "-", given=b"").exit_code == 0
+    assert run("protocol", "produce", broker, topic, stdin=b"\xff\n").exit_code == 0
+    assert run("protocol", "produce", broker, topic, "-", stdin=b"").exit_code == 0
     assert run("protocol", "produce", broker, topic, "--null").exit_code == 0
     found = lines(run("protocol", "fetch", broker, topic, "--json").stdout)
     assert [line["value"] for line in found] == [{"base64": "/wo="}, "", None]
@@ -147,15 +147,15 @@ def test_values(run, broker, topic):
     ],
 )
 def test_positions(run, broker, topic, arguments, offsets):
-    """Reading begins where --offset says, and ends at the end, or after --count."""
+    """Records are read from --offset to the end of the partition, or to --count."""
     for number in range(4):
         run("protocol", "produce", broker, topic, str(number))
-    done = run("protocol", "fetch", broker, topic, "0", "--json", *arguments)
-    assert (done.exit_code, [line["offset"] for line in lines(done.stdout)]) == (0, offsets)
+    result = run("protocol", "fetch", broker, topic, "0", "--json", *arguments)
+    assert (result.exit_code, [line["offset"] for line in lines(result.stdout)]) == (0, offsets)
 
 
 def test_all_partitions(run, topic):
-    """Without a partition all are read."""
+    """Without a partition all partitions are read."""
     with WireBroker("4.3") as broker:
         broker.create_topic(topic, 3)
         servers = broker.bootstrap_servers
@@ -166,7 +166,7 @@ def test_all_partitions(run, topic):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         (["fetch", "BROKER", "nothing"], 2, "has no topic 'nothing'; check TOPIC"),
         (["fetch", "BROKER", "known", "7"], 2, "topic 'known' has no partition 7; it has 0"),
@@ -188,26 +188,28 @@ def test_all_partitions(run, topic):
         (["produce", "CLOSED", "t", "x", "--timeout", "0.3"], 3, "check BROKER, that a broker listens there"),
     ],
 )
-def test_trouble(run, broker, closed_port, arguments, code, told):
-    """Trouble is said in one message with what to do, and has its exit code."""
+def test_errors(run, broker, closed_port, arguments, code, message):
+    """An error is one message with advice, and has its exit code."""
     run("protocol", "produce", broker, "known", "x")
-    done = run("protocol", *({"BROKER": broker, "CLOSED": closed_port}.get(word, word) for word in arguments))
-    assert (done.exit_code, done.stdout) == (code, "")
-    assert told in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr
+    result = run(
+        "protocol", *({"BROKER": broker, "CLOSED": closed_port}.get(word, word) for word in arguments)
+    )
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert message in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
 
 
 def test_traces(run, broker, topic, tmp_path):
-    """What --trace writes, protocol decode explains to the last byte: all answers have their requests."""
+    """``protocol decode`` explains the frames of --trace: every response has its request."""
     path = tmp_path / "capture.jsonl"
     run("protocol", "produce", broker, topic, "hello", "--compression", "gzip", "--trace", path)
     run("protocol", "fetch", broker, topic, "--trace", path)
-    done = run("protocol", "decode", path, "--json")
-    assert (done.exit_code, done.stderr) == (0, "")
-    found = lines(done.stdout)
+    result = run("protocol", "decode", path, "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    found = lines(result.stdout)
     assert [line["problems"] for line in found] == [[]] * len(found)
-    told = {(line["api"], line["kind"]) for line in found}
-    assert told >= {
+    frames = {(line["api"], line["kind"]) for line in found}
+    assert frames >= {
         (api, kind) for api in ("Produce", "Fetch", "Metadata") for kind in ("request", "response")
     }
     values = [
@@ -216,12 +218,12 @@ def test_traces(run, broker, topic, tmp_path):
     assert values == ["hello", "hello"]
 
 
-# --- logging in --------------------------------------------------------------------------
+# --- login --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
-def test_logging_in(run, monkeypatch, tmp_path, mechanism):
-    """The password comes from the environment; a wrong one is refused; neither is shown or traced."""
+def test_login(run, monkeypatch, tmp_path, mechanism):
+    """The password is read from the environment; a wrong one is refused; neither is printed or traced."""
     path = tmp_path / "capture.jsonl"
     with WireBroker("4.3", users={"ann": PASSWORD}) as broker:
         ask = (
@@ -257,19 +259,19 @@ def certificate(tmp_path_factory):
 
 
 def test_tls(run, certificate):
-    """--cafile says whom to trust; without it, a broker that nobody known has signed is refused."""
+    """--cafile is the trusted certificate; without it, an unknown certificate is refused."""
     cert, key = certificate
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(cert, key)
     with WireBroker("4.3", tls=server) as broker:
         ask = ("protocol", "api-versions", broker.bootstrap_servers)
         assert run(*ask, "--cafile", cert).exit_code == 0
-        done = run(*ask, "--tls", "--timeout", 1)
-        assert (done.exit_code, done.stdout) == (3, "")
-        assert "certificate verify failed" in done.stderr
+        result = run(*ask, "--tls", "--timeout", 1)
+        assert (result.exit_code, result.stdout) == (3, "")
+        assert "certificate verify failed" in result.stderr
 
 
-# --- ends --------------------------------------------------------------------------------
+# --- signals --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -278,23 +280,23 @@ def test_tls(run, certificate):
         ["produce", "BROKER", "t"],
         ["produce", "CLOSED", "t", "x"],
         ["fetch", "CLOSED", "t"],
-        ["api-versions", "MUTE"],
+        ["api-versions", "SILENT"],
     ],
 )
-def test_ctrl_c(broker, closed_port, mute, arguments):
-    """Ctrl-C ends each of them at once, with exit code 130 and no traceback."""
-    known = {"BROKER": broker, "CLOSED": closed_port, "MUTE": mute}
+def test_ctrl_c(broker, closed_port, silent_server, arguments):
+    """Ctrl-C ends each command at once, with exit code 130 and no traceback."""
+    known = {"BROKER": broker, "CLOSED": closed_port, "SILENT": silent_server}
     process = start("protocol", *(known.get(word, word) for word in arguments), "--timeout", "30")
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
-    out, said = process.communicate(timeout=5)
+    out, errors = process.communicate(timeout=5)
     assert (process.returncode, out) == (130, b"")
-    assert b"Traceback" not in said
+    assert b"Traceback" not in errors
 
 
 @pytest.mark.broker
 def test_a_real_broker(run, kafka_broker: LocalBroker, kafka_topic: str, tmp_path):
-    """A real Kafka lists APIs that only have a name here, takes a record, gives it, and is traced."""
+    """A real Kafka lists its APIs, stores a record and returns it, and its frames are explained."""
     servers, path = kafka_broker.bootstrap_servers, tmp_path / "capture.jsonl"
     rows = {row["api"]: row for row in lines(run("protocol", "api-versions", servers, "--json").stdout)}
     assert rows["DescribeCluster"]["picks"] is None
@@ -303,13 +305,13 @@ def test_a_real_broker(run, kafka_broker: LocalBroker, kafka_topic: str, tmp_pat
     assert run("protocol", "produce", servers, kafka_topic, "x", "--trace", path).exit_code == 0
     found = lines(run("protocol", "fetch", servers, kafka_topic, "--json", "--trace", path).stdout)
     assert [line["value"] for line in found] == ["x"]
-    done = run("protocol", "decode", path, "--json")
-    assert (done.exit_code, done.stderr) == (0, "")
+    result = run("protocol", "decode", path, "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
 
 
 @pytest.mark.broker
-def test_marks_at_the_end(run, kafka_broker: LocalBroker, kafka_topic: str):
-    """A partition that ends with the mark of a transaction is read to its end, and not waited for."""
+def test_transaction_markers_at_the_end(run, kafka_broker: LocalBroker, kafka_topic: str):
+    """A partition that ends with a transaction marker is read to its end without waiting."""
     servers = kafka_broker.bootstrap_servers
     producer = Producer({"bootstrap.servers": servers, "transactional.id": kafka_topic, "log_level": 0})
     producer.init_transactions(20)
@@ -318,6 +320,6 @@ def test_marks_at_the_end(run, kafka_broker: LocalBroker, kafka_topic: str):
         producer.produce(kafka_topic, "x", partition=0)
         producer.flush(20)
         end(20)
-    done = run("protocol", "fetch", servers, kafka_topic, "0", "--json", "--timeout", "5")
-    assert (done.exit_code, done.stderr) == (0, "")
-    assert [line["offset"] for line in lines(done.stdout)] == [0]
+    result = run("protocol", "fetch", servers, kafka_topic, "0", "--json", "--timeout", "5")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert [line["offset"] for line in lines(result.stdout)] == [0]

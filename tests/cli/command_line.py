@@ -1,4 +1,4 @@
-"""What tests of the command line share."""
+"""Run the command line in a process, send records, and parse its JSON lines."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from confluent_kafka import Producer
 from cloudevents_kafka import Record
 
 
-def start(*args: str, **more: Any) -> subprocess.Popen[bytes]:
-    """Start the command line as a process of its own, with pipes all around."""
+def start(*args: str, **options: Any) -> subprocess.Popen[bytes]:
+    """Start the command line in a process whose standard streams are pipes."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([sys.executable, "-m", "cloudevents_kafka", *args], **{**pipes, **more})
+    return subprocess.Popen([sys.executable, "-m", "cloudevents_kafka", *args], **{**pipes, **options})
 
 
 def send(brokers: str, topic: str, *records: Record) -> None:
-    """Send records as they are, in order, to partition 0 unless they name one."""
+    """Send unchanged records in order, to their partition or to partition 0."""
     producer = Producer({"bootstrap.servers": brokers, "log_level": 0, "linger.ms": 0})
     for record in records:
         producer.produce(
