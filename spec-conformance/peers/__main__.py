@@ -1,7 +1,7 @@
-"""Exchange events with the other SDKs, all or those named: python spec-conformance/peers [PEER …].
+"""Exchange events with other SDKs: python spec-conformance/peers [PEER …].
 
-Exit code 1 for anything that is not declared in deviations.json, or declared and not seen.
-``--write`` keeps the counts in results.json and makes ../peers.md of it.
+The exit code is 1 if a run finds a difference that deviations.json does not declare, or does not
+find a declared one. ``--write`` writes the counts to results.json and ../peers.md.
 """
 
 from __future__ import annotations
@@ -11,35 +11,40 @@ import sys
 import time
 
 from build import BuildFailed, MissingToolchain
-from deviations import Tally, peers
+from deviations import RunCounts, peers
 from exchange import Exchange
 from report import counts, results, write
 from run import COUNT, ON_BROKER, SEED, run
 
 
 def main(arguments: list[str]) -> int:
-    """Run the peers named, or all; 0 if each did what is declared of it, and nothing else."""
+    """Run the named peers, or all, and return the exit code."""
     parser = argparse.ArgumentParser(prog="spec-conformance/peers", description=__doc__)
-    parser.add_argument("peers", nargs="*", metavar="PEER", help=f"of {', '.join(peers())}; all by default")
     parser.add_argument(
-        "--count", type=int, default=COUNT, help="events in memory, on each way (%(default)s)"
+        "peers", nargs="*", metavar="PEER", help=f"one of {', '.join(peers())} (default: all)"
     )
     parser.add_argument(
-        "--on-broker", type=int, default=ON_BROKER, help="events on each way through a broker (%(default)s)"
+        "--count", type=int, default=COUNT, help="events in memory for each encoding (%(default)s)"
+    )
+    parser.add_argument(
+        "--on-broker",
+        type=int,
+        default=ON_BROKER,
+        help="events through a broker for each encoding (%(default)s)",
     )
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--write", action="store_true", help="keep the counts, and make peers.md of them")
+    parser.add_argument("--write", action="store_true", help="write the counts and peers.md")
     options = parser.parse_args(arguments)
     unknown = set(options.peers) - set(peers())
     if unknown:
-        parser.error(f"no such peer: {', '.join(sorted(unknown))}")
-    as_kept = (options.seed, options.count, options.on_broker) == (SEED, COUNT, ON_BROKER)
-    tallies: dict[str, Tally] = {}
+        parser.error(f"PEER must be one of {', '.join(peers())}, got {', '.join(sorted(unknown))}")
+    is_default = (options.seed, options.count, options.on_broker) == (SEED, COUNT, ON_BROKER)
+    runs: dict[str, RunCounts] = {}
     failed = False
     for peer in options.peers or peers():
         began = time.monotonic()
         try:
-            tally = run(peer, options.seed, options.count, options.on_broker)
+            counted = run(peer, options.seed, options.count, options.on_broker)
         except MissingToolchain as error:
             print(f"{peer}: skipped: {error}")
             failed = failed or options.write
@@ -48,32 +53,38 @@ def main(arguments: list[str]) -> int:
             print(f"{peer}: {error}")
             failed = True
             continue
-        tallies[peer] = tally
-        print(f"{peer}: {tally.exchanged.total()} exchanges, {tally.alike.total()} without any difference, "
-              f"{len(tally.surprises)} not as declared, {time.monotonic() - began:.0f} s")  # fmt: skip
-        failed |= tell(peer, tally)
-        if not options.write and as_kept and counts(tally) != results()["peers"].get(peer):
-            print(f"  {peer}: the counts are not those of results.json: look why, then run with --write")
+        runs[peer] = counted
+        print(
+            f"{peer}: {counted.exchanged.total()} exchanges, {counted.equal.total()} without a difference, "
+            f"{len(counted.surprises)} not as declared, {time.monotonic() - began:.0f} s"
+        )
+        failed |= print_surprises(peer, counted)
+        if not options.write and is_default and counts(counted) != results()["peers"].get(peer):
+            print(f"  {peer}: the counts differ from results.json; find out why, then run with --write")
             failed = True
     if options.write and not failed:
-        write(tallies, options.seed)
+        write(runs, options.seed)
     return int(failed)
 
 
-def tell(peer: str, tally: Tally) -> bool:
-    """Print what was not as declared, one event for each kind of it; tell whether anything was."""
+def print_surprises(peer: str, counted: RunCounts) -> bool:
+    """Print undeclared differences, with one event of each kind; return whether there are any."""
     kinds: dict[tuple[object, ...], list[Exchange]] = {}
-    for one, wanted in tally.surprises:
-        kind = one.direction, one.way, one.findings - wanted, wanted - one.findings
+    for one, wanted in counted.surprises:
+        kind = one.direction, one.encoding, one.findings - wanted, wanted - one.findings
         kinds.setdefault(kind, []).append(one)
-    for (direction, way, more, less), alike in kinds.items():
-        common = frozenset.intersection(*(one.sample.features for one in alike))
-        print(f"  {peer} {direction} {way}: {len(alike)} events")
-        print(f"    found: {_listed(more)}\n    not found: {_listed(less)}\n    all are: {_listed(common)}")
-        print(f"    said: {alike[0].said}\n    one is: {alike[0].sample}")
-    for entry in tally.unseen(peer):
-        print(f"  {entry} is declared and was not seen")
-    return bool(tally.surprises or tally.unseen(peer))
+    for (direction, encoding, more, less), exchanges in kinds.items():
+        common = frozenset.intersection(*(one.sample.features for one in exchanges))
+        plural = "" if len(exchanges) == 1 else "s"
+        print(f"  {peer} {direction} {encoding}: {len(exchanges)} event{plural}")
+        print(
+            f"    found: {_listed(more)}\n    not found: {_listed(less)}\n"
+            f"    common features: {_listed(common)}"
+        )
+        print(f"    error: {exchanges[0].error}\n    example: {exchanges[0].sample}")
+    for entry in counted.not_found(peer):
+        print(f"  {entry} is declared, but was not found")
+    return bool(counted.surprises or counted.not_found(peer))
 
 
 def _listed(words: object) -> str:

@@ -1,4 +1,4 @@
-"""Builds each peer's runner into the user's cache folder, once for each state of its sources."""
+"""Build the runners of peers in the user's cache folder, once for each state of their sources."""
 
 from __future__ import annotations
 
@@ -20,32 +20,37 @@ HERE: Final = Path(__file__).parent
 
 
 class MissingToolchain(Exception):
-    """A peer cannot be built here: the message names what is missing."""
+    """A peer cannot be built because a tool is missing; the message names it."""
 
 
 class BuildFailed(Exception):
-    """A peer's toolchain is there and did not do its work: the message has its last words."""
+    """The toolchain of a peer failed; the message has the end of its output."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """How a runner is started."""
+    """The command and environment of a runner."""
 
     command: list[str]
     environment: dict[str, str] = field(default_factory=dict)
 
 
 def build(peer: str) -> Program:
-    """Build the peer's runner unless it is in the cache; raises `MissingToolchain`, `BuildFailed`."""
-    folder, make, start = _PEERS[peer]
+    """Return the runner of a peer, built unless it is in the cache.
+
+    Raises `MissingToolchain` and `BuildFailed`.
+    """
+    folder, compile_runner, start = _PEERS[peer]
     source = HERE / folder
     entry = cache_folder() / "peers" / f"{peer}-{_digest(source)}"
-    with locked(entry, waiting=lambda: print(f"{peer}: another process builds it", file=sys.stderr)):
+    with locked(
+        entry, waiting=lambda: print(f"{peer}: another process is building it; waiting", file=sys.stderr)
+    ):
         if not entry.exists():
             print(f"{peer}: building the runner in {entry}", file=sys.stderr)
             with building(entry) as scratch:
                 shutil.copytree(source, scratch, dirs_exist_ok=True)
-                make(scratch)
+                compile_runner(scratch)
     return start(entry)
 
 
@@ -68,7 +73,7 @@ def _run(folder: Path, *command: str, **environment: str) -> None:
         raise BuildFailed(f"{' '.join(command)} failed in {folder}:\n{(done.stdout + done.stderr)[-3000:]}")
 
 
-# --- one pair of functions for each toolchain: what to make in a folder, and how to start it ---
+# --- toolchains: a function that builds a runner in a folder, and one that starts it ---
 
 
 def _jars(folder: Path) -> str:
@@ -83,10 +88,10 @@ def _java_home() -> Path:
         raise MissingToolchain(str(error)) from None
 
 
-def _make_java(folder: Path) -> None:
+def _build_java(folder: Path) -> None:
     compiler = _java_home() / "bin" / "javac"
     if not compiler.exists():
-        raise MissingToolchain(f"{compiler} is not there: a JDK is needed, not only a JRE")
+        raise MissingToolchain(f"{compiler} is missing: install a JDK, not only a JRE")
     _run(folder, str(compiler), "-d", ".", "-cp", _jars(folder), "Peer.java")
 
 
@@ -95,7 +100,7 @@ def _start_java(folder: Path) -> Program:
     return Program([str(java), "-XX:TieredStopAtLevel=1", "-Xmx512m", "-cp", _jars(folder), "Peer"])
 
 
-def _make_javascript(folder: Path) -> None:
+def _build_javascript(folder: Path) -> None:
     _run(folder, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
 
 
@@ -106,7 +111,7 @@ def _start_javascript(folder: Path) -> Program:
     return Program(["node", str(folder / "peer.js")], quiet)
 
 
-def _make_go(folder: Path) -> None:
+def _build_go(folder: Path) -> None:
     _run(folder, "go", "build", "-o", "peer", ".", GOFLAGS="-buildvcs=false")
 
 
@@ -114,7 +119,7 @@ def _start_binary(folder: Path) -> Program:
     return Program([str(folder / "peer")])
 
 
-def _make_python(folder: Path, *, major: int) -> None:
+def _build_python(folder: Path, *, major: int) -> None:
     pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps")
     _run(folder, sys.executable, *pip, "--target", "packages", "-r", f"requirements{major}.txt")
 
@@ -124,27 +129,27 @@ def _start_python(folder: Path, *, major: int) -> Program:
     return Program(command, {"PYTHONPATH": str(folder / "packages")})
 
 
-def _make_rust(folder: Path) -> None:
+def _build_rust(folder: Path) -> None:
     if shutil.which("cmake") is None:
-        raise MissingToolchain("cmake is not on PATH, and librdkafka is compiled with it")
+        raise MissingToolchain("cmake is not on PATH; it is needed to compile librdkafka")
     _run(folder, "cargo", "build", "--quiet", "--release")
     shutil.copy2(folder / "target" / "release" / "peer", folder / "peer")
     shutil.rmtree(folder / "target")
 
 
-_Way = tuple[str, Callable[[Path], None], Callable[[Path], Program]]
+_Toolchain = tuple[str, Callable[[Path], None], Callable[[Path], Program]]
 
 
-def _python(major: int) -> _Way:
-    return "python", partial(_make_python, major=major), partial(_start_python, major=major)
+def _python(major: int) -> _Toolchain:
+    return "python", partial(_build_python, major=major), partial(_start_python, major=major)
 
 
-_PEERS: Final[dict[str, _Way]] = {
-    "java": ("java", _make_java, _start_java),
-    "javascript": ("javascript", _make_javascript, _start_javascript),
-    "go": ("go", _make_go, _start_binary),
+_PEERS: Final[dict[str, _Toolchain]] = {
+    "java": ("java", _build_java, _start_java),
+    "javascript": ("javascript", _build_javascript, _start_javascript),
+    "go": ("go", _build_go, _start_binary),
     "python1": _python(1),
     "python2": _python(2),
-    "rust": ("rust", _make_rust, _start_binary),
+    "rust": ("rust", _build_rust, _start_binary),
 }
-"""Peers by name: the folder of the sources, what makes a runner of them, and what starts it."""
+"""Peers by name: the folder of the sources, and the functions that build and start the runner."""

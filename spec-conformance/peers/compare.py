@@ -1,4 +1,4 @@
-"""What must come of an event, and in which words it is said that something else came."""
+"""Compare a received event and record with the sample, and name the differences."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _KIND_NAMES: Final = {DataKind.JSON: "json", DataKind.TEXT: "text", DataKind.BYT
 
 
 @dataclass(frozen=True)
-class Way:
-    """How an event travels: ``binary``, or in structured mode by the format of that name."""
+class Encoding:
+    """``binary``, or the name of the event format in structured mode."""
 
     name: str
 
@@ -34,46 +34,48 @@ class Way:
 
 
 def describe(event: Event) -> Json:
-    """Write an event that we read in the notation of the line protocol."""
-    attributes = [(name, _our_type(event, name), event.text(name)) for name in event]
+    """Return an event in the notation of the line protocol."""
+    attributes = [(name, _type_name(event, name), event.text(name)) for name in event]
     data = None
     if event.payload is not None:
         data = {"kind": _KIND_NAMES[event.kind], "hex": event.payload.hex()}
     return {"attributes": attributes, "data": data}
 
 
-def _our_type(event: Event, name: str) -> str:
+def _type_name(event: Event, name: str) -> str:
     value = event[name]
-    for python, told in ((bool, "Boolean"), (int, "Integer"), (bytes, "Binary")):
-        if isinstance(value, python):
-            return told
+    for python_type, type_name in ((bool, "Boolean"), (int, "Integer"), (bytes, "Binary")):
+        if isinstance(value, python_type):
+            return type_name
     known = type_of(name)
     return known.value if known is not None else "String"
 
 
-def event_findings(sample: Sample, got: Json, way: Way, *, by_peer: bool) -> Iterator[str]:
-    """Say how a received event differs from the sample; ``by_peer`` tells who wrote it."""
+def event_findings(sample: Sample, got: Json, encoding: Encoding, *, by_peer: bool) -> Iterator[str]:
+    """Yield the differences between a received event and the sample; ``by_peer`` if the peer wrote it."""
     attributes = {name: (kind, text) for name, kind, text in got["attributes"]}
     wanted = {name: (kind, canonical_text(value)) for name, kind, value in sample.attributes}
-    if _is_made_explicit(sample, way, by_peer=by_peer):
+    if _needs_content_type(sample, encoding, by_peer=by_peer):
         wanted.setdefault("datacontenttype", ("String", "application/json"))
     for name, (kind, text) in wanted.items():
         label = name if name in _NAMED else f"ext:{kind}"
         if name not in attributes:
             yield f"{label} missing"
         else:
-            yield from _attribute_findings(label, kind, text, attributes[name], way)
+            yield from _attribute_findings(label, kind, text, attributes[name], encoding)
     yield from (f"{name} added" for name in attributes if name not in wanted)
-    yield from _data_findings(sample, got["data"], way, by_peer=by_peer)
+    yield from _data_findings(sample, got["data"], encoding, by_peer=by_peer)
 
 
-def _is_made_explicit(sample: Sample, way: Way, *, by_peer: bool) -> bool:
-    """Tell whether the content type of a JSON value has to be named (R-10); our Protobuf writer does it."""
-    ours = way.name == "protobuf" and not by_peer and "json:string" not in sample.features
-    return sample.kind == "json" and (way.mode == "binary" or ours)
+def _needs_content_type(sample: Sample, encoding: Encoding, *, by_peer: bool) -> bool:
+    """Return whether the content type of a JSON value must be written (R-10), as in our Protobuf format."""
+    ours = encoding.name == "protobuf" and not by_peer and "json:string" not in sample.features
+    return sample.kind == "json" and (encoding.mode == "binary" or ours)
 
 
-def _attribute_findings(label: str, kind: str, text: str, got: tuple[str, str], way: Way) -> Iterator[str]:
+def _attribute_findings(
+    label: str, kind: str, text: str, got: tuple[str, str], encoding: Encoding
+) -> Iterator[str]:
     got_kind, got_text = got
     if got_text != text:
         finding = f"{label} changed"
@@ -81,19 +83,21 @@ def _attribute_findings(label: str, kind: str, text: str, got: tuple[str, str], 
             finding = _time_finding(label, text, got_text)
         if finding:
             yield finding
-    # A header is text; a reader may know the type all the same.
-    if _family(got_kind) not in ({_family(kind)} if way.mode == "structured" else {_family(kind), "text"}):
+    # A header is text, but a reader may know the type.
+    if _family(got_kind) not in (
+        {_family(kind)} if encoding.mode == "structured" else {_family(kind), "text"}
+    ):
         yield f"{label} type"
 
 
 def _family(kind: str) -> str:
-    """Types that the JSON format tells apart; all others are text there."""
+    """Return the JSON type of an attribute type, or text."""
     return kind if kind in ("Boolean", "Integer", "Float") else "text"
 
 
 def _time_finding(label: str, text: str, got: str) -> str | None:
     if not is_timestamp(got):
-        return f"{label} is no timestamp"
+        return f"{label} is not a timestamp"
     (moment, fraction), (other, other_fraction) = instant(text), instant(got)
     if (moment, fraction) == (other, other_fraction):
         return None
@@ -106,14 +110,14 @@ def _time_finding(label: str, text: str, got: str) -> str | None:
 
 
 def _digits(moment: datetime, finer: str) -> str:
-    """Return the digits of a second's fraction, without zeros at the end."""
+    """Return the digits of a fraction of a second, without trailing zeros."""
     return f"{moment.microsecond:06}{finer}".rstrip("0")
 
 
 # --- data ---
 
 
-def _data_findings(sample: Sample, data: Json | None, way: Way, *, by_peer: bool) -> Iterator[str]:
+def _data_findings(sample: Sample, data: Json | None, encoding: Encoding, *, by_peer: bool) -> Iterator[str]:
     if data is None or sample.payload is None:
         if sample.payload is not None:
             yield "data missing"
@@ -121,14 +125,14 @@ def _data_findings(sample: Sample, data: Json | None, way: Way, *, by_peer: bool
             yield f"data added: {_short(bytes.fromhex(data['hex']))}"
         return
     kind, got = data["kind"], bytes.fromhex(data["hex"])
-    if not _same_data(sample, kind, got, exact=way.mode == "binary" and not by_peer):
+    if not _same_data(sample, kind, got, exact=encoding.mode == "binary" and not by_peer):
         yield "data changed"
     elif kind not in _kinds(sample):
-        yield f"data taken for {kind}"
+        yield f"data read as {kind}"
 
 
 def _same_data(sample: Sample, kind: str, got: bytes, *, exact: bool) -> bool:
-    """Compare as JSON what a writer had as a JSON value, or a reader has; all else byte by byte."""
+    """Return whether data is equal: as JSON if writer or reader has a JSON value, else byte by byte."""
     assert sample.payload is not None
     as_json = kind == "json" or (_is_json(sample) and (kind == "text" or not exact))
     return _same_json(sample.payload, kind, got) if as_json else got == sample.payload
@@ -153,7 +157,7 @@ def _same_json(wanted: bytes, kind: str, got: bytes) -> bool:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Compare JSON values; a Boolean is no number here."""
+    """Return whether JSON values are equal; a Boolean differs from a number."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
@@ -162,7 +166,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _kinds(sample: Sample) -> set[str]:
-    """Name what the data may come as: a language may have a value, a text or bytes for it."""
+    """Return the kinds that a reader may return data as."""
     if _is_json(sample):
         return {"json", "bytes", "text"}
     return {"bytes", "text"} if "ct:text" in sample.features else {"bytes"}
@@ -172,7 +176,7 @@ def _kinds(sample: Sample) -> set[str]:
 
 
 def record_findings(sample: Sample, record: Record) -> Iterator[str]:
-    """Say what is wrong with a record beside the event: its key, and headers that should not be."""
+    """Yield the problems of a record outside of its event: the key, and unexpected headers."""
     if record.key != sample.key:
         partition_key = sample.text("partitionkey")
         mapped = partition_key is not None and record.key == partition_key.encode()

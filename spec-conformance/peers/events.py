@@ -1,4 +1,4 @@
-"""Seeded events of all kinds that the specification allows, and what is special about each."""
+"""Seeded events of all kinds that the specification allows, and the features of each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cloudevents_kafka.attributes.types import canonical_text
 from cloudevents_kafka.record import Headers
 
 Attribute = tuple[str, str, Any]
-"""Name, type and value; a value is text, or what `Event` takes for a Boolean, Integer or Binary."""
+"""Name, type and value; a value is text, or the Python value of a Boolean, Integer or Binary."""
 
 _WORDS: Final = (
     "a", "order-17", "Hello World", "grüße", "日本語", "😀 ok", "a%20b", 'say "hi"', "back\\slash", "true",
@@ -59,9 +59,9 @@ _TYPES: Final = ("String", "String", "Boolean", "Integer", "Binary", "URI", "URI
 
 @dataclass(frozen=True)
 class Sample:
-    """An event as its parts, the user's key and headers beside it, and features: what is special about them.
+    """The parts of an event, the user's key and headers, and their features.
 
-    ``kind`` says how the data is given to a writer: "json" (a value), "text", "bytes", or "none".
+    ``kind`` is how the data is passed to a writer: "json" (a value), "text", "bytes", or "none".
     """
 
     attributes: tuple[Attribute, ...]
@@ -73,15 +73,15 @@ class Sample:
 
     @property
     def everyday(self) -> bool:
-        """Tell whether the event is as most are: a JSON object, a time in UTC, nothing rare about it."""
+        """Whether the event is an everyday one: a JSON object, a time in UTC, nothing unusual."""
         return "everyday" in self.features
 
     def text(self, name: str) -> str | None:
         """Return the canonical text of an attribute, or None."""
-        return next((canonical_text(value) for given, _, value in self.attributes if given == name), None)
+        return next((canonical_text(value) for other, _, value in self.attributes if other == name), None)
 
     def event(self) -> Event:
-        """Make our own event of it."""
+        """Return the event of this library."""
         data: Any = self.payload
         if self.kind == "json":
             data = msgspec.Raw(self.payload or b"")
@@ -90,7 +90,7 @@ class Sample:
         return Event(data=data, **{name: value for name, _, value in self.attributes})
 
     def notation(self) -> dict[str, Any]:
-        """Write it as a task of the line protocol gives it."""
+        """Return the event in the notation of the line protocol."""
         data = None if self.payload is None else {"kind": self.kind, "hex": self.payload.hex()}
         return {
             "attributes": [[name, kind, canonical_text(value)] for name, kind, value in self.attributes],
@@ -99,14 +99,14 @@ class Sample:
 
 
 def samples(seed: int, count: int) -> Iterator[Sample]:
-    """Give events, always the same ones for a seed."""
+    """Yield events, always the same ones for a seed."""
     for number in range(count):
-        maker = _Maker(random.Random(f"{seed}/{number}"), number)
-        yield maker.sample() if number % 8 else maker.everyday()
+        generator = _Generator(random.Random(f"{seed}/{number}"), number)
+        yield generator.sample() if number % 8 else generator.everyday()
 
 
-class _Maker:
-    """Makes one event, noting its features on the way."""
+class _Generator:
+    """Generates one event and collects its features."""
 
     def __init__(self, chance: random.Random, number: int) -> None:
         self._chance = chance
@@ -123,7 +123,7 @@ class _Maker:
         return Sample(tuple(attributes), kind, payload, key, headers, frozenset(self._features))
 
     def everyday(self) -> Sample:
-        """Make an event as most are; the user's key is text, or there is none."""
+        """Return an everyday event; the user's key is text or None."""
         chance = self._chance
         attributes: list[Attribute] = [
             ("specversion", "String", "1.0"),
@@ -243,7 +243,7 @@ class _Maker:
         return key
 
     def _headers(self) -> Headers:
-        """Headers that are not the event's, as tracers and brokers' tools add them to ours."""
+        """Return foreign headers, as tracing and other tools add them."""
         if not self._maybe(0.15):
             return []
         kind, value = self._chance.choice((("text", b"00-0a-0b-01"), ("bytes", b"\xff\xfe"), ("null", None)))
@@ -253,8 +253,8 @@ class _Maker:
     # --- data ---
 
     def _data(self) -> tuple[str, bytes | None, str | None]:
-        makers = (self._no_data, self._json, self._json, self._json_bytes, self._text, self._bytes)
-        kind, payload, content_type = self._chance.choice(makers)()
+        generators = (self._no_data, self._json, self._json, self._json_bytes, self._text, self._bytes)
+        kind, payload, content_type = self._chance.choice(generators)()
         self._note(f"data:{kind}", *_kinds_of(content_type))
         if payload == b"":
             self._note("data:empty")
@@ -295,13 +295,13 @@ class _Maker:
         payload = self._chance.choice(
             (b"\x00\xff\xfe", b"\x89PNG\r\n", b"plain", b"123", b"true", b"", b'{"a":1}', b"\xc3\x28")
         )
-        if _reads_as_json(payload):
+        if _is_json(payload):
             self._note("data:looks-like-json")
         return "bytes", payload, self._chance.choice(_BYTES_TYPES)
 
 
 def _kinds_of(content_type: str | None) -> tuple[str, ...]:
-    """Name a content type's features: what it is for, and how it is spelt."""
+    """Return the features of a content type: its kind and its spelling."""
     if content_type is None:
         return ("ct:none",)
     for kind, known in (("json", _JSON_TYPES), ("text", _TEXT_TYPES)):
@@ -327,7 +327,7 @@ def _is_utf8(payload: bytes) -> bool:
     return True
 
 
-def _reads_as_json(payload: bytes) -> bool:
+def _is_json(payload: bytes) -> bool:
     try:
         json.loads(payload)
     except ValueError:

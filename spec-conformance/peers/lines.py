@@ -1,4 +1,4 @@
-"""The line protocol: a peer's runner reads a task as a line of JSON and writes its answer as one.
+"""The line protocol: a runner reads tasks and writes answers, each a line of JSON.
 
 Bytes are hexadecimal digits, and null is Kafka's null. Tasks::
 
@@ -9,10 +9,10 @@ Bytes are hexadecimal digits, and null is Kafka's null. Tasks::
     EVENT   {"attributes": [[name, type, canonical text], …], "data": null|{"kind": KIND, "hex": bytes}}
     KIND    "bytes", "text" (its UTF-8) or "json" (its text)
 
-Answers are ``{"event": EVENT}``, ``{"record": RECORD}`` or ``{"error": text}``. What a runner gives
-as type and kind is what the peer has; a peer without types says String. With arguments, a runner
-talks to a broker: ``produce SERVERS TOPIC`` sends the tasks' events and answers ``{}`` for each;
-``consume SERVERS TOPIC COUNT`` answers with the events of that many records, and their ``key``.
+Answers are ``{"event": EVENT}``, ``{"record": RECORD}`` or ``{"error": text}``. Type and
+kind are those of the peer; a peer without types answers String. With arguments, a runner connects
+to a broker: ``produce SERVERS TOPIC`` sends the events of the tasks and answers ``{}`` for each;
+``consume SERVERS TOPIC COUNT`` answers with the events of that many records and their ``key``.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ Json = dict[str, Any]
 
 
 class Runner:
-    """A runner's process; a context manager. One that dies is started again, and has answered with that."""
+    """The process of a runner, as a context manager; after a crash, which is an answer, it starts again."""
 
-    def __init__(self, program: Program, *arguments: str, patience: float = 60) -> None:
+    def __init__(self, program: Program, *arguments: str, timeout: float = 60) -> None:
         self._command = [*program.command, *arguments]
         self._environment = {**os.environ, **program.environment}
-        self._patience = patience
+        self._timeout = timeout
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
@@ -50,7 +50,7 @@ class Runner:
         self.close()
 
     def close(self) -> int | None:
-        """End the process: by the end of its input, else by force; its exit code."""
+        """Close the input of the process, kill it after a timeout, and return its exit code."""
         process, self._process = self._process, None
         if process is None:
             return None
@@ -63,12 +63,12 @@ class Runner:
         return code
 
     def ask(self, tasks: Iterable[Json]) -> Iterator[Json]:
-        """Give the answer to each task, in turn."""
+        """Yield the answer to each task."""
         for task in tasks:
             yield self._ask(json.dumps(task) + "\n")
 
     def _ask(self, line: str) -> Json:
-        process = self._started()
+        process = self._running()
         timer = self._limit(process)
         try:
             assert process.stdin is not None
@@ -81,8 +81,8 @@ class Runner:
         return answer
 
     def read(self) -> Json:
-        """Read one answer; the end of the process is one as well."""
-        process = self._started()
+        """Return one answer; the end of the process is an answer too."""
+        process = self._running()
         assert process.stdout is not None
         line = process.stdout.readline()
         if line:
@@ -90,7 +90,7 @@ class Runner:
             return answer
         return {"error": f"crash: the runner ended with exit code {self.close()}"}
 
-    def _started(self) -> subprocess.Popen[str]:
+    def _running(self) -> subprocess.Popen[str]:
         if self._process is None:
             self._process = subprocess.Popen(
                 self._command,
@@ -103,34 +103,34 @@ class Runner:
         return self._process
 
     def _limit(self, process: subprocess.Popen[str]) -> Timer:
-        timer = Timer(self._patience, process.kill)
+        timer = Timer(self._timeout, process.kill)
         timer.daemon = True
         timer.start()
         return timer
 
 
 def as_task(record: Record) -> Json:
-    """Write a record as the task to decode it."""
-    headers = [[name, _digits(value)] for name, value in record.headers]
+    """Return the task to decode a record."""
+    headers = [[name, _hex(value)] for name, value in record.headers]
     return {
         "op": "decode",
-        "record": {"key": _digits(record.key), "value": _digits(record.value), "headers": headers},
+        "record": {"key": _hex(record.key), "value": _hex(record.value), "headers": headers},
     }
 
 
 def as_record(notation: Json) -> Record:
-    """Read a record that a peer wrote."""
+    """Return a record that a peer wrote."""
     return Record(
-        key=octets(notation["key"]),
-        value=octets(notation["value"]),
-        headers=[(name, octets(value)) for name, value in notation["headers"]],
+        key=as_bytes(notation["key"]),
+        value=as_bytes(notation["value"]),
+        headers=[(name, as_bytes(value)) for name, value in notation["headers"]],
     )
 
 
-def octets(digits: str | None) -> bytes | None:
-    """Read the notation of bytes."""
+def as_bytes(digits: str | None) -> bytes | None:
+    """Return the bytes of a notation."""
     return None if digits is None else bytes.fromhex(digits)
 
 
-def _digits(value: bytes | None) -> str | None:
+def _hex(value: bytes | None) -> str | None:
     return None if value is None else value.hex()

@@ -1,4 +1,4 @@
-"""One run of a peer: all its ways, in memory and, where its client is compared, through a real broker."""
+"""One run of a peer: all its encodings, in memory and, for some peers, through a real broker."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Final
 
 from broker import PEERS, exchange_on
 from build import build
-from deviations import Tally, peers
+from deviations import RunCounts, peers
 from events import samples
-from exchange import exchange, ways
+from exchange import encodings, exchange
 from lines import Runner
 
 from cloudevents_kafka.testing import LocalBroker
@@ -18,17 +18,17 @@ COUNT: Final = 2500
 ON_BROKER: Final = 400
 
 
-def run(peer: str, seed: int = SEED, count: int = COUNT, on_broker: int = ON_BROKER) -> Tally:
-    """Exchange seeded events with a peer, each compared with what is declared of it."""
+def run(peer: str, seed: int = SEED, count: int = COUNT, on_broker: int = ON_BROKER) -> RunCounts:
+    """Exchange seeded events with a peer and return the counts."""
     program = build(peer)
-    tally = Tally()
+    counted = RunCounts()
     events = list(samples(seed, count))
-    known = ways(peers()[peer])
+    known = encodings(peers()[peer])
     with Runner(program) as runner:
-        for way in known:
-            tally.add(peer, exchange(runner, events, way))
+        for encoding in known:
+            counted.add(peer, exchange(runner, events, encoding))
     if peer in PEERS and on_broker:
         with LocalBroker() as broker:
-            for way in known:
-                tally.add(peer, exchange_on(broker, program, events[:on_broker], way))
-    return tally
+            for encoding in known:
+                counted.add(peer, exchange_on(broker, program, events[:on_broker], encoding))
+    return counted

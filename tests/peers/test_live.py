@@ -1,4 +1,4 @@
-"""Events exchanged with the other SDKs themselves: built from their registries, and run here."""
+"""Events exchanged with the other SDKs, which are built from their registries."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ NAMES = list(json.loads((PEERS / "peers.json").read_text(encoding="utf-8"))["pee
 
 @pytest.mark.peer
 @pytest.mark.slow
-@pytest.mark.timeout(900)  # the first time, what a runner needs is fetched and built
+@pytest.mark.timeout(900)  # the first run downloads and builds a runner
 @pytest.mark.parametrize("peer", NAMES)
-def test_peer_does_what_is_declared_of_it(peer):
-    """Each exchange shows the declared deviations and no other difference, in the counts of results.json."""
+def test_peer_has_the_declared_deviations(peer):
+    """A run finds the declared deviations and no others, with the counts of results.json."""
     done = subprocess.run(
         [sys.executable, str(PEERS), peer], capture_output=True, text=True, check=False, cwd=ROOT
     )

@@ -1,4 +1,4 @@
-"""The table of the other SDKs is current, and what is declared of them is whole; the SDKs are not needed."""
+"""The page of the other SDKs is current, and the declared deviations are complete."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MODULES = {path.stem for path in PEERS.glob("*.py")}
 
 @pytest.fixture
 def report(monkeypatch):
-    """The scripts are a folder to run, no package: they see each other by their bare names."""
+    """Import the scripts, which are a folder to run and not a package, by their names."""
     monkeypatch.syspath_prepend(PEERS)
     for name in MODULES:
         monkeypatch.delitem(sys.modules, name, raising=False)
@@ -31,30 +31,30 @@ def deviations(report):
     return sys.modules["deviations"]
 
 
-def test_the_table_is_current(report):
-    """The Markdown is what the data make; else: python spec-conformance/peers/report.py."""
-    assert report.TABLE.read_text(encoding="utf-8") == report.made(report.results())
+def test_the_page_is_current(report):
+    """``peers.md`` is the page of the data; python spec-conformance/peers/report.py writes it."""
+    assert report.TABLE.read_text(encoding="utf-8") == report.markdown(report.results())
 
 
-def test_entries_are_whole(report, deviations):
-    """A declared deviation has an id of its own, and says of whom, what, where and against which clause."""
+def test_entries_are_complete(report, deviations):
+    """A declared deviation has a unique id, a peer, findings, encodings and a clause."""
     entries = deviations.declared()
     assert len({entry["id"] for entry in entries}) == len(entries) > 100
     for entry in entries:
         assert entry["id"].startswith(f"{entry['peer']}-{entry['direction'][0]}"), entry
         assert set(entry) <= {
-            *("id", "peer", "direction", "ways", "when", "findings", "says", "does", "clause", "breach")
+            *("id", "peer", "direction", "encodings", "when", "findings", "says", "does", "clause", "breach")
         }, entry
         assert entry["peer"] in deviations.peers(), entry
         assert entry["clause"] in report.clauses(), entry
         assert len(entry["does"]) > 15, entry
         assert entry["findings"], entry
-        ways = {"binary", *deviations.peers()[entry["peer"]]["formats"]}
-        assert {way.removeprefix("kafka/") for way in entry["ways"]} <= ways, entry
+        encodings = {"binary", *deviations.peers()[entry["peer"]]["formats"]}
+        assert {encoding.removeprefix("kafka/") for encoding in entry["encodings"]} <= encodings, entry
 
 
-def test_conditions_name_features_that_there_are(deviations):
-    """A misspelt feature would make a condition that never holds, or always."""
+def test_conditions_name_known_features(deviations):
+    """A condition has no unknown features, which would be true never or always."""
     events = sys.modules["events"]
     known = {feature for sample in events.samples(7, 2500) for feature in sample.features}
     words = {
@@ -66,16 +66,16 @@ def test_conditions_name_features_that_there_are(deviations):
     assert words - known == set()
 
 
-def test_each_entry_was_seen(report, deviations):
-    """What is declared on a way that was tried was found in the run that the table tells of."""
+def test_each_entry_was_found(report, deviations):
+    """The run of the page found each deviation that is declared for its encodings."""
     for peer, run in report.results()["peers"].items():
-        tried = {at.split(" ")[1] for at in run["exchanged"]}
+        used = {at.split(" ")[1] for at in run["exchanged"]}
         declared = {
             entry["id"]
             for entry in deviations.declared()
-            if entry["peer"] == peer and tried.intersection(entry["ways"])
+            if entry["peer"] == peer and used.intersection(entry["encodings"])
         }
-        assert declared == set(run["seen"])
+        assert declared == set(run["found"])
 
 
 @pytest.mark.parametrize(
@@ -90,40 +90,40 @@ def test_each_entry_was_seen(report, deviations):
     ],
 )
 def test_a_condition_is_alternatives_of_features(deviations, when, features, applies):
-    """All features of one alternative have to be there, and those with a ! must not."""
-    entry = {"peer": "go", "direction": "reads", "ways": ["binary"], "when": when}
-    told = frozenset(features.split())
-    assert deviations.applies(entry, "go", "reads", "binary", told) is applies
-    assert deviations.applies(entry, "go", "reads", "kafka/binary", told) is applies
-    assert not deviations.applies(entry, "go", "reads", "json", told)
-    assert not deviations.applies(entry, "go", "writes", "binary", told)
-    assert not deviations.applies(entry, "java", "reads", "binary", told)
+    """All features of one alternative must be present, and those with ! absent."""
+    entry = {"peer": "go", "direction": "reads", "encodings": ["binary"], "when": when}
+    known = frozenset(features.split())
+    assert deviations.applies(entry, "go", "reads", "binary", known) is applies
+    assert deviations.applies(entry, "go", "reads", "kafka/binary", known) is applies
+    assert not deviations.applies(entry, "go", "reads", "json", known)
+    assert not deviations.applies(entry, "go", "writes", "binary", known)
+    assert not deviations.applies(entry, "java", "reads", "binary", known)
 
 
 def test_an_undeclared_difference_is_a_surprise(report, deviations):
-    """What is found and not declared, and what is declared and not found, both come up."""
+    """A run reports undeclared findings and declared ones that are not found."""
     exchange, events = sys.modules["exchange"], sys.modules["events"]
     sample = next(one for one in events.samples(7, 100) if "partitionkey" in one.features)
-    tally = deviations.Tally()
+    counts = deviations.RunCounts()
     for findings in (["record: key is partitionkey"], [], ["record: key is partitionkey", "id missing"]):
-        tally.add("go", [exchange.Exchange(sample, "writes", "binary", frozenset(findings))])
-    assert [bool(sample_wanted) for _, sample_wanted in tally.surprises] == [True, True]
-    assert "go-w6" not in tally.unseen("go")
-    assert "go-w7" in tally.unseen("go")
+        counts.add("go", [exchange.Exchange(sample, "writes", "binary", frozenset(findings))])
+    assert [bool(sample_wanted) for _, sample_wanted in counts.surprises] == [True, True]
+    assert "go-w6" not in counts.not_found("go")
+    assert "go-w7" in counts.not_found("go")
 
 
-def test_a_record_of_ours_is_the_sample_again(report):
-    """Written and read by ourselves, no sample differs: what a run finds is the peer's doing."""
+def test_own_records_have_no_findings(report):
+    """A sample that this library writes and reads does not differ, so findings are about the peer."""
     exchange, compare, events = (sys.modules[name] for name in ("exchange", "compare", "events"))
     for name in ("binary", "json"):
-        way = compare.Way(name)
+        encoding = compare.Encoding(name)
         for sample in events.samples(3, 300):
-            judged = exchange.judge_record(sample, way, exchange.our_record(sample, way))
-            assert judged.findings == frozenset(), judged
+            compared = exchange.compare_record(sample, encoding, exchange.own_record(sample, encoding))
+            assert compared.findings == frozenset(), compared
 
 
-def test_a_build_that_fails_is_told(tmp_path):
-    """Where a toolchain is there and does not do its work, its last words are told, and exit code is 1."""
+def test_a_build_that_fails(tmp_path):
+    """The output of a toolchain that fails is printed; the exit code is 1."""
     fake = tmp_path / "go"
     fake.write_text("#!/bin/sh\necho no way out >&2\nexit 1\n", "utf-8")
     fake.chmod(0o755)

@@ -1,4 +1,4 @@
-// The Go SDK behind the line protocol of ../lines.py.
+// A runner for the Go SDK, with the line protocol of ../lines.py.
 package main
 
 import (
@@ -96,7 +96,7 @@ func decode(given *record) (*ce, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := read.Validate(); err != nil { // as the client does with what it receives
+	if err := read.Validate(); err != nil { // as the client validates received events
 		return nil, err
 	}
 	return describe(read)
@@ -156,7 +156,7 @@ func encode(asked *task) (*record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := made.Validate(); err != nil { // as the client does with what it sends
+	if err := made.Validate(); err != nil { // as the client validates sent events
 		return nil, err
 	}
 	ctx := binding.WithForceBinary(context.Background())

@@ -1,4 +1,4 @@
-// The Java SDK behind the line protocol of ../lines.py; with kafka-clients on a real broker.
+// A runner for the Java SDK, with the line protocol of ../lines.py and, on a broker, kafka-clients.
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -95,8 +95,8 @@ public final class Peer {
     }
 
     private static ObjectNode describe(CloudEvent event) {
-        ObjectNode told = JSON.createObjectNode();
-        ArrayNode attributes = told.putArray("attributes");
+        ObjectNode result = JSON.createObjectNode();
+        ArrayNode attributes = result.putArray("attributes");
         for (String name : event.getAttributeNames()) {
             add(attributes, name, event.getAttribute(name));
         }
@@ -104,12 +104,12 @@ public final class Peer {
             add(attributes, name, event.getExtension(name));
         }
         CloudEventData data = event.getData();
-        told.putNull("data");
+        result.putNull("data");
         if (data != null) {
             String kind = data instanceof JsonCloudEventData ? "json" : "bytes";
-            told.putObject("data").put("kind", kind).put("hex", HexFormat.of().formatHex(data.toBytes()));
+            result.putObject("data").put("kind", kind).put("hex", HexFormat.of().formatHex(data.toBytes()));
         }
-        return told;
+        return result;
     }
 
     private static void add(ArrayNode attributes, String name, Object value) {
@@ -223,7 +223,7 @@ public final class Peer {
         try (var consumer = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new CloudEventDeserializer())) {
             consumer.assign(List.of(partition));
             for (long offset = 0; offset < count; offset++) {
-                consumer.seek(partition, offset); // past the record before, also where that one was refused
+                consumer.seek(partition, offset); // after the previous record, even if it was refused
                 say(task -> next(consumer), null);
             }
         }

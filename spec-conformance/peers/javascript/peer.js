@@ -1,4 +1,4 @@
-// The JavaScript SDK behind the line protocol of ../lines.py; with kafkajs on a real broker.
+// A runner for the JavaScript SDK, with the line protocol of ../lines.py and, on a broker, kafkajs.
 import { createInterface } from "node:readline";
 import { CloudEvent, Kafka as Binding } from "cloudevents";
 import { Kafka, logLevel } from "kafkajs";
@@ -8,13 +8,13 @@ const digits = (value) => (value === null || value === undefined ? null : Buffer
 
 // --- reading ---
 
-// kafkajs gives headers as buffers, the SDK wants text: its own example converts them in this way.
+// kafkajs returns headers as buffers, the SDK expects text: its example converts them like this.
 const asText = (headers) =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value?.toString() ?? value]));
 
 const decode = (message) => describe(Binding.toEvent({ ...message, headers: asText(message.headers) }));
 
-// The same without that conversion, to see what comes of what kafkajs gives.
+// The same without the conversion, to find out whether the SDK reads the buffers of kafkajs.
 function checked({ id }) {
   if (typeof id !== "string") throw new TypeError("the id is no text");
   return {};
@@ -62,13 +62,13 @@ function content({ kind, hex }) {
   return kind === "json" ? JSON.parse(bytes(hex)) : bytes(hex).toString();
 }
 
-// What the SDK gives for kafkajs. The user's key, as everywhere, is used where there is one.
+// The message of the SDK for kafkajs, with the user's key if there is one.
 function encode({ event, mode, key }) {
   const made = Binding[mode](build(event));
   return { ...made, key: key === null ? made.key : bytes(key) };
 }
 
-// What kafkajs takes: it throws for an undefined value and for headers that are undefined or null.
+// The message that kafkajs accepts: it throws for an undefined value and undefined or null headers.
 const isWhole = ({ value, headers }) => value !== undefined && !Object.values(headers).includes(undefined);
 const whole = (message) => ({
   ...message,
@@ -76,7 +76,7 @@ const whole = (message) => ({
   headers: Object.fromEntries(Object.entries(message.headers).filter(([, value]) => value !== undefined)),
 });
 
-// What it puts on the wire: text and buffers; it throws for everything else.
+// The bytes of a header or value: kafkajs accepts text and buffers, and throws for other values.
 function wire({ key, value, headers }) {
   const told = Object.entries(headers).map(([name, value]) => [name, part(value)]);
   return { key: part(key), value: part(value), headers: told };
@@ -112,7 +112,7 @@ async function eachLine(act) {
   for await (const line of createInterface({ input: process.stdin })) say(await act(line));
 }
 
-// `raw` is the client's error for the message as the SDK gives it, where it is not whole.
+// `raw` is the error of the client for the message that the SDK returns, if it is incomplete.
 async function produce(client, topic) {
   const producer = client.producer();
   await producer.connect();

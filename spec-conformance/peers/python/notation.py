@@ -1,4 +1,4 @@
-"""The line protocol's words for what both SDKs have: attributes, data, headers."""
+"""The notation of the line protocol for both SDKs: attributes, data, headers."""
 
 from __future__ import annotations
 

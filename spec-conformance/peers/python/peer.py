@@ -1,4 +1,4 @@
-"""The Python SDK of the major version that is told, behind the line protocol of ../lines.py."""
+"""A runner for a major version of the Python SDK, with the line protocol of ../lines.py."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def solve(task: dict[str, Any]) -> dict[str, Any]:
         return (
             {"event": sdk.decode(task["record"])} if task["op"] == "decode" else {"record": sdk.encode(task)}
         )
-    except Exception as error:  # noqa: BLE001 - whatever a peer raises is its answer
+    except Exception as error:  # noqa: BLE001 - an error of the peer is its answer
         return {"error": f"{type(error).__name__}: {error}"}
 
 

@@ -1,4 +1,4 @@
-"""The Python SDK 1.x: its functions are chosen by content type, as it has no sniffer."""
+"""The Python SDK 1.x: the runner chooses its functions by content type, because it has no sniffer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def is_json(content_type: str | None) -> bool:
 
 
 def decode(record: dict[str, Any]) -> dict[str, Any]:
-    """Read by content type; only JSON and no type get its JSON reader."""
+    """Return an event read by content type, with the JSON reader of the SDK for JSON and no type."""
     headers = {name: octets(value) for name, value in record["headers"]}
     message = KafkaMessage(headers, octets(record["key"]), octets(record["value"]))
     content_type = (headers.get("content-type") or b"application/json").decode()
@@ -28,7 +28,7 @@ def decode(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def encode(task: dict[str, Any]) -> dict[str, Any]:
-    """Write with the user's key where there is one, and with the SDK's JSON writer for JSON only."""
+    """Return a record with the user's key, written with the JSON writer of the SDK for JSON only."""
     data = task["event"]["data"]
     attributes = {name: native(kind, text) for name, kind, text in task["event"]["attributes"]}
     event = CloudEvent(attributes, value_of(data))

@@ -21,7 +21,7 @@ def decode(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def encode(task: dict[str, Any]) -> dict[str, Any]:
-    """Write with the user's key where there is one."""
+    """Return a record with the user's key, if there is one."""
     attributes = {
         name: datetime.fromisoformat(text.upper()) if kind == "Timestamp" else native(kind, text)
         for name, kind, text in task["event"]["attributes"]

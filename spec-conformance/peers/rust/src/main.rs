@@ -1,4 +1,4 @@
-//! The Rust SDK behind the line protocol of ../lines.py.
+//! A runner for the Rust SDK, with the line protocol of ../lines.py.
 
 use std::io::{self, BufRead, Write};
 use std::panic;
