@@ -1,9 +1,14 @@
-"""CloudEvents in Spark: the Kafka source's columns to event columns, and back.
+"""CloudEvents in Spark: functions on DataFrames and in SQL, and a pipeline from Kafka to tables.
 
-PySpark is imported when one of these functions is first asked for, so that what
-shares this room and needs none of it (the connector's jars, a worker's side) does
-without. Where one of the packages that it needs is not installed, the import of the
-function fails with a `ModuleNotFoundError` that names the extra to install.
+`decode_events` and `encode_events` convert between the columns of Spark's Kafka source and those of
+events; `cloudevent` and `register` do so for one column and for SQL. `event_schema` is the type of
+an event, `kafka_package` and `connector_jars` are for the session's builder.
+
+Read ``schema``, ``decode`` (with ``fast``, its Java function, and ``udf``, its Python workers) and
+``encode``; ``pipeline`` is the job that writes tables.
+
+PySpark is imported with the first function that needs it: `connector_jars` and the code of workers
+do not. If a package is missing, the import raises `ModuleNotFoundError` with the extra to install.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ if TYPE_CHECKING:
     from cloudevents_kafka.spark.schema import event_schema
     from cloudevents_kafka.spark.sql import register
 
-_HOMES = {
+_MODULES = {
     "cloudevent": "decode",
     "connector_jars": "connector",
     "decode_events": "decode",
@@ -29,8 +34,8 @@ _HOMES = {
 }
 
 _EXTRA = "cloudevents-kafka[spark]"
-_OF_EXTRA = ("pyspark", "py4j", "pandas", "numpy", "pyarrow")
-_NEEDED = dict.fromkeys(("decode", "encode", "sql"), ("pyspark", "pandas", "pyarrow"))
+_EXTRA_PACKAGES = ("pyspark", "py4j", "pandas", "numpy", "pyarrow")
+_REQUIRED = dict.fromkeys(("decode", "encode", "sql"), ("pyspark", "pandas", "pyarrow"))
 
 __all__ = [
     "cloudevent",
@@ -44,17 +49,17 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name from its module, on first use."""
-    if name not in _HOMES:
+    """Return a public name, imported from its module on first use."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = _HOMES[name]
+    module = _MODULES[name]
     try:
-        for package in _NEEDED.get(home, ()):  # of which some are not imported before they are used
+        for package in _REQUIRED.get(module, ()):  # some are imported only when they are used
             import_module(package)
-        value = getattr(import_module(f"{__name__}.{home}"), name)
+        value = getattr(import_module(f"{__name__}.{module}"), name)
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]
-        if package not in _OF_EXTRA:
+        if package not in _EXTRA_PACKAGES:
             raise
         advice = f'pip install "{_EXTRA}"'
         raise ModuleNotFoundError(

@@ -1,4 +1,4 @@
-"""Reading: from the Kafka source's columns to an event's columns, row by row, nothing lost."""
+"""`decode_events` and `cloudevent`: from the columns of Spark's Kafka source to the columns of events."""
 
 from __future__ import annotations
 
@@ -6,175 +6,176 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812  # the name that all of PySpark's users know
+from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import BinaryType, StringType, StructField
 
-from cloudevents_kafka.spark import sure
-from cloudevents_kafka.spark.columns import Columns, Wanted, is_headers, quoted, same_name
-from cloudevents_kafka.spark.document import PREFIX, column
-from cloudevents_kafka.spark.fast import java_reader
+from cloudevents_kafka.spark._columns import (
+    PREFIX,
+    ColumnType,
+    InputColumns,
+    internal,
+    is_headers,
+    quote_name,
+    repeated_names,
+)
+from cloudevents_kafka.spark.fast.java_reader import either_sql, reader_sql
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, KEPT_COLUMNS, event_schema, wire_schema
 from cloudevents_kafka.spark.udf.decode import decode_batch
-from cloudevents_kafka.spark.udf.worker_registry import informed
+from cloudevents_kafka.spark.udf.worker_registry import with_registry
 
-_WANTED: Final = {
-    "value": Wanted(
+_TYPES: Final = {
+    "value": ColumnType(
         "binary",
-        lambda seen: isinstance(seen, BinaryType),
-        "cast it to binary (it is text where Parquet was read with spark.sql.parquet.binaryAsString)",
+        lambda data_type: isinstance(data_type, BinaryType),
+        "cast it to binary (Parquet that is read with spark.sql.parquet.binaryAsString has text)",
     ),
-    "headers": Wanted(
+    "headers": ColumnType(
         HEADERS.simpleString(),
         is_headers,
-        "take it as Kafka's source has it with the option includeHeaders, or make it such a list",
+        "set the option includeHeaders of Kafka's source, or convert it to this type",
     ),
 }
-_HINTS: Final = {"headers": "set the Kafka source's option includeHeaders to true"}
+_HINTS: Final = {"headers": "set the option includeHeaders of the Kafka source to true"}
 
 
 def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None) -> DataFrame:
-    """Turn rows of Spark's Kafka source into events, each row into one row.
+    """Return a DataFrame of events, one row for each row of Spark's Kafka source.
 
-    ``df`` has the columns ``value`` and ``headers`` (option ``includeHeaders``), of a
-    batch or of a stream. The result has the columns of `event_schema`, then those of
-    ``df`` that ``keep`` names (by default, of `KEPT_COLUMNS`, those that are there).
-    A row that is no event has nulls and its ``error``; no row fails the job. What stands
-    in ``headers`` without a name, or is null itself, is not a header and says nothing.
+    ``df`` is a batch or a stream with the columns ``value`` and ``headers`` (option
+    ``includeHeaders``). The result has the columns of `event_schema`, then the columns of ``df``
+    that ``keep`` names; the default is those of `KEPT_COLUMNS` that exist. A row that is not an
+    event has nulls and an ``error``; no row fails the job. Headers that are null, or have no name,
+    are ignored.
 
-    Verdicts and values are those of `cloudevents_kafka.decode`. Records that are plain
-    to see are read by a function in Java, or by column expressions where Spark cannot be
-    given one, as through Spark Connect: that takes two to six times as long. All others are
-    read by `decode` itself, in Python workers, which need this package.
+    Verdicts and values are those of `cloudevents_kafka.decode`. A function in Java reads common
+    records inside Spark; `decode` reads all others in Python workers, which need this package. If
+    the session cannot use Java classes, `decode` reads all records, and a warning is logged once.
+    With Spark Connect the function's jar is added from the cache folder, or from the path in the
+    setting ``spark.sql.catalog.cloudevents_kafka.jar``; see ``cloudevents-kafka spark-jar``.
 
-    Raises `ValueError`, with all that is wrong, before anything runs: for a column that is
-    missing, of another type, or there twice, and for what ``keep`` cannot keep, such as a
-    name that a column of the event has.
+    Raises `ValueError` with all problems, before anything runs: for columns that are missing, of
+    another type, or of the same name, and for names in ``keep`` that are missing or are columns of
+    the event.
     """
     fields, kept = _checked(df, keep)
-    df, inner = _records(df, fields, kept)
-    sql = java_reader.reader(df)
+    df, names = _select_records(df, fields, kept)
     outer = [
-        f"{quoted(own)} AS {quoted(name)}" if own != name else quoted(name) for name, own in inner.items()
+        f"{quote_name(inner)} AS {quote_name(name)}" if inner != name else quote_name(name)
+        for name, inner in names.items()
     ]
-    names = list(inner.values())
-    return _by_columns(df, names, outer) if sql is None else _by_java(df, sql, names, outer)
+    sql = reader_sql(df)
+    inner = list(names.values())
+    return _decode_in_python(df, inner, outer) if sql is None else _decode_in_java(df, sql, inner, outer)
 
 
-def _by_java(df: DataFrame, sql: str, kept: Sequence[str], outer: Sequence[str]) -> DataFrame:
-    """Keep the event in one struct up to the end: whole, it is copied in one piece."""
-    df = _read_by_java(df, sql, kept).withColumn(PREFIX + "exact", _exactly())
-    event = f"{java_reader.either(PREFIX + 'read', PREFIX + 'exact')} AS {PREFIX}event"
-    return df.selectExpr(event, *map(quoted, kept)).selectExpr(f"{PREFIX}event.*", *outer)
+def _decode_in_java(df: DataFrame, sql: str, kept: Sequence[str], outer: Sequence[str]) -> DataFrame:
+    """Return the events; each stays one struct until the last step, so that it is copied in one piece."""
+    df = _read_in_java(df, sql, kept).withColumn(PREFIX + "decoded", _decoded())
+    event = f"{either_sql(PREFIX + 'read', PREFIX + 'decoded')} AS {PREFIX}event"
+    return df.selectExpr(event, *map(quote_name, kept)).selectExpr(f"{PREFIX}event.*", *outer)
 
 
-def _read_by_java(df: DataFrame, sql: str, kept: Sequence[str]) -> DataFrame:
-    """Read the plain records to ``read``, and pack the others in ``packed``; one of both is null."""
+def _read_in_java(df: DataFrame, sql: str, kept: Sequence[str]) -> DataFrame:
+    """Add ``read``, the events that Java reads, and ``packed``, the other records; one of both is null."""
     record = (f"`{name}` AS {PREFIX}{name}" for name in ("value", "headers"))
-    df = df.selectExpr(f"{sql} AS {PREFIX}read", *record, *map(quoted, kept))
-    read = column("read")
-    packed = F.when(read.isNull(), _packed(column("value"), column("headers"))).alias(PREFIX + "packed")
-    return df.select(read, packed, *map(quoted, kept))
+    df = df.selectExpr(f"{sql} AS {PREFIX}read", *record, *map(quote_name, kept))
+    read = internal("read")
+    packed = F.when(read.isNull(), _packed(internal("value"), internal("headers"))).alias(PREFIX + "packed")
+    return df.select(read, packed, *map(quote_name, kept))
 
 
-def _by_columns(df: DataFrame, kept: Sequence[str], outer: Sequence[str]) -> DataFrame:
-    fast = sure.columns()
-    df = _read_by_columns(df, kept).withColumn(PREFIX + "exact", _exactly())
-    return df.selectExpr(*(_either(name, fast=name in fast) for name in event_schema().names), *outer)
+def _decode_in_python(df: DataFrame, kept: Sequence[str], outer: Sequence[str]) -> DataFrame:
+    packed = _packed(F.col("value"), F.col("headers")).alias(PREFIX + "packed")
+    df = df.select(packed, *map(quote_name, kept)).withColumn(PREFIX + "decoded", _decoded())
+    return df.selectExpr(*map(_decoded_field, event_schema().names), *outer)
 
 
-def _read_by_columns(df: DataFrame, kept: Sequence[str]) -> DataFrame:
-    """Read the plain records, and pack the others in ``packed``, which is null for those.
-
-    Only what comes out, and what the converters need, is copied to Python's side of the plan.
-    """
-    columns = (F.expr(sql).alias(PREFIX + name) for name, sql in sure.columns().items())
-    packed = F.when(~column("sure"), _packed(F.col("value"), F.col("headers"))).alias(PREFIX + "packed")
-    return sure.read_surely(df).select(*columns, packed, *map(quoted, kept))
-
-
-def _either(name: str, *, fast: bool) -> str:
-    exact = f"{PREFIX}exact.{quoted(name)}"  # some of these names are reserved words of ANSI's SQL
-    if name == "time":
-        exact = f"timestamp_micros({exact})"
-    return f"{f'coalesce({PREFIX}{name}, {exact})' if fast else exact} AS {quoted(name)}"
+def _decoded_field(name: str) -> str:
+    field = f"{PREFIX}decoded.{quote_name(name)}"  # some of these names are reserved words of ANSI SQL
+    return f"{f'timestamp_micros({field})' if name == 'time' else field} AS {quote_name(name)}"
 
 
 def cloudevent(value: Column, headers: Column) -> Column:
-    """Return one struct of `event_schema` for a record: an event, or its ``error``.
+    """Return a struct of `event_schema` for a record: an event, or its ``error``.
 
-    Every row goes through the converters in Python, some ten times slower than
-    `decode_events`; what makes that one fast cannot be one expression.
+    `decode` reads every row in a Python worker, about ten times slower than `decode_events`, whose
+    Java function cannot be part of one column expression.
     """
-    # Texts become bytes, and fields are found by their names: what has others, Spark refuses at once.
-    named = F.transform(headers, lambda header: F.struct(_text_of(header), _bytes_of(header)))
-    read = _unpacked(exact_udf()(_packed(value.cast("binary"), named)))
-    return F.struct(
-        *((F.timestamp_micros(read[n]) if n == "time" else read[n]).alias(n) for n in event_schema().names)
-    )
+    # Texts become bytes, and fields are found by name: Spark refuses headers with other fields at once.
+    named = F.transform(headers, lambda header: F.struct(_header_key(header), _header_value(header)))
+    decoded = _unpacked(decode_udf()(_packed(value.cast("binary"), named)))
+    fields = {name: decoded[name] for name in event_schema().names}
+    fields["time"] = F.timestamp_micros(fields["time"])
+    return F.struct(*(field.alias(name) for name, field in fields.items()))
 
 
-def _text_of(header: Column) -> Column:
+def _header_key(header: Column) -> Column:
     return header["key"].cast("string").alias("key")
 
 
-def _bytes_of(header: Column) -> Column:
+def _header_value(header: Column) -> Column:
     return header["value"].cast("binary").alias("value")
 
 
 def _checked(df: DataFrame, keep: Sequence[str] | None) -> tuple[list[StructField], list[str]]:
-    """Return the fields of a record, and the names to keep; raises `ValueError`."""
-    columns = Columns(df)
-    fields = [columns.need(name, wanted) for name, wanted in _WANTED.items()]
+    """Return the columns of a record, and the names of the columns to keep; raise `ValueError`."""
+    columns = InputColumns(df)
+    fields = [columns.require(name, type_) for name, type_ in _TYPES.items()]
     kept = (
-        [name for name in KEPT_COLUMNS if columns.find(name)] if keep is None else _asked_for(columns, keep)
+        [name for name in KEPT_COLUMNS if columns.find(name)]
+        if keep is None
+        else _checked_keep(columns, keep)
     )
-    columns.settle("decode_events", _HINTS)
+    columns.raise_problems("decode_events", _HINTS)
     return [field for field in fields if field is not None], kept
 
 
-def _asked_for(columns: Columns, keep: Sequence[str]) -> list[str]:
+def _checked_keep(columns: InputColumns, keep: Sequence[str]) -> list[str]:
     if isinstance(keep, str):
-        columns.report(f"keep must be a list of names, not a text: keep=[{keep!r}]")
+        columns.report(f"keep must be a list of names, got a text: use keep=[{keep!r}]")
         return []
-    asked = list(keep)
-    names = [name for name in asked if isinstance(name, str)]
-    if len(names) < len(asked):
-        columns.report("keep must be a list of names: some of these are no texts")
+    values = list(keep)
+    names = [name for name in values if isinstance(name, str)]
+    if len(names) < len(values):
+        columns.report("keep must be a list of names, got values that are not texts")
     for name in names:
-        columns.need(name)
-    again = same_name(names, columns.fold)
-    if again:
-        columns.report(f"keep names {', '.join(again)} twice")
-    ours = {columns.fold(name) for name in event_schema().names}
-    clashing = [name for name in names if columns.fold(name) in ours]
+        columns.require(name)
+    repeated = repeated_names(names, columns.fold)
+    if repeated:
+        columns.report(f"keep names {', '.join(repeated)} twice")
+    event_names = {columns.fold(name) for name in event_schema().names}
+    clashing = [name for name in names if columns.fold(name) in event_names]
     if clashing:
-        columns.report(f"keep names {', '.join(clashing)}, which the event has a column for: rename it first")
+        columns.report(f"keep names {', '.join(clashing)}, which is a column of the event: rename it first")
     return names
 
 
-def _records(
+def _select_records(
     df: DataFrame, fields: Sequence[StructField], kept: Sequence[str]
 ) -> tuple[DataFrame, dict[str, str]]:
-    """Select ``value``, ``headers`` and what is kept, this under names that clash with none of ours.
+    """Return ``value``, ``headers`` and the kept columns, and the new names of these by the old ones.
 
-    Returns these by the names to keep.
+    A kept column is renamed if its name is one of ours.
     """
-    taken = ("value", "headers")
-    inner = {
-        name: f"{PREFIX}kept_{n}" if name.lower() in taken or name.lower().startswith(PREFIX) else name
+    reserved = ("value", "headers")
+    names = {
+        name: f"{PREFIX}kept_{n}" if name.lower() in reserved or name.lower().startswith(PREFIX) else name
         for n, name in enumerate(kept)
     }
-    value, headers = (F.col(quoted(field.name)) for field in fields)
+    value, headers = (F.col(quote_name(field.name)) for field in fields)
     value = value.cast(BinaryType()) if not isinstance(fields[0].dataType, BinaryType) else value
     if fields[1].dataType.simpleString() != HEADERS.simpleString():  # of another collation, or void
         headers = headers.cast(HEADERS)
-    others = (F.col(quoted(name)).alias(own) if own != name else quoted(name) for name, own in inner.items())
-    return df.select(value.alias("value"), headers.alias("headers"), *others), inner
+    others = (
+        F.col(quote_name(name)).alias(inner) if inner != name else quote_name(name)
+        for name, inner in names.items()
+    )
+    return df.select(value.alias("value"), headers.alias("headers"), *others), names
 
 
 def _packed(value: Column, headers: Column) -> Column:
-    """Pack a record into one text for `exact.decode_packed`; bytes become base64."""
+    """Return a record as one text for `decode_packed`; bytes become base64."""
     return F.to_json(F.struct(value.alias("value"), headers.alias("headers")))
 
 
@@ -182,15 +183,15 @@ def _unpacked(text: Column) -> Column:
     return F.from_json(text, wire_schema(), FROM_JSON)
 
 
-def exact_udf() -> Any:
-    """Return the converters as a function on packed records, one Arrow batch at a time."""
-    return pandas_udf(informed(decode_batch), StringType())  # type: ignore[call-overload]  # no types of pandas to tell
+def decode_udf() -> Any:
+    """Return `decode_batch` as an Arrow UDF, with the extensions and formats that are registered now."""
+    return pandas_udf(with_registry(decode_batch), StringType())  # type: ignore[call-overload]  # pandas has no types
 
 
-def _exactly() -> Column:
-    """Read the packed rows by the converters; the others reach Python as nulls."""
-    packed = column("packed")
-    # Called non-deterministic, it stops filters on the result from being pushed below it, through all steps
-    # of `sure` and into one expression that takes the optimizer minutes. Named twice, ``packed`` is computed
-    # before the rows go to Python, so that these need no headers.
-    return F.when(packed.isNotNull(), _unpacked(exact_udf().asNondeterministic()(packed)))
+def _decoded() -> Column:
+    """Return the events of packed records; rows without one reach Python as nulls."""
+    packed = internal("packed")
+    # A non-deterministic function keeps the optimizer from moving filters on the result below it, where
+    # they would decode twice. Because ``packed`` is used twice, it is computed before the rows go to
+    # Python, which therefore need no headers.
+    return F.when(packed.isNotNull(), _unpacked(decode_udf().asNondeterministic()(packed)))

@@ -1,4 +1,4 @@
-"""The columns of an event, and the names of its errors."""
+"""The schemas of Kafka's source, of events and of errors."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ KAFKA_COLUMNS: Final = (
     "timestampType",
     "headers",
 )
-"""The columns of Spark's Kafka source, ``includeHeaders`` set."""
+"""The columns of Spark's Kafka source with the option ``includeHeaders``."""
 
 KEPT_COLUMNS: Final = ("key", "topic", "partition", "offset", "timestamp")
-"""The Kafka columns that stand beside an event unless told otherwise."""
+"""The columns that `decode_events` keeps by default."""
 
 HEADERS: Final = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 """The type of a record's headers."""
 
 FROM_JSON: Final = {
     "maxStringLen": str(2**31 - 1),
-    # The session's own name for it may be that of a field, which would then be taken for it.
+    # The session's default may be the name of a field, which Spark would then set to null.
     "columnNameOfCorruptRecord": "__ce_corrupt",
 }
-"""Options to read what the converters' side sends back."""
+"""Options of ``from_json`` for the results of Python workers."""
 
 ERROR_FIELDS: Final = ("verdict", "attribute", "reason", "clause")
 
@@ -46,23 +46,21 @@ ERROR_FIELDS: Final = ("verdict", "attribute", "reason", "clause")
 def error_schema() -> StructType:
     """Return the type of ``error``: verdict, attribute, reason and clause, all text.
 
-    The verdict is one of ``not-an-event``, ``broken-event``, ``unsupported-format``
-    and ``batch``; attribute and clause are those of the first broken rule, null where
-    there is none; the reason names every broken rule.
+    The verdict is ``not-an-event``, ``broken-event``, ``unsupported-format`` or ``batch``.
+    Attribute and clause are those of the first problem, or null; the reason names all problems.
     """
     return StructType([StructField(name, StringType()) for name in ERROR_FIELDS])
 
 
 def event_schema() -> StructType:
-    """Return the type of an event: the columns that `decode_events` puts first.
+    """Return the type of an event: the first columns of `decode_events`.
 
-    ``time`` is the instant, cut to microseconds; ``time_text`` is what was received.
-    ``extension_types`` names the types that the texts of extensions do not say: it has
-    ``Integer``, ``Boolean`` or ``Binary`` by the extension's name, and is null where all
-    are text, or of the type that is known for their name. ``data_kind`` is ``json``,
-    ``text`` or ``proto`` where the data came as such a value (see `Event.kind`), and null
-    where it is bytes, as always in binary mode. `encode_events` reads both.
-    All are null where ``error`` is not, and ``error`` is null where the record is an event.
+    ``time`` is the instant, truncated to microseconds; ``time_text`` is the received text.
+    ``extension_types`` maps names of extensions to ``Integer``, ``Boolean`` or ``Binary``, for those
+    that are neither text nor of the type that is registered for their name; it is null if there are
+    none. ``data_kind`` is ``json``, ``text`` or ``proto`` if the data was received as such a value
+    (see `Event.kind`), and null for bytes, as always in binary mode. `encode_events` reads both.
+    Either ``error`` is null, or all other columns are.
     """
     return StructType(
         [
@@ -80,6 +78,6 @@ def event_schema() -> StructType:
 
 
 def wire_schema() -> StructType:
-    """Return the type of what the converters' side sends back: the time in microseconds of the epoch."""
+    """Return the type of the results of Python workers: ``time`` is in microseconds since the epoch."""
     fields = event_schema().fields
     return StructType([StructField(f.name, LongType()) if f.name == "time" else f for f in fields])

@@ -1,4 +1,4 @@
-"""Functions for SQL users: records to events, and events to records, by the library's converters."""
+"""`register`: functions for SQL that decode records and encode events."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812  # the name that all of PySpark's users know
+from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from cloudevents_kafka import formats
@@ -16,9 +16,9 @@ from cloudevents_kafka.binding import decode
 from cloudevents_kafka.primitives.epoch import EPOCH
 from cloudevents_kafka.record import Headers, Record
 from cloudevents_kafka.spark.schema import HEADERS, error_schema, event_schema
-from cloudevents_kafka.spark.udf.decode import fields_of
+from cloudevents_kafka.spark.udf.decode import result_fields
 from cloudevents_kafka.spark.udf.encode import Extension, Row, encode_row
-from cloudevents_kafka.spark.udf.worker_registry import informed
+from cloudevents_kafka.spark.udf.worker_registry import with_registry
 
 _FIRST: Final = datetime(1, 1, 1, tzinfo=UTC)
 _LAST: Final = datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
@@ -29,13 +29,12 @@ _MODES: Final[Mapping[str, str | None]] = {"binary": None, "structured": "json"}
 def register(spark: SparkSession) -> None:
     """Register ``ce_decode`` and ``ce_encode`` with a session.
 
-    ``ce_decode(value, headers)`` gives the struct of `event_schema`: an event, or its
-    ``error``. ``ce_encode(event, mode)`` takes such a struct, or one with fewer fields,
-    and ``'binary'``, ``'structured'``, or the name of an event format; it gives a struct
-    of ``value``, ``headers`` and ``error``, where ``error`` is null if all went well, and
-    null for a null.
-    Each row goes through Python: for many rows, `decode_events` and `encode_events` are
-    faster by far.
+    ``ce_decode(value, headers)`` returns a struct of `event_schema`: an event, or its ``error``.
+    ``ce_encode(event, mode)`` accepts such a struct, or one with fewer fields, and ``'binary'``,
+    ``'structured'`` or the name of an event format. It returns a struct of ``value``, ``headers``
+    and ``error``, which is null for a valid event, and null if an argument is null.
+
+    Python workers process every row; `decode_events` and `encode_events` are many times faster.
     """
     record = StructType(
         [
@@ -49,32 +48,34 @@ def register(spark: SparkSession) -> None:
         ("ce_encode", _encode, record),
     )
     for name, function, type_ in functions:
-        spark.udf.register(name, F.udf(informed(function), type_))
+        spark.udf.register(name, F.udf(with_registry(function), type_))
 
 
 def _decode(value: Any, headers: Any) -> dict[str, Any]:
-    fields = fields_of(decode(Record(value=_as_bytes("ce_decode: value", value), headers=_pairs(headers))))
+    fields = result_fields(
+        decode(Record(value=_as_bytes("ce_decode: value", value), headers=_header_list(headers)))
+    )
     if "time" in fields:
-        fields["time"] = _moment(fields["time"])
+        fields["time"] = _to_datetime(fields["time"])
     return fields
 
 
-def _pairs(headers: Any) -> Headers:
-    """Return the headers; what is null, or has a null for its name, is not one that Kafka can carry."""
+def _header_list(headers: Any) -> Headers:
+    """Return the headers that are not null and have a name: Kafka has no others."""
     try:
         named = [(header["key"], header["value"]) for header in headers or () if header is not None]
-    except (TypeError, ValueError, KeyError):  # a map, or fields of other names
+    except (TypeError, ValueError, KeyError):  # a map, or other names of fields
         raise TypeError(
-            f"ce_decode: headers must be {HEADERS.simpleString()}, as Kafka's source has them "
-            "with the option includeHeaders"
+            f"ce_decode: headers must be {HEADERS.simpleString()}, got another type: "
+            "use the option includeHeaders of Kafka's source"
         ) from None
     return [
         (name, _as_bytes("ce_decode: a header's value", value)) for name, value in named if name is not None
     ]
 
 
-def _moment(micros: int) -> datetime:
-    """Name an instant in UTC; the first or last that Python can name where it is beyond."""
+def _to_datetime(micros: int) -> datetime:
+    """Return an instant in UTC; outside the years 1 to 9999, the nearest that Python has."""
     try:
         return EPOCH + timedelta(microseconds=micros)
     except OverflowError:
@@ -86,7 +87,8 @@ def _encode(event: Any, mode: str | None) -> dict[str, Any] | None:
         return None
     if mode not in _MODES and mode not in formats.writable():
         raise ValueError(
-            f"ce_encode: {mode!r} is neither 'binary' nor 'structured' nor one of {formats.writable()}"
+            "ce_encode: mode must be 'binary', 'structured' or one of "
+            f"{', '.join(formats.writable())}, got {mode!r}"
         )
     return encode_row(_row(event.asDict()), _MODES.get(mode, mode))
 
@@ -99,27 +101,27 @@ def _row(columns: dict[str, Any]) -> Row:
     if text is not None:
         fields["time"] = text
     elif isinstance(fields.get("time"), datetime):
-        fields["time"] = _in_utc(fields["time"])
+        fields["time"] = _utc_text(fields["time"])
     data, kind = fields.pop("data", None), fields.pop("data_kind", None)
-    given, types = fields.pop("extensions", None) or {}, fields.pop("extension_types", None) or {}
-    if not (isinstance(given, dict) and isinstance(types, dict)):
+    values, types = fields.pop("extensions", None) or {}, fields.pop("extension_types", None) or {}
+    if not (isinstance(values, dict) and isinstance(types, dict)):
         raise TypeError("ce_encode: extensions and extension_types must be maps")
     extensions = [
-        Extension(name, _in_utc(value) if isinstance(value, datetime) else value, types.get(name))
-        for name, value in sorted(given.items())
+        Extension(name, _utc_text(value) if isinstance(value, datetime) else value, types.get(name))
+        for name, value in sorted(values.items())
         if value is not None
     ]
     return Row(fields, extensions, _as_bytes("ce_encode: data", data, "binary or string"), kind)
 
 
-def _in_utc(moment: datetime) -> str:
-    """Write an instant, which PySpark names in the time zone of the worker."""
+def _utc_text(moment: datetime) -> str:
+    """Return the text of an instant; PySpark passes it in the time zone of the worker."""
     return from_datetime(moment.astimezone(UTC))
 
 
-def _as_bytes(what: str, value: Any, wanted: str = "binary") -> bytes | None:
+def _as_bytes(what: str, value: Any, type_name: str = "binary") -> bytes | None:
     if value is None or isinstance(value, bytes | bytearray):
         return None if value is None else bytes(value)
-    if isinstance(value, str) and "string" in wanted:
+    if isinstance(value, str) and "string" in type_name:
         return value.encode()
-    raise TypeError(f"{what} must be {wanted}, got {type(value).__name__}: cast it")
+    raise TypeError(f"{what} must be {type_name}, got {type(value).__name__}: cast it")

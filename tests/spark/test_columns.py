@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 HEADERS = "array<struct<key:string,value:binary>>"
 RECORD = binary(BASE)
 EVENT = "id string, source string, type string"
-WAYS = pytest.mark.parametrize("way", ["java", "columns"])
+WAYS = pytest.mark.parametrize("way", ["java", "python"])
 
 
 @pytest.fixture
@@ -117,8 +117,8 @@ def test_any_other_name_can_be_kept(spark: SparkSession, way: str, monkeypatch: 
     """Also one that begins as ours do, has signs of SQL, or is written in another case."""
     from cloudevents_kafka.spark import decode_events, event_schema
 
-    if way == "columns":
-        monkeypatch.setattr("cloudevents_kafka.spark.fast.java_reader.reader", lambda df: None)
+    if way == "python":
+        monkeypatch.setattr("cloudevents_kafka.spark.decode.reader_sql", lambda df: None)
     more = [
         "__ce_value",
         "__ce_read",
@@ -148,8 +148,8 @@ def test_names_in_another_case_are_found(
     """Names are found as Spark finds them; where case counts, they are not."""
     from cloudevents_kafka.spark import decode_events
 
-    if way == "columns":
-        monkeypatch.setattr("cloudevents_kafka.spark.fast.java_reader.reader", lambda df: None)
+    if way == "python":
+        monkeypatch.setattr("cloudevents_kafka.spark.decode.reader_sql", lambda df: None)
     df = rows_of(spark, [RECORD]).withColumnsRenamed({"value": "Value", "headers": "HEADERS"})
     assert read_back(decode_events(df, keep=["offset"]))[0] == expected(RECORD)
     spark.conf.set("spark.sql.caseSensitive", "true")
@@ -229,8 +229,8 @@ def test_a_collation_changes_no_name_and_no_text(
     """Where case counts, it counts also among texts that are compared without it."""
     from cloudevents_kafka.spark import decode_events
 
-    if way == "columns":
-        monkeypatch.setattr("cloudevents_kafka.spark.fast.java_reader.reader", lambda df: None)
+    if way == "python":
+        monkeypatch.setattr("cloudevents_kafka.spark.decode.reader_sql", lambda df: None)
     upper = [(name.upper(), value) for name, value in RECORD.headers]
     records = [RECORD, Record(value=b"v", headers=upper), Record(headers=[*RECORD.headers, ("CE_ID", b"2")])]
     rows = [(r.value, r.headers, n) for n, r in enumerate(records)]

@@ -15,7 +15,7 @@ from .rows import KAFKA_SCHEMA, expected, read_back, told
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-WAYS = pytest.mark.parametrize("way", ["java", "columns", "one struct", "SQL"])
+WAYS = pytest.mark.parametrize("way", ["java", "python", "one struct", "SQL"])
 GOOD = binary(BASE).headers
 DOCUMENT = structured(BASE).value
 JSON = ("content-type", JSON_TYPE)
@@ -73,8 +73,8 @@ def decoded(spark: SparkSession, way: str, monkeypatch: pytest.MonkeyPatch) -> D
     if way == "SQL":
         register(spark)
         return df.selectExpr("ce_decode(value, headers) AS event", "offset").select("event.*", "offset")
-    if way == "columns":
-        monkeypatch.setattr("cloudevents_kafka.spark.fast.java_reader.reader", lambda df: None)
+    if way == "python":
+        monkeypatch.setattr("cloudevents_kafka.spark.decode.reader_sql", lambda df: None)
     return decode_events(df, keep=["offset"])
 
 

@@ -56,10 +56,10 @@ def session(spark: SparkSession, request: pytest.FixtureRequest) -> SparkSession
     return made
 
 
-@pytest.fixture(params=["java", "columns"])
+@pytest.fixture(params=["java", "python"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    if request.param == "columns":
-        monkeypatch.setattr("cloudevents_kafka.spark.fast.java_reader.reader", lambda df: None)
+    if request.param == "python":
+        monkeypatch.setattr("cloudevents_kafka.spark.decode.reader_sql", lambda df: None)
     return request.param
 
 

@@ -1,21 +1,22 @@
-"""The fast path in Java: a function that Spark's own compiled code calls for each row.
+"""Add the Java function to a session of Spark, local or through Spark Connect, and call it in SQL.
 
-Its source is in ``java/``. Spark brings the compiler that it uses for its own code; so
-no jar is published, no tool is needed, and executors get the classes as they get any
-jar that is added to a session. This takes a second, once a session.
+A session has the function when its jar is added and three settings are set. Where that is the case
+already, as on a server that was started with them, nothing is added.
 """
 
 from __future__ import annotations
 
 import logging
-import zipfile
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
 from pyspark.errors import PySparkException
 
 from cloudevents_kafka.attributes.extension_types import constrained_names, extension_names
 from cloudevents_kafka.attributes.types import CORE
+from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.spark.fast.jar import NoJar, build_jar, cached_jar
 from cloudevents_kafka.spark.schema import event_schema, wire_schema
 
 if TYPE_CHECKING:
@@ -23,72 +24,103 @@ if TYPE_CHECKING:
 
 _CATALOG: Final = "cloudevents_kafka"
 _SETTING: Final = f"spark.sql.catalog.{_CATALOG}"
+_JAR_SETTING: Final = f"{_SETTING}.jar"
 _CATALOG_CLASS: Final = "cloudevents_kafka.spark.Functions"
-# Each uses only those before it.
-_CLASSES: Final = ("Text", "Time", "Names", "Attributes", "Document", "Reader", "Functions")
 _log: Final = logging.getLogger(__name__)
 
+_ready: Final[WeakSet[Any]] = WeakSet()
+_refused: Final[WeakSet[Any]] = WeakSet()
 
-def reader(df: DataFrame) -> str | None:
-    """Return SQL that reads ``value`` and ``headers`` to a struct of `event_schema`.
 
-    It is null for records that are not surely valid. None where Spark cannot be given
-    classes: through Spark Connect, and, said in a warning, on clusters that do not allow it.
+def reader_sql(df: DataFrame) -> str | None:
+    """Return SQL that decodes ``value`` and ``headers`` to a struct of `event_schema`.
+
+    Its value is null for records that the Java function leaves to `decode`. Return None if the
+    session cannot use Java classes, and log a warning once for each session.
     """
-    if not hasattr(df, "_jdf"):  # Spark Connect has no Java at this end
-        return None
-    if not _has_classes(df.sparkSession):
+    if not _has_function(df.sparkSession):
         return None
     known = ",".join(sorted({*CORE, *extension_names()}))
     return f"{_CATALOG}.read(`value`, headers, '{','.join(sorted(constrained_names()))}', '{known}')"
 
 
-def either(read: str, exact: str) -> str:
+def either_sql(read: str, decoded: str) -> str:
     """Return SQL for the first of two structs, of `event_schema` and of `wire_schema`, that is not null."""
-    return f"{_CATALOG}.either({read}, {exact})"
+    return f"{_CATALOG}.either({read}, {decoded})"
 
 
-def _has_classes(spark: SparkSession) -> bool:
-    """Tell whether a session has the classes; one that was not asked before is given them."""
-    # Not at the top: a Python that has Spark Connect alone has no py4j.
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has none
+def catalog_settings() -> dict[str, str]:
+    """Return the three settings of the Java function; the class is last, as it must be set last."""
+    return {
+        f"{_SETTING}.row": event_schema().json(),
+        f"{_SETTING}.wire": wire_schema().json(),
+        _SETTING: _CATALOG_CLASS,
+    }
 
+
+def _has_function(spark: SparkSession) -> bool:
+    """Return whether a session has the Java function; add it to a session that has not."""
+    is_set = spark.conf.get(_SETTING, None) is not None
+    if is_set and spark in _ready:
+        return True
+    is_local = hasattr(spark, "_jsparkSession")
+    if not is_set and is_local and spark in _refused:
+        return False  # compiling again would take a second for each call
     try:
-        if spark.conf.get(_SETTING, None) is None:
-            _add_classes(spark)
-    except (Py4JError, PySparkException, OSError) as error:
-        spark.conf.unset(_SETTING)
-        _log.warning(
-            "decode_events reads by column expressions, which are slower: no class can be added: %s", error
-        )
+        if not is_set:
+            _add_function(spark, is_local=is_local)
+        # Planned, not run: fails if the classes are missing.
+        _ = spark.sql(f"SELECT {either_sql('NULL', 'NULL')}").schema
+    except _errors() as error:
+        if not is_set:
+            spark.conf.unset(_SETTING)
+        _warn_once(spark, error)
         return False
+    _ready.add(spark)
     return True
 
 
-def _add_classes(spark: SparkSession) -> None:
-    jvm: Any = spark._jvm  # noqa: SLF001 (the only way to the compiler from Python)
-    jar = jvm.java.io.File.createTempFile("cloudevents-kafka-", ".jar")
-    jar.deleteOnExit()
-    with zipfile.ZipFile(jar.getPath(), "w") as archive:
-        for name, code in _compile(jvm).items():
-            archive.writestr(f"{name.replace('.', '/')}.class", code)
-    spark.sql(f"ADD JAR '{jar.toURI()}'")
-    spark.conf.set(f"{_SETTING}.row", event_schema().json())
-    spark.conf.set(f"{_SETTING}.wire", wire_schema().json())
-    spark.conf.set(_SETTING, _CATALOG_CLASS)
-    spark.sql(f"SELECT {either('NULL', 'NULL')}")  # planned, not run: fails where the classes are not found
+def _errors() -> tuple[type[Exception], ...]:
+    errors = (PySparkException, CloudEventsKafkaError, OSError)
+    try:
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
+    except ModuleNotFoundError:  # in an installation for Spark Connect only
+        return errors
+    return (*errors, Py4JError)
 
 
-def _compile(jvm: Any) -> dict[str, bytes]:
-    """Compile the classes, by their full names."""
-    compiled: dict[str, bytes] = {}
-    loader = jvm.Thread.currentThread().getContextClassLoader()
-    for name in _CLASSES:
-        compiler = jvm.org.codehaus.janino.SimpleCompiler()
-        compiler.setParentClassLoader(loader)
-        compiler.setTargetVersion(8)  # older ones have no static methods of interfaces
-        compiler.setDebuggingInformation(True, True, False)  # file and line in stack traces, no variables
-        compiler.cook(resources.files(__package__).joinpath("java", f"{name}.java").read_text("utf-8"))
-        compiled |= {name: bytes(code) for name, code in compiler.getBytecodes().items()}
-        loader = compiler.getClassLoader()
-    return compiled
+def _add_function(spark: SparkSession, *, is_local: bool) -> None:
+    named = spark.conf.get(_JAR_SETTING, None)
+    if is_local:
+        # The only way to the compiler from Python.
+        jar = Path(named) if named else build_jar(spark._jvm)  # noqa: SLF001
+        spark.sql(f"ADD JAR '{jar.absolute().as_uri()}'")
+    else:
+        spark.addArtifacts(str(_existing_jar(named)))
+    for name, value in catalog_settings().items():
+        spark.conf.set(name, value)
+
+
+def _existing_jar(named: str | None) -> Path:
+    """Return the jar that the setting names, or the one in the cache folder; raise `NoJar` if both miss."""
+    if named:
+        if not Path(named).is_file():
+            raise NoJar(f"{_JAR_SETTING} must be the path of a jar on this machine, got {named!r}")
+        return Path(named)
+    jar = cached_jar()
+    if jar is None:
+        raise NoJar(f"the cache folder has no jar of the Java function, and {_JAR_SETTING} is not set")
+    return jar
+
+
+def _warn_once(spark: SparkSession, error: Exception) -> None:
+    if spark not in _refused:
+        _refused.add(spark)
+        _log.warning(
+            "decode_events reads all records in Python workers by an Arrow UDF, which is many times slower, "
+            "because this session has no Java function: %s. Write its jar by `cloudevents-kafka spark-jar "
+            "FILE` on a machine with PySpark and Java; then set %s to FILE, or start Spark with --jars FILE "
+            "and the settings that the command prints",
+            error,
+            _JAR_SETTING,
+        )

@@ -1,10 +1,8 @@
-"""The exact path: records through the library's own converters, in Spark's Python workers.
+"""Decode records in Spark's Python workers, by `decode`.
 
-A record comes as one JSON text and goes as one, null where there is nothing to do.
-One column of nulls costs next to nothing on its way to Python and back; a struct
-with its many children would cost each of them, for every row.
-
-Runs on workers, which need this package, and no Kafka client.
+A record arrives as one JSON text, and its event leaves as one; both are null for a row that Java has
+read. A text column of nulls costs almost nothing on its way to Python and back; a struct column
+would cost the sum of its fields for every row.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ _TYPES: Final = {bool: AttributeType.BOOLEAN, int: AttributeType.INTEGER, bytes:
 
 
 def decode_batch(records: pd.Series) -> pd.Series:  # PySpark reads these types
-    """Decode packed records, one text each; null stays null."""
+    """Return the JSON of decoded events for packed records; null for null."""
     _speed_up_next_task()
     if not records.notna().any():
         return records
@@ -39,20 +37,20 @@ def decode_batch(records: pd.Series) -> pd.Series:  # PySpark reads these types
 
 
 def decode_packed(packed: str) -> str:
-    """Decode one record, JSON ``{"value": base64, "headers": [...]}``, to JSON of `wire_schema`."""
+    """Return JSON of `wire_schema` for a record, JSON ``{"value": base64, "headers": [...]}``."""
     record = json.loads(packed)
     decoded = decode(Record(value=_bytes(record.get("value")), headers=_headers(record.get("headers"))))
-    return json.dumps(fields_of(decoded), default=_base64)
+    return json.dumps(result_fields(decoded), default=_base64)
 
 
-def _headers(given: list[dict[str, str | None] | None] | None) -> Headers:
-    """Return the headers; what is null, or has a null for its name, is not one that Kafka can carry."""
-    named = ((header.get("key"), header.get("value")) for header in given or () if header is not None)
+def _headers(headers: list[dict[str, str | None] | None] | None) -> Headers:
+    """Return the headers that are not null and have a name: Kafka has no others."""
+    named = ((header.get("key"), header.get("value")) for header in headers or () if header is not None)
     return [(name, _bytes(value)) for name, value in named if name is not None]
 
 
-def fields_of(decoded: Decoded | Undecodable) -> dict[str, Any]:
-    """Return the fields of `event_schema` that are not null; ``time`` in microseconds of the epoch."""
+def result_fields(decoded: Decoded | Undecodable) -> dict[str, Any]:
+    """Return the fields of `event_schema` that are not null; ``time`` is in microseconds since the epoch."""
     if isinstance(decoded, Undecodable):
         return {"error": _error_fields(decoded.error)}
     fields = event_fields(decoded.event)
@@ -61,9 +59,9 @@ def fields_of(decoded: Decoded | Undecodable) -> dict[str, Any]:
 
 
 def event_fields(event: Event) -> dict[str, Any]:
-    """Return what an event has, under the names of `event_schema`."""
+    """Return the fields of an event, by their names in `event_schema`."""
     texts = {name: event.text(name) for name in event}
-    types = _untold_types(event)
+    types = _extension_types(event)
     fields: dict[str, Any] = {name: texts.pop(name) for name in CORE if name in texts}
     if (time := fields.pop("time", None)) is not None:
         fields |= {"time_text": time, "time": (to_datetime(time) - EPOCH) // MICROSECOND}
@@ -74,8 +72,8 @@ def event_fields(event: Event) -> dict[str, Any]:
     return fields | {"extensions": texts, "data": event.payload}
 
 
-def _untold_types(event: Event) -> dict[str, str]:
-    """Return the types of those extensions that would be read from their texts as others."""
+def _extension_types(event: Event) -> dict[str, str]:
+    """Return the types of those extensions whose texts alone would be read as another type."""
     attributes, _ = raw_parts(event)
     typed = {name: _TYPES[type(value)] for name, value in attributes.items() if type(value) is not str}
     return {name: kind.value for name, kind in typed.items() if type_of(name) is not kind}
@@ -95,16 +93,16 @@ def _bytes(text: str | None) -> bytes | None:
 def _base64(value: object) -> str:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    raise TypeError(f"no JSON for a {type(value).__name__}")
+    raise TypeError(f"value must be bytes, got {type(value).__name__}")
 
 
 def _speed_up_next_task() -> None:
-    """Spare the next task of this worker process some 0.2 s.
+    """Save the next task of this worker about 0.2 s.
 
-    PySpark calls `importlib.invalidate_caches` before each task, which reads the
-    directory of pyspark.zip again for every package in it. Finders that are not
-    remembered need no refreshing; they are made again where an import asks for them.
+    PySpark calls `importlib.invalidate_caches` before each task, which reads the directory of
+    pyspark.zip once for every package in it. Finders that are not cached need no refresh; an
+    import creates them again.
     """
-    remembered = sys.path_importer_cache
-    for path in [path for path, finder in remembered.items() if isinstance(finder, zipimport.zipimporter)]:
-        del remembered[path]
+    cache = sys.path_importer_cache
+    for path in [path for path, finder in cache.items() if isinstance(finder, zipimport.zipimporter)]:
+        del cache[path]

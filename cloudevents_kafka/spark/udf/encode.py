@@ -1,6 +1,6 @@
-"""The exact path of writing: rows through the library's own converters, in Spark's Python workers.
+"""Encode rows in Spark's Python workers, by `to_record`.
 
-A row comes as one JSON text and goes as one, as in `exact`.
+A row arrives as one JSON text, and its record leaves as one, as in `decode`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.formats.protobuf_decoder import is_any
 
 _REQUIRED: Final = ("id", "source", "type")
-_NOT_OURS: Final = frozenset((*CORE, "data"))
+_NOT_EXTENSIONS: Final = frozenset((*CORE, "data"))
 _KINDS: Final = {kind.value: kind for kind in DataKind}
 _TYPES: Final = {kind.value: kind for kind in AttributeType}
 
 
 class Extension(NamedTuple):
-    """An entry of the column of extensions: its type is that of its value where none is named."""
+    """An entry of the column of extensions; without a type, it has the type of its value."""
 
     name: str
     value: Any
@@ -34,7 +34,7 @@ class Extension(NamedTuple):
 
 
 class Row(NamedTuple):
-    """An event's columns; ``core`` has those attributes that are not null."""
+    """The columns of an event; ``core`` has the attributes that are not null."""
 
     core: dict[str, Any]
     extensions: list[Extension]
@@ -43,15 +43,15 @@ class Row(NamedTuple):
 
 
 def encode_batch(rows: pd.Series) -> pd.Series:
-    """Encode packed rows, one text each; null stays null."""
+    """Return the JSON of records for packed rows; null for null."""
     return rows.map(encode_packed, na_action="ignore")
 
 
 def encode_packed(packed: str) -> str:
-    """Encode one row, JSON of its columns and ``format``, to JSON of ``value``, ``headers``, ``error``."""
+    """Return JSON of ``value``, ``headers`` and ``error`` for a row, JSON of its columns and ``format``."""
     fields = json.loads(packed)
-    given = fields.pop("extensions", ())
-    extensions = [Extension(one["key"], one["value"], one.get("type")) for one in given]
+    entries = fields.pop("extensions", ())
+    extensions = [Extension(entry["key"], entry["value"], entry.get("type")) for entry in entries]
     if fields.pop("garbled"):
         return json.dumps({"error": _error("a text of the row is not valid UTF-8 (core: Type System)")})
     data = fields.pop("data", None)
@@ -61,7 +61,7 @@ def encode_packed(packed: str) -> str:
 
 
 def encode_row(row: Row, format_name: str | None) -> dict[str, Any]:
-    """Make a record of an event's columns, as ``value`` and ``headers``; or return why not, as ``error``."""
+    """Return the ``value`` and ``headers`` of a row's record, or its ``error``."""
     try:
         event = _event_of(row, structured=format_name is not None)
         record = to_record(event, mode="structured" if format_name else "binary", format=format_name)
@@ -77,7 +77,7 @@ def encode_row(row: Row, format_name: str | None) -> dict[str, Any]:
 
 
 def _event_of(row: Row, *, structured: bool) -> Event:
-    """Make the event that the columns say; raises `InvalidEvent` and `EncodeError`."""
+    """Return the event of a row; raise `InvalidEvent` or `EncodeError`."""
     event = Event(**dict.fromkeys(_REQUIRED, "") | row.core | _attributes(row.extensions), data=row.data)
     kind = _KINDS.get(row.data_kind or DataKind.BYTES.value)
     if kind is None:
@@ -85,50 +85,50 @@ def _event_of(row: Row, *, structured: bool) -> Event:
         raise EncodeError(f"data_kind must be one of {words}, or null for bytes, got {row.data_kind!r}")
     if event.payload is None or kind is DataKind.BYTES:
         return event
-    if structured or event.datacontenttype is None:  # else the bytes go as they are, whatever they came as
+    if structured or event.datacontenttype is None:  # otherwise the bytes are written unchanged
         _check_kind(event.payload, kind, event.datacontenttype)
     attributes, _ = raw_parts(event)
     return unchecked_event(attributes, event.payload, kind)
 
 
 def _attributes(extensions: list[Extension]) -> dict[str, Any]:
-    """Return the extensions by name, each of its type."""
+    """Return the extensions by name, converted to their types."""
     attributes: dict[str, Any] = {}
     for name, value, kind in extensions:
-        if name in _NOT_OURS:
-            raise EncodeError(f"extensions has an entry {name!r}, which no extension may be called")
+        if name in _NOT_EXTENSIONS:
+            raise EncodeError(f"the name of an extension must not be {name!r}")
         if name in attributes:
-            raise EncodeError(f"extensions has two entries {name!r}")
+            raise EncodeError(f"extensions must have each name once, got {name!r} twice")
         attributes[name] = value if kind is None else _typed(name, value, kind)
     return attributes
 
 
 def _typed(name: str, value: Any, kind: str) -> Any:
-    wanted = _TYPES.get(kind)
-    if wanted is None:
+    type_ = _TYPES.get(kind)
+    if type_ is None:
         words = ", ".join(_TYPES)
         raise EncodeError(f"extension_types must be {words}, or null for text, got {kind!r} for {name}")
     try:
-        return parse(wanted, value) if isinstance(value, str) else value
+        return parse(type_, value) if isinstance(value, str) else value
     except ValueError as error:
         raise InvalidEvent([Problem(name, str(error), "T-01", preview(value))]) from None
 
 
 def _check_kind(payload: bytes, kind: DataKind, content_type: str | None) -> None:
-    """Raise `EncodeError` where a payload cannot be what ``data_kind`` says."""
-    named = "no datacontenttype" if content_type is None else f"datacontenttype {content_type}"
+    """Raise `EncodeError` if a payload is not of the kind in ``data_kind``."""
+    described = "no datacontenttype" if content_type is None else f"datacontenttype {content_type}"
     if kind is DataKind.PROTO:
         if not is_any(payload):
-            raise EncodeError("data_kind is proto, but data is no google.protobuf.Any")
+            raise EncodeError("data_kind is proto, but data is not a google.protobuf.Any")
         return
     if (kind is DataKind.JSON) is not implies_json(content_type):
-        raise EncodeError(f"data_kind is {kind.value}, which data with {named} cannot be")
+        raise EncodeError(f"data_kind is {kind.value}, which data with {described} cannot be")
     try:
-        good = is_json(to_utf8(payload, content_type)) if kind is DataKind.JSON else True
+        valid = is_json(to_utf8(payload, content_type)) if kind is DataKind.JSON else True
         _ = kind is DataKind.TEXT and decode_text(payload, content_type)
     except DataError as error:
         raise EncodeError(f"data_kind is {kind.value}, but {error}") from None
-    if not good:
+    if not valid:
         raise EncodeError("data_kind is json, but data is not JSON")
 
 
@@ -139,4 +139,4 @@ def _error(reason: str, attribute: str | None = None, clause: str | None = None)
 def _base64(value: object) -> str:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    raise TypeError(f"no JSON for a {type(value).__name__}")
+    raise TypeError(f"value must be bytes, got {type(value).__name__}")

@@ -1,4 +1,4 @@
-"""What Spark's Python workers must know before they run a function of ours."""
+"""`with_registry`: registered extensions and formats in Spark's Python workers."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from cloudevents_kafka.registry import register_all, registered
 _Result = TypeVar("_Result")
 
 
-def informed(function: Callable[..., _Result]) -> Callable[..., _Result]:
-    """Return the function as one that brings along the extensions and formats registered here, now.
+def with_registry(function: Callable[..., _Result]) -> Callable[..., _Result]:
+    """Return a function that first registers the extensions and formats that are registered here now.
 
-    A worker is a process of its own: what the driver's has registered is unknown there.
+    A worker is a separate process, which does not have the registry of the driver.
     """
-    known = registered()
+    registry = registered()
 
     @functools.wraps(function)  # PySpark reads the types of a UDF
-    def run(*given: Any) -> _Result:
-        register_all(known)
-        return function(*given)
+    def run(*args: Any) -> _Result:
+        register_all(registry)
+        return function(*args)
 
     return run

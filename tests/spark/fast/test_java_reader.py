@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .records import BASE, binary, structured
-from .rows import expected, read_back, rows_of
+from ..records import BASE, binary, structured
+from ..rows import expected, read_back, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,9 +43,9 @@ def test_it_is_compiled_once_for_a_session(spark: SparkSession, monkeypatch: pyt
     """Who decodes a second DataFrame does not wait for the compiler again."""
     from cloudevents_kafka.spark.fast import java_reader
 
-    assert java_reader.reader(rows_of(spark, RECORDS)) is not None
+    assert java_reader.reader_sql(rows_of(spark, RECORDS)) is not None
     monkeypatch.setattr(java_reader, "_add_classes", None)
-    assert java_reader.reader(rows_of(spark, RECORDS)) is not None
+    assert java_reader.reader_sql(rows_of(spark, RECORDS)) is not None
 
 
 def _refused(_: object) -> dict[str, bytes]:
@@ -58,7 +58,7 @@ def test_each_row_is_read_by_the_names_that_come_with_it(spark: SparkSession) ->
     """Queries that were made before and after a registration run in one JVM, turn by turn."""
     from cloudevents_kafka.spark.fast import java_reader
 
-    assert java_reader.reader(rows_of(spark, RECORDS)) is not None
+    assert java_reader.reader_sql(rows_of(spark, RECORDS)) is not None
     rows = rows_of(spark, [binary({**BASE, "comexampleext5": "text"})] * 200)
     rows = rows.selectExpr("offset % 40 AS n", "value", "headers")
     names = "concat('other,comexampleext', n)"
@@ -102,7 +102,7 @@ def test_a_data_frame_of_spark_connect_is_read_by_columns() -> None:
     """Its client has no Java to compile with, and asks for none."""
     from cloudevents_kafka.spark.fast import java_reader
 
-    assert java_reader.reader(object()) is None  # type: ignore[arg-type]  # stands for any that is not classic
+    assert java_reader.reader_sql(object()) is None  # type: ignore[arg-type]  # stands for any that is not classic
 
 
 def test_the_catalog_says_what_it_has(spark: SparkSession) -> None:
@@ -111,7 +111,7 @@ def test_the_catalog_says_what_it_has(spark: SparkSession) -> None:
 
     from cloudevents_kafka.spark.fast import java_reader
 
-    assert java_reader.reader(rows_of(spark, RECORDS)) is not None
+    assert java_reader.reader_sql(rows_of(spark, RECORDS)) is not None
     listed = spark.sql("SHOW USER FUNCTIONS IN cloudevents_kafka").collect()
     ours = {row[0] for row in listed if "." in row[0]}  # the session's own functions are listed, too
     assert ours == {"cloudevents_kafka.either", "cloudevents_kafka.read"}

@@ -9,8 +9,8 @@ import pytest
 from cloudevents_kafka import AttributeType, Event, Record, register_extension, register_format
 from cloudevents_kafka.formats.json import JsonFormat
 
-from .records import BASE, binary, structured
-from .rows import expected, read_back, rows_of
+from ..records import BASE, binary, structured
+from ..rows import expected, read_back, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,0 +1,122 @@
+"""The columns of a DataFrame that a function uses, checked before any job runs.
+
+Problems are collected, so that one `ValueError` reports all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
+from pyspark.sql.types import ArrayType, BinaryType, DataType, NullType, StringType, StructField, StructType
+
+PREFIX: Final = "__ce_"
+"""The prefix of the names of intermediate columns."""
+
+_MAX_LENGTH: Final = 120  # of a type in a message
+
+
+class ColumnType(NamedTuple):
+    """The type that a column must have; a column of nulls only (``void``) is accepted for any type."""
+
+    name: str
+    accepts: Callable[[DataType], bool]
+    advice: str
+
+
+class InputColumns:
+    """The columns of a DataFrame, found by the rules of Spark, and their problems so far."""
+
+    def __init__(self, df: DataFrame) -> None:
+        # Each of these is a call of Java, or, with Spark Connect, a message to the server.
+        self._fields: list[StructField] = df.schema.fields
+        self._case_sensitive = df.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true"
+        self._missing: list[str] = []
+        self._problems: list[str] = []
+
+    def fold(self, name: str) -> str:
+        """Return a name in the form that is equal for all names that Spark treats as the same."""
+        return name if self._case_sensitive else name.lower()
+
+    def find(self, name: str) -> StructField | None:
+        """Return the column of a name, or None; report two columns of one name."""
+        found = [field for field in self._fields if self.fold(field.name) == self.fold(name)]
+        if len(found) > 1:
+            self.report(f"{len(found)} columns are named {name}: rename or drop all but one")
+        return found[0] if found else None
+
+    def find_typed(self, name: str, type_: ColumnType) -> StructField | None:
+        """Return the column of a name, or None; report a column of another type."""
+        field = self.find(name)
+        if field is not None:
+            self.check_type(f"column {name}", field.dataType, type_)
+        return field
+
+    def require(self, name: str, type_: ColumnType | None = None) -> StructField | None:
+        """Return the column of a name; report a missing one, and one of another type."""
+        field = self.find(name) if type_ is None else self.find_typed(name, type_)
+        if field is None:
+            self._missing.append(name)
+        return field
+
+    def check_type(self, what: str, data_type: DataType, type_: ColumnType) -> None:
+        """Report a value that has another type."""
+        if not (isinstance(data_type, NullType) or type_.accepts(data_type)):
+            self.report(f"{what} must be {type_.name}, got {_preview(data_type)}: {type_.advice}")
+
+    def report(self, problem: str) -> None:
+        """Add a problem, once."""
+        if problem not in self._problems:
+            self._problems.append(problem)
+
+    def raise_problems(self, function: str, hints: dict[str, str]) -> None:
+        """Raise `ValueError` with all problems, if there are any, and the hints for missing columns."""
+        problems = list(self._problems)
+        if self._missing:
+            names = ", ".join(field.name for field in self._fields)
+            hint = "".join(f"; {text}" for name, text in hints.items() if name in self._missing)
+            missing = ", ".join(dict.fromkeys(self._missing))
+            problems.insert(0, f"the DataFrame has no column {missing}, only {names}{hint}")
+        if problems:
+            raise ValueError(f"{function}: {'; '.join(problems)}")
+
+
+def _preview(data_type: DataType) -> str:
+    text = data_type.simpleString()
+    return text if len(text) <= _MAX_LENGTH else f"{text[:_MAX_LENGTH]}…"
+
+
+def is_text(data_type: DataType) -> bool:
+    """Return whether a type is one of texts, of any length and collation."""
+    return isinstance(data_type, StringType) or data_type.typeName() in {"char", "varchar"}
+
+
+def is_headers(data_type: DataType) -> bool:
+    """Return whether a type is that of Kafka's headers: ``array<struct<key:string,value:binary>>``."""
+    header = data_type.elementType if isinstance(data_type, ArrayType) else None
+    if not isinstance(header, StructType) or header.names != ["key", "value"]:
+        return False
+    return is_text(header[0].dataType) and isinstance(header[1].dataType, BinaryType)
+
+
+def internal(name: str) -> Column:
+    """Return an intermediate column."""
+    return F.col(PREFIX + name)
+
+
+def quote_name(name: str) -> str:
+    """Return the name of a column, quoted for SQL."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def repeated_names(names: Iterable[str], fold: Callable[[str], str]) -> list[str]:
+    """Return the names that are the same as an earlier one."""
+    met: set[str] = set()
+    repeated = []
+    for name in names:
+        if fold(name) in met:
+            repeated.append(name)
+        met.add(fold(name))
+    return repeated
