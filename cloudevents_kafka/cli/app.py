@@ -32,6 +32,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "cloudevents_kafka.cli.commands.pipeline",
         "Write topics of events to Parquet tables with Spark.",
     ),
+    "spark-jar": (
+        "cloudevents_kafka.cli.commands.spark_jar",
+        "Write the jar of Spark's Java function.",
+    ),
     "conformance": (
         "cloudevents_kafka.cli.commands.conformance",
         "Show what CloudEvents asks, and that it is met.",

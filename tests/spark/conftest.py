@@ -1,4 +1,4 @@
-"""One Spark session for these tests."""
+"""One Spark session for all tests of this folder."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ from cloudevents_kafka.jvm import find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # what Java spends on optimizing would not come back
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # short runs do not benefit from more optimization
 _QUIET = "rootLogger.level = off\n"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of this folder; those of ``pipeline`` have marks of their own."""
+    folder = Path(__file__).parent
     for item in items:
-        if item.path.parent == Path(__file__).parent:
+        if folder in item.path.parents and folder / "pipeline" not in item.path.parents:
             item.add_marker(pytest.mark.spark)
             item.add_marker(pytest.mark.timeout(300))
-            # PySpark leaves the sockets that it fetches results through to the garbage collector.
+            # PySpark leaves the sockets of results to the garbage collector.
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
 
 
 @pytest.fixture(scope="package")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Run Spark on two threads, in UTC, quietly, on loopback; needs no connector."""
+    """Start Spark without the Kafka connector: two threads, in UTC, quiet, on loopback."""
     pytest.importorskip("pyspark", minversion="4.0")
     from pyspark.sql import SparkSession
 
@@ -66,11 +67,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         _end_java()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)
-            gc.collect()  # the last of these sockets go here, and not in somebody else's test
+            gc.collect()  # close the last sockets here, and not in another test
 
 
 def _end_java() -> None:
-    """Wait for the Java process to end, and let the next session start one of its own."""
+    """Wait until the Java process has ended, and reset PySpark's references to it."""
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway

@@ -1,4 +1,4 @@
-"""Events as Spark's columns have them, and the records that these must become."""
+"""Events as columns have them, and the records that `encode_events` must write for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Written = tuple[list[tuple[str, bytes | None]], bytes | None]
 
 
 def in_columns(event: Event) -> Event:
-    """Return the same event as columns have it: in an order of their own, without the bytes it came as."""
+    """Return an event as columns have it: in the order of columns, without its received bytes."""
     attributes, _ = raw_parts(event)
     core = {name: attributes[name] for name in ORDER if name in attributes}
     own = {name: attributes[name] for name in sorted(attributes) if name not in CORE}
@@ -23,7 +23,7 @@ ORDER = ("specversion", "id", "source", "type", "datacontenttype", "dataschema",
 
 
 def written(record: Record, **options: Any) -> Written | None:
-    """Return headers and value that the event of a record becomes; None where it is none, or is refused."""
+    """Return headers and value for the event of a record; None if it is not an event, or is refused."""
     decoded = decode(record)
     if not isinstance(decoded, Decoded):
         return None

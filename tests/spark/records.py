@@ -1,4 +1,4 @@
-"""Records for Spark and the converters to agree on: vectors, edges, and thousands of small changes."""
+"""Records to compare Spark with the library: vectors, edge cases, and thousands of small changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records as rows of Spark's Kafka source, and events as what its rows must say."""
+"""Records as rows of Spark's Kafka source, and the expected rows of decoded events."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TYPES = {bool: AttributeType.BOOLEAN, int: AttributeType.INTEGER, bytes: Attrib
 
 
 def rows_of(spark: SparkSession, records: Iterable[Record]) -> DataFrame:
-    """Lay records out as Spark's Kafka source does; offsets count from 0."""
+    """Return records as Spark's Kafka source does; offsets count from 0."""
     now = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
     rows = [
         (r.key, r.value, "events", 0, offset, now, 0, r.headers or None) for offset, r in enumerate(records)
@@ -35,8 +35,8 @@ def rows_of(spark: SparkSession, records: Iterable[Record]) -> DataFrame:
     return spark.createDataFrame(rows, KAFKA_SCHEMA)
 
 
-def told(row: Row) -> dict[str, Any]:
-    """Return what a decoded row says, less its nulls, as plain values."""
+def row_fields(row: Row) -> dict[str, Any]:
+    """Return the fields of a decoded row that are not null, as plain values."""
     fields = {name: value for name, value in row.asDict(recursive=True).items() if value is not None}
     if "data" in fields:
         fields["data"] = bytes(fields["data"])
@@ -46,22 +46,22 @@ def told(row: Row) -> dict[str, Any]:
 
 
 def read_back(decoded: DataFrame) -> dict[int, dict[str, Any]]:
-    """Collect decoded rows by their offset; times become microseconds of the epoch."""
+    """Return the fields of decoded rows by offset; times are in microseconds since the epoch."""
     from pyspark.sql import functions as F  # noqa: N812  # the name that all of PySpark's users know
 
     rows = decoded.withColumn("time", F.unix_micros("time")).collect()
-    return {(fields := told(row)).pop("offset"): fields for row in rows}
+    return {(fields := row_fields(row)).pop("offset"): fields for row in rows}
 
 
 def expected(record: Record) -> dict[str, Any]:
-    """Return what a row must say by the converters' word; ``time`` in microseconds of the epoch."""
+    """Return the fields of a record's row, by `decode`; ``time`` is in microseconds since the epoch."""
     decoded = decode(record)
     if isinstance(decoded, Decoded):
         structured = any(
             name == "content-type" and (value or b"").lower().startswith(b"application/cloudevents")
             for name, value in record.headers
         )
-        return {**event_told(decoded.event), "mode": "structured" if structured else "binary"}
+        return {**event_fields(decoded.event), "mode": "structured" if structured else "binary"}
     error = decoded.error
     verdict = {NotAnEvent: "not-an-event", BrokenEvent: "broken-event", UnsupportedBatch: "batch"}
     told = {"verdict": verdict.get(type(error), "unsupported-format"), "reason": error.reason}
@@ -73,16 +73,16 @@ def expected(record: Record) -> dict[str, Any]:
     return {"error": told}
 
 
-def event_told(event: Event) -> dict[str, Any]:
-    """Return what the columns of an event must say, less nulls."""
+def event_fields(event: Event) -> dict[str, Any]:
+    """Return the fields of an event that are not null."""
     texts = {name: event.text(name) for name in event}
     fields: dict[str, Any] = {name: texts[name] for name in CORE if name in texts and name != "time"}
     if (time := event.text("time")) is not None:
         fields |= {"time_text": time, "time": (to_datetime(time) - _EPOCH) // timedelta(microseconds=1)}
     fields["extensions"] = {name: text for name, text in texts.items() if name not in CORE}
     types = {name: _TYPES[type(raw_parts(event)[0][name])] for name in fields["extensions"]}
-    if untold := {name: kind.value for name, kind in types.items() if kind and kind is not type_of(name)}:
-        fields["extension_types"] = untold
+    if listed := {name: kind.value for name, kind in types.items() if kind and kind is not type_of(name)}:
+        fields["extension_types"] = listed
     if event.kind is not DataKind.BYTES:
         fields["data_kind"] = event.kind.value
     return fields if event.payload is None else {**fields, "data": event.payload}

@@ -1,7 +1,7 @@
-"""Settings that a session of Spark may have, and that change no event: what each could touch, by name.
+"""Settings of a session that change no event, by the part of Spark that they configure.
 
-Not among them is ``spark.sql.optimizer.collapseProjectAlwaysInline``: with it Spark's optimizer
-copies each column into all that use it, and takes hours over the steps of `sure`.
+Missing is ``spark.sql.optimizer.collapseProjectAlwaysInline``, which
+makes Spark's optimizer copy each column into every use of it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ Settings = dict[str, str]
 
 
 def _one(name: str, *values: object) -> dict[str, Settings]:
-    """Return a setting with each of these values, alone."""
+    """Return a setting with each of these values."""
     texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
     return {f"{name}={text}": {f"spark.sql.{name}": text} for text in texts}
 
@@ -178,4 +178,4 @@ SAMPLE = (
     "nulls written, Arrow by one, partial",
     "interpreted, nothing collapsed, regular expressions for names",
 )
-"""Those of every run of the tests; all are run before a release."""
+"""The settings of every test run; the others are tested before a release."""

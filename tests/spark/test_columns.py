@@ -1,4 +1,4 @@
-"""What is wrong with columns is named at once, all of it, before any job runs."""
+"""All problems of the columns are reported in one error, before any job runs."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ WAYS = pytest.mark.parametrize("way", ["java", "python"])
 def no_job(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[None]:
     """Fail a test in which Spark runs a job."""
     group = request.node.nodeid
-    spark.sparkContext.setJobGroup(group, "no job runs here")
+    spark.sparkContext.setJobGroup(group, "no job")
     yield
     jobs = spark.sparkContext.statusTracker().getJobIdsForGroup(group)
-    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]  # takes it away
+    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]  # removes it
     assert not jobs
 
 
-def said(df: DataFrame, **options: Any) -> str:
-    """Return what `decode_events` says of a frame."""
+def decode_error(df: DataFrame, **options: Any) -> str:
+    """Return the error of `decode_events`."""
     from cloudevents_kafka.spark import decode_events
 
     with pytest.raises(ValueError, match=r"^decode_events: ") as caught:
@@ -48,73 +48,73 @@ def said(df: DataFrame, **options: Any) -> str:
     [
         (
             f"value string, headers {HEADERS}",
-            ["column value is string, and must be binary", "binaryAsString"],
+            ["column value must be binary, got string", "binaryAsString"],
         ),
-        (f"value int, headers {HEADERS}", ["column value is int"]),
+        (f"value int, headers {HEADERS}", ["column value must be"]),
         (
             "value binary, headers map<string,binary>",
-            [f"column headers is map<string,binary>, and must be {HEADERS}"],
+            [f"column headers must be {HEADERS}, got map<string,binary>"],
         ),
         (
             "value binary, headers array<struct<name:string,value:binary>>",
             ["struct<name:string,value:binary>"],
         ),
-        ("value binary, headers array<struct<value:binary,key:string>>", ["column headers is"]),
+        ("value binary, headers array<struct<value:binary,key:string>>", ["column headers must be"]),
         ("value binary, headers array<struct<key:string,value:string>>", ["key:string,value:string"]),
-        ("value binary, headers array<struct<key:string,value:binary,n:int>>", ["column headers is"]),
-        ("value binary, headers string", ["column headers is string"]),
-        ("value string, headers string", ["column value is string", "column headers is string"]),
+        ("value binary, headers array<struct<key:string,value:binary,n:int>>", ["column headers must be"]),
+        ("value binary, headers string", ["column headers must be"]),
+        ("value string, headers string", ["column value must be", "column headers must be"]),
         (
             "value string, x int",
-            ["no column headers, only value, x", "includeHeaders", "column value is string"],
+            ["no column headers, only value, x", "includeHeaders", "column value must be"],
         ),
     ],
 )
 def test_a_column_of_another_type_is_named(spark: SparkSession, schema: str, parts: list[str]) -> None:
-    """With the type seen and the type needed; all of them in one error."""
-    told = said(spark.createDataFrame([], schema))
-    assert [part for part in parts if part not in told] == []
+    """The error has the type of each column, and the required one."""
+    message = decode_error(spark.createDataFrame([], schema))
+    assert [part for part in parts if part not in message] == []
 
 
 @pytest.mark.usefixtures("no_job")
 @pytest.mark.parametrize(
     ("keep", "part"),
     [
-        ("offset", "keep must be a list of names, not a text: keep=['offset']"),
+        ("offset", "keep must be a list of names, got a text: use keep=['offset']"),
         (["offset", "offset"], "keep names offset twice"),
         (["offset", "Offset"], "keep names Offset twice"),
-        (["time"], "keep names time, which the event has a column for"),
-        (["ID"], "keep names ID, which the event has a column for"),
+        (["time"], "keep names time, which is a column of the event"),
+        (["ID"], "keep names ID, which is a column of the event"),
         (["nothing", "neither"], "no column nothing, neither, only key"),
-        ([1], "some of these are no texts"),
+        ([1], "got values that are not texts"),
     ],
 )
-def test_what_cannot_be_kept_is_named(spark: SparkSession, keep: Any, part: str) -> None:
-    """Instead of a column that is ambiguous, or five missing ones of a letter each."""
+def test_invalid_keep(spark: SparkSession, keep: Any, part: str) -> None:
+    """The error names the column that is ambiguous, or missing, or the value that is not a name."""
     df = rows_of(spark, []).selectExpr("*", "timestamp AS time", "1 AS ID")
-    assert part in said(df, keep=keep)
+    assert part in decode_error(df, keep=keep)
 
 
 @pytest.mark.usefixtures("no_job")
 def test_all_problems_are_in_one_error(spark: SparkSession) -> None:
-    """Nobody mends them one by one."""
+    """Problems of types, of ``keep`` and missing columns come together."""
     df = spark.createDataFrame([], f"value string, headers {HEADERS}, time int")
-    told = said(df, keep=["time", "time", "offset"])
-    for part in ("no column offset", "column value is string", "time twice", "the event has a column for"):
-        assert part in told
+    message = decode_error(df, keep=["time", "time", "offset"])
+    for part in ("no column offset", "column value must be", "time twice", "a column of the event"):
+        assert part in message
 
 
-def test_columns_of_one_name_are_named(spark: SparkSession) -> None:
-    """As after a join, or where names differ in case alone."""
+def test_columns_of_the_same_name(spark: SparkSession) -> None:
+    """Two columns of one name are refused, as after a join; case does not count."""
     df = rows_of(spark, [])
-    assert "2 columns are named value" in said(df.selectExpr("*", "'' AS value"))
-    assert "2 columns are named key" in said(df.selectExpr("*", "'' AS KEY"))
-    assert "2 columns are named offset" in said(df.selectExpr("*", "'' AS OFFSET"), keep=["offset"])
+    assert "2 columns are named value" in decode_error(df.selectExpr("*", "'' AS value"))
+    assert "2 columns are named key" in decode_error(df.selectExpr("*", "'' AS KEY"))
+    assert "2 columns are named offset" in decode_error(df.selectExpr("*", "'' AS OFFSET"), keep=["offset"])
 
 
 @WAYS
 def test_any_other_name_can_be_kept(spark: SparkSession, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also one that begins as ours do, has signs of SQL, or is written in another case."""
+    """Names may have the internal prefix, characters of SQL, or another case."""
     from cloudevents_kafka.spark import decode_events, event_schema
 
     if way == "python":
@@ -122,7 +122,7 @@ def test_any_other_name_can_be_kept(spark: SparkSession, way: str, monkeypatch: 
     more = [
         "__ce_value",
         "__ce_read",
-        "__ce_exact",
+        "__ce_decoded",
         "__CE_json",
         "__ce_kept_0",
         "a.b",
@@ -145,7 +145,7 @@ def test_any_other_name_can_be_kept(spark: SparkSession, way: str, monkeypatch: 
 def test_names_in_another_case_are_found(
     spark: SparkSession, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Names are found as Spark finds them; where case counts, they are not."""
+    """Names are found by the rules of Spark, with its setting for case."""
     from cloudevents_kafka.spark import decode_events
 
     if way == "python":
@@ -154,7 +154,7 @@ def test_names_in_another_case_are_found(
     assert read_back(decode_events(df, keep=["offset"]))[0] == expected(RECORD)
     spark.conf.set("spark.sql.caseSensitive", "true")
     try:
-        assert "no column value, headers" in said(df)
+        assert "no column value, headers" in decode_error(df)
         df = rows_of(spark, [RECORD]).selectExpr("*", "1 AS Value", "2 AS ID")
         (row,) = decode_events(df, keep=["offset", "ID"]).collect()
         assert (row.id, row.ID) == (BASE["id"], 2)
@@ -166,25 +166,25 @@ def test_names_in_another_case_are_found(
 @pytest.mark.parametrize(
     ("schema", "parts"),
     [
-        ("id long, source string, type string", ["column id is bigint, and must be string"]),
-        ("id string, source binary", ["no column type, only id, source", "column source is binary"]),
-        (f"{EVENT}, time timestamp_ntz", ["column time is timestamp_ntz, and must be timestamp or string"]),
-        (f"{EVENT}, time date", ["column time is date"]),
-        (f"{EVENT}, extensions struct<a:string>", ["column extensions is struct<a:string>"]),
+        ("id long, source string, type string", ["column id must be string, got bigint"]),
+        ("id string, source binary", ["no column type, only id, source", "column source must be"]),
+        (f"{EVENT}, time timestamp_ntz", ["column time must be timestamp or string, got timestamp_ntz"]),
+        (f"{EVENT}, time date", ["column time must be"]),
+        (f"{EVENT}, extensions struct<a:string>", ["column extensions must be"]),
         (f"{EVENT}, extensions map<string,double>", ["map<string,double>", "map<string,string>, or of int"]),
         (f"{EVENT}, extensions map<int,string>", ["map<int,string>"]),
         (f"{EVENT}, extensions map<string,timestamp_ntz>", ["map<string,timestamp_ntz>"]),
-        (f"{EVENT}, data struct<a:int>", ["column data is struct<a:int>, and must be binary or string"]),
-        (f"{EVENT}, data int, data_kind int", ["column data is int", "column data_kind is int"]),
-        (f"{EVENT}, extension_types map<string,int>", ["column extension_types is map<string,int>"]),
-        (f"{EVENT}, key int", ["column key is int, and must be binary or string"]),
-        (f"{EVENT}, topic int, partition string", ["column topic is int", "column partition is string"]),
+        (f"{EVENT}, data struct<a:int>", ["column data must be binary or string, got struct<a:int>"]),
+        (f"{EVENT}, data int, data_kind int", ["column data must be", "column data_kind must be"]),
+        (f"{EVENT}, extension_types map<string,int>", ["column extension_types must be"]),
+        (f"{EVENT}, key int", ["column key must be binary or string, got int"]),
+        (f"{EVENT}, topic int, partition string", ["column topic must be", "column partition must be"]),
         (f"{EVENT}, Id string", ["2 columns are named id"]),
         ("x int", ["no column id, source, type, only x"]),
     ],
 )
 def test_columns_of_events_are_checked(spark: SparkSession, schema: str, parts: list[str]) -> None:
-    """Before they are written, as before records are read."""
+    """The columns of events are checked like those of records."""
     from cloudevents_kafka.spark import encode_events
 
     with pytest.raises(ValueError, match=r"^encode_events: ") as caught:
@@ -192,23 +192,23 @@ def test_columns_of_events_are_checked(spark: SparkSession, schema: str, parts: 
     assert [part for part in parts if part not in str(caught.value)] == []
 
 
-def test_the_key_that_is_asked_for_is_checked(spark: SparkSession) -> None:
-    """By its name, and as a column."""
+def test_the_key_is_checked(spark: SparkSession) -> None:
+    """A key must be text or bytes, whether it is named or a column."""
     from pyspark.sql import functions as F  # noqa: N812
 
     from cloudevents_kafka.spark import encode_events
 
     df = spark.createDataFrame([], f"{EVENT}, n int")
-    with pytest.raises(ValueError, match="column n is int, and must be binary or string"):
+    with pytest.raises(ValueError, match="column n must be binary or string, got int"):
         encode_events(df, key="n")
-    with pytest.raises(ValueError, match="key is int, and must be binary or string"):
+    with pytest.raises(ValueError, match="key must be binary or string, got int"):
         encode_events(df, key=F.lit(5))
-    with pytest.raises(ValueError, match="key='x' is not a column"):
+    with pytest.raises(ValueError, match="key must be a column or an extension, got 'x'"):
         encode_events(df, key="x")
 
 
-def test_columns_of_nulls_alone_and_of_our_names_are_taken(spark: SparkSession) -> None:
-    """A void column is one of nulls; what begins as ours do is the user's own, and left alone."""
+def test_void_columns_and_internal_names(spark: SparkSession) -> None:
+    """A void column has nulls of any type; columns with the internal prefix do not disturb."""
     from cloudevents_kafka.spark import encode_events
 
     df = spark.sql(
@@ -226,7 +226,7 @@ def test_columns_of_nulls_alone_and_of_our_names_are_taken(spark: SparkSession) 
 def test_a_collation_changes_no_name_and_no_text(
     spark: SparkSession, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where case counts, it counts also among texts that are compared without it."""
+    """Header names are case-sensitive, even in columns whose collation is not."""
     from cloudevents_kafka.spark import decode_events
 
     if way == "python":
@@ -241,7 +241,7 @@ def test_a_collation_changes_no_name_and_no_text(
 
 
 def test_a_collation_changes_no_text_that_is_written(spark: SparkSession) -> None:
-    """Of attributes, names of extensions and their types, and the key."""
+    """Attributes, extensions and the key are written as they are, whatever their collation."""
     from cloudevents_kafka.spark import encode_events
 
     text = "string collate UTF8_LCASE"
@@ -269,7 +269,7 @@ def test_a_collation_changes_no_text_that_is_written(spark: SparkSession) -> Non
 
 
 def test_one_struct_refuses_other_types(spark: SparkSession) -> None:
-    """`cloudevent` is one expression: Spark itself refuses what it cannot be made of."""
+    """Spark refuses columns of other types for `cloudevent`."""
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -283,29 +283,29 @@ def test_one_struct_refuses_other_types(spark: SparkSession) -> None:
             spark.createDataFrame([], schema).select(cloudevent(F.col("value"), F.col("headers")))
 
 
-def test_sql_functions_say_what_they_take(spark: SparkSession) -> None:
-    """The types that a query gives them are known when it runs, and not before."""
+def test_sql_functions_check_their_arguments(spark: SparkSession) -> None:
+    """Values of another type fail the query with an error that names the argument."""
     from pyspark.errors import PythonException
 
     from cloudevents_kafka.spark import register
 
     register(spark)
     spark.createDataFrame([("a", "b")], "a string, b string").createOrReplaceTempView("texts")
-    asked = {
+    calls = {
         "ce_decode(a, NULL)": "value must be binary, got str",
         "ce_decode(binary(a), map(a, b))": f"headers must be {HEADERS}",
         "ce_decode(binary(a), array(struct(a AS key, b AS value)))": "header's value must be binary, got str",
         "ce_encode(struct(a AS id, 5 AS data), 'binary')": "data must be binary or string, got int",
         "ce_encode(named_struct('id', a, 'extensions', array(b)), 'binary')": "extension_types must be maps",
     }
-    for sql, part in asked.items():
+    for sql, part in calls.items():
         with pytest.raises(PythonException) as caught:
             spark.sql(f"SELECT {sql} FROM texts").collect()
         assert part in str(caught.value)
 
 
-def test_the_schema_of_the_kafka_source_is_taken(spark: SparkSession) -> None:
-    """Nothing is wrong with what everybody has."""
+def test_the_schema_of_the_kafka_source(spark: SparkSession) -> None:
+    """The columns of the Kafka source have no problem."""
     from cloudevents_kafka.spark import decode_events
 
     decode_events(spark.createDataFrame([], KAFKA_SCHEMA))

@@ -1,4 +1,4 @@
-"""Spark writes events as the converters do: the same keys, headers and values, the same refusals."""
+"""`encode_events` writes the same records as `to_record`, and refuses the same events."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ Fields = dict[str, Any]
 
 
 def fields(event: Event) -> Fields:
-    """What Spark's columns hold of an event; all attributes are texts there."""
+    """Return the columns of an event; attributes are texts."""
     texts: Fields = {name: event.text(name) for name in event}
     core = {name: texts.pop(name) for name in CORE if name in texts}
     core["time_text"] = core.pop("time", None)
     return core | {"extensions": texts, "data": event.payload}
 
 
-def good() -> list[Fields]:
-    """Events of all vectors, edges and a thousand changed records."""
+def valid_rows() -> list[Fields]:
+    """Return the events of all vectors, edges and a thousand changed records."""
     read = [decode(record) for record in [*vectors(), *edges(), *changed(1000)]]
     return [fields(item.event) for item in read if isinstance(item, Decoded)]
 
 
-def odd() -> list[Fields]:
-    """Rows with something strange in each place, many of them no events."""
+def odd_rows() -> list[Fields]:
+    """Return rows with unusual values in each column, many of them invalid."""
     base: Fields = {"id": "1", "source": "/s", "type": "t", "specversion": "1.0", "extensions": {"x": "y"}}
     places = ("id", "source", "type", "specversion", "subject", "datacontenttype", "dataschema")
     rows = [{**base, place: text} for place in places for text in (*TEXTS, None)]
@@ -91,11 +91,11 @@ ODD_DATA = [b"", b"{}", b' {"a": 1.0} ', b"{bad", b'"\\ud800"', b'"x"', b"\xff",
 
 
 def as_event(row: Fields) -> Event:
-    """The event that a row stands for; raises what its encoding must refuse."""
-    given = sorted((row.get("extensions") or {}).items())
-    extensions = {name: value for name, value in given if value is not None}
+    """Return the event of a row; raise the error that its encoding must report."""
+    entries = sorted((row.get("extensions") or {}).items())
+    extensions = {name: value for name, value in entries if value is not None}
     if {*extensions} & {*CORE, "data"}:
-        raise EncodeError("no extension may be called so")
+        raise EncodeError("reserved name")
     core = {name: row.get(name) for name in CORE if name != "time" and row.get(name) is not None}
     return Event(
         **{"id": "", "source": "", "type": ""} | core | extensions,
@@ -114,17 +114,17 @@ def frame(spark: SparkSession, rows: list[Fields]) -> DataFrame:
     return spark.createDataFrame(data, StructType([StructField("partition", LongType()), *names]))
 
 
-def told(row: Row) -> tuple[Any, Any]:
+def record_of(row: Row) -> tuple[Any, Any]:
     headers = None if row.headers is None else [(h.key, bytes(h.value)) for h in row.headers]
     return headers, None if row.value is None else bytes(row.value)
 
 
 @ALL_WAYS
-def test_written_as_the_converters_write(spark: SparkSession, way: dict[str, Any]) -> None:
-    """Vectors, edges, changed records and odd rows: the same bytes, or a refusal in both."""
+def test_same_records_as_to_record(spark: SparkSession, way: dict[str, Any]) -> None:
+    """Vectors, edges, changed records and odd rows: the same bytes, or an error in both."""
     from cloudevents_kafka.spark import encode_events
 
-    rows = [*good(), *odd()]
+    rows = [*valid_rows(), *odd_rows()]
     df = frame(spark, rows)
     made = {row.partition: row for row in encode_events(df, errors="column", **way).collect()}
     assert len(made) == len(rows)
@@ -133,9 +133,9 @@ def test_written_as_the_converters_write(spark: SparkSession, way: dict[str, Any
         try:
             record = to_record(as_event(row), **way)
         except (InvalidEvent, EncodeError):
-            agreed = made[number].error is not None and told(made[number]) == (None, None)
+            agreed = made[number].error is not None and record_of(made[number]) == (None, None)
         else:
-            agreed = made[number].error is None and told(made[number]) == (record.headers, record.value)
+            agreed = made[number].error is None and record_of(made[number]) == (record.headers, record.value)
         if not agreed:
             different.append((row, made[number]))
     assert not different, different[:3]
@@ -143,7 +143,7 @@ def test_written_as_the_converters_write(spark: SparkSession, way: dict[str, Any
 
 @pytest.fixture(scope="module")
 def records() -> list[Record]:
-    """Records of all kinds, good and bad, also in formats that Spark leaves to the converters."""
+    """Return records of all kinds, valid and invalid, also in formats that only Python reads."""
     read = [*vectors(), *edges(), *changed(1000)]
     again = [to_record(e, **way) for e in _events(read[:900]) for way in WAYS if _is_written(e, way)]
     return read + again
@@ -165,7 +165,7 @@ def _is_written(event: Event, way: dict[str, Any]) -> bool:
 def read_records(
     spark: SparkSession, records: list[Record], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """What Spark reads of the records; ``partition`` is their number."""
+    """Write the decoded records to Parquet; ``partition`` is their number."""
     from cloudevents_kafka.spark import decode_events
 
     folder = tmp_path_factory.mktemp("read") / "events"
@@ -176,14 +176,13 @@ def read_records(
 
 
 @ALL_WAYS
-def test_a_round_trip_is_that_of_the_converters(
+def test_same_round_trip_as_to_record(
     spark: SparkSession, read_records: Path, records: list[Record], way: dict[str, Any]
 ) -> None:
-    """What was read by Spark is written as `to_record` writes what `from_record` read.
+    """An event that Spark reads and writes equals one that `from_record` reads and `to_record` writes.
 
-    In columns attributes have an order of their own, and the bytes of a structured event are
-    gone: so the event that is read again must be the same, with the types of its attributes
-    and the kind of its data, and the bytes those that such an event has without them.
+    Columns lose the order of attributes and the bytes of a structured event: so the events are
+    compared, with the types of their attributes and the kind of their data.
     """
     from cloudevents_kafka.spark import encode_events
 
@@ -192,7 +191,7 @@ def test_a_round_trip_is_that_of_the_converters(
     different = []
     for number, record in enumerate(records):
         row, wanted = rows[number], written(record, **way)
-        if (None if row.error is not None else told(row)) != wanted:
+        if (None if row.error is not None else record_of(row)) != wanted:
             different.append((record, row, wanted))
         elif wanted is not None:
             headers, value = wanted
@@ -201,7 +200,7 @@ def test_a_round_trip_is_that_of_the_converters(
             assert sorted(headers) == sorted(straight.headers)
             again, wire = from_record(Record(value=value, headers=headers)), raw_parts(event)[1]
             assert _all_of(again) == _all_of(from_record(straight))
-            if wire is None or straight.value is not wire[1]:  # else it is the value that came, as it came
+            if wire is None or straight.value is not wire[1]:  # otherwise it is the received value, unchanged
                 assert again.kind is from_record(straight).kind
     assert not different, f"{len(different)} differ, the first: {different[0]}"
 
@@ -222,15 +221,15 @@ NAMED_TYPES: list[tuple[Fields, Fields | None, str | None]] = [
     ({"n": "05"}, {"n": "Integer"}, "n: an Integer is a 32-bit number in plain digits"),
     ({"b": "yes"}, {"b": "Boolean"}, "b: a Boolean is true or false"),
     ({"n": "5"}, {"n": "int"}, "extension_types must be Boolean, Integer"),
-    ({"id": "5"}, None, "extensions has an entry 'id', which no extension may be called"),
-    ({"subject": "5"}, None, "extensions has an entry 'subject'"),
-    ({"data": "5"}, None, "extensions has an entry 'data'"),
+    ({"id": "5"}, None, "the name of an extension must not be 'id'"),
+    ({"subject": "5"}, None, "the name of an extension must not be 'subject'"),
+    ({"data": "5"}, None, "the name of an extension must not be 'data'"),
 ]
 
 
 @ALL_WAYS
-def test_extensions_have_the_types_that_are_named(spark: SparkSession, way: dict[str, Any]) -> None:
-    """In a format that has types, and as texts in headers; a text that is not of its type is refused."""
+def test_extensions_have_their_types(spark: SparkSession, way: dict[str, Any]) -> None:
+    """Formats keep the types in ``extension_types``; a text that is not of its type is refused."""
     from cloudevents_kafka.spark import encode_events
 
     rows = [
@@ -238,11 +237,11 @@ def test_extensions_have_the_types_that_are_named(spark: SparkSession, way: dict
         for number, (extensions, types, _) in enumerate(NAMED_TYPES)
     ]
     for row in encode_events(spark.createDataFrame(rows, TYPED), errors="column", **way).collect():
-        extensions, types, said = NAMED_TYPES[row.partition]
-        if said is not None:
-            assert said in row.error.reason
+        extensions, types, reason = NAMED_TYPES[row.partition]
+        if reason is not None:
+            assert reason in row.error.reason
             continue
-        headers, value = told(row)
+        headers, value = record_of(row)
         read = from_record(Record(value=value, headers=headers))
         kinds = {name: AttributeType(kind) for name, kind in (types or {}).items()}
         binary = way["mode"] == "binary"
@@ -266,13 +265,13 @@ NAMED_KINDS: list[tuple[str | None, bytes, str, str | None]] = [
     ("text/plain; charset=iso-8859-1", b"\xe9", "text", None),
     ("application/json; charset=utf-16", '{"a":1}'.encode("utf-16"), "json", None),
     (None, b"", "proto", None),
-    (None, b"\xff", "proto", "data_kind is proto, but data is no google.protobuf.Any"),
+    (None, b"\xff", "proto", "data_kind is proto, but data is not a google.protobuf.Any"),
 ]
 
 
 @ALL_WAYS
-def test_data_is_what_it_is_named(spark: SparkSession, way: dict[str, Any]) -> None:
-    """JSON and text stay that from format to format; what cannot be it is refused, in all of them."""
+def test_data_has_its_kind(spark: SparkSession, way: dict[str, Any]) -> None:
+    """Data keeps its ``data_kind`` from format to format; data of another kind is refused."""
     from cloudevents_kafka.spark import encode_events
 
     rows = [
@@ -280,12 +279,12 @@ def test_data_is_what_it_is_named(spark: SparkSession, way: dict[str, Any]) -> N
         for number, (media, data, kind, _) in enumerate(NAMED_KINDS)
     ]
     for row in encode_events(spark.createDataFrame(rows, TYPED), errors="column", **way).collect():
-        media, data, kind, said = NAMED_KINDS[row.partition]
-        if said is not None:
-            assert said in row.error.reason
+        media, data, kind, reason = NAMED_KINDS[row.partition]
+        if reason is not None:
+            assert reason in row.error.reason
             continue
         assert row.error is None
-        headers, value = told(row)
+        headers, value = record_of(row)
         read = from_record(Record(value=value, headers=headers))
         assert read.payload == data
         if way["mode"] == "binary":
@@ -297,7 +296,7 @@ def test_data_is_what_it_is_named(spark: SparkSession, way: dict[str, Any]) -> N
 
 @pytest.mark.parametrize("way", WAYS[:2], ids=lambda way: way["mode"])
 def test_values_of_extensions_may_have_other_types(spark: SparkSession, way: dict[str, Any]) -> None:
-    """A map of Integers, Booleans, bytes or instants is one of such attributes, as for `Event`."""
+    """Integers, Booleans, bytes and instants are written as `Event` has them."""
     from cloudevents_kafka.spark import encode_events
 
     cases: dict[str, Any] = {
@@ -312,13 +311,13 @@ def test_values_of_extensions_may_have_other_types(spark: SparkSession, way: dic
         (row,) = encode_events(df, errors="column", key="ext", **way).collect()
         event = Event(id="1", source="/s", type="t", ext=value)
         wanted = to_record(event, **way)
-        assert told(row) == (wanted.headers, wanted.value), kind
+        assert record_of(row) == (wanted.headers, wanted.value), kind
         assert bytes(row.key).decode() == event.text("ext")
 
 
 @ALL_WAYS
-def test_a_text_that_is_none_is_refused(spark: SparkSession, way: dict[str, Any]) -> None:
-    """Bytes that a cast has called a text are not written as others."""
+def test_invalid_utf8_is_refused(spark: SparkSession, way: dict[str, Any]) -> None:
+    """A text that is not valid UTF-8, as a cast can return, is refused."""
     from cloudevents_kafka.spark import encode_events
 
     good = {"id": "'1'", "source": "'/s'", "type": "'t'", "subject": "'u'", "time": "NULL"}
@@ -330,8 +329,8 @@ def test_a_text_that_is_none_is_refused(spark: SparkSession, way: dict[str, Any]
     assert ["not valid UTF-8" in row.error.reason for row in made] == [True] * (len(good) + 1)
 
 
-def test_an_integer_that_is_none_is_refused(spark: SparkSession) -> None:
-    """Spark's have 64 bits, and an attribute's 32."""
+def test_an_integer_beyond_32_bits_is_refused(spark: SparkSession) -> None:
+    """An Integer attribute has 32 bits."""
     from cloudevents_kafka.spark import encode_events
 
     schema = "id string, source string, type string, extensions map<string,long>"
@@ -342,7 +341,7 @@ def test_an_integer_that_is_none_is_refused(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu"])
 def test_an_instant_among_extensions_is_written_as_rfc_3339(spark: SparkSession, zone: str) -> None:
-    """In UTC, whatever the session's zone is."""
+    """Instants are written in UTC, whatever the session's time zone is."""
     from cloudevents_kafka.spark import encode_events
 
     before = str(spark.conf.get("spark.sql.session.timeZone"))
@@ -355,11 +354,11 @@ def test_an_instant_among_extensions_is_written_as_rfc_3339(spark: SparkSession,
         (row,) = encode_events(df).collect()
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
-    assert dict(told(row)[0])["ce_ts"] == b"2024-01-01T00:00:00Z"
+    assert dict(record_of(row)[0])["ce_ts"] == b"2024-01-01T00:00:00Z"
 
 
-def test_a_row_that_is_no_event_fails_the_job_by_default(spark: SparkSession) -> None:
-    """Written as it is, it would be read as a tombstone or as something else; the error says why."""
+def test_an_invalid_row_fails_the_job_by_default(spark: SparkSession) -> None:
+    """The error of the job names the problem."""
     from pyspark.errors import PySparkException
 
     from cloudevents_kafka.spark import encode_events
@@ -371,8 +370,8 @@ def test_a_row_that_is_no_event_fails_the_job_by_default(spark: SparkSession) ->
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kathmandu"])
-def test_times_are_written_in_utc_whatever_the_session_says(spark: SparkSession, zone: str) -> None:
-    """Also in the hour that a zone leaps over, and before 1970."""
+def test_times_are_written_in_utc(spark: SparkSession, zone: str) -> None:
+    """The time zone of the session does not change times, even at a change to summer time or before 1970."""
     from cloudevents_kafka.spark import encode_events
 
     moments = [
@@ -391,12 +390,12 @@ def test_times_are_written_in_utc_whatever_the_session_says(spark: SparkSession,
         records = encode_events(df).orderBy("partition").collect()
     finally:
         spark.conf.set("spark.sql.session.timeZone", str(before))
-    texts = [dict(told(row)[0])["ce_time"].decode() for row in records]
+    texts = [dict(record_of(row)[0])["ce_time"].decode() for row in records]
     assert texts == [m.isoformat().replace("+00:00", "Z") for m in moments]
 
 
-def test_the_key_is_the_users(spark: SparkSession) -> None:
-    """Of the DataFrame, of a column, or of an extension; null where there is none."""
+def test_keys(spark: SparkSession) -> None:
+    """The key is the column key, a named column, an extension or an expression, otherwise null."""
     from pyspark.sql import functions as F  # noqa: N812
 
     from cloudevents_kafka.spark import encode_events
@@ -416,23 +415,23 @@ def test_the_key_is_the_users(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "reason"),
     [
-        ({"mode": "batch"}, "mode is"),
-        ({"format": "json"}, "mode is"),
+        ({"mode": "batch"}, "mode must be"),
+        ({"format": "json"}, "mode must be"),
         ({"mode": "structured", "format": "x"}, "avro"),
     ],
 )
-def test_what_cannot_be_asked_for(spark: SparkSession, options: dict[str, Any], said: str) -> None:
-    """A mode or format that is none is told before anything runs."""
+def test_unknown_modes_and_formats(spark: SparkSession, options: dict[str, Any], reason: str) -> None:
+    """An unknown mode or format is refused before anything runs."""
     from cloudevents_kafka.spark import encode_events
 
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=reason):
         encode_events(frame(spark, [{}]), **options)
 
 
 def test_missing_columns_are_named(spark: SparkSession) -> None:
-    """With those that are there."""
+    """The error names the missing columns and the existing ones."""
     from cloudevents_kafka.spark import encode_events
 
     with pytest.raises(ValueError, match="no column source, type, only id"):
@@ -440,7 +439,7 @@ def test_missing_columns_are_named(spark: SparkSession) -> None:
 
 
 def test_sql_functions_keep_types_and_kinds(spark: SparkSession) -> None:
-    """What ce_decode makes, ce_encode writes as `to_record` writes the event that was read."""
+    """ce_encode writes the results of ce_decode as `to_record` writes the decoded events."""
     from cloudevents_kafka.spark import register
 
     register(spark)
@@ -456,11 +455,13 @@ def test_sql_functions_keep_types_and_kinds(spark: SparkSession) -> None:
     for way in WAYS:
         mode = way.get("format", way["mode"])
         made = spark.sql(f"select ce_encode(ce_decode(value, headers), '{mode}') as made from kinds")
-        assert [told(row.made) for row in made.collect()] == [written(record, **way) for record in records]
+        assert [record_of(row.made) for row in made.collect()] == [
+            written(record, **way) for record in records
+        ]
 
 
 def test_sql_functions_read_and_write(spark: SparkSession) -> None:
-    """ce_decode and ce_encode are inverse, and tell of errors as everywhere."""
+    """ce_decode and ce_encode are inverse, and return the usual errors."""
     from cloudevents_kafka.spark import register
 
     register(spark)
@@ -485,7 +486,7 @@ def test_sql_functions_read_and_write(spark: SparkSession) -> None:
     read.createOrReplaceTempView("events")
     for mode in ("binary", "structured", "avro", "protobuf"):
         made = spark.sql(f"select ce_encode(event, '{mode}') as made from events where event.error is null")
-        headers, value = told(made.collect()[0].made)
+        headers, value = record_of(made.collect()[0].made)
         assert from_record(Record(value=value, headers=headers)) == event
     bad = spark.sql("select ce_encode(named_struct('id', '', 'source', '/s', 'type', 't'), 'binary') as made")
     assert bad.collect()[0].made.error.clause == "R-02"

@@ -1,4 +1,4 @@
-"""No row fails the job, wherever a null stands in it: what is null says nothing, or the row has its error."""
+"""Nulls never fail a job: they are ignored, or the row has an error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from cloudevents_kafka.record import Record
 
 from .records import BASE, DATA, JSON_TYPE, binary, structured
-from .rows import KAFKA_SCHEMA, expected, read_back, told
+from .rows import KAFKA_SCHEMA, expected, read_back, row_fields
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,7 +50,7 @@ def rows() -> list[tuple[list[Any] | None, bytes | None]]:
 
 
 def as_record(headers: list[Any] | None, value: bytes | None) -> Record:
-    """Return the record that a row stands for: what is null, or has no name, is not a header."""
+    """Return the record of a row, without headers that are null or have no name."""
     named = [header for header in headers or () if header is not None and header[0] is not None]
     return Record(value=value, headers=named)
 
@@ -79,10 +79,8 @@ def decoded(spark: SparkSession, way: str, monkeypatch: pytest.MonkeyPatch) -> D
 
 
 @WAYS
-def test_headers_that_are_null_say_nothing(
-    spark: SparkSession, way: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An element that is null, or has a null for its name, is not a header that Kafka can carry."""
+def test_null_headers_are_ignored(spark: SparkSession, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An element that is null, or has no name, is ignored: Kafka has no such headers."""
     read = read_back(decoded(spark, way, monkeypatch))
     different = {
         n: (row, read[n], wanted)
@@ -93,8 +91,8 @@ def test_headers_that_are_null_say_nothing(
     assert len(read) == len(rows())
 
 
-def test_the_library_says_the_same_of_a_null_name() -> None:
-    """`decode` takes a header without a name for a foreign one."""
+def test_decode_ignores_null_names() -> None:
+    """`decode` treats a header without a name as a foreign one."""
     for headers, value in rows():
         if headers is not None and None not in headers:
             assert expected(Record(value=value, headers=headers)) == expected(as_record(headers, value))
@@ -143,7 +141,7 @@ def events(spark: SparkSession) -> DataFrame:
     ids=str,
 )
 def test_nulls_of_events_are_absent_or_refused(spark: SparkSession, options: dict[str, Any]) -> None:
-    """A null value is absent; a value that nothing names is lost nowhere in silence, but refused."""
+    """A null attribute is absent; a null where a value is required is refused."""
     from cloudevents_kafka.spark import encode_events
 
     written = {
@@ -157,7 +155,7 @@ def test_nulls_of_events_are_absent_or_refused(spark: SparkSession, options: dic
 
 @pytest.mark.parametrize("mode", ["binary", "structured", "avro", "protobuf"])
 def test_sql_writes_them_the_same(spark: SparkSession, mode: str) -> None:
-    """ce_encode refuses the same rows; of a null, or in a mode that is null, it makes a null."""
+    """ce_encode refuses the same rows, and returns null for a null event or mode."""
     from cloudevents_kafka.spark import register
 
     register(spark)
@@ -173,12 +171,12 @@ def test_sql_writes_them_the_same(spark: SparkSession, mode: str) -> None:
     assert {(row.a, row.b) for row in nulls.collect()} == {(None, None)}
 
 
-def test_rows_of_nulls_alone_come_and_go(spark: SparkSession) -> None:
-    """A record without anything is not an event, and what was read of it is refused as one."""
+def test_rows_of_nulls(spark: SparkSession) -> None:
+    """A record of nulls is not an event, and its decoded row is refused by `encode_events`."""
     from cloudevents_kafka.spark import decode_events, encode_events
 
     rows = spark.createDataFrame([(None,) * 8], KAFKA_SCHEMA)
     (row,) = decode_events(rows).collect()
-    assert told(row)["error"]["verdict"] == "not-an-event"
+    assert row_fields(row)["error"]["verdict"] == "not-an-event"
     (back,) = encode_events(decode_events(rows), errors="column").collect()
     assert (back.value, back.headers, back.error.attribute) == (None, None, "id")

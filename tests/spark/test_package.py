@@ -1,4 +1,4 @@
-"""What `cloudevents_kafka.spark` is, and what it says where a package is not installed."""
+"""The public names of `cloudevents_kafka.spark`, and its errors for packages that are not installed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _without(package: str, code: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(("function", "package"), MISSING)
 def test_a_missing_package_is_named_with_its_extra(function: str, package: str) -> None:
-    """At the import, in one plain sentence: what needs it, and what to install."""
+    """The import raises one sentence with the function, the package and the extra."""
     run = _without(package, f"from cloudevents_kafka.spark import {function}")
     last = run.stderr.strip().splitlines()[-1]
     assert run.returncode == 1
@@ -35,8 +35,8 @@ def test_a_missing_package_is_named_with_its_extra(function: str, package: str) 
     assert "The above exception was the direct cause" in run.stderr
 
 
-def test_the_module_itself_needs_none_of_them() -> None:
-    """It can be imported; its functions are asked for one by one."""
+def test_the_package_itself_needs_none_of_them() -> None:
+    """The package can be imported without PySpark; its functions are imported one by one."""
     code = """
 import cloudevents_kafka.spark as spark
 try:
@@ -51,20 +51,20 @@ except spark.connector.NoConnector as error:
     run = _without("pyspark", code)
     assert run.stdout.splitlines() == [
         "pyspark ModuleNotFoundError",
-        "PySpark is not installed; do: pip install 'cloudevents-kafka[spark]'",
+        "PySpark is not installed: pip install 'cloudevents-kafka[spark]'",
     ]
 
 
-def test_every_public_name_is_there() -> None:
-    """Each is found in its module, and remembered."""
+def test_every_public_name_exists() -> None:
+    """Each public name is imported once; others raise `AttributeError`."""
     for name in cloudevents_kafka.spark.__all__:
         assert getattr(cloudevents_kafka.spark, name) is getattr(cloudevents_kafka.spark, name)
     with pytest.raises(AttributeError, match="no attribute 'decode_event'"):
         _ = cloudevents_kafka.spark.decode_event  # type: ignore[attr-defined]  # misspelled
 
 
-def test_what_else_is_missing_is_not_taken_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module of ours that cannot be imported is a defect of ours, and named as one."""
+def test_other_missing_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module of this package that cannot be imported is named, without advice to install an extra."""
     monkeypatch.setitem(sys.modules, "cloudevents_kafka.spark.sql", None)
     monkeypatch.delitem(vars(cloudevents_kafka.spark), "register", raising=False)
     with pytest.raises(ModuleNotFoundError, match=r"cloudevents_kafka\.spark\.sql"):

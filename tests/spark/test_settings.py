@@ -1,4 +1,4 @@
-"""No setting of a session changes an event: the same rows, types and records under each, and under pairs."""
+"""No setting of a session changes events: the rows, types and records are the same under each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WAYS: list[dict[str, Any]] = [{}, {"mode": "structured"}]
 
 
 class Corpus:
-    """Records, where they stand as rows, and what each reading and writing of them must say."""
+    """Records in Parquet, with the expected results of decoding and encoding them."""
 
     def __init__(self, spark: SparkSession, records: list[Record], folder: Path) -> None:
         self.folder = str(folder)
@@ -49,7 +49,7 @@ def large(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Corp
 
 @pytest.fixture
 def session(spark: SparkSession, request: pytest.FixtureRequest) -> SparkSession:
-    """Make a session with the settings of a name from its start."""
+    """Create a session with the settings of a name."""
     made = spark.newSession()
     for name, value in SETTINGS[request.param].items():
         made.conf.set(name, value)
@@ -64,7 +64,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 def check(session: SparkSession, corpus: Corpus) -> None:
-    """Read the corpus and write what was read; each must be what the converters say of it, row by row."""
+    """Decode the corpus and encode the events; compare both with the library, row by row."""
     from cloudevents_kafka.spark import decode_events, encode_events, event_schema
 
     rows = corpus.rows(session)
@@ -78,10 +78,10 @@ def check(session: SparkSession, corpus: Corpus) -> None:
     for options, wanted in zip(WAYS, corpus.written, strict=True):
         events = decoded.withColumn("partition", decoded["offset"])
         records = encode_events(events, errors="column", **options)
-        _same({row.partition: _told(row) for row in records.collect()}, wanted)
+        _same({row.partition: _record(row) for row in records.collect()}, wanted)
 
 
-def _told(row: Any) -> Any:
+def _record(row: Any) -> Any:
     if row.error is not None:
         return None
     return [(h.key, bytes(h.value)) for h in row.headers], None if row.value is None else bytes(row.value)
@@ -95,19 +95,19 @@ def _same(seen: dict[int, Any], wanted: dict[int, Any]) -> None:
 
 @pytest.mark.parametrize("session", SAMPLE, indirect=True)
 def test_some_settings_change_nothing(session: SparkSession, small: Corpus, way: str) -> None:
-    """Those that did, and the likes of them, over the vectors."""
+    """A sample of the settings changes no result for the vectors."""
     check(session, small)
 
 
 @pytest.mark.release
 @pytest.mark.parametrize("session", SETTINGS, indirect=True)
 def test_settings_change_nothing(session: SparkSession, large: Corpus, way: str) -> None:
-    """All of them, over vectors, edges and records that were changed a little."""
+    """No setting changes a result for vectors, edges and changed records."""
     check(session, large)
 
 
-def test_there_are_such_settings(spark: SparkSession) -> None:
-    """A setting that Spark does not know would change nothing, whatever it is."""
+def test_settings_exist(spark: SparkSession) -> None:
+    """Spark has each of the settings; an unknown one would test nothing."""
     if not spark.version.startswith("4.0."):
         pytest.skip("other versions have other settings")
     assert len(SETTINGS) > 100

@@ -1,4 +1,4 @@
-"""What goes in and comes out of decoding: columns, streams, time zones, structs, and what workers need."""
+"""The columns of decoded events, streams, time zones, structs, and the imports of workers."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ MIXED = [
 
 
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kathmandu"])
-def test_time_is_an_instant_whatever_the_session_says(spark: SparkSession, zone: str) -> None:
-    """Read by columns or by the converters, a time does not shift with the session's zone."""
+def test_the_session_time_zone_changes_no_time(spark: SparkSession, zone: str) -> None:
+    """A time is the same instant in any time zone of the session."""
     from cloudevents_kafka.spark import decode_events
 
     records = [binary({**BASE, "time": text}) for text in TIMES]
@@ -45,7 +45,7 @@ def test_time_is_an_instant_whatever_the_session_says(spark: SparkSession, zone:
 
 
 def test_columns_are_those_of_the_schema(spark: SparkSession) -> None:
-    """The event's columns come first, with their types; then Kafka's, as asked for."""
+    """The columns of `event_schema` come first, then those of Kafka or of ``keep``."""
     from cloudevents_kafka.spark import decode_events, event_schema
 
     kafka = rows_of(spark, MIXED)
@@ -57,8 +57,8 @@ def test_columns_are_those_of_the_schema(spark: SparkSession) -> None:
     assert decode_events(kafka.select("value", "headers")).columns == event.names
 
 
-def test_missing_columns_are_told_at_once(spark: SparkSession) -> None:
-    """The option for headers is what people forget; a column to keep must be there."""
+def test_missing_columns(spark: SparkSession) -> None:
+    """A missing column is an error; for headers it names the option of the source."""
     from cloudevents_kafka.spark import decode_events
 
     kafka = rows_of(spark, MIXED)
@@ -68,8 +68,8 @@ def test_missing_columns_are_told_at_once(spark: SparkSession) -> None:
         decode_events(kafka, keep=["nothing"])
 
 
-def test_a_stream_is_read_as_a_batch_is(spark: SparkSession, tmp_path: Path) -> None:
-    """The same rows arrive when they are read as a stream, bad ones among them."""
+def test_a_stream_is_decoded_like_a_batch(spark: SparkSession, tmp_path: Path) -> None:
+    """A stream has the same events and errors as a batch."""
     from cloudevents_kafka.spark import decode_events
 
     rows_of(spark, MIXED).write.parquet(str(tmp_path / "records"))
@@ -86,8 +86,8 @@ def test_a_stream_is_read_as_a_batch_is(spark: SparkSession, tmp_path: Path) -> 
     assert [read[offset] for offset in range(len(MIXED))] == [expected(record) for record in MIXED]
 
 
-def test_one_struct_says_the_same(spark: SparkSession) -> None:
-    """`cloudevent` gives as one column what `decode_events` gives as many."""
+def test_one_struct_has_the_same_fields(spark: SparkSession) -> None:
+    """`cloudevent` returns in one column what `decode_events` returns in many."""
     from pyspark.sql import functions as F  # noqa: N812
 
     from cloudevents_kafka.spark import cloudevent, event_schema
@@ -100,7 +100,7 @@ def test_one_struct_says_the_same(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("module", ["decode", "encode"])
 def test_workers_need_no_client_and_no_spark(module: str) -> None:
-    """What is run on workers imports neither a Kafka client nor PySpark's own side."""
+    """The modules of workers import neither a Kafka client nor PySpark."""
     code = (
         "import sys; sys.modules['confluent_kafka'] = sys.modules['pyspark'] = None; "
         f"import cloudevents_kafka.spark.udf.{module}"
@@ -109,15 +109,15 @@ def test_workers_need_no_client_and_no_spark(module: str) -> None:
 
 
 def test_the_plan_calls_python_once(spark: SparkSession) -> None:
-    """One Python step, for all records that columns leave undecided."""
+    """The plan has one Python step, for the records that Java does not read."""
     from cloudevents_kafka.spark import decode_events
 
     execution: Any = decode_events(rows_of(spark, MIXED))._jdf.queryExecution()
     assert execution.executedPlan().toString().count("ArrowEvalPython") == 1
 
 
-def test_the_rest_is_compiled(spark: SparkSession) -> None:
-    """No compiled method is over 8,000 bytes, which the JVM would not optimize."""
+def test_the_plan_is_compiled(spark: SparkSession) -> None:
+    """No compiled method exceeds 8,000 bytes, which the JVM would not optimize."""
     from cloudevents_kafka.spark import decode_events
 
     execution: Any = decode_events(rows_of(spark, MIXED))._jdf.queryExecution()
@@ -127,8 +127,8 @@ def test_the_rest_is_compiled(spark: SparkSession) -> None:
     assert max(sizes) < 8000
 
 
-def test_filters_on_the_result_do_not_reach_below_it(spark: SparkSession) -> None:
-    """Pushed down through all steps, a filter became one expression that took the optimizer minutes."""
+def test_filters_on_the_result_stay_above_it(spark: SparkSession) -> None:
+    """A filter on the result does not copy the decoding into its condition."""
     from cloudevents_kafka.spark import decode_events
 
     events = decode_events(rows_of(spark, MIXED))

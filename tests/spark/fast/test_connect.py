@@ -1,4 +1,4 @@
-"""The Java function through Spark Connect, on a real server: by each way to add its jar, or without it."""
+"""The Java function through Spark Connect, on a real server, for each way to add its jar and without it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ import pytest
 
 from cloudevents_kafka.jvm.cache import CACHE_VARIABLE
 
-from .connect_server import ROOT, connect_server, environment
+from .connect_server import connect_server, environment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.slow
+
+CLIENT = Path(__file__).with_name("connect_client.py")
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +41,11 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run_client(url: str, corpus: Path, *cases: tuple[Path, str | None]) -> list[dict[str, Any]]:
     arguments = [[str(cache), jar] for cache, jar in cases]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.spark.fast.connect_client", url, str(corpus), json.dumps(arguments)],
+        [sys.executable, str(CLIENT), url, str(corpus), json.dumps(arguments)],
         capture_output=True,
         text=True,
         timeout=200,
         check=False,
-        cwd=ROOT,
         env=environment(),
     )
     assert done.returncode == 0, done.stderr[-3000:]

@@ -1,15 +1,22 @@
-"""The function in Java: given to any session, and done without where that cannot be."""
+"""The Java function in local sessions: added to each of them, or replaced by Python."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ..records import BASE, binary, structured
-from ..rows import expected, read_back, rows_of
+pytest.importorskip("pyspark", minversion="4.0")
+
+from spark.records import BASE, binary, structured
+from spark.rows import expected, read_back, rows_of
+
+from cloudevents_kafka.spark import decode_events
+from cloudevents_kafka.spark.fast import java_reader
+from cloudevents_kafka.spark.fast.jar import build_jar
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,10 +35,8 @@ def _is_read(df: DataFrame) -> bool:
     return [read[offset] for offset in range(len(RECORDS))] == [expected(record) for record in RECORDS]
 
 
-def test_every_session_of_a_spark_gets_it(spark: SparkSession) -> None:
-    """A session that was made from another one has settings of its own, and reads by Java as well."""
-    from cloudevents_kafka.spark import decode_events
-
+def test_each_session_gets_the_function(spark: SparkSession) -> None:
+    """A session created from another one has its own settings, and gets the Java function too."""
     for session in (spark, spark.newSession(), spark.newSession()):
         session.conf.set("spark.sql.session.timeZone", "UTC")
         events = decode_events(rows_of(session, RECORDS), keep=["offset"])
@@ -39,77 +44,98 @@ def test_every_session_of_a_spark_gets_it(spark: SparkSession) -> None:
         assert _is_read(events)
 
 
-def test_it_is_compiled_once_for_a_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who decodes a second DataFrame does not wait for the compiler again."""
-    from cloudevents_kafka.spark.fast import java_reader
-
+def test_the_function_is_added_once(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session adds the function for its first DataFrame only."""
     assert java_reader.reader_sql(rows_of(spark, RECORDS)) is not None
-    monkeypatch.setattr(java_reader, "_add_classes", None)
+    monkeypatch.setattr(java_reader, "_add_function", None)
     assert java_reader.reader_sql(rows_of(spark, RECORDS)) is not None
 
 
-def _refused(_: object) -> dict[str, bytes]:
+def test_each_row_has_its_own_names(spark: SparkSession) -> None:
+    """Queries from before and after a registration of extensions can run in one JVM at the same time."""
+    assert java_reader.reader_sql(rows_of(spark, RECORDS)) is not None
+    rows = rows_of(spark, [binary({**BASE, "comexampleext5": "text"})] * 200)
+    rows = rows.selectExpr("offset % 40 AS n", "value", "headers")
+    names = "concat('other,comexampleext', n)"
+    read = f"cloudevents_kafka.read(value, headers, {names}, 'id') IS NOT NULL AS read_"
+    read_by = {(row.n, row.read_) for row in rows.selectExpr("n", read).collect()}
+    assert read_by == {(n, n != 5) for n in range(40)}
+
+
+def _compiler_refused(_: object) -> Path:
     from py4j.protocol import Py4JError
 
     raise Py4JError("Constructor is not whitelisted")
 
 
-def test_each_row_is_read_by_the_names_that_come_with_it(spark: SparkSession) -> None:
-    """Queries that were made before and after a registration run in one JVM, turn by turn."""
-    from cloudevents_kafka.spark.fast import java_reader
-
-    assert java_reader.reader_sql(rows_of(spark, RECORDS)) is not None
-    rows = rows_of(spark, [binary({**BASE, "comexampleext5": "text"})] * 200)
-    rows = rows.selectExpr("offset % 40 AS n", "value", "headers")
-    names = "concat('other,comexampleext', n)"
-    read = f"cloudevents_kafka.read(value, headers, {names}, 'id') IS NOT NULL AS sure"
-    sure = {(row.n, row.sure) for row in rows.selectExpr("n", read).collect()}
-    assert sure == {(n, n != 5) for n in range(40)}
+@pytest.fixture
+def other_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Name a class that no jar has, as the session may have the classes from other tests."""
+    monkeypatch.setattr(java_reader, "_CATALOG_CLASS", "cloudevents_kafka.spark.Missing")
 
 
+@pytest.mark.usefixtures("other_class")
 @pytest.mark.parametrize(
-    ("classes", "reason"),
+    ("build", "reason"),
     [
-        pytest.param(_refused, "not whitelisted", id="compiler refused"),
-        pytest.param(lambda _: {}, "cloudevents_kafka.spark.Lost", id="jar taken, classes not found"),
+        pytest.param(_compiler_refused, "not whitelisted", id="compiler refused"),
+        pytest.param(None, "cloudevents_kafka.spark.Missing", id="jar added, classes missing"),
     ],
 )
-def test_where_no_class_can_be_added_columns_read(
+def test_without_java_classes_python_decodes(
     spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
-    classes: Callable[[object], dict[str, bytes]],
+    build: Callable[[object], Path] | None,
     reason: str,
 ) -> None:
-    """A cluster may refuse: the log says why it is slower now, and the events are the same."""
-    from cloudevents_kafka.spark import decode_events
-    from cloudevents_kafka.spark.fast import java_reader
-
-    monkeypatch.setattr(java_reader, "_compile", classes)
-    monkeypatch.setattr(java_reader, "_CATALOG_CLASS", "cloudevents_kafka.spark.Lost")
+    """A cluster may refuse classes: the events are the same, and one warning says why it is slower."""
+    if build is not None:
+        monkeypatch.setattr(java_reader, "build_jar", build)
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     with caplog.at_level(logging.WARNING, "cloudevents_kafka"):
-        events = decode_events(rows_of(session, RECORDS), keep=["offset"])
+        for _ in range(2):
+            events = decode_events(rows_of(session, RECORDS), keep=["offset"])
     assert "Functions$Read" not in _plan(events)
     assert _is_read(events)
-    (said,) = caplog.messages
-    assert "column expressions" in said
-    assert reason in said
+    (message,) = caplog.messages
+    assert "by an Arrow UDF" in message
+    assert reason in message
+    assert "cloudevents-kafka spark-jar FILE" in message
 
 
-def test_a_data_frame_of_spark_connect_is_read_by_columns() -> None:
-    """Its client has no Java to compile with, and asks for none."""
-    from cloudevents_kafka.spark.fast import java_reader
+def test_settings_without_the_jar(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
+    """Settings of somebody else stay, even if they are of no use."""
+    session = spark.newSession()
+    name = "spark.sql.catalog.cloudevents_kafka"
+    session.conf.set(name, "cloudevents_kafka.spark.Missing")
+    with caplog.at_level(logging.WARNING, "cloudevents_kafka"):
+        events = decode_events(rows_of(session, RECORDS), keep=["offset"])
+    assert "Functions$Read" not in _plan(events)
+    assert "cloudevents_kafka.spark.Missing" in caplog.text
+    assert session.conf.get(name) == "cloudevents_kafka.spark.Missing"
 
-    assert java_reader.reader_sql(object()) is None  # type: ignore[arg-type]  # stands for any that is not classic
+
+def test_a_session_may_name_the_jar(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A jar that the session's settings name is used instead of compiling one."""
+    jar = build_jar(spark._jvm)
+    named = tmp_path / "with space.jar"
+    named.write_bytes(jar.read_bytes())
+    monkeypatch.setattr(java_reader, "build_jar", _compiler_refused)
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    session.conf.set("spark.sql.catalog.cloudevents_kafka.jar", str(named))
+    events = decode_events(rows_of(session, RECORDS), keep=["offset"])
+    assert "Functions$Read" in _plan(events)
+    assert _is_read(events)
 
 
-def test_the_catalog_says_what_it_has(spark: SparkSession) -> None:
-    """Who looks for the functions, or misspells one, is told by Spark itself."""
+def test_the_catalog_lists_its_functions(spark: SparkSession) -> None:
+    """Spark lists the functions, and refuses a misspelt one."""
     from pyspark.errors import AnalysisException
-
-    from cloudevents_kafka.spark.fast import java_reader
 
     assert java_reader.reader_sql(rows_of(spark, RECORDS)) is not None
     listed = spark.sql("SHOW USER FUNCTIONS IN cloudevents_kafka").collect()

@@ -1,16 +1,15 @@
-"""Workers know what the driver's process has registered."""
+"""Workers use the extensions and formats that are registered on the driver."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
+from spark.records import BASE, binary, structured
+from spark.rows import expected, read_back, rows_of
 
 from cloudevents_kafka import AttributeType, Event, Record, register_extension, register_format
 from cloudevents_kafka.formats.json import JsonFormat
-
-from ..records import BASE, binary, structured
-from ..rows import expected, read_back, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,13 +17,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def lucky(registry: None) -> None:
-    """An extension with a type and a rule, known to this process for one test."""
+    """Register an extension with a type and a rule for one test."""
     register_extension("lucky", AttributeType.INTEGER, rule="must be 7", accepts=lambda value: value == 7)
 
 
 @pytest.mark.usefixtures("lucky")
 def test_registered_extensions_are_read_by_their_rule(spark: SparkSession) -> None:
-    """In both modes, a value that the rule turns down makes the event a broken one."""
+    """In both modes, a value that the rule refuses makes an event broken."""
     from cloudevents_kafka.spark import decode_events
 
     events = [{**BASE, "lucky": value} for value in ("7", "8", "seven")]
@@ -36,7 +35,7 @@ def test_registered_extensions_are_read_by_their_rule(spark: SparkSession) -> No
 
 @pytest.mark.usefixtures("lucky")
 def test_registered_extensions_are_written_with_their_type(spark: SparkSession) -> None:
-    """An Integer is no text in JSON; one that is refused is told."""
+    """An Integer is written as a number in JSON; a refused one is an error."""
     from cloudevents_kafka.spark import encode_events, register
 
     rows = [("1", "/s", "t", {"lucky": value}) for value in ("7", "8")]
@@ -52,7 +51,7 @@ def test_registered_extensions_are_written_with_their_type(spark: SparkSession) 
 
 @pytest.mark.usefixtures("registry")
 def test_registered_formats_are_read(spark: SparkSession) -> None:
-    """A format of the user's is known to workers too; one that is not is told."""
+    """Workers use a registered format; an unknown one is an error."""
     from cloudevents_kafka.spark import decode_events
 
     class Shouted(JsonFormat):

@@ -1,0 +1,43 @@
+"""``spark-jar``: write the jar of the Java function that `decode_events` uses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from cloudevents_kafka.cli.terminal import FILE, BadUsage, require_extra
+
+_HELP: Final = """Write the jar of the Java function that decode_events uses.
+
+decode_events adds the jar by itself where it can compile it, and through Spark
+Connect where the cache folder has it. For all other machines, write it here once:
+
+\b
+on the client    set spark.sql.catalog.cloudevents_kafka.jar to the path of FILE
+on the server    start Spark with --jars FILE and with the settings that this
+                 command prints, one line each, as for spark-defaults.conf
+
+The jar is compiled by the installed PySpark, unless the cache folder has it. One
+jar serves all versions of Spark 4.
+"""
+
+
+@click.command(help=_HELP)
+@click.argument("file", type=FILE)
+def command(file: str) -> None:
+    """Write the jar and print its settings."""
+    require_extra("spark", "spark-jar")
+    from cloudevents_kafka.jvm import NoJava
+    from cloudevents_kafka.spark.fast.jar import NoJar, write_jar
+    from cloudevents_kafka.spark.fast.java_reader import catalog_settings
+
+    try:
+        write_jar(Path(file))
+    except (NoJar, NoJava) as error:
+        raise BadUsage(str(error)) from error
+    except OSError as error:
+        raise BadUsage(f"cannot write {file}: {error.strerror or error}") from error
+    for name, value in catalog_settings().items():
+        click.echo(f"{name} {value}")

@@ -1,0 +1,95 @@
+"""The jar of the Java function: compiled once, complete, and the same bytes everywhere."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("pyspark", minversion="4.0")
+
+from click.testing import CliRunner
+
+from cloudevents_kafka.cli.app import app
+from cloudevents_kafka.spark.fast import jar
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("CLOUDEVENTS_KAFKA_CACHE", str(folder))
+    return folder
+
+
+def test_it_is_kept_in_the_cache(spark: SparkSession, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The jar is compiled once; its content does not depend on the time or the session."""
+    assert jar.cached_jar() is None
+    first = jar.build_jar(spark._jvm)
+    assert first.parent == cache / "spark"
+    assert list(first.parent.iterdir()) == [first]
+    content = first.read_bytes()
+    first.unlink()
+    assert jar.build_jar(spark.newSession()._jvm).read_bytes() == content
+    monkeypatch.setattr(jar, "_compile", None)
+    assert jar.build_jar(spark._jvm) == jar.cached_jar() == first
+
+
+def test_its_name_has_a_hash_of_the_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark Connect refuses another jar of the same name, so other sources have another name."""
+    names = set()
+    for source in ("one", "two"):
+        monkeypatch.setattr(jar, "_source", lambda _, source=source: source)
+        names.add(jar._jar_name.__wrapped__())
+    assert len(names) == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"not a zip file", None])
+def test_a_damaged_jar_is_compiled_again(spark: SparkSession, cache: Path, content: bytes | None) -> None:
+    """A jar that is empty, truncated or changed does not count."""
+    built = jar.build_jar(spark._jvm)
+    good = built.read_bytes()
+    built.write_bytes(good[:2000] + bytes(8) + good[2008:] if content is None else content)
+    assert jar.cached_jar() is None
+    assert jar.build_jar(spark._jvm).read_bytes() == good
+
+
+def test_without_a_cache_folder(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """If the cache folder cannot be written, the jar is in a temporary folder."""
+    file = tmp_path / "file"
+    file.touch()
+    monkeypatch.setenv("CLOUDEVENTS_KAFKA_CACHE", str(file))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    built = jar.build_jar(spark._jvm)
+    assert built.is_relative_to(tmp_path)
+    with zipfile.ZipFile(built) as archive:
+        assert "cloudevents_kafka/spark/Functions.class" in archive.namelist()
+
+
+def test_the_command_copies_the_cached_jar(spark: SparkSession, cache: Path, tmp_path: Path) -> None:
+    """``spark-jar`` writes the jar and prints the three settings, the class last."""
+    built = jar.build_jar(spark._jvm)
+    done = CliRunner().invoke(app, ["spark-jar", str(tmp_path / "ce.jar")])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "ce.jar").read_bytes() == built.read_bytes()
+    names = [line.split(" ")[0].removeprefix("spark.sql.catalog.") for line in done.output.splitlines()]
+    assert names == ["cloudevents_kafka.row", "cloudevents_kafka.wire", "cloudevents_kafka"]
+    bad = CliRunner().invoke(app, ["spark-jar", str(tmp_path / "missing" / "ce.jar")])
+    assert bad.exit_code == 2
+    assert "cannot write" in bad.output
+
+
+def test_a_pyspark_without_java_classes(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """``spark-jar`` needs Spark's compiler if the cache does not have the jar."""
+
+    def launch(*_: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory", "spark-submit")
+
+    monkeypatch.setattr("pyspark.java_gateway.launch_gateway", launch)
+    done = CliRunner().invoke(app, ["spark-jar", str(tmp_path / "ce.jar")])
+    assert done.exit_code == 2
+    assert "pip install pyspark" in done.output
