@@ -156,7 +156,7 @@ def _select_records(
 ) -> tuple[DataFrame, dict[str, str]]:
     """Return ``value``, ``headers`` and the kept columns, and the new names of these by the old ones.
 
-    A kept column is renamed if its name is one of ours.
+    A kept column is renamed if its name is an internal one.
     """
     reserved = ("value", "headers")
     names = {

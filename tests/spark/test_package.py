@@ -51,7 +51,7 @@ except spark.connector.NoConnector as error:
     run = _without("pyspark", code)
     assert run.stdout.splitlines() == [
         "pyspark ModuleNotFoundError",
-        "PySpark is not installed: pip install 'cloudevents-kafka[spark]'",
+        "PySpark is not installed; do: pip install 'cloudevents-kafka[spark]'",
     ]
 
 

@@ -45,7 +45,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     is ``out/_checkpoint``. With ``once`` the pipeline reads the existing records and ends,
     otherwise a batch starts every ``interval`` seconds. ``start`` is where the first run begins:
     "earliest", "latest", or offsets in Spark's JSON; later runs continue at the checkpoint.
-    ``max_records`` limits a batch and with it the memory; None is no limit.
+    ``max_records`` limits a batch and with it the memory; None means no limit.
 
     ``allow_data_loss`` continues if records expired before they were read; the default is to fail.
     ``date_of`` is the source of the date in the folders of events: the event's "time" (the

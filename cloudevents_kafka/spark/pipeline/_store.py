@@ -72,7 +72,7 @@ def open_store(location: str, spark: SparkSession) -> Store:
 
 @contextmanager
 def folder_lock(location: str) -> Iterator[None]:
-    """Lock a local folder within this block; raise `InUse` if another pipeline has locked it."""
+    """Yield with a local folder locked; raise `InUse` if another pipeline has locked it."""
     local = local_path(location)
     if local is None:
         yield
