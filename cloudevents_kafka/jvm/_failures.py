@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 from http import HTTPStatus
+from http.client import HTTPException
 from typing import Final, Literal
 
 from cloudevents_kafka.jvm.cache import CACHE_VARIABLE
@@ -112,7 +113,8 @@ def classify(error: BaseException) -> NetworkFailure:
         return "name"
     if isinstance(error, TimeoutError):
         return "timeout"
-    return "connection" if isinstance(error, ConnectionRefusedError) else "broken off"
+    broken_off = isinstance(error, ConnectionResetError | BrokenPipeError | HTTPException)
+    return "broken off" if broken_off else "connection"
 
 
 def _error(reason: str, details: str, hint: str) -> FetchFailed:

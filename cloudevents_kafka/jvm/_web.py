@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -68,39 +69,31 @@ def copy(
     Call `on_block` for each block. Raises `FetchFailed` for any other status, for a network error,
     and for more than `limit` bytes.
     """
-    try:
-        with _open(url, login) as response:
-            _copy_blocks(url, response, target, limit, on_block)
-    except urllib.error.HTTPError as error:
-        error.close()
-        if error.code == HTTPStatus.NOT_FOUND:
-            return False
-        raise status_error(error.code, url) from None
-    except (OSError, HTTPException) as error:
-        reason = getattr(error, "reason", error)
-        cause = reason if isinstance(reason, BaseException) else error
-        if isinstance(cause, FileNotFoundError):
-            return False
-        raise network_error(cause, url) from None
-    return True
-
-
-def _copy_blocks(
-    url: str, response: Any, target: BinaryIO, limit: int, on_block: Callable[[], object]
-) -> None:
+    response = _open(url, login)
+    if response is None:
+        return False
     size = 0
-    while block := response.read(_BLOCK):
-        size += len(block)
-        if size > limit:
-            raise FetchFailed(
-                f"{mask_url(url)} must have at most {limit} bytes, got more",
-                "Look at what the repository sends.",
-            )
-        target.write(block)
-        on_block()
+    with response:
+        while block := _next_block(url, response):
+            size += len(block)
+            if size > limit:
+                raise FetchFailed(
+                    f"{mask_url(url)} must have at most {limit} bytes, got more",
+                    "Look at what the repository sends.",
+                )
+            target.write(block)
+            on_block()
     promised = response.headers.get("Content-Length", "")
     if promised.isdecimal() and size < int(promised):
         raise truncated_error(url, size, int(promised))
+    return True
+
+
+def _next_block(url: str, response: Any) -> bytes:
+    try:
+        return bytes(response.read(_BLOCK))
+    except (OSError, HTTPException) as error:
+        raise network_error(error, url) from None
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
@@ -123,6 +116,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 
 def _open(url: str, login: Login | None) -> Any:
+    """Return urllib's response, or None if there is no such file."""
     if urlsplit(url).scheme not in _SCHEMES:
         raise FetchFailed(
             f"the URL of a Maven repository must start with http:, https: or file:, got {mask_url(url)}",
@@ -131,4 +125,23 @@ def _open(url: str, login: Login | None) -> Any:
     request = urllib.request.Request(url, headers={"User-Agent": "cloudevents-kafka"})  # noqa: S310  # checked above
     if login is not None:
         request.add_unredirected_header("Authorization", login.header)  # not to another host
-    return urllib.request.build_opener(_Redirects).open(request, timeout=_TIMEOUT)
+    try:
+        return urllib.request.build_opener(_Redirects).open(request, timeout=_TIMEOUT)
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code == HTTPStatus.NOT_FOUND:
+            return None
+        raise status_error(error.code, url) from None
+    except (OSError, HTTPException) as error:
+        return _missing(error, url)
+
+
+def _missing(error: Exception, url: str) -> None:
+    """Return None for a missing local file; raise `FetchFailed` for other errors."""
+    reason = getattr(error, "reason", error)  # of a URLError
+    cause = reason if isinstance(reason, BaseException) else error
+    if isinstance(cause, FileNotFoundError):
+        return
+    if proxy_status := re.match(r"Tunnel connection failed: (\d{3})", str(cause)):
+        raise status_error(int(proxy_status[1]), url) from None
+    raise network_error(cause, url) from None

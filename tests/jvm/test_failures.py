@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+from http.client import IncompleteRead
 
 import pytest
 
@@ -49,6 +50,7 @@ FAILURES = {
     "connection": (ConnectionRefusedError(), "the connection failed"),
     "broken off": (ConnectionResetError(), "closed the connection before the end"),
 }
+SAME_KIND = [(OSError(101, "Network is unreachable"), "connection"), (IncompleteRead(b"x"), "broken off")]
 
 
 def test_hints_differ():
@@ -67,6 +69,12 @@ def test_network_errors(failure):
     assert words in failed.reason
     assert type(error).__name__ in failed.reason
     assert "hunter2" not in f"{failed!r} {failed} {failed.hint}"
+
+
+@pytest.mark.parametrize(("error", "failure"), SAME_KIND)
+def test_other_errors(error, failure):
+    """Errors of the operating system and of HTTP have a kind too."""
+    assert classify(error) == failure
 
 
 def test_truncated():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import socket
+import threading
 
 import pytest
 
@@ -40,6 +41,38 @@ def test_truncated(mirror):
     mirror.missing_bytes = 10
     with pytest.raises(FetchFailed, match="990 of 1000 bytes"):
         read(f"{mirror.url}/a")
+
+
+def test_full_disk(mirror):
+    """An error of the target is not an error of the repository."""
+
+    class Full:
+        def write(self, _):
+            raise OSError(28, "No space left on device")
+
+    mirror.put("a", b"x")
+    with pytest.raises(OSError, match="No space left"):
+        _web.copy(f"{mirror.url}/a", Full(), limit=10)
+
+
+def test_proxy(monkeypatch):
+    """A proxy that requires a login is an error of its own, also for https."""
+
+    def answer():
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(1 << 16)
+            connection.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{listening.getsockname()[1]}")
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(FetchFailed, match="is behind a proxy that requires"):
+            read("https://repo.invalid/a")
+        thread.join()
 
 
 def test_no_server():

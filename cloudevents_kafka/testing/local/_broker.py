@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from cloudevents_kafka.testing.local import clients
-from cloudevents_kafka.testing.local._ports import HOST, free_ports, is_free
+from cloudevents_kafka.testing.local._ports import HOST, Ports, free_ports, is_free
 from cloudevents_kafka.testing.local._prepared import (
     KAFKA_VERSION,
     PreparedBroker,
@@ -19,7 +19,6 @@ from cloudevents_kafka.testing.local._prepared import (
 )
 from cloudevents_kafka.testing.local._process import BrokerFailed, Process
 from cloudevents_kafka.testing.local._settings import (
-    Ports,
     can_use_internal_topics,
     server_properties,
     write_properties,

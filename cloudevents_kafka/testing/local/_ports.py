@@ -1,9 +1,10 @@
-"""Free TCP ports on 127.0.0.1."""
+"""The TCP ports of a local broker: free ones on 127.0.0.1."""
 
 from __future__ import annotations
 
 import random
 import socket
+from dataclasses import dataclass
 from typing import Final
 
 HOST: Final = "127.0.0.1"
@@ -11,6 +12,14 @@ HOST: Final = "127.0.0.1"
 # Below the ports of outgoing connections (Linux from 32768, macOS from 49152): a client that tries to
 # reach a stopped broker may otherwise receive the broker's own port and occupy it.
 _RANGE: Final = range(18_000, 32_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """The ports of the listeners for clients and for the controller."""
+
+    client: int
+    controller: int
 
 
 def is_free(port: int) -> bool:

@@ -24,9 +24,9 @@ from cloudevents_kafka.jvm import Java, cache_folder, find_java, resolve
 from cloudevents_kafka.jvm.cache import building, locked
 from cloudevents_kafka.jvm.progress import Progress
 from cloudevents_kafka.testing.local import clients
-from cloudevents_kafka.testing.local._ports import HOST, free_ports
+from cloudevents_kafka.testing.local._ports import HOST, Ports, free_ports
 from cloudevents_kafka.testing.local._process import BrokerFailed, Process
-from cloudevents_kafka.testing.local._settings import Ports, server_properties, write_properties
+from cloudevents_kafka.testing.local._settings import server_properties, write_properties
 
 KAFKA_VERSION: Final = "4.3.1"
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cloudevents_kafka.testing.local._ports import HOST
+from cloudevents_kafka.testing.local._ports import HOST, Ports
 
 # The internal topics exist in the prepared data, so settings of these names come too late for it.
 _INTERNAL_TOPIC_PREFIXES: Final = (
@@ -37,14 +36,6 @@ _DEFAULTS: Final[dict[str, object]] = {
     # The default is 128 MB.
     "log.cleaner.dedupe.buffer.size": 2_097_152,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Ports:
-    """The ports of the listeners for clients and for the controller."""
-
-    client: int
-    controller: int
 
 
 def server_properties(ports: Ports, data: Path, overrides: Mapping[str, object]) -> dict[str, str]:
