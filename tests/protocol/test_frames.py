@@ -183,5 +183,5 @@ def test_unencodable():
         frames.encode_request(BEAT, 0, client_id="x" * 40_000)
     with pytest.raises(Unencodable, match="topics must be array, got None"):
         frames.encode_request(MetadataRequest(topics=None), 0)
-    with pytest.raises(Unsupported, match="SaslHandshakeRequest has the versions 0-1, not 2"):
+    with pytest.raises(Unsupported, match="SaslHandshakeRequest must have a version in 0-1, got 2"):
         frames.encode_request(SaslHandshakeRequest(mechanism="PLAIN"), 2)

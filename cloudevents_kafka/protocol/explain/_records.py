@@ -183,7 +183,7 @@ def _key(cursor: Cursor, path: str, *, control: bool) -> None:
     value, end = _small_value(cursor, path)
     meaning = ""
     if control and value is not None and len(value) >= 4:
-        meaning = _MARKS.get(ControlRecord.of(Record(key=value)).type, "a mark among brokers")
+        meaning = _MARKS.get(ControlRecord.from_record(Record(key=value)).type, "a mark among brokers")
     cursor.tell(path, end, "varint_bytes", value, meaning)
 
 
@@ -213,7 +213,7 @@ def unpacked(cursor: Cursor, path: str, packed: bytes, flags: int) -> Cursor:
         data = decompress(packed, Codec.of(flags), limit=allowance)
     except ProtocolError as error:
         # Its byte counts in the compressed ones.
-        raise Malformed(f"cannot be unpacked: {error}", at=cursor.at, path=path) from error
+        raise Malformed(f"cannot be decompressed: {error}", at=cursor.at, path=path) from error
     cursor.into.allowance -= len(data)
     return Cursor(cursor.into, data, 0, len(data), path)
 

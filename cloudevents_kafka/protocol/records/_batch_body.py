@@ -1,4 +1,4 @@
-"""The records inside a batch of magic 2, uncompressed: bytes to records, and back.
+"""The uncompressed records of a batch of magic 2: bytes to records, and back.
 
 ::
 
@@ -6,10 +6,10 @@
     varint size, key   varint size, value           (size -1: null)
     varint count of headers, each: varint size, name   varint size, value (-1: null)
 
-All varints are zigzag (see `varint`). The two functions that walk the bytes are long on
-purpose: they are where the time of a consumer goes, and a call for each number would
-double it. Of most lengths there is one byte: ``byte & 0x81`` is 0 if it is the only one
-and not negative, and ``byte >> 1`` is then the length. Differences often have two.
+All varints are zigzag (see `varint`). The two decoding functions are long on purpose: a consumer spends
+most of its time in them, and a call for each number would double it. Most lengths have one byte:
+``byte & 0x81`` is 0 if it is the only byte and the length is not negative, and ``byte >> 1`` is then
+the length. Deltas often have two bytes.
 """
 
 from __future__ import annotations
@@ -24,26 +24,28 @@ from cloudevents_kafka.protocol.records._record import Headers, Record, Timestam
 from cloudevents_kafka.protocol.varint import decode_signed, encode_signed
 
 _SMALLEST: Final = 7
-"""The bytes of a record that holds nothing."""
-_NULL: Final = b"\x01"  # the length -1
+"""The size of an empty record in bytes."""
+_NULL: Final = b"\x01"  # length -1
 
 
 class Base(NamedTuple):
-    """What a batch's header says of all its records; ``stamp`` is the broker's time, where it set one."""
+    """The base offset and timestamp of a batch; ``append_time`` replaces all timestamps, if set."""
 
     offset: int
     timestamp: int
-    stamp: int | None = None
+    append_time: int | None = None
 
 
 def decode_records(  # noqa: C901, PLR0912, PLR0915 - see above
     data: bytes, at: int, end: int, count: int, base: Base
 ) -> Iterator[Record]:
-    """Decode so many records, which reach from ``at`` to ``end``, one after the other; `Malformed`."""
+    """Yield ``count`` records, which fill the data from ``at`` to ``end``; raise `Malformed`."""
     if not 0 <= count <= (end - at) // _SMALLEST:
-        raise Malformed(f"{count} records have no room in {end - at} bytes", at=at, path="records")
-    base_offset, base_timestamp, stamp = base
-    kind = TimestampType.CREATE if stamp is None else TimestampType.LOG_APPEND
+        raise Malformed(
+            f"the count must fit the {end - at} bytes of the records, got {count}", at=at, path="records"
+        )
+    base_offset, base_timestamp, append_time = base
+    kind = TimestampType.CREATE if append_time is None else TimestampType.LOG_APPEND
     names: dict[bytes, str] = {}
     try:
         for _ in range(count):
@@ -53,7 +55,7 @@ def decode_records(  # noqa: C901, PLR0912, PLR0915 - see above
                 size, at = _size(data, at)
             stop = at + (size >> 1)
             if stop > end:
-                raise Malformed("a record is longer than its batch", at=at, path="records")
+                raise Malformed("a record must end within its batch", at=at, path="records")
             delta = data[at + 1]
             at += 2
             if delta & 0x80:
@@ -93,24 +95,26 @@ def decode_records(  # noqa: C901, PLR0912, PLR0915 - see above
                 value = data[begin:at]
             headers = _headers(data, at, stop, names)
             at = stop
-            if stamp is not None:
-                timestamp = stamp
+            if append_time is not None:
+                timestamp = append_time
             yield Record(key, value, headers, None if timestamp == -1 else timestamp, offset, kind)
     except (IndexError, Truncated) as error:
-        raise Malformed("a record reaches beyond the end of its batch", at=at, path="records") from error
+        raise Malformed("a record must end within its batch", at=at, path="records") from error
     if at != end:
-        raise Malformed(f"{end - at} bytes follow the last record", at=at, path="records")
+        raise Malformed(
+            f"the batch must end with its last record, got {end - at} more bytes", at=at, path="records"
+        )
 
 
 def _headers(data: bytes, at: int, stop: int, names: dict[bytes, str]) -> Headers:
-    """Decode a record's headers, with which it must end; ``names`` remembers their names."""
+    """Return the headers at the end of a record; ``names`` is a cache of decoded names."""
     headers: Headers = []
     size = data[at]
     at += 1
     if size & 0x81:
         size, at = _size(data, at)
-    if size > stop - at:  # a header has two bytes at least, and size is twice the count
-        raise Malformed("headers have no room in their record", at=at, path="records.headers")
+    if size > stop - at:  # a header has at least 2 bytes, and size is twice the count
+        raise Malformed("headers must end within their record", at=at, path="records.headers")
     for _ in range(size >> 1):
         size = data[at]
         at += 1
@@ -134,15 +138,15 @@ def _headers(data: bytes, at: int, stop: int, names: dict[bytes, str]) -> Header
         at += size >> 1
         headers.append((name, data[begin:at]))
     if at != stop:
-        raise Malformed("a record's fields and its length do not agree", at=at, path="records")
+        raise Malformed("the fields of a record must have its length", at=at, path="records")
     return headers
 
 
 def _size(data: bytes, at: int) -> tuple[int, int]:
-    """Read on after the first byte of a length; return twice the length, and where it ends."""
+    """Return twice the length whose first byte is before ``at``, and the index after it."""
     first, second = data[at - 1], data[at]
     if first & 1:
-        raise Malformed("a length is negative where there is no null", at=at - 1, path="records")
+        raise Malformed("a length must be at least 0, or -1 for null", at=at - 1, path="records")
     if second < 0x80:
         return first & 0x7F | second << 7, at + 1
     length, at = decode_signed(data, at - 1)
@@ -150,7 +154,7 @@ def _size(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _delta(data: bytes, at: int, bits: int) -> tuple[int, int]:
-    """Read on after the first two bytes of a difference; return its zigzag number, and where it ends."""
+    """Return the zigzag number whose first byte is before ``at``, and the index after it."""
     number, at = decode_signed(data, at - 1, bits)
     return zigzag.fold(number), at
 
@@ -166,7 +170,7 @@ _VARINTS: Final = _Varints()
 
 
 def encode_records(records: Iterable[Record], offsets: Iterable[int], base: Base) -> bytes:
-    """Encode records, at those offsets; `Unencodable` for names that are no text."""
+    """Return the bytes of records at the offsets; raise `Unencodable` for a header name with surrogates."""
     parts: list[bytes] = []
     varints, names = _VARINTS, dict[str, bytes]()
     for record, offset in zip(records, offsets, strict=True):
@@ -181,7 +185,7 @@ def encode_records(records: Iterable[Record], offsets: Iterable[int], base: Base
             varints[len(headers)],
         ]
         for name, header in headers:
-            fields.append(names.get(name) or _named(name, names))
+            fields.append(names.get(name) or _encode_name(name, names))
             if header is None:
                 fields.append(_NULL)
             else:
@@ -191,10 +195,10 @@ def encode_records(records: Iterable[Record], offsets: Iterable[int], base: Base
     return b"".join(parts)
 
 
-def _named(name: str, names: dict[str, bytes]) -> bytes:
+def _encode_name(name: str, names: dict[str, bytes]) -> bytes:
     try:
         raw = name.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
-        raise Unencodable(f"a header's name is no text: {name!a}") from error
+        raise Unencodable(f"the name of a header must be encodable as UTF-8, got {name!a}") from error
     names[name] = _VARINTS[len(raw)] + raw
     return names[name]

@@ -1,6 +1,6 @@
-"""A buffer of records, as a fetch brings it: any mix of messages and batches.
+"""The records of a fetch response: any mix of messages and batches.
 
-The entries are found first, by their lengths alone; each is decoded when it is asked for.
+The boundaries of the entries are found first, by their sizes; each entry is decoded on demand.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from cloudevents_kafka.protocol.records._record import Record
 from cloudevents_kafka.protocol.records._record_batch import RecordBatch, read_batch
 
 Batch = RecordBatch | MessageEntry
-"""An entry of a buffer: both have the same names for what both have."""
+"""An entry of a buffer; both types share their attribute names."""
 
 
 class Batches:
-    """The whole entries of a buffer, in order, and how many bytes of a cut one follow them.
+    """The complete entries of a buffer, in order, and the size of the partial entry after them.
 
-    ``limit`` bounds the bytes that one entry may be unpacked to. A checksum is looked at
-    when its entry's records are decoded, so entries before a bad one can still be read.
+    ``limit`` is the largest decompressed size of an entry in bytes. The checksum of an entry is checked
+    when its records are decoded, so the entries before a corrupt one can be decoded.
     """
 
     def __init__(self, data: bytes, *, check_crc: bool = True, limit: int = LIMIT) -> None:
-        """Find the entries; `Malformed` for a size or magic that none has."""
+        """Find the entries; raise `Malformed` for an invalid size or magic."""
         self._data: Final = data
         self._check_crc: Final = check_crc
         self._limit: Final = limit
@@ -42,21 +42,21 @@ class Batches:
 
     @property
     def is_partial(self) -> bool:
-        """Whether there is nothing but the beginning of an entry: ask for more bytes."""
+        """Whether the buffer has only a partial entry: fetch more bytes."""
         return len(self._bounds) == 1 and self.partial_size > 0
 
     @property
     def first_offset(self) -> int | None:
-        """The first record's offset, None if there is no entry; a wrapper must be unpacked to see it."""
+        """The offset of the first record, None without entries; decompresses a wrapper message."""
         return self._read(*self._bounds[:2]).base_offset if len(self) else None
 
     @property
     def last_offset(self) -> int | None:
-        """The last offset that the entries cover, None if there is none."""
+        """The last offset of the entries, None without entries."""
         return self._read(*self._bounds[-2:]).last_offset if len(self) else None
 
     def records(self) -> Iterator[Record]:
-        """Decode one record after the other, those of control batches too; errors as of a batch."""
+        """Return an iterator over all records, including control records; raises as `RecordBatch.records`."""
         return chain.from_iterable(self)
 
     def _read(self, start: int, end: int) -> Batch:

@@ -1,7 +1,7 @@
 """CRC-32C (Castagnoli), the checksum of record batches.
 
-By google-crc32c, of the extra ``protocol``; without it by a table in Python, which
-takes some 0.2 seconds a MiB. CRC-32, the checksum of older messages, is `zlib.crc32`.
+Uses google-crc32c, of the extra ``protocol``, or a table in Python, which takes about 0.2 s per MiB. The
+checksum of magic 0 and 1, CRC-32, is `zlib.crc32`.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-_POLYNOMIAL = 0x82F63B78  # of RFC 3720, its bits reversed
+_POLYNOMIAL = 0x82F63B78  # of RFC 3720, with reversed bits
 
 
 def crc32c(data: bytes) -> int:
-    """Return the checksum of the bytes, from 0 to 2**32 - 1."""
+    """Return the checksum of data, from 0 to 2**32 - 1."""
     return _fastest()(data)
 
 
 def slow_crc32c(data: bytes) -> int:
-    """Return the same without any help."""
+    """Return the checksum, computed in Python."""
     table, crc = _table(), 0xFFFFFFFF
     for byte in data:
         crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8

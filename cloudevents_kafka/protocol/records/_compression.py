@@ -1,8 +1,7 @@
-"""The codecs of compressed messages and batches, each bounded in what it gives back.
+"""The compression codecs, with a limit on the decompressed size.
 
-gzip comes with Python; snappy, lz4 and zstd need cramjam, of the extra ``protocol``.
-No more than ``limit`` bytes are ever made from compressed ones, so that a few bytes of
-a stranger cannot fill the memory.
+gzip is in Python; snappy, lz4 and zstd need cramjam, of the extra ``protocol``. At most ``limit`` bytes are
+decompressed, because compressed data is untrusted input that may expand without bound.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from cloudevents_kafka.protocol.records import _lz4 as lz4_frame
 from cloudevents_kafka.protocol.records import _snappy as xerial
 
 LIMIT: Final = 128 * 1024 * 1024
-"""The most bytes that one batch may be unpacked to, unless the caller says otherwise."""
+"""The default limit of the decompressed size of a batch, in bytes."""
 
-_GZIP: Final = 31  # zlib's word for the largest window and a gzip header
+_GZIP: Final = 31  # zlib's wbits for the largest window and a gzip header
 _ZSTD_LEVEL: Final = 3  # zstd's and Kafka's own default
-_BEST_ZSTD_RATIO: Final = 32768  # a block makes 128 KiB at most, and has four bytes at least
+_BEST_ZSTD_RATIO: Final = 32768  # a block of 4 bytes expands to at most 128 KiB
 
 
 class Codec(IntEnum):
-    """The number in the lowest three bits of the attributes."""
+    """A compression codec: the lowest three bits of the attributes."""
 
     NONE = 0
     GZIP = 1
@@ -36,10 +35,10 @@ class Codec(IntEnum):
 
     @classmethod
     def of(cls, attributes: int) -> Codec:
-        """Read it from attributes; `Malformed` for 5, 6 and 7, which no codec has."""
+        """Return the codec of attributes; raise `Malformed` for 5, 6 and 7."""
         number = attributes & 7
         if number > cls.ZSTD:
-            raise Malformed(f"codec {number} is none; there are 0 to 4")
+            raise Malformed(f"the codec must be 0 to 4, got {number}")
         return _CODECS[number]
 
 
@@ -47,9 +46,9 @@ _CODECS: Final = tuple(Codec)
 
 
 def compress(data: bytes, codec: Codec, *, old_lz4: bool = False) -> bytes:
-    """Compress the bytes; ``old_lz4`` writes the header that brokers before 0.10 want.
+    """Return compressed data; ``old_lz4`` uses the header checksum of brokers before 0.10 (KIP-57).
 
-    `Unsupported` without cramjam, for all but gzip.
+    Raises `Unsupported` without cramjam, except for gzip.
     """
     if codec == Codec.NONE:
         return data
@@ -65,9 +64,9 @@ def compress(data: bytes, codec: Codec, *, old_lz4: bool = False) -> bytes:
 
 
 def decompress(data: bytes, codec: Codec, *, limit: int = LIMIT) -> bytes:
-    """Decompress the bytes, to at most ``limit`` of them; `Malformed` beyond, or if they are broken.
+    """Return decompressed data; raise `Malformed` if it is invalid or larger than ``limit`` bytes.
 
-    `Unsupported` without cramjam, for all but gzip.
+    Raises `Unsupported` without cramjam, except for gzip.
     """
     if codec == Codec.NONE:
         return data
@@ -78,33 +77,33 @@ def decompress(data: bytes, codec: Codec, *, limit: int = LIMIT) -> bytes:
         return _DECODERS[codec](data, cramjam, limit)
     except cramjam.DecompressionError as error:
         name = Codec(codec).name.lower()
-        raise Malformed(f"this is no {name}, or more than {limit} bytes of it: {error}") from error
+        raise Malformed(f"{name} must be valid and decompress to at most {limit:,} bytes: {error}") from error
 
 
 def _gunzip(data: bytes, limit: int) -> bytes:
-    """Unpack one gzip member: more of them are nothing that Kafka's clients write."""
+    """Return the data of one gzip member; Kafka's clients write only one."""
     unpacker = zlib.decompressobj(wbits=_GZIP)
     try:
         out = unpacker.decompress(data, limit + 1)
     except zlib.error as error:
-        raise Malformed(f"this is no gzip: {error}") from error
+        raise Malformed(f"gzip must be valid: {error}") from error
     if len(out) > limit:
-        raise Malformed(f"gzip holds more than the {limit} bytes allowed here")
+        raise Malformed(f"gzip must decompress to at most {limit:,} bytes")
     if not unpacker.eof or unpacker.unused_data:
-        raise Malformed("gzip ends too early, or bytes follow its end")
+        raise Malformed("gzip must be one complete member")
     return out
 
 
 def _unzstd(data: bytes, cramjam: Any, limit: int) -> bytes:
-    """Unpack into as much room as may be needed: frames need not say how long they are.
+    """Return the data of zstd frames, which need not have their decompressed size.
 
-    The room is mapped, so that only what is written to takes memory.
+    The buffer has the largest possible size, but is mapped, so that only written pages use memory.
     """
-    room = min(limit, _BEST_ZSTD_RATIO * len(data))
-    with mmap.mmap(-1, max(1, room)) as out:
+    capacity = min(limit, _BEST_ZSTD_RATIO * len(data))
+    with mmap.mmap(-1, max(1, capacity)) as out:
         size = cramjam.zstd.decompress_into(data, out)
         if size > limit:
-            raise Malformed("zstd holds more bytes than allowed here")
+            raise Malformed(f"zstd must decompress to at most {limit:,} bytes")
         return out[:size]
 
 

@@ -1,9 +1,8 @@
-"""LZ4 frames, as far as Kafka uses them: independent blocks of at most 4 MiB.
+"""LZ4 frames as Kafka uses them: independent blocks of at most 4 MiB.
 
-The frame is read and written here block by block, so that no frame can unpack to more
-than is allowed. Brokers before 0.10 compute the header's checksum wrongly, over the
-magic number too, and want it so in magic 0 (KIP-57). As the message's own checksum
-covers the whole frame, those inside it are passed over when reading: right or wrong.
+Frames are decoded block by block, to limit the decompressed size. Brokers before 0.10 include the magic
+number in the header checksum, and require this in magic 0 (KIP-57). Decoding does not check the checksums
+of a frame, because the checksum of the message covers the frame.
 """
 
 from __future__ import annotations
@@ -14,19 +13,19 @@ from typing import Any, Final
 from cloudevents_kafka.protocol.errors import Malformed
 
 _MAGIC: Final = b"\x04\x22\x4d\x18"
-# Version 1, independent blocks, no checksums, no sizes; blocks of 64 KiB: what Java writes.
+# Version 1, independent blocks of 64 KiB, no checksums, no sizes, as the Java client.
 _DESCRIPTOR: Final = b"\x60\x40"
-_CHECKSUM: Final = b"\x82"  # second byte of xxHash32 of the descriptor
-_OLD_CHECKSUM: Final = b"\x1a"  # the same, of magic number and descriptor
+_CHECKSUM: Final = b"\x82"  # the second byte of the xxHash32 of the descriptor
+_OLD_CHECKSUM: Final = b"\x1a"  # the same, over magic number and descriptor
 _BLOCK: Final = 64 * 1024
 _SIZE: Final = struct.Struct("<I")
-_PLAIN: Final = 1 << 31  # the bit that says that a block is not compressed
+_PLAIN: Final = 1 << 31  # the bit of an uncompressed block
 
-_BEST_RATIO: Final = 256  # no byte of the format makes more than 255
+_BEST_RATIO: Final = 256  # a byte expands to at most 255
 
 
 def encode(data: bytes, cramjam: Any, *, old: bool = False) -> bytes:
-    """Write a frame; ``old`` with the checksum that brokers before 0.10 want."""
+    """Return a frame; ``old`` uses the checksum of brokers before 0.10."""
     parts = [_MAGIC, _DESCRIPTOR, _OLD_CHECKSUM if old else _CHECKSUM]
     for at in range(0, len(data), _BLOCK):
         plain = data[at : at + _BLOCK]
@@ -39,9 +38,9 @@ def encode(data: bytes, cramjam: Any, *, old: bool = False) -> bytes:
 
 
 def decode(data: bytes, cramjam: Any, limit: int) -> bytes:
-    """Read a frame of at most ``limit`` bytes; `Malformed`."""
+    """Return the data of a frame, at most ``limit`` bytes; raise `Malformed`."""
     at, block_size, after_block, after_all = _header(data)
-    parts = []
+    parts, decompressed = [], 0
     while True:
         word = _word(data, at)
         at += _SIZE.size
@@ -49,27 +48,27 @@ def decode(data: bytes, cramjam: Any, limit: int) -> bytes:
             break
         size = word & ~_PLAIN
         if size > min(block_size, len(data) - at):
-            raise Malformed("a block of lz4 does not fit into its frame", at=at)
+            raise Malformed("an lz4 block must fit into its frame", at=at)
         block = data[at : at + size]
         if not word & _PLAIN:
-            block = _unpacked(block, cramjam, block_size)
+            block = _decompress(block, cramjam, block_size)
         parts.append(block)
-        limit -= len(block)
-        if limit < 0:
-            raise Malformed("lz4 holds more bytes than allowed here", at=at)
+        decompressed += len(block)
+        if decompressed > limit:
+            raise Malformed(f"lz4 must decompress to at most {limit:,} bytes", at=at)
         at += size + after_block
     if at + after_all != len(data):
-        raise Malformed("lz4 ends too early, or bytes follow its end", at=at)
+        raise Malformed("an lz4 frame must end with its end mark and checksum", at=at)
     return b"".join(parts)
 
 
 def _header(data: bytes) -> tuple[int, int, int, int]:
-    """Return where blocks begin, their largest size, and how many bytes of checksum follow each, and all."""
+    """Return the index of the first block, the block size, and the checksum sizes of block and frame."""
     if len(data) < 7 or not data.startswith(_MAGIC):
-        raise Malformed("lz4 begins with its magic number, 04 22 4d 18, and a descriptor")
+        raise Malformed("lz4 must start with 04 22 4d 18 and a frame descriptor")
     flags, sizes = data[4], data[5] >> 4 & 7
     if flags >> 6 != 1 or not flags & 0x20 or flags & 1 or sizes < 4:
-        raise Malformed("of lz4 frames, Kafka has version 1 with independent blocks and no dictionary", at=4)
+        raise Malformed("lz4 must be version 1 with independent blocks and no dictionary", at=4)
     content_size = 8 if flags & 8 else 0
     return (
         7 + content_size,
@@ -79,14 +78,14 @@ def _header(data: bytes) -> tuple[int, int, int, int]:
     )
 
 
-def _unpacked(block: bytes, cramjam: Any, block_size: int) -> bytes:
-    """Unpack a block; cramjam wants to read the size in front of it, where an upper bound will do."""
+def _decompress(block: bytes, cramjam: Any, block_size: int) -> bytes:
+    """Return the data of a block; cramjam requires its size, or an upper bound, before it."""
     most = min(block_size, _BEST_RATIO * len(block))
     return bytes(cramjam.lz4.decompress_block(_SIZE.pack(most) + block))
 
 
 def _word(data: bytes, at: int) -> int:
     if len(data) - at < _SIZE.size:
-        raise Malformed("lz4 ends before its end mark", at=at)
+        raise Malformed("lz4 must end with its end mark", at=at)
     word: int = _SIZE.unpack_from(data, at)[0]
     return word

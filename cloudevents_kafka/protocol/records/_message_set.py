@@ -1,14 +1,14 @@
-"""Message sets: messages of magic 0 and 1, as brokers before 0.11 know them.
+"""Message sets: messages of magic 0 and 1, the format of brokers before 0.11.
 
 ::
 
     int64 offset   int32 size   uint32 crc   int8 magic   int8 attributes
     int64 timestamp (magic 1)   int32 size, key   int32 size, value        (size -1: null)
 
-Attributes: codec in the lowest three bits, and in magic 1 bit 3 for a timestamp that the
-broker set. A compressed set is the value of one wrapper message. In magic 0 the messages
-inside have their own offsets; in magic 1 they count from 0, and the wrapper has that of
-the last one. The checksum, CRC-32, is over all that follows it.
+Attributes: bits 0-2 codec, in magic 1 bit 3 for a timestamp set by the broker. A compressed set is the value
+of a wrapper message. In magic 0 the inner messages have absolute offsets. In magic 1 their offsets count
+from 0, and the wrapper has the absolute offset of the last one. The checksum, CRC-32, covers all bytes
+after it.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _SIZE: Final = struct.Struct(">i")
 _TIMESTAMP: Final = struct.Struct(">q")
 _TYPES: Final = (TimestampType.CREATE, TimestampType.LOG_APPEND)
 _AFTER_CRC: Final = START.size + _CRC.size
-_DEEPEST: Final = 8
-"""How deep wrappers may be nested. Brokers nest once; the guide sets no bound."""
+_MAX_NESTING: Final = 8
+"""The largest accepted nesting of wrappers. Brokers nest once; the guide has no limit."""
 
 
 class MessageEntry(msgspec.Struct, frozen=True, gc=False):
-    """A message, or a wrapper of compressed ones, in the shape of a `RecordBatch`.
+    """A message or a wrapper message, with the attributes of a `RecordBatch`.
 
-    Its records are decoded when they are asked for, each time anew.
+    Its records are decoded on demand, and again on each iteration.
     """
 
     data: bytes
@@ -57,46 +57,49 @@ class MessageEntry(msgspec.Struct, frozen=True, gc=False):
     base_sequence = -1
 
     def __repr__(self) -> str:
-        """Say where it stands and what it is, without its bytes."""
+        """Return the magic, offset and size."""
         return (
             f"<MessageEntry magic={self.magic} last_offset={self.last_offset} {self.end - self.start} bytes>"
         )
 
     @property
     def codec(self) -> Codec:
-        """How the messages inside are compressed; NONE for a message; `Malformed` if not known."""
+        """The codec of a wrapper, NONE for a message; raises `Malformed`."""
         return Codec.of(self.attributes)
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """Who set the timestamp; always the producer in magic 0."""
+        """The origin of the timestamp; in magic 0 the producer."""
         return _TYPES[self.attributes >> 3 & 1 if self.magic else 0]
 
     @property
     def base_offset(self) -> int:
-        """The first record's offset; a wrapper must be unpacked to see it."""
+        """The offset of the first record; decompresses a wrapper."""
         if self.codec == Codec.NONE:
             return self.last_offset
         return next((record.offset for record in self), self.last_offset)
 
     def records(self) -> list[Record]:
-        """Decode all records; `Malformed`, `Corrupt`, and `Unsupported` if a codec is missing."""
+        """Return all records.
+
+        Raises `Malformed`, `Corrupt`, and `Unsupported` if the codec is not installed.
+        """
         return list(self)
 
     def __iter__(self) -> Iterator[Record]:
-        """Decode one record after the other; errors are those of `records`."""
+        """Return an iterator over the records; it raises as `records`."""
         if self.codec == Codec.NONE:
             return iter((_record(self),))
-        return _unwrapped(self, _Allowance(self.limit), 0)
+        return _unwrap(self, _Allowance(self.limit), 0)
 
 
 class _Allowance:
-    """How many bytes may still be unpacked from one outermost wrapper."""
+    """The number of bytes that may still be decompressed from one outermost wrapper."""
 
     def __init__(self, left: int) -> None:
         self._left = left
 
-    def unpacked(self, data: bytes, codec: Codec) -> bytes:
+    def decompress(self, data: bytes, codec: Codec) -> bytes:
         out = decompress(data, codec, limit=self._left)
         self._left -= len(out)
         return out
@@ -105,20 +108,20 @@ class _Allowance:
 def read_message(
     data: bytes, start: int, end: int, *, check_crc: bool = True, limit: int = LIMIT
 ) -> MessageEntry:
-    """Read the head of the entry that reaches from start to end, as `framing.frames` found it."""
+    """Return the entry from ``start`` to ``end``, which are boundaries of `frames`."""
     offset, _, _, magic, attributes = _HEAD.unpack_from(data, start)
     return MessageEntry(data, start, end, offset, magic, attributes, check_crc, limit)
 
 
-def _unwrapped(wrapper: MessageEntry, allowance: _Allowance, depth: int) -> Iterator[Record]:
+def _unwrap(wrapper: MessageEntry, allowance: _Allowance, depth: int) -> Iterator[Record]:
     timestamp, _, value = _fields(wrapper)
-    if depth == _DEEPEST or value is None:
-        reason = "is null" if value is None else f"is nested more than {_DEEPEST} deep"
-        raise Malformed(f"a compressed message set {reason}", at=wrapper.start, path="value")
+    if depth == _MAX_NESTING or value is None:
+        rule = "not be null" if value is None else f"be nested at most {_MAX_NESTING} deep"
+        raise Malformed(f"a compressed message set must {rule}", at=wrapper.start, path="value")
     stamped = timestamp if wrapper.timestamp_type == TimestampType.LOG_APPEND else None
-    for entry in _inner(wrapper, allowance.unpacked(value, wrapper.codec)):
+    for entry in _inner(wrapper, allowance.decompress(value, wrapper.codec)):
         plain = entry.codec == Codec.NONE
-        for record in (_record(entry),) if plain else _unwrapped(entry, allowance, depth + 1):
+        for record in (_record(entry),) if plain else _unwrap(entry, allowance, depth + 1):
             yield record if stamped is None else _stamped(record, stamped)
 
 
@@ -128,18 +131,20 @@ def _record(entry: MessageEntry) -> Record:
 
 
 def _inner(wrapper: MessageEntry, data: bytes) -> Iterator[MessageEntry]:
-    """Read the entries of an unpacked set, their offsets made absolute."""
+    """Yield the entries of a decompressed set, with absolute offsets."""
     bounds, partial_size = frames(data)
     if partial_size:
-        raise Malformed(f"a compressed message set ends with {partial_size} bytes of a cut message")
+        raise Malformed(
+            f"a compressed message set must end with a complete message, got {partial_size} more bytes"
+        )
     ends = bounds[1:]
     last: int = START.unpack_from(data, bounds[-2])[0] if ends else 0
-    # A producer may leave the wrapper's offset at 0: then those inside stand as they are, as with Java.
+    # If a producer left the wrapper's offset at 0, keep the inner offsets, as the Java client does.
     shift = max(0, wrapper.last_offset - last) if wrapper.magic else 0
     for start, end in zip(bounds, ends, strict=False):
         entry = read_message(data, start, end, check_crc=wrapper.check_crc)
         if entry.magic == 2:
-            raise Malformed("a compressed message set holds a batch of magic 2", at=start, path="magic")
+            raise Malformed("a compressed message set must have magic 0 or 1, got 2", at=start, path="magic")
         yield msgspec.structs.replace(entry, last_offset=entry.last_offset + shift) if shift else entry
 
 
@@ -148,27 +153,27 @@ def _stamped(record: Record, timestamp: int) -> Record:
 
 
 def _fields(entry: MessageEntry) -> tuple[int | None, bytes | None, bytes | None]:
-    """Check the checksum; return timestamp, key and value."""
+    """Return timestamp, key and value, after a check of the checksum."""
     data, at = entry.data, entry.start + _HEAD.size
     if entry.check_crc:
         _check(data, entry.start, entry.end)
     timestamp = None
     if entry.magic:
-        written = _TIMESTAMP.unpack_from(data, at)[0]
-        timestamp = None if written == -1 else written
+        milliseconds = _TIMESTAMP.unpack_from(data, at)[0]
+        timestamp = None if milliseconds == -1 else milliseconds
         at += _TIMESTAMP.size
     key, at = _bytes(data, at, entry.end)
     value, at = _bytes(data, at, entry.end)
     if at != entry.end:
-        raise Malformed(f"{entry.end - at} bytes follow a message's value", at=at)
+        raise Malformed(f"a message must end with its value, got {entry.end - at} more bytes", at=at)
     return timestamp, key, value
 
 
 def _check(data: bytes, start: int, end: int) -> None:
-    (told,) = _CRC.unpack_from(data, start + START.size)
+    (expected,) = _CRC.unpack_from(data, start + START.size)
     found = zlib.crc32(data[start + _AFTER_CRC : end])
-    if told != found:
-        raise Corrupt(f"the message says CRC-32 {told:08x}, its bytes have {found:08x}", at=start)
+    if expected != found:
+        raise Corrupt(f"the CRC-32 must be {expected:08x}, got {found:08x}", at=start)
 
 
 def _bytes(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
@@ -177,7 +182,7 @@ def _bytes(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
     if size == -1:
         return None, begin
     if not 0 <= size <= end - begin:
-        raise Malformed("a key or value does not fit into its message", at=at)
+        raise Malformed("a key or value must fit into its message", at=at)
     return data[begin : begin + size], begin + size
 
 
@@ -190,16 +195,16 @@ def encode_message_set(
     keep_offsets: bool = False,
     timestamp_type: TimestampType = TimestampType.CREATE,
 ) -> bytes:
-    """Encode records, of which there may be none, as a set; with a codec, in one wrapper.
+    """Return the bytes of a set of records; with a codec, of one wrapper.
 
-    Offsets count from ``base_offset``, unless the records' own are kept. Magic 0 has no
-    timestamps, so they are left out. `Unencodable` for headers, which neither magic has,
-    and for zstd; `Unsupported` if a codec is missing.
+    Offsets count from ``base_offset``, unless ``keep_offsets`` is true. Magic 0 drops timestamps. Raises
+    `Unencodable` for headers and for zstd, which need magic 2, and `Unsupported` if the codec is not
+    installed.
     """
     if magic not in {0, 1}:
-        raise Unencodable(f"message sets have magic 0 or 1, not {magic}")
+        raise Unencodable(f"the magic of a message set must be 0 or 1, got {magic}")
     if codec == Codec.ZSTD:
-        raise Unencodable("message sets have no zstd; it came with record batches")
+        raise Unencodable("the codec of a message set must not be zstd; use a record batch (magic 2)")
     records = list(records)
     offsets = offsets_of(records, None if keep_offsets else base_offset)
     attributes = timestamp_type << 3 if magic else 0
@@ -219,7 +224,9 @@ def _messages(records: list[Record], offsets: Sequence[int], magic: int, attribu
 
 def _message(record: Record, offset: int, magic: int, attributes: int) -> bytes:
     if record.headers:
-        raise Unencodable(f"magic {magic} has no headers; they need magic 2, which brokers have since 0.11")
+        raise Unencodable(
+            f"a message of magic {magic} must not have headers; use magic 2 (Kafka 0.11 and later)"
+        )
     timestamp = -1 if record.timestamp is None else record.timestamp
     try:
         body = b"".join(
@@ -232,7 +239,9 @@ def _message(record: Record, offset: int, magic: int, attributes: int) -> bytes:
         )
         return START.pack(offset, _CRC.size + len(body)) + _CRC.pack(zlib.crc32(body)) + body
     except struct.error as error:
-        raise Unencodable(f"a message's offset, timestamp or size is too large: {error}") from error
+        raise Unencodable(
+            f"the offset, timestamp and size of a message must fit their fields: {error}"
+        ) from error
 
 
 def _nullable(field: bytes | None) -> tuple[bytes, bytes]:

@@ -21,24 +21,24 @@ from cloudevents_kafka.protocol.errors import Malformed
 Headers = list[tuple[str, bytes | None]]
 """Header names and values in wire order; names may repeat.
 
-A name that is not UTF-8 is kept by surrogate escapes, so it can be written back unchanged.
+A name that is not UTF-8 has surrogate escapes, so that it encodes to the same bytes.
 """
 
 
 class TimestampType(IntEnum):
-    """Who set a record's timestamp."""
+    """The origin of a record's timestamp."""
 
     CREATE = 0
-    """The producer."""
+    """The producer set it."""
     LOG_APPEND = 1
-    """The broker, when it wrote the record to its log."""
+    """The broker set it when it appended the record."""
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """A record's key, value and headers, its time, and its offset in the partition.
+    """A record's key, value, headers, timestamp, and offset in the partition.
 
-    ``timestamp`` is in milliseconds since the epoch, None where there is none: always in
-    magic 0. ``offset`` is -1 as long as the record has none. Only magic 2 has headers.
+    ``timestamp`` is in milliseconds since the epoch, or None; magic 0 has no timestamps. ``offset`` is -1
+    if the record has no offset yet. Only magic 2 has headers.
     """
 
     key: bytes | None = None
@@ -50,7 +50,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
 
 def offsets_of(records: Sequence[Record], base: int | None) -> Sequence[int]:
-    """Return the offsets that records are written with: from ``base`` on, or their own if it is None."""
+    """Return consecutive offsets from ``base``, or the records' offsets if it is None."""
     return [record.offset for record in records] if base is None else range(base, base + len(records))
 
 
@@ -61,24 +61,24 @@ _VALUE: Final = struct.Struct(">hi")
 
 
 class ControlRecord(msgspec.Struct, frozen=True, gc=False):
-    """What a control record says; ``coordinator_epoch`` is None where it has no such value."""
+    """A decoded control record; ``coordinator_epoch`` is None if the record does not have it."""
 
     type: int
     coordinator_epoch: int | None = None
     version: int = 0
 
     @classmethod
-    def of(cls, record: Record) -> ControlRecord:
-        """Read a record of a control batch; `Malformed` if its key is too short."""
+    def from_record(cls, record: Record) -> ControlRecord:
+        """Return the control record of a record; raise `Malformed` if its key is too short."""
         if record.key is None or len(record.key) < _KEY.size:
-            raise Malformed("a control record's key has four bytes: version and type", path="key")
+            raise Malformed("the key of a control record must have at least 4 bytes", path="key")
         version, kind = _KEY.unpack_from(record.key)
         epoch = None
         if kind in {ABORT, COMMIT} and record.value is not None and len(record.value) >= _VALUE.size:
             _, epoch = _VALUE.unpack_from(record.value)
         return cls(kind, epoch, version)
 
-    def record(self, timestamp: int | None = None) -> Record:
-        """Make the record that says this, as a broker writes it."""
+    def to_record(self, timestamp: int | None = None) -> Record:
+        """Return the record of a control record, as a broker encodes it."""
         value = None if self.coordinator_epoch is None else _VALUE.pack(0, self.coordinator_epoch)
         return Record(key=_KEY.pack(self.version, self.type), value=value, timestamp=timestamp)

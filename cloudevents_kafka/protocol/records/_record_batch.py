@@ -1,4 +1,4 @@
-"""Record batches: magic 2, written by brokers and clients since 0.11.
+"""Record batches: magic 2, the format of brokers and clients since 0.11.
 
 ::
 
@@ -6,8 +6,8 @@
     int16 attributes    int32 last offset delta   int64 base timestamp   int64 max timestamp
     int64 producer id   int16 producer epoch      int32 base sequence    int32 count, records
 
-Attributes: bits 0-2 codec, 3 timestamps by the broker, 4 transactional, 5 control, 6 the
-base timestamp is a delete horizon. The checksum, CRC-32C, is over all that follows it.
+Attributes: bits 0-2 codec, 3 timestamps set by the broker, 4 transactional, 5 control, 6 the base timestamp
+is a delete horizon. The checksum, CRC-32C, covers all bytes after it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cloudevents_kafka.protocol.records._record import ControlRecord, Record, Ti
 _HEADER: Final = struct.Struct(">qiiBIhiqqqhii")
 _BEFORE_CRC: Final = struct.Struct(">qiiBI")
 _AFTER_CRC: Final = struct.Struct(">hiqqqhii")
-_START: Final = 12  # of an entry: offset and size, which the size does not count
+_START: Final = 12  # offset and size, which the size does not include
 _TYPES: Final = (TimestampType.CREATE, TimestampType.LOG_APPEND)
 _TRANSACTIONAL: Final = 0x10
 _CONTROL: Final = 0x20
@@ -35,7 +35,7 @@ _DELETE_HORIZON: Final = 0x40
 
 
 class RecordBatch(msgspec.Struct, frozen=True, gc=False):
-    """A batch's header. Its records are decoded when they are asked for, each time anew."""
+    """The header of a batch. Its records are decoded on demand, and again on each iteration."""
 
     data: bytes
     start: int
@@ -57,7 +57,7 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
     count: int
 
     def __repr__(self) -> str:
-        """Say where it stands and what it is, without its bytes."""
+        """Return the offsets, count and size."""
         return (
             f"<RecordBatch offsets={self.base_offset}..{self.last_offset} count={self.count}"
             f" {self.end - self.start} bytes>"
@@ -65,68 +65,75 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def last_offset(self) -> int:
-        """The last offset that the batch covers, also where compaction has taken its record."""
+        """The last offset of the batch, even if compaction removed its record."""
         return self.base_offset + self.last_offset_delta
 
     @property
     def codec(self) -> Codec:
-        """How the records are compressed; `Malformed` if not known."""
+        """The codec of the records; raises `Malformed`."""
         return Codec.of(self.attributes)
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """Who set the timestamps."""
+        """The origin of the timestamps."""
         return _TYPES[self.attributes >> 3 & 1]
 
     @property
     def is_transactional(self) -> bool:
-        """Whether the records are part of a transaction."""
+        """Whether the records belong to a transaction."""
         return bool(self.attributes & _TRANSACTIONAL)
 
     @property
     def is_control(self) -> bool:
-        """Whether the records are marks of brokers, not for users; see `control_record`."""
+        """Whether the records are control records; see `control_record`."""
         return bool(self.attributes & _CONTROL)
 
     @property
     def delete_horizon(self) -> int | None:
-        """From when on, in milliseconds, compaction may drop the batch's tombstones; None if not set."""
+        """The time, in milliseconds, from which compaction may drop the batch's tombstones, or None."""
         return self.base_timestamp if self.attributes & _DELETE_HORIZON else None
 
     def control_record(self) -> ControlRecord | None:
-        """Return what a control batch says, None for any other; errors are those of `records`."""
+        """Return the first control record, None if the batch is not a control batch; raise as `records`."""
         if not self.is_control:
             return None
-        return next(map(ControlRecord.of, self), None)
+        return next(map(ControlRecord.from_record, self), None)
 
     def records(self) -> list[Record]:
-        """Decode all records; `Malformed`, `Corrupt`, and `Unsupported` if a codec is missing."""
+        """Return all records.
+
+        Raises `Malformed`, `Corrupt`, and `Unsupported` if the codec is not installed.
+        """
         return list(self)
 
     def __iter__(self) -> Iterator[Record]:
-        """Decode one record after the other; errors are those of `records`."""
+        """Return an iterator over the records; it raises as `records`."""
         if self.check_crc:
             self._check()
         if self.last_offset_delta < 0:
-            raise Malformed("the last offset lies before the first", at=self.start, path="last offset delta")
-        stamp = self.max_timestamp if self.timestamp_type is TimestampType.LOG_APPEND else None
-        base = Base(self.base_offset, self.base_timestamp, stamp)
+            raise Malformed(
+                f"the last offset delta must be at least 0, got {self.last_offset_delta}",
+                at=self.start,
+                path="last offset delta",
+            )
+        append_time = self.max_timestamp if self.timestamp_type is TimestampType.LOG_APPEND else None
+        base = Base(self.base_offset, self.base_timestamp, append_time)
         body = self.start + _HEADER.size
         if self.codec == Codec.NONE:
             return decode_records(self.data, body, self.end, self.count, base)
-        unpacked = decompress(self.data[body : self.end], self.codec, limit=self.limit)
-        return decode_records(unpacked, 0, len(unpacked), self.count, base)
+        body_data = decompress(self.data[body : self.end], self.codec, limit=self.limit)
+        return decode_records(body_data, 0, len(body_data), self.count, base)
 
     def _check(self) -> None:
         found = crc32c(self.data[self.start + _BEFORE_CRC.size : self.end])
         if found != self.crc:
-            raise Corrupt(f"the batch says CRC-32C {self.crc:08x}, its bytes have {found:08x}", at=self.start)
+            raise Corrupt(f"the CRC-32C must be {self.crc:08x}, got {found:08x}", at=self.start)
 
 
 def read_batch(
     data: bytes, start: int, end: int, *, check_crc: bool = True, limit: int = LIMIT
 ) -> RecordBatch:
-    """Read the header of the entry that reaches from start to end, as `framing.frames` found it."""
+    """Return the batch from ``start`` to ``end``, which are boundaries of `frames`."""
     return RecordBatch(data, start, end, check_crc, limit, *_HEADER.unpack_from(data, start))
 
 
@@ -144,14 +151,14 @@ def encode_batch(
     is_control: bool = False,
     partition_leader_epoch: int = -1,
 ) -> bytes:
-    """Encode records, one at least, as one batch.
+    """Return the bytes of a batch of at least 1 record.
 
-    Offsets count from ``base_offset``, unless the records' own are kept. `Unencodable`
-    for what does not fit a field, `Unsupported` if a codec is missing.
+    Offsets count from ``base_offset``, unless ``keep_offsets`` is true. Raises `Unencodable` if a value
+    does not fit its field, and `Unsupported` if the codec is not installed.
     """
     records = list(records)
     if not records:
-        raise Unencodable("a batch holds one record at least")
+        raise Unencodable("a batch must have at least 1 record")
     offsets = offsets_of(records, None if keep_offsets else base_offset)
     times = [-1 if record.timestamp is None else record.timestamp for record in records]
     base = Base(offsets[0], times[0])
@@ -172,4 +179,4 @@ def encode_batch(
         rest += body
         return _BEFORE_CRC.pack(base.offset, size, partition_leader_epoch, 2, crc32c(rest)) + rest
     except struct.error as error:
-        raise Unencodable(f"a number does not fit its field of the batch: {error}") from error
+        raise Unencodable(f"the numbers of a batch must fit their fields: {error}") from error

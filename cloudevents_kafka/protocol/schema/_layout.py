@@ -1,7 +1,7 @@
-"""What of a declaration stands on the wire in one version: the one place that decides it.
+"""The layout of a message in one version.
 
-The interpreter, the compiler, the grammar and the sizes all go by layouts, so they cannot
-disagree about versions, nullability, compact lengths or tags.
+The interpreter, the compiler and the grammar all follow layouts, so they agree about versions, null,
+compact lengths and tags.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cloudevents_kafka.protocol.schema._types import NO_UUID, Blob, Fixed, Scala
 
 
 class Sized(NamedTuple):
-    """A text or bytes behind a length: of fixed width, or compact (length + 1, 0 is null); or the rest."""
+    """A string or bytes after a length, which is fixed or compact (length + 1, 0 for null); or the rest."""
 
     type: Text | Blob
     compact: bool
@@ -29,7 +29,7 @@ class Sized(NamedTuple):
 
 
 class Array(NamedTuple):
-    """Elements behind their count: int32, compact, or an int16 (``short``)."""
+    """Elements after their count: an int32, compact, or an int16 (``short``)."""
 
     element: Codec
     compact: bool
@@ -43,7 +43,7 @@ class Array(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """One field as it is in one version."""
+    """A field in one version."""
 
     name: str
     codec: Codec
@@ -53,9 +53,8 @@ class Slot(NamedTuple):
 class Layout(NamedTuple):
     """A structure in one version.
 
-    ``slots`` follow each other on the wire, ``tagged`` are written behind them by tag where they
-    differ from their default, ``absent`` are not there. From the slot number
-    ``optional_from`` on, the bytes may end.
+    ``slots`` are in wire order. ``tagged`` follow them by tag, if they differ from their default. The
+    version does not have ``absent``. The bytes may end before slot ``optional_from`` or a later one.
     """
 
     structure: type[Structure]
@@ -76,19 +75,19 @@ Codec: TypeAlias = Fixed | Varint | Uuid | Sized | Array | Layout
 
 
 def spec_of(structure: type[Structure]) -> MessageSpec:
-    """Return what a whole message says of itself; TypeError for a mere part of one."""
+    """Return the spec of a message; raise `TypeError` for a structure that is a part of a message."""
     if structure.spec is None:
-        raise TypeError(f"{structure.__name__} is a part of a message, not a whole one")
+        raise TypeError(f"{structure.__name__} must be a message, but is a part of one")
     return structure.spec
 
 
 @cache
 def layout_of(structure: type[Structure], version: int) -> Layout:
-    """Return a whole message's layout in a version; `Unsupported` where it has no such version."""
-    about = spec_of(structure)
-    if version not in about.versions:
-        raise Unsupported(f"{structure.__name__} has the versions {about.versions}, not {version}")
-    return _layout(structure, version, version in about.flexible)
+    """Return the layout of a message in a version; raise `Unsupported` if it does not have the version."""
+    spec = spec_of(structure)
+    if version not in spec.versions:
+        raise Unsupported(f"{structure.__name__} must have a version in {spec.versions}, got {version}")
+    return _layout(structure, version, version in spec.flexible)
 
 
 @cache
@@ -151,7 +150,7 @@ _EMPTY: Final[dict[str, Any]] = {
 
 
 def default_of(field: Field) -> Any:
-    """Return what a field is in versions that do not have it; a list or structure is a new one."""
+    """Return the value of a field in versions without it; a list or structure is a new object."""
     if isinstance(field.default, list):
         return list(field.default)
     if not field.required and not isinstance(field.default, Structure):

@@ -1,4 +1,4 @@
-"""How messages are declared: once, for all their versions.
+"""The declaration of messages, each once for all its versions.
 
 ::
 
@@ -11,9 +11,8 @@
         session_timeout_ms: Int32
         rebalance_timeout_ms: Annotated[Int32, wire("1+")] = -1
 
-The annotation of a field is its type (`types`), and `wire` tells in which versions it is
-there and in which it may be null; what it is in others is its default. From these
-`layout` makes what stands on the wire in one version.
+The annotation of a field is its type, and `wire` adds the versions that have the field and those in which it
+may be null. In other versions the field has its default. `layout_of` returns the fields of one version.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ Kind = Literal["request", "response", "header", "data"]
 
 
 class MessageSpec(NamedTuple):
-    """What a whole message is: its API, its versions, and from which on it is flexible (KIP-482).
+    """The name, API, versions and flexible versions (KIP-482) of a message.
 
-    ``key`` is the API key of a request or response, else -1; ``guide`` is what the 0.8 guide
-    calls the message, where not so.
+    ``key`` is the API key of a request or response, otherwise -1; ``guide`` is the name in the 0.8 guide,
+    if it differs.
     """
 
     name: str
@@ -65,12 +64,12 @@ class MessageSpec(NamedTuple):
         flexible: str = "none",
         guide: str | None = None,
     ) -> MessageSpec:
-        """Describe a message; ranges in `versions`' notation."""
+        """Return a spec; ranges are in the notation of `Versions.parse`."""
         return cls(name, key, kind, Versions.parse(versions), Versions.parse(flexible), guide)
 
 
 class Wire(NamedTuple):
-    """What is to be said of a field beside its type; see `wire`."""
+    """The properties of a field other than its type; see `wire`."""
 
     versions: Versions = ALL
     nullable: Versions = NONE
@@ -98,16 +97,16 @@ def wire(
     optional: str = "none",
     short: bool = False,
 ) -> Wire:
-    """Say in which versions a field is there, and how.
+    """Return the properties of a field: the versions that have it, and its encoding in them.
 
-    ``tag`` and ``tagged`` make it a tagged field; an ``ignorable`` one may be given to a
-    version that cannot carry it; ``flexible`` narrows down where its length is compact.
-    ``type`` and ``encoding`` are the two ways of KIP-625 to let an integer's bytes
-    depend on the version: ``{"0-9": "int32", "10+": "unsigned_varint32"}``, or a logical
-    type with ``{"0-9": "fixed32", "10+": "unsigned32"}``. ``guide`` is the field's name in the 0.8
-    guide, in brackets where it names the elements of an array, "" where it writes the parts in
-    place. An ``optional`` field may be missing at the end of a message (the guide's ``|foo|``).
-    The count of a ``short`` array is an int16 (0.7).
+    ``tag`` and ``tagged`` declare a tagged field. The value of an ``ignorable`` field is dropped in
+    versions without the field. ``flexible`` limits the versions in which the length is compact.
+    ``type`` and ``encoding`` are KIP-625's alternatives for an integer whose encoding depends on the
+    version: ``{"0-9": "int32", "10+": "unsigned_varint32"}``, or a logical type with
+    ``{"0-9": "fixed32", "10+": "unsigned32"}``. ``guide`` is the field's name in the 0.8 guide: in
+    brackets if it names the elements of an array, "" if the guide writes the parts in place. An
+    ``optional`` field may be missing at the end of a message (the guide's ``|foo|``). The count of a
+    ``short`` array is an int16 (0.7).
     """
     names, known = (type, INTEGERS) if type is not None else (encoding or {}, ENCODINGS)
     return Wire(
@@ -125,16 +124,16 @@ def wire(
 
 
 class Structure(msgspec.Struct, gc=False, kw_only=True):
-    """A structure of a message, or a whole one, which then says so by ``message``."""
+    """A structure of a message; a whole message has a ``spec``."""
 
     spec: ClassVar[MessageSpec | None] = None
 
     unknown_tags: tuple[tuple[int, bytes], ...] = ()
-    """Tagged fields that are not declared, by tag, as they came (KIP-482)."""
+    """The undeclared tagged fields: pairs of tag and bytes (KIP-482)."""
 
 
 class ArrayOf(NamedTuple):
-    """Repeated elements behind their count."""
+    """Elements after their count."""
 
     element: Scalar | type[Structure]
 
@@ -151,26 +150,26 @@ class Field(NamedTuple):
 
 @cache
 def fields_of(structure: type[Structure]) -> tuple[Field, ...]:
-    """Return the declared fields, in their order on the wire."""
+    """Return the declared fields in wire order."""
     return tuple(_field(info) for info in msgspec.structs.fields(structure) if info.name != "unknown_tags")
 
 
 def _field(info: msgspec.structs.FieldInfo) -> Field:
-    declared, wired = _parted(info.type)
+    declared, properties = _split(info.type)
     default = info.default
     if info.default_factory is not msgspec.NODEFAULT:
         default = info.default_factory()
-    return Field(info.name, _type_of(declared), wired, default, required=default is msgspec.NODEFAULT)
+    return Field(info.name, _type_of(declared), properties, default, required=default is msgspec.NODEFAULT)
 
 
-def _parted(annotation: Any) -> tuple[Any, Wire]:
-    """Part ``Annotated[type, Wire]``; a type's own mark stays with it."""
+def _split(annotation: Any) -> tuple[Any, Wire]:
+    """Return the type of ``Annotated[type, Wire]`` with its wire type, and the properties."""
     if get_origin(annotation) is not Annotated:
         return annotation, Wire()
     declared, *marks = get_args(annotation)
-    wired = next((mark for mark in marks if isinstance(mark, Wire)), Wire())
-    own = [mark for mark in marks if not isinstance(mark, Wire)]
-    return (Annotated[declared, own[0]] if own else declared), wired
+    properties = next((mark for mark in marks if isinstance(mark, Wire)), Wire())
+    types = [mark for mark in marks if not isinstance(mark, Wire)]
+    return (Annotated[declared, types[0]] if types else declared), properties
 
 
 def _type_of(declared: Any) -> Scalar | ArrayOf | type[Structure]:
@@ -183,8 +182,8 @@ def _type_of(declared: Any) -> Scalar | ArrayOf | type[Structure]:
     if get_origin(declared) is list:
         element = _type_of(get_args(declared)[0])
         if isinstance(element, ArrayOf):
-            raise TypeError("Kafka has no arrays of arrays; declare a structure between them")
+            raise TypeError("an array must not contain arrays; declare a structure between them")
         return ArrayOf(element)
     if isinstance(declared, type) and issubclass(declared, Structure):
         return declared
-    raise TypeError(f"{declared!r} is no type of the Kafka protocol; take one of protocol.types")
+    raise TypeError(f"a field must have a type of protocol.schema, got {declared!r}")

@@ -1,9 +1,8 @@
-"""The primitive types, as they stand on the wire and as declarations name them.
+"""The primitive types: their encoding, and the annotations that declare them.
 
-A declared type such as `Int32` is the Python type with its wire type beside it. What
-bytes a text, byte string or array gets depends on the version: lengths are of fixed
-width (guide, "Variable Length Primitives"), and compact from a message's first
-flexible version on (KIP-482).
+An annotation such as `Int32` is the Python type with its wire type. The length of a string, byte string
+or array has a fixed width (guide, "Variable Length Primitives"), and is compact from the first
+flexible version of the message (KIP-482).
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Annotated, Final, NamedTuple, TypeAlias
 
 
 class Fixed(NamedTuple):
-    """An integer, float or truth value of fixed width, big endian; ``code`` is `struct`'s letter."""
+    """An integer, float or bool of fixed width, big endian; ``code`` is its `struct` character."""
 
     name: str
     code: str
@@ -21,7 +20,7 @@ class Fixed(NamedTuple):
 
 
 class Varint(NamedTuple):
-    """An integer of variable length (`varint`)."""
+    """A variable-length integer (`varint`)."""
 
     name: str
     bits: int
@@ -29,22 +28,22 @@ class Varint(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A text in UTF-8 behind its length in bytes."""
+    """A UTF-8 string after its length in bytes."""
 
     name: str = "string"
 
 
 class Blob(NamedTuple):
-    """Bytes behind their length; ``records`` are a message set or batches, opaque here.
+    """Bytes after their length; ``records`` is a message set or record batches.
 
-    The ``rest`` alone has no length: it goes on to the end of what it stands in (0.7).
+    Only ``rest`` has no length: it extends to the end of the message (0.7).
     """
 
     name: str = "bytes"
 
 
 class Uuid(NamedTuple):
-    """Sixteen bytes."""
+    """A UUID, 16 bytes."""
 
     name: str = "uuid"
 
@@ -75,9 +74,9 @@ Boolean = Annotated[bool, BOOLEAN]
 String = Annotated[str, STRING]
 Bytes = Annotated[bytes, BYTES]
 Records = Annotated[bytes, RECORDS]
-"""A message set or record batches; `records` reads them."""
+"""A message set or record batches; `records.Batches` decodes them."""
 Rest = Annotated[bytes, REST]
-"""All bytes that are left; only for the last field of a message."""
+"""All remaining bytes; for the last field of a message only."""
 UuidField = Annotated[uuid.UUID, Uuid()]
 NO_UUID: Final = uuid.UUID(int=0)
 
@@ -86,16 +85,16 @@ VARINTS: Final = {
     for bits in (16, 32, 64)
     for sign in ("", "unsigned_")
 }
-"""The types that KIP-625 adds, by name."""
+"""The types of KIP-625, by name."""
 
 INTEGERS: Final[dict[str, Fixed | Varint]] = {
     t.name: t for t in (INT8, INT16, INT32, INT64, UINT16)
 } | VARINTS
-"""All types of integers, by name."""
+"""All integer types, by name."""
 
 ENCODINGS: Final[dict[str, Fixed | Varint]] = {
     **{f"fixed{t.size * 8}": t for t in (INT16, INT32, INT64)},
     **{f"unsigned{bits}": VARINTS[f"unsigned_varint{bits}"] for bits in (16, 32, 64)},
     **{f"signed{bits}": VARINTS[f"varint{bits}"] for bits in (16, 32, 64)},
 }
-"""The encodings of KIP-625's other proposal, by name."""
+"""The encodings of KIP-625's alternative B, by name."""

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 NEWEST: Final = 32767
-"""The end of a range without one; versions are int16 on the wire."""
+"""The end of an open range; versions are int16."""
 
 
 class Versions(NamedTuple):
-    """A range of versions, both ends included; empty where ``first`` lies behind ``last``."""
+    """A range of versions, both ends included; empty if ``first > last``."""
 
     first: int
     last: int
 
     @classmethod
     def parse(cls, text: str) -> Versions:
-        """Read ``0+``, ``2-5``, ``7`` or ``none``; ValueError for anything else."""
+        """Return the range of a text (``0+``, ``2-5``, ``7`` or ``none``); raise `ValueError`."""
         if text == "none":
             return NONE
         if text.endswith("+"):
@@ -25,11 +25,11 @@ class Versions(NamedTuple):
         return cls(int(first), int(last if dash else first))
 
     def __contains__(self, version: object) -> bool:
-        """Tell whether the range has this version."""
+        """Return whether the range contains a version."""
         return isinstance(version, int) and self.first <= version <= self.last
 
     def __str__(self) -> str:
-        """Write the range as `parse` reads it."""
+        """Return the notation that `parse` accepts."""
         if self.first > self.last:
             return "none"
         if self.last == NEWEST:
@@ -37,7 +37,7 @@ class Versions(NamedTuple):
         return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
 
     def common(self, other: Versions) -> Versions:
-        """Return the versions that are in both."""
+        """Return the versions in both ranges."""
         return Versions(max(self.first, other.first), min(self.last, other.last))
 
 

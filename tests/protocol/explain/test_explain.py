@@ -209,7 +209,7 @@ def test_message_sets(magic, codec):
 
 def test_control_batches():
     """The mark that ends a transaction says what it is."""
-    data = produced(encode_batch([ControlRecord(COMMIT, 0).record(1)], is_control=True), 3)
+    data = produced(encode_batch([ControlRecord(COMMIT, 0).to_record(1)], is_control=True), 3)
     assert "the transaction is committed" in notes(check(explain_request(data), data)).values()
 
 
@@ -261,7 +261,7 @@ def test_bombs_are_not_unpacked():
     """Compressed bytes that become too many are a problem, and stay packed."""
     data = produced(encode_batch([Record(value=bytes(1 << 25))], Codec.GZIP), 3)
     found = check(explain_request(data), data)
-    assert "cannot be unpacked: gzip holds more" in found.problems[0].rule
+    assert "cannot be decompressed: gzip must decompress to at most" in found.problems[0].rule
     assert {field.within for field in found.fields} == {""}
 
 

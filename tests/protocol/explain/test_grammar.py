@@ -329,7 +329,7 @@ def test_all_versions(message, version):
 
 def test_no_such_version():
     """A version that a message does not have is refused, and its versions are named."""
-    with pytest.raises(Unsupported, match="JoinGroupRequest has the versions 0-9, not 10"):
+    with pytest.raises(Unsupported, match="JoinGroupRequest must have a version in 0-9, got 10"):
         text(JoinGroupRequest, 10)
 
 

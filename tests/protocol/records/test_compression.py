@@ -51,7 +51,7 @@ def test_the_limit_is_exact(codec):
     """As many bytes as the limit are given back, one more is refused."""
     packed = compress(DATA, codec)
     assert decompress(packed, codec, limit=len(DATA)) == DATA
-    with pytest.raises(Malformed, match=r"more|holds"):
+    with pytest.raises(Malformed, match=r"at most"):
         decompress(packed, codec, limit=len(DATA) - 1)
 
 
@@ -100,7 +100,7 @@ BOMBS: dict[str, tuple[Codec, Callable[[], bytes]]] = {
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_bombs_are_refused_in_bounded_memory(name):
-    """64 MiB of zeros, or the promise of more, take little more than the limit of 1 MiB, and little time."""
+    """64 MiB of zeros, or the promise of more, take little at most the limit of 1 MiB, and little time."""
     codec, make = BOMBS[name]
     bomb = make()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -124,7 +124,7 @@ def test_the_limit_is_for_all_that_one_wrapper_holds():
     inner = encode_message_set([Record(value=bytes(100_000))], 0, Codec.GZIP)
     outer = wrapped(inner * 5)
     assert len(list(Batches(outer, limit=600_000).records())) == 5
-    with pytest.raises(Malformed, match="more than"):
+    with pytest.raises(Malformed, match="at most"):
         list(Batches(outer, limit=400_000).records())
 
 
@@ -222,7 +222,7 @@ def test_gzip_of_another_writer_is_read():
 @pytest.mark.parametrize("number", [5, 6, 7])
 def test_a_number_without_codec_is_refused(number):
     """Codecs 5 to 7 are none."""
-    with pytest.raises(Malformed, match=f"codec {number}"):
+    with pytest.raises(Malformed, match=f"0 to 4, got {number}"):
         Codec.of(number | 0x48)
 
 

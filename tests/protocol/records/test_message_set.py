@@ -136,10 +136,10 @@ def test_magics_may_be_mixed_in_a_wrapper():
 @pytest.mark.parametrize(
     ("inner", "says"),
     [
-        (encode_message_set(THREE, 0)[:-1], "cut"),
-        (b"\0" * 11, "cut"),
-        (encode_batch([Record()]), "magic 2"),
-        (b"\0" * 30, "too short"),
+        (encode_message_set(THREE, 0)[:-1], "complete message"),
+        (b"\0" * 11, "complete message"),
+        (encode_batch([Record()]), "magic 0 or 1, got 2"),
+        (b"\0" * 30, "at least 26 bytes"),
     ],
 )
 def test_wrappers_that_hold_something_else_are_refused(inner, says):
@@ -154,13 +154,13 @@ NULL = b"\xff\xff\xff\xff"
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        (b"\0\0" + NULL + NULL + b"x", "follow"),
+        (b"\0\0" + NULL + NULL + b"x", "end with its value"),
         (b"\0\0" + b"\0\0\0\5" + NULL, "fit"),
         (b"\0\0" + NULL + b"\0\0\0\1", "fit"),
         (b"\0\0" + NULL + b"\xff\xff\xff\xfe", "fit"),
         (b"\0\0" + b"\0\0\0\1x" + b"\0\0\0", "fit"),
         (b"\0\1" + NULL + NULL, "null"),
-        (b"\0\7" + NULL + NULL, "codec 7"),
+        (b"\0\7" + NULL + NULL, "0 to 4, got 7"),
     ],
 )
 def test_broken_messages_are_refused(body, says):
@@ -210,7 +210,7 @@ def test_a_set_of_nothing_is_no_bytes(codec):
     ("record", "options", "says"),
     [
         (Record(headers=[("a", b"1")]), {"magic": 1}, "headers"),
-        (Record(), {"magic": 2}, "magic 0 or 1"),
+        (Record(), {"magic": 2}, "must be 0 or 1"),
         (Record(timestamp=2**63), {"magic": 1}, "too large"),
         (Record(), {"magic": 0, "base_offset": 2**63}, "too large"),
     ],

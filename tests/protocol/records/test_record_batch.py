@@ -112,7 +112,7 @@ def test_a_batch_emptied_by_compaction_has_no_records():
 def test_marks_of_transactions(kind):
     """A control batch says what became of the transaction, and under which coordinator."""
     mark = ControlRecord(kind, coordinator_epoch=12)
-    batch = only(encode_batch([mark.record(5)], is_control=True, is_transactional=True, producer_id=4))
+    batch = only(encode_batch([mark.to_record(5)], is_control=True, is_transactional=True, producer_id=4))
     assert (batch.is_control, batch.control_record()) == (True, mark)
     assert batch.records()[0].key == struct.pack(">hh", 0, kind)
 
@@ -159,8 +159,8 @@ BODIES = {
     "headers of negative count": (b"\x0c\0\0\0\x01\x01\x01", 1),
     "header with a null name": (b"\x10\0\0\0\x01\x01\x02\x01\x01", 1),
     "header beyond the record": (b"\x10\0\0\0\x01\x01\x02\x7e\x01", 1),
-    "offset of more than 32 bits": (b"\x16\0\0\xff\xff\xff\xff\xff\x01\x01\x01\0", 1),
-    "timestamp of more than 64 bits": (b"\x20\0" + b"\xff" * 10 + b"\0\x01\x01\0\0", 1),
+    "offset of at most 32 bits": (b"\x16\0\0\xff\xff\xff\xff\xff\x01\x01\x01\0", 1),
+    "timestamp of at most 64 bits": (b"\x20\0" + b"\xff" * 10 + b"\0\x01\x01\0\0", 1),
 }
 
 
@@ -195,20 +195,20 @@ def test_the_limit_bounds_what_a_batch_unpacks_to():
     """The limit given to `Batches` holds for its batches."""
     data = encode_batch([Record(value=bytes(5000))], Codec.GZIP)
     assert len(only(data, limit=6000).records()) == 1
-    with pytest.raises(Malformed, match="more than"):
+    with pytest.raises(Malformed, match="at most"):
         only(data, limit=5000).records()
 
 
 @pytest.mark.parametrize(
     ("records", "options", "says"),
     [
-        ([], {}, "one record"),
+        ([], {}, "at least 1 record"),
         ([Record(timestamp=2**63)], {}, "fit"),
         ([Record(timestamp=0), Record(timestamp=2**64)], {}, "64 bits"),
         ([Record(offset=0), Record(offset=2**31)], {"keep_offsets": True}, "fit"),
         ([Record()], {"base_offset": 2**63}, "fit"),
         ([Record()], {"producer_id": 2**63}, "fit"),
-        ([Record(headers=[("\ud800", b"")])], {}, "no text"),
+        ([Record(headers=[("\ud800", b"")])], {}, "encodable as UTF-8"),
     ],
 )
 def test_what_a_batch_cannot_hold(records, options, says):

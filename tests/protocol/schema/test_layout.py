@@ -92,13 +92,13 @@ def test_optional():
 @pytest.mark.parametrize("version", [-1, 19, 99])
 def test_no_such_version(version):
     """A version that a message does not have is refused with those that it has."""
-    with pytest.raises(Unsupported, match=f"FetchRequest has the versions 0-18, not {version}"):
+    with pytest.raises(Unsupported, match=f"FetchRequest must have a version in 0-18, got {version}"):
         layout_of(FetchRequest, version)
 
 
 def test_parts_of_messages():
     """A part of a message has no versions of its own."""
-    with pytest.raises(TypeError, match="FetchTopic is a part of a message"):
+    with pytest.raises(TypeError, match="FetchTopic must be a message"):
         spec_of(FetchTopic)
 
 
