@@ -1,8 +1,8 @@
-"""Advice: what the documents recommend, and an event does otherwise. It refuses nothing.
+"""Recommendations of the documents that an event does not follow. No event is refused for them.
 
-Beside SHOULD and RECOMMENDED there is what the documents demand of those who make the
-events of one system (OPC UA), sign them, or tell who was the cause: others can read such
-an event all the same, and are meant to, so it is no broken one.
+They are the SHOULD and RECOMMENDED rules, and the MUST rules for producers alone: for OPC UA,
+signatures and the authorization context. Consumers can and should read an event that breaks
+these, so it is not a broken event.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ _AUTH_TYPES: Final = (
 )
 _LABELS: Final = ("public", "internal", "confidential", "restricted")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9._-]+")
-_TOKEN: Final = re.compile(r"(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]|PRIVATE KEY-----")  # of JWT, of PEM
-_TRUSTED: Final = {name for name, extension in DOCUMENTED.items() if extension.clause in ("X-10", "X-12")}
+_TOKEN: Final = re.compile(r"(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]|PRIVATE KEY-----")  # JWT or PEM
+_SIGNED: Final = {name for name, extension in DOCUMENTED.items() if extension.clause in ("X-10", "X-12")}
 
 
 def unmet_recommendations(event: Event) -> list[Problem]:
-    """List what an event does otherwise than the documents recommend; an empty list is the best."""
-    found = [problem for name in event for problem in _of_name(name)]
-    for name, clause, rule, kept in _ADVICE:
+    """Return the recommendations that an event does not follow, as problems."""
+    found = [problem for name in event for problem in _name_problems(name)]
+    for name, clause, rule, follows in _RECOMMENDATIONS:
         text = event.text(name)
-        if text is not None and not kept(text, event):
+        if text is not None and not follows(text, event):
             found.append(Problem(name, rule, clause, preview(text)))
-    return found + _of_claims(event) + _of_seal(event) + opc_ua_problems(event)
+    return found + _claims_problems(event) + _signature_problems(event) + opc_ua_problems(event)
 
 
-def _of_name(name: str) -> list[Problem]:
+def _name_problems(name: str) -> list[Problem]:
     if name in CORE or name in DOCUMENTED:
         return []
     found = []
@@ -67,12 +67,12 @@ def _not_before_time(text: str, event: Event) -> bool:
     return instant(text) >= instant(time)
 
 
-def _has_been(text: str) -> bool:
+def _is_past(text: str) -> bool:
     return not is_timestamp(text) or instant(text) <= instant(from_datetime(datetime.now(UTC)))
 
 
 def _is_severity(text: str) -> bool:
-    """Tell whether it is one of the names, in any case, or one of OpenTelemetry's short names, as WARN2."""
+    """Return whether a text is a recommended name, in any case, or a short name such as WARN2."""
     return (text[:-1] if text[-1:] in ("2", "3", "4") else text).upper() in SEVERITY_NAMES
 
 
@@ -81,47 +81,47 @@ def _is_plain(text: str, _: Event) -> bool:
 
 
 def _is_label(text: str, event: Event) -> bool:
-    return text in _LABELS or "dataregulation" in event  # a regulation may have labels of its own
+    return text in _LABELS or "dataregulation" in event  # a regulation may define other labels
 
 
-def _is_seal(_: str, event: Event) -> bool:
+def _is_dsse_material(_: str, event: Event) -> bool:
     return _material(event) is not None
 
 
 def _material(event: Event) -> Material | None:
-    """Return the digests in dssematerial, whoever signed them; None where it is no envelope around such."""
+    """Return the digests in dssematerial, or None if it is not a DSSE envelope with them; verify nothing."""
     content = event.get(DSSE_MATERIAL)
     try:
         envelope = read_envelope(content if isinstance(content, bytes) else b"")
         material = read_material(envelope.payload)
     except ValueError:
         return None
-    named = any(one.keyid for one in envelope.signatures)
-    return material if named and envelope.payload_type == PAYLOAD_TYPE else None
+    has_keyid = any(signature.keyid for signature in envelope.signatures)
+    return material if has_keyid and envelope.payload_type == PAYLOAD_TYPE else None
 
 
-def _holds_credentials(text: str) -> bool:
+def _has_credentials(text: str) -> bool:
     return _TOKEN.search(text) is not None
 
 
-def _of_claims(event: Event) -> list[Problem]:
-    """Look for what a consumer could use in place of the principal; nothing of it is shown then."""
-    rule = "should not hold what looks like a token or a key"
-    return [Problem("authclaims", rule, "X-31")] if _holds_credentials(event.text("authclaims") or "") else []
+def _claims_problems(event: Event) -> list[Problem]:
+    """Return a problem if authclaims has credentials, without a preview of them."""
+    rule = "should not contain a token or a key"
+    return [Problem("authclaims", rule, "X-31")] if _has_credentials(event.text("authclaims") or "") else []
 
 
-def _of_seal(event: Event) -> list[Problem]:
-    """Look at what the signature of a signed event does not cover as one would think."""
+def _signature_problems(event: Event) -> list[Problem]:
+    """Return the attributes of a signed event that its signature covers not at all or not exactly."""
     material = _material(event)
     if material is None:
         return []
-    empty = "should not be empty, as its signature does not tell that from being absent"
+    empty = "should not be empty: its signature is the same for an absent attribute"
     found = [Problem(name, empty, "X-60") for name in material.names if event.text(name) == ""]
-    unsigned = [name for name in event if name in _TRUSTED and name not in material.names]
-    return found + [Problem(name, "should be signed where the event is", "X-62") for name in unsigned]
+    unsigned = [name for name in event if name in _SIGNED and name not in material.names]
+    return found + [Problem(name, "should be signed if the event is", "X-62") for name in unsigned]
 
 
-_ADVICE: Final[tuple[tuple[str, str, str, Callable[[str, Event], bool]], ...]] = (
+_RECOMMENDATIONS: Final[tuple[tuple[str, str, str, Callable[[str, Event], bool]], ...]] = (
     ("type", "R-17", "should start with a reverse DNS name", lambda text, _: "." in text.strip(".")),
     (
         "traceparent",
@@ -129,10 +129,10 @@ _ADVICE: Final[tuple[tuple[str, str, str, Callable[[str, Event], bool]], ...]] =
         "should be version-trace-parent-flags of W3C Trace Context",
         lambda text, _: is_traceparent(text),
     ),
-    ("dataref", "X-04", "refers to nothing", lambda text, _: text != ""),
+    ("dataref", "X-04", "should refer to the data", lambda text, _: text != ""),
     ("expirytime", "X-16", "should not be earlier than time", _not_before_time),
     ("recordedtime", "X-20", "should not be earlier than time", _not_before_time),
-    ("recordedtime", "X-54", "should not be in the future", lambda text, _: _has_been(text)),
+    ("recordedtime", "X-54", "should not be in the future", lambda text, _: _is_past(text)),
     ("severitytext", "X-23", "should be in upper case", lambda text, _: text == text.upper()),
     (
         "severitytext",
@@ -150,19 +150,19 @@ _ADVICE: Final[tuple[tuple[str, str, str, Callable[[str, Event], bool]], ...]] =
         "authclaims",
         "X-10",
         "should be JSON",
-        lambda text, _: _holds_credentials(text) or is_json(text.encode("utf-8", "surrogatepass")),
+        lambda text, _: _has_credentials(text) or is_json(text.encode("utf-8", "surrogatepass")),
     ),
     (
         "deprecated",
         "X-70",
-        "should come with deprecationmigration, which says what to use instead",
+        "should be used with deprecationmigration, which names the replacement",
         lambda _, event: "deprecationmigration" in event,
     ),
-    ("deprecationfrom", "X-27", "should not be in the future", lambda text, _: _has_been(text)),
+    ("deprecationfrom", "X-27", "should not be in the future", lambda text, _: _is_past(text)),
     *(
         (name, "X-33", "should be ASCII letters, digits, hyphens, underscores and periods", _is_plain)
         for name in ("bampid", "bamptxid", "bamptxsid", "bamptxsstatus")
     ),
     ("dataclassification", "X-35", f"should be one of {', '.join(_LABELS)}", _is_label),
-    (DSSE_MATERIAL, "X-43", "should be a DSSE envelope around digests of the event", _is_seal),
+    (DSSE_MATERIAL, "X-43", "should be a DSSE envelope around digests of the event", _is_dsse_material),
 )

@@ -1,8 +1,8 @@
-"""Large data as a claim check: stored elsewhere, and fetched again (extension dataref).
+"""Claim checks: store large data elsewhere, and fetch it again (extension dataref).
 
-`store_data` gives the data of an event that would be too large on the wire to a store of
-the user's, and sends the reference instead; `fetch_data` fetches it. Both are told to by
-the user alone: a receiver that does not know the extension would see no data.
+`store_data` passes the data of a large event to a function of the user and sends a reference
+instead; `fetch_data` fetches it. Only the user calls them: a receiver that does not support the
+extension would find no data.
 """
 
 from __future__ import annotations
@@ -23,40 +23,39 @@ from cloudevents_kafka.extensions._size import SIZE_LIMIT, wire_size
 _MODES: Final[tuple[ContentMode, ...]] = ("binary", "structured")
 
 Store = Callable[[bytes], str]
-"""Keeps bytes, and gives the URI-reference at which they are found."""
+"""Store bytes and return the URI-reference from which they can be fetched."""
 
 Fetch = Callable[[str], bytes]
-"""Gives the bytes at a URI-reference. It comes from a stranger: fetch from where you trust only."""
+"""Return the bytes at a URI-reference, which is untrusted input: fetch from known places only."""
 
 
 def store_data(event: Event, store: Store, *, limit: int = SIZE_LIMIT, keep: bool = False) -> Event:
-    """Store the data of an event that is larger than ``limit`` bytes on the wire.
+    """Return the event with a ``dataref`` in place of its data if it is larger than ``limit`` bytes.
 
-    Gives the event with its ``dataref``, and without data unless told to ``keep`` it;
-    the very event where it is small enough or has no data. Measured is the larger of
-    binary and structured mode (S-03), without a key. A reference that the event has already
-    gives way to the new one. A signature holds again when the data is back. What ``store`` raises is raised;
-    `DataError` where it gives no reference, as the data could not be found again.
+    The size is that of the larger of its records in binary and structured mode (S-03), without a
+    key. A smaller event, or one without data, is returned unchanged. ``keep`` keeps the data in
+    the event too. An existing ``dataref`` is replaced. A signature is valid again when the data is
+    fetched. Raises what ``store`` raises, and `DataError` if it does not return a reference.
     """
-    if event.payload is None or (len(event.payload) <= limit and _largest(event) <= limit):
+    if event.payload is None or (len(event.payload) <= limit and _largest_size(event) <= limit):
         return event
     reference = store(event.payload)
     if not isinstance(reference, str) or not reference:
         raise DataError(
-            f"the store gave {preview(reference)}, which is no reference: it must return the URI-reference "
-            "at which the data is found (X-04, extension dataref)"
+            "store must return the URI-reference of the data (X-04, extension dataref), "
+            f"got {preview(reference)}"
         )
     if keep:
         return event.replace(dataref=reference)
-    return with_content_type(event).replace(data=None, dataref=reference)  # nobody could tell any more
+    return with_content_type(event).replace(data=None, dataref=reference)  # without data it implies nothing
 
 
 def fetch_data(event: Event, fetch: Fetch) -> Event:
-    """Fetch the data that an event refers to, and give the event with it.
+    """Return the event with the data to which its ``dataref`` refers.
 
-    The very event where it has no ``dataref``, or where it has data too and they are
-    the same, byte for byte or as JSON. Raises `DataError` where they are not (they must
-    be identical) or ``fetch`` gives no bytes, and what ``fetch`` raises.
+    An event without a ``dataref`` is returned unchanged, and so is one whose data is the same,
+    byte for byte or as JSON. Raises `DataError` if the data differs (X-04: both must be identical)
+    or if ``fetch`` does not return bytes, and what ``fetch`` raises.
     """
     reference = event.text("dataref")
     if reference is None:
@@ -64,27 +63,27 @@ def fetch_data(event: Event, fetch: Fetch) -> Event:
     fetched = fetch(reference)
     if not isinstance(fetched, bytes | bytearray | memoryview):
         raise DataError(
-            f"for dataref {preview(reference)} fetch gave a {type(fetched).__name__}, not bytes: "
-            "it must raise where nothing is found (X-04, extension dataref)"
+            f"fetch must return the bytes at dataref {preview(reference)}, or raise an error "
+            f"(X-04, extension dataref), got {type(fetched).__name__}"
         )
     fetched = bytes(fetched)
     if event.payload is None:
         return event.replace(data=fetched)
-    if fetched != event.payload and not _same_json(fetched, event):
-        raise DataError("data and what dataref refers to differ (X-04, extension dataref)")
+    if fetched != event.payload and not _is_same_json(fetched, event):
+        raise DataError("data and the data at dataref must be identical (X-04, extension dataref)")
     return event
 
 
-def _largest(event: Event) -> int:
+def _largest_size(event: Event) -> int:
     sizes = [len(event.payload or b"")]
     for mode in _MODES:
-        with suppress(EncodeError):  # one of them may have no place for it; then it goes by the other
+        with suppress(EncodeError):  # if one mode cannot represent the event, the other is sent
             sizes.append(wire_size(to_record(event, mode=mode)))
     return max(sizes)
 
 
-def _same_json(fetched: bytes, event: Event) -> bool:
-    """Tell that two texts are one JSON value, by their canonical texts: 1, 1.0 and true are three."""
+def _is_same_json(fetched: bytes, event: Event) -> bool:
+    """Return whether two texts have the same canonical JSON; 1, 1.0 and true are three values."""
     content_type = event.datacontenttype
     if not implies_json(content_type) or (content_type is None and event.kind is not DataKind.JSON):
         return False

@@ -1,8 +1,11 @@
-"""Duplicates: events that come twice, by mistake or because somebody sends them again.
+"""Duplicates: events that arrive again, by mistake or in a replay.
 
-Source and id together tell events apart (core: id), and a signature covers both, but
-does not tell that an event was read before: who must not take one twice remembers what
-was read (extension verifiability, Replay). ``if not watch.observe(verified.event): …``
+Source and id together identify an event (core: id). A signature covers both, but does not show
+that an event was read before, so a consumer that must not process an event twice remembers
+those that it has read (extension verifiability, Replay)::
+
+    if not tracker.observe(verified.event):
+        process(verified.event)
 """
 
 from __future__ import annotations
@@ -14,20 +17,19 @@ from cloudevents_kafka.primitives.bounded import Window
 
 
 class DuplicateTracker:
-    """Remembers which events were seen, and tells those that come again.
+    """A memory of the most recent events, which finds those that arrive again.
 
-    It keeps 32 bytes for each of as many events as told, those seen last: enough of them
-    for as long as somebody could send one again. Give it verified events alone where
-    strangers could fill it.
+    It keeps 32 bytes for each of the ``events`` that it observed last. Pass only verified events
+    if other users could fill it.
     """
 
     def __init__(self, events: int = 100_000) -> None:
-        self._seen: Window[bytes, None] = Window(events)
+        self._observed: Window[bytes, None] = Window(events)
 
     def observe(self, event: Event) -> bool:
-        """Tell whether an event of this source and id was seen before, and remember it."""
+        """Return whether an event with this source and id was observed before, and remember it."""
         source, id = (sha256(text.encode()).digest() for text in (event.source, event.id))
-        name = sha256(source + id).digest()
-        before = name in self._seen
-        self._seen[name] = None
-        return before
+        digest = sha256(source + id).digest()
+        is_duplicate = digest in self._observed
+        self._observed[digest] = None
+        return is_duplicate

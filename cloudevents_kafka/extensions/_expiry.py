@@ -1,7 +1,7 @@
-"""Expiry: events that are of no use after a moment (extension expirytime), and types after their sunset.
+"""Expiry: events past their ``expirytime``, and event types past their sunset.
 
-Consumers and intermediaries may pass over an event from that moment on; nobody has to,
-and clocks differ. Who forwards an event may change the moment but not take it away.
+Consumers and intermediaries may skip an event from its ``expirytime`` on (extension expirytime);
+they do not have to, and clocks differ. Intermediaries may change the time but not remove it.
 """
 
 from __future__ import annotations
@@ -16,47 +16,48 @@ from cloudevents_kafka.event import Event
 Clock = Callable[[], datetime]
 
 
-def _now() -> datetime:
+def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
 def expires_at(event: Event) -> datetime | None:
-    """Return the moment after which the event is of no use; None where it tells none."""
+    """Return the event's ``expirytime``, or None if it has none."""
     moment = event.get("expirytime")
     return moment if isinstance(moment, datetime) else None
 
 
 def is_expired(event: Event, now: datetime | None = None) -> bool:
-    """Tell whether an event's moment has come: at it, and after it (extension expirytime, Usage).
+    """Return whether the event's ``expirytime`` is now or earlier (extension expirytime, Usage).
 
-    ``now`` has an offset, else `ValueError`; it is the clock's if None. Exact to the last digit.
+    ``now`` is the current time by default. Times are compared exactly, to the last digit.
+    Raises `ValueError` if ``now`` has no offset.
     """
-    return _is_over(event.text("expirytime"), now, at_it=True)
+    return _has_passed(event.text("expirytime"), now, inclusive=True)
 
 
 def is_past_sunset(event: Event, now: datetime | None = None) -> bool:
-    """Tell whether the sunset of an event's type was before now (extension deprecation, Usage).
+    """Return whether the ``deprecationsunset`` of the event's type is earlier than now.
 
-    From then on consumers should stop processing such events, and producers sending them.
+    After it, consumers should not process such events, and producers should not send them
+    (extension deprecation, Usage). ``now`` is as in `is_expired`.
     """
-    return _is_over(event.text("deprecationsunset"), now, at_it=False)
+    return _has_passed(event.text("deprecationsunset"), now, inclusive=False)
 
 
-def _is_over(text: str | None, now: datetime | None, *, at_it: bool) -> bool:
+def _has_passed(text: str | None, now: datetime | None, *, inclusive: bool) -> bool:
     if text is None or not is_timestamp(text):
         return False
-    clock = _now() if now is None else now
+    clock = _utc_now() if now is None else now
     if clock.utcoffset() is None:
-        raise ValueError("now needs an offset (tzinfo), as every expiry has one: datetime.now(UTC)")
-    moment, told = instant(text), (clock, "")
-    return moment < told or (at_it and moment == told)
+        raise ValueError("now must have an offset (tzinfo), such as datetime.now(UTC)")
+    moment, current = instant(text), (clock, "")
+    return moment < current or (inclusive and moment == current)
 
 
-def unexpired(items: Iterable[Decoded | Undecodable], clock: Clock = _now) -> Iterator[Decoded | Undecodable]:
-    """Pass over the events of a consumer whose moment has come; all else is given on.
-
-    ``for item in unexpired(EventConsumer(client)): …``
-    """
+def unexpired(
+    items: Iterable[Decoded | Undecodable], clock: Clock = _utc_now
+) -> Iterator[Decoded | Undecodable]:
+    """Yield the items of an `EventConsumer` except expired events."""
     for item in items:
         if isinstance(item, Undecodable) or not is_expired(item.event, clock()):
             yield item

@@ -1,7 +1,7 @@
-"""OPC UA: what an event made of an OPC UA message has to look like (extension opcua).
+"""Recommendations for events that carry OPC UA messages (extension opcua).
 
-Its type says that an event is one. Where a field of the message belongs only who makes the
-event can tell; what an event shows of it is told here, and refuses nothing.
+The type of an event says that it carries one. Only its producer knows the fields of the message,
+so this module checks what the event itself shows. No event is refused for it.
 """
 
 from __future__ import annotations
@@ -16,29 +16,32 @@ from cloudevents_kafka.codecs.payload import DataKind, implies_json, to_utf8
 from cloudevents_kafka.errors import DataError, Problem
 from cloudevents_kafka.event import Event, raw_parts
 
-_DATA: Final = ("ua-keyframe", "ua-deltaframe", "ua-event")
-_TYPES: Final = ("ua-metadata", *_DATA)
-_ALL_HAVE: Final = ("subject", "time")
-_DATA_HAS: Final = ("sequence", "traceparent", "recordedtime")
+_DATA_TYPES: Final = ("ua-keyframe", "ua-deltaframe", "ua-event")
+_TYPES: Final = ("ua-metadata", *_DATA_TYPES)
+_REQUIRED: Final = ("subject", "time")
+_REQUIRED_WITH_DATA: Final = ("sequence", "traceparent", "recordedtime")
 _JSON: Final = "application/json"
-_ZIPPED: Final = "application/json+gzip"
+_GZIPPED_JSON: Final = "application/json+gzip"
 _WITH_EVENT_ID: Final = re.compile(".+/.+")
-_HEADERS: Final = ({"MessageId", "Messages"}, {"DataSetWriterId", "Payload"})  # of network and of dataset
+_HEADERS: Final = (
+    {"MessageId", "Messages"},
+    {"DataSetWriterId", "Payload"},
+)  # of network and dataset messages
 
 
 def opc_ua_problems(event: Event) -> list[Problem]:
-    """List what the extension demands of an OPC UA message, and an event of such a type does otherwise."""
+    """Return the recommendations that an event with an OPC UA message does not follow."""
     if event.type not in _TYPES:
         return []
-    wanted = _ALL_HAVE + (_DATA_HAS if event.type in _DATA else ())
-    rule = f"should be there in an OPC UA message of type {event.type}"
-    lacking = [Problem(name, rule, "X-40") for name in wanted if name not in event]
-    return lacking + [Problem(name, rule, "X-64") for name, rule, kept in _RULES if not kept(event)]
+    names = _REQUIRED + (_REQUIRED_WITH_DATA if event.type in _DATA_TYPES else ())
+    rule = f"should be present in an OPC UA message of type {event.type}"
+    missing = [Problem(name, rule, "X-40") for name in names if name not in event]
+    return missing + [Problem(name, rule, "X-64") for name, rule, follows in _RULES if not follows(event)]
 
 
 def _is_in_binary_mode(event: Event) -> bool:
     _, wire = raw_parts(event)
-    return wire is None  # or it was made here, and has no mode yet
+    return wire is None  # an event that was not read from a record has no mode yet
 
 
 def _is_typed_json(event: Event) -> bool:
@@ -48,9 +51,14 @@ def _is_typed_json(event: Event) -> bool:
 
 def _has_schema(event: Event) -> bool:
     content_type = event.datacontenttype
-    if "dataschema" in event or event.payload is None or content_type is None or event.type not in _DATA:
+    if (
+        "dataschema" in event
+        or event.payload is None
+        or content_type is None
+        or event.type not in _DATA_TYPES
+    ):
         return True
-    return implies_json(content_type) or media_type(content_type).essence == _ZIPPED
+    return implies_json(content_type) or media_type(content_type).essence == _GZIPPED_JSON
 
 
 def _has_event_id(event: Event) -> bool:
@@ -58,7 +66,7 @@ def _has_event_id(event: Event) -> bool:
 
 
 def _is_one_dataset(event: Event) -> bool:
-    data = _json_of(event) if event.type in _DATA else None
+    data = _json_of(event) if event.type in _DATA_TYPES else None
     if isinstance(data, dict):
         return not any(headers <= data.keys() for headers in _HEADERS)
     return not isinstance(data, list)
@@ -71,7 +79,7 @@ def _has_json(event: Event) -> bool:
 
 
 def _json_of(event: Event) -> Any:
-    """Read data that is JSON, whatever reader the event has; None for what is none."""
+    """Return the data as JSON, whatever reader the event has, or None if it is not JSON."""
     if not _has_json(event):
         return None
     try:
@@ -81,13 +89,13 @@ def _json_of(event: Event) -> Any:
 
 
 _RULES: Final[tuple[tuple[str | None, str, Callable[[Event], bool]], ...]] = (
-    (None, "an OPC UA message should go in binary mode", _is_in_binary_mode),
-    ("datacontenttype", f"should be {_JSON} where the data of an OPC UA message is JSON", _is_typed_json),
-    ("dataschema", "should be there where the data of an OPC UA message is not JSON", _has_schema),
+    (None, "should be in binary mode for an OPC UA message", _is_in_binary_mode),
+    ("datacontenttype", f"should be {_JSON} if the data of an OPC UA message is JSON", _is_typed_json),
+    ("dataschema", "should be present if the data of an OPC UA message is not JSON", _has_schema),
     (
         "subject",
         "should end with a slash and the EventId in an OPC UA message of type ua-event",
         _has_event_id,
     ),
-    ("data", "should be one dataset message of OPC UA, without headers", _is_one_dataset),
+    ("data", "should be one OPC UA dataset message without headers", _is_one_dataset),
 )

@@ -1,4 +1,4 @@
-"""Severities: a name for each, and sources that name one in two ways (extension severity)."""
+"""Severities: their names, and sources that use a name or number in two ways (extension severity)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.bounded import Window
 
 SEVERITY_NAMES: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
-"""The names that the document recommends; each stands for four numbers, from 1 on."""
+"""The recommended names; each covers four numbers, the first from 1 to 4."""
 
-_RULE: Final = "should go with {} at this source, as before: each text belongs to one number"
+_RULE: Final = "should be used with {} at this source, as before: a text belongs to one number"
 
 
 def severity_name(event: Event) -> str | None:
-    """Return what to call an event's severity: its text, else the short name of its number.
+    """Return the event's ``severitytext``, or the short name of its ``severitynumber``, or None.
 
-    The short names are OpenTelemetry's for 1 to 24: INFO is 9, INFO2 is 10. None where
-    there is neither.
+    The short names of 1 to 24 are OpenTelemetry's: 9 is INFO, 10 is INFO2.
     """
     number = _number(event)
     if "severitytext" in event or number is None or not 1 <= number <= 4 * len(SEVERITY_NAMES):
@@ -28,10 +27,10 @@ def severity_name(event: Event) -> str | None:
 
 
 class SeverityTracker:
-    """Watches the severities of each source: a text should belong to one number, and a number to one text.
+    """A tracker of the severities of each source, where a text belongs to one number and the reverse.
 
-    What came first counts. It remembers as many sources as told, those seen last, and of
-    each the first ``pairs`` of text and number.
+    The first use of a text or number counts. It keeps the first ``pairs`` of text and number of each
+    of the ``sources`` that it observed last.
     """
 
     def __init__(self, sources: int = 10_000, pairs: int = 100) -> None:
@@ -39,12 +38,12 @@ class SeverityTracker:
         self._pairs = pairs
 
     def observe(self, event: Event) -> Problem | None:
-        """Tell what an event says otherwise than its source did before (X-24), and remember it."""
+        """Return the problem of an event that contradicts its source (X-24), or None, and remember it."""
         text, number = event.text("severitytext"), _number(event)
         if text is None or number is None:
             return None
         numbers, texts = self._known.get(event.source) or ({}, {})
-        self._known[event.source] = numbers, texts
+        self._known[event.source] = (numbers, texts)
         if texts.get(number, text) != text:
             return Problem("severitytext", _RULE.format(preview(texts[number])), "X-24", preview(text))
         if numbers.get(text, number) != number:

@@ -86,7 +86,7 @@ def test_a_moment_that_is_none_never_comes() -> None:
 
 def test_a_naive_now_is_refused() -> None:
     """Nobody could tell which moment it is."""
-    with pytest.raises(ValueError, match="needs an offset"):
+    with pytest.raises(ValueError, match="must have an offset"):
         is_expired(event("2026-01-01T12:00:00Z"), datetime(2026, 1, 1))  # noqa: DTZ001 - that is one
 
 

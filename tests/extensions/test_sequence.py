@@ -41,7 +41,7 @@ def test_numbers_come_to_an_end() -> None:
 @pytest.mark.parametrize(("start", "digits"), [(-1, 3), (1000, 3), (1, 0), (0, 0), (0, -1)])
 def test_a_start_that_does_not_fit_is_refused(start: int, digits: int) -> None:
     """At once, and not when the first number is asked for."""
-    with pytest.raises(ValueError, match="starts at 0 or above"):
+    with pytest.raises(ValueError, match="start must be from 0"):
         sequence_numbers(start, digits)
 
 

@@ -59,7 +59,7 @@ def test_what_is_a_traceparent(text: str, *, good: bool) -> None:
         assert Trace(text).parent_id == SPAN
         assert Trace(text).sampled is (int(text[53:55], 16) % 2 == 1)
     else:
-        with pytest.raises(ValueError, match="traceparent is version-trace-parent-flags"):
+        with pytest.raises(ValueError, match="traceparent must be version-trace-parent-flags"):
             Trace(text)
 
 

@@ -1,7 +1,7 @@
 """DSSE envelopes: a payload, its type, and signatures over both (DSSE 1.0.2, protocol and envelope).
 
-The keys are the user's: one function signs a message, another checks a signature. What is
-signed is not JSON but the payload's exact bytes, so an envelope may be written anew.
+Users provide the keys: one function signs a message, another checks a signature. The exact bytes
+of the payload are signed, not the envelope's JSON, so the JSON may be written in another way.
 """
 
 from __future__ import annotations
@@ -13,42 +13,42 @@ from typing import Annotated, Final
 import msgspec
 
 Signer = Callable[[bytes], bytes]
-"""Gives the signature of a message."""
+"""Return the signature of a message."""
 
 Verifier = Callable[[bytes, bytes], bool]
-"""Tells whether a message has a signature: ``check(message, signature)`` is True, or it has not."""
+"""Return True if a signature is valid for a message: ``verifier(message, signature)``."""
 
 _URL_SAFE: Final = str.maketrans("-_", "+/")
-_MOST: Final = 64  # signatures: each costs a check of the whole message, and a stranger may write many
+_MAX_SIGNATURES: Final = 64  # their number is untrusted input, and each check reads the whole message
 
 
 class MalformedEnvelope(ValueError):
-    """The bytes are no DSSE envelope; says why."""
+    """The bytes are not a DSSE envelope."""
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """One signature, and a hint at whose it is: empty where there is none."""
+    """One signature; ``keyid`` is a hint at its key, empty if there is none."""
 
     keyid: str
     sig: bytes
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """What was signed, what kind of thing it is, and by whom."""
+    """A payload, its type and its signatures."""
 
     payload_type: str
     payload: bytes
     signatures: tuple[Signature, ...]
 
     def signed_by(self, keys: Mapping[str, Verifier]) -> str | None:
-        """Return the id of the first of these keys whose signature it has; None where it has none.
+        """Return the id of the first signature that its key verifies, or None.
 
-        A key that is not given is passed over. Raises what a check raises.
+        Signatures of other keys are ignored. Raises what a verifier raises.
         """
         message = pre_authentication_encoding(self.payload_type, self.payload)
         for signature in self.signatures:
-            check = keys.get(signature.keyid)
-            if check is not None and check(message, signature.sig) is True:
+            verifier = keys.get(signature.keyid)
+            if verifier is not None and verifier(message, signature.sig) is True:
                 return signature.keyid
         return None
 
@@ -61,32 +61,35 @@ class _WireSignature(msgspec.Struct):
 class _WireEnvelope(msgspec.Struct, rename="camel"):
     payload_type: str
     payload: str
-    signatures: Annotated[tuple[_WireSignature, ...], msgspec.Meta(max_length=_MOST)]
+    signatures: Annotated[tuple[_WireSignature, ...], msgspec.Meta(max_length=_MAX_SIGNATURES)]
 
 
 _read: Final = msgspec.json.Decoder(_WireEnvelope).decode
 
 
 def read_envelope(content: bytes) -> Envelope:
-    """Read an envelope (Standard JSON envelope, Parsing rules); raises `MalformedEnvelope`.
+    """Return the envelope in JSON text (DSSE envelope, Standard JSON envelope, Parsing rules).
 
-    It may have 64 signatures at most.
+    Raises `MalformedEnvelope`, also for more than 64 signatures.
     """
     try:
-        wire = _read(content.decode())  # of bytes msgspec would not look at the texts of unknown fields
-        signatures = tuple(Signature(one.keyid, _from_base64(one.sig)) for one in wire.signatures)
+        wire = _read(content.decode())  # given bytes, msgspec does not check the UTF-8 of unknown fields
+        signatures = tuple(Signature(each.keyid, _from_base64(each.sig)) for each in wire.signatures)
         return Envelope(wire.payload_type, _from_base64(wire.payload), signatures)
-    except UnicodeDecodeError as error:  # whose text has a byte of what was sent
+    except UnicodeDecodeError as error:  # its message quotes a received byte
         raise MalformedEnvelope(f"byte {error.start} is not UTF-8") from None
-    except (ValueError, RecursionError) as error:  # msgspec's errors and base64's: all are ValueErrors
+    except (ValueError, RecursionError) as error:  # of msgspec and base64
         raise MalformedEnvelope(str(error)) from None
 
 
-def sign_envelope(payload_type: str, payload: bytes, keyid: str, sign: Signer) -> bytes:
-    """Write an envelope with one signature; raises what ``sign`` raises, `TypeError` if it gives no bytes."""
-    signature = sign(pre_authentication_encoding(payload_type, payload))
+def sign_envelope(payload_type: str, payload: bytes, keyid: str, signer: Signer) -> bytes:
+    """Return an envelope with one signature as JSON text.
+
+    Raises what ``signer`` raises, and `TypeError` if it does not return bytes.
+    """
+    signature = signer(pre_authentication_encoding(payload_type, payload))
     if not isinstance(signature, bytes | bytearray | memoryview):
-        raise TypeError(f"a signature must be bytes, not {type(signature).__name__}")
+        raise TypeError(f"a signature must be bytes, got {type(signature).__name__}")
     return msgspec.json.encode(
         {
             "payloadType": payload_type,
@@ -97,11 +100,11 @@ def sign_envelope(payload_type: str, payload: bytes, keyid: str, sign: Signer) -
 
 
 def pre_authentication_encoding(payload_type: str, payload: bytes) -> bytes:
-    """Return the message to be signed: type and payload, each behind its length (DSSE protocol, PAE)."""
+    """Return the message to sign: the type and the payload, each after its length (DSSE protocol, PAE)."""
     kind = payload_type.encode()
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 
 
 def _from_base64(text: str) -> bytes:
-    """Read base64 in either alphabet, as a receiver has to."""
+    """Return the bytes of base64 in either alphabet (DSSE envelope: receivers must accept both)."""
     return base64.b64decode(text.translate(_URL_SAFE), validate=True)

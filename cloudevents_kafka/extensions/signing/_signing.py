@@ -1,10 +1,10 @@
-"""Signed events: who made one, and that nobody changed it (extension verifiability).
+"""Sign events and verify them (extension verifiability).
 
-`sign` puts digests of an event, signed with a key of the user's, into its ``dssematerial``;
-`verify` holds a received event against them. A signature covers the core attributes, the
-exact bytes of the data, and the extensions that were named; of a time the second, in UTC. It
-does not tell an absent attribute from an empty one, nor that an event was left out or sent
-twice. White space around JSON data does not survive the JSON format, nor then its signature.
+`sign` writes digests of an event, signed with the user's key, to its ``dssematerial``; `verify`
+compares a received event with them. A signature covers the core attributes, the exact bytes of
+the data, and the named extensions; of times it covers the second, in UTC. It is the same for an
+absent and an empty attribute, and does not show that an event was omitted or sent twice. The JSON
+format drops white space around JSON data, which makes a signature over it invalid.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ from cloudevents_kafka.extensions.signing._dsse import (
 )
 
 Behaviour = Literal["strict", "passthrough", "core-only"]
-"""Which extensions to give: the verified; those, and the rest apart from them; none."""
+"""The extensions to return: the verified ones; these, and the others separately; none."""
 
 Scope = Literal["core and extensions", "core", "core, extensions skipped", "nothing"]
-"""What was verified. Extensions are skipped where nobody made the type of a signed one known.
+"""The verified parts. Extensions are skipped if a signed one has no documented or registered type.
 
-A form may tell a type, but no signature covers that: "true" could have become true on the way.
+An event format may carry a type, but the signature does not cover it: "true" could have become true.
 """
 
 _BEHAVIOURS: Final = ("strict", "passthrough", "core-only")
 
 
 class SigningError(CloudEventsKafkaError):
-    """The event cannot be signed as asked (extension verifiability)."""
+    """The event cannot be signed (extension verifiability)."""
 
 
 class VerificationError(CloudEventsKafkaError):
-    """``event`` is not what a trusted key signed, or nothing shows that it is: it must be discarded."""
+    """``event`` has no valid signature of a trusted key and must be discarded."""
 
     def __init__(self, reason: str, event: Event) -> None:
         super().__init__(reason, event)
@@ -70,11 +70,10 @@ class VerificationError(CloudEventsKafkaError):
 
 
 class Verification(msgspec.Struct, frozen=True):
-    """What may be trusted of an event, and why.
+    """The verified parts of an event.
 
-    ``event`` has the verified attributes and data and nothing else; where ``verified`` is
-    "nothing" it is the unsigned event as it came. ``unverified`` are the other extensions,
-    which "passthrough" alone gives.
+    ``event`` has only the verified attributes and data; it is the received event if it is unsigned
+    and ``verified`` is "nothing". ``unverified`` are the other extensions, with "passthrough" only.
     """
 
     event: Event
@@ -84,25 +83,25 @@ class Verification(msgspec.Struct, frozen=True):
 
 
 def sign(event: Event, key: Signer, *, keyid: str, extensions: Sequence[str] = ()) -> Event:
-    """Give the event with a signature over it, in place of one that it has.
+    """Return the event with a signature, which replaces an existing one.
 
-    ``key`` makes the signature of a message; ``keyid`` tells receivers which key it is.
-    ``extensions`` are covered too: each has a type that is known (by `register_extension`,
-    or as the value is no text), or is absent. JSON data without a content type gets the one
-    it implies, as most forms have to tell it and it is covered. Raises `SigningError`, what
-    ``key`` raises, and `TypeError` where it gives no bytes.
+    ``key`` returns the signature of a message; ``keyid`` identifies the key to receivers.
+    ``extensions`` are covered too: each must be absent, or have a type that is documented,
+    registered or that of a value other than text. JSON data without a content type gets
+    ``application/json``, since it is covered and most event formats write it. Raises
+    `SigningError`, what ``key`` raises, and `TypeError` if it does not return bytes.
     """
     if not isinstance(keyid, str) or not keyid or not is_string(keyid) or isinstance(extensions, str):
-        raise SigningError("a signature needs a keyid, a text, and a list of names as extensions")
+        raise SigningError("keyid must be a text that is not empty, and extensions a list of names")
     names = tuple(extensions)
     if wrong := [name for name in names if not (isinstance(name, str) and is_name(name))]:
         raise SigningError(
-            f"{preview(wrong[0])} cannot name an extension: lower-case a-z and 0-9, and not data"
+            f"an extension name must have only a-z and 0-9 and not be 'data', got {preview(wrong[0])}"
         )
     if unknown := [name for name in untyped_extensions(event, names) if isinstance(event[name], str)]:
         raise SigningError(
-            f"the types of {', '.join(unknown)} are not known, so they must not be signed "
-            "(X-44, extension verifiability); make them known with register_extension"
+            f"signed extensions must have a known type, got {', '.join(unknown)} "
+            "(X-44, extension verifiability); call register_extension"
         )
     try:
         event = with_content_type(event).replace(**{DSSE_MATERIAL: None})
@@ -124,67 +123,66 @@ def verify(
     behaviour: Behaviour = "strict",
     required: bool | Callable[[Event], bool] = True,
 ) -> Verification:
-    """Verify an event; where `VerificationError` is raised, it is to be discarded.
+    """Return the verified parts of an event; raise `VerificationError` if it must be discarded.
 
-    ``keys`` are those that may sign such an event (of its source or type, say): by id, what
-    checks a signature, ``check(message, signature)``. An unsigned event is an error unless
-    ``required`` is False, as anybody on the way can take a signature off. What a check raises is
-    raised: a key service that is down tells nothing of an event. `ValueError` for a
-    ``behaviour`` that is none.
+    ``keys`` are the verifiers of the keys that may sign such an event, by id: functions of a message
+    and a signature. An unsigned event is an error unless ``required`` is False, since any intermediary
+    can remove a signature. Raises what a verifier raises, since that does not decide about the event,
+    and `ValueError` for an unknown ``behaviour``.
     """
     if behaviour not in _BEHAVIOURS:
-        raise ValueError(f"behaviour must be one of {', '.join(_BEHAVIOURS)}, not {preview(behaviour)}")
+        raise ValueError(f"behaviour must be one of {', '.join(_BEHAVIOURS)}, got {preview(behaviour)}")
     content = event.get(DSSE_MATERIAL)
     if content in (None, b""):
         if (required(event) if callable(required) else required) is not False:
-            raise VerificationError("it must be signed and has no dssematerial", event)
+            raise VerificationError("it must be signed, and dssematerial is missing", event)
         return Verification(event, "nothing")
-    envelope = _opened(content, event)
+    envelope = _read_signature(content, event)
     keyid = envelope.signed_by(keys)
     if keyid is None:
-        raise VerificationError("its signature is of no key that may sign it", event)
+        raise VerificationError("it must have a signature of a trusted key", event)
     try:
         material = read_material(envelope.payload)
-        scope = _compared(event, material, behaviour)
+        scope = _verify_digests(event, material, behaviour)
     except ValueError as error:
         raise VerificationError(message_without_data(error), event) from None
     return _result(event, material, scope, keyid, behaviour)
 
 
 def drop_stale_signature(event: Event, received: Event) -> Event:
-    """Give an event that was made of a received one as it may go on.
+    """Return an event that was derived from a received one, without a signature that is no longer valid.
 
-    That is without ``dssematerial`` where what it covers has changed, so that nobody takes
-    the event for a signed one: `sign` it with a key of your own, or send it unsigned.
+    It is removed if an attribute or data that it covers has changed. Then `sign` the event with
+    your key, or send it unsigned.
     """
-    seal = event.get(DSSE_MATERIAL)
-    if seal is None or seal != received.get(DSSE_MATERIAL) or _is_untouched(event, received):
+    signature = event.get(DSSE_MATERIAL)
+    if signature is None or signature != received.get(DSSE_MATERIAL) or _is_unchanged(event, received):
         return event
     return select_attributes(event, event.attributes.keys() - {DSSE_MATERIAL})
 
 
-def _opened(content: object, event: Event) -> Envelope:
+def _read_signature(content: object, event: Event) -> Envelope:
     try:
         envelope = read_envelope(content if isinstance(content, bytes) else b"")
     except MalformedEnvelope as error:
-        raise VerificationError(f"its dssematerial is no DSSE envelope: {error}", event) from None
+        raise VerificationError(f"its dssematerial must be a DSSE envelope: {error}", event) from None
     if envelope.payload_type != PAYLOAD_TYPE:
         raise VerificationError(
-            f"its payloadType must be {PAYLOAD_TYPE}, not {preview(envelope.payload_type)}", event
+            f"its payloadType must be {PAYLOAD_TYPE}, got {preview(envelope.payload_type)}", event
         )
     return envelope
 
 
-def _compared(event: Event, material: Material, behaviour: Behaviour) -> Scope:
-    """Hold the digests against the event's own; raises `ValueError` where they differ."""
+def _verify_digests(event: Event, material: Material, behaviour: Behaviour) -> Scope:
+    """Return the parts whose digests match the event; raise `ValueError` if digests differ."""
     if material.core != core_digest(event):
-        raise ValueError("its core attributes or data are not those that were signed")
+        raise ValueError("its core attributes or data have changed since it was signed")
     if material.ext is msgspec.UNSET or behaviour == "core-only":
         return "core"
     if untyped_extensions(event, material.names):
         return "core, extensions skipped"
     if material.ext != extension_digest(event, material.names):
-        raise ValueError(f"its extensions {', '.join(material.names)} are not those that were signed")
+        raise ValueError(f"its extensions {', '.join(material.names)} have changed since it was signed")
     return "core and extensions"
 
 
@@ -195,11 +193,11 @@ def _result(event: Event, material: Material, scope: Scope, keyid: str, behaviou
     return Verification(select_attributes(event, event.attributes.keys() - others), scope, keyid, unverified)
 
 
-def _is_untouched(event: Event, received: Event) -> bool:
+def _is_unchanged(event: Event, received: Event) -> bool:
     try:
-        names = read_material(_opened(event.get(DSSE_MATERIAL), event).payload).names
+        names = read_material(_read_signature(event.get(DSSE_MATERIAL), event).payload).names
         return core_digest(event) == core_digest(received) and all(
             canonical_bytes(event, name) == canonical_bytes(received, name) for name in names
         )
-    except (ValueError, VerificationError):  # nobody can tell what it covers
+    except (ValueError, VerificationError):  # its coverage is unknown
         return event == received

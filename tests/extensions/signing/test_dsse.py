@@ -96,7 +96,7 @@ def test_several_signatures_are_read() -> None:
 @pytest.mark.parametrize("wrong", [5, None, "text", [1, 2]])
 def test_a_signature_is_bytes(wrong: Any) -> None:
     """What a key gives is written as it is, so it has to be bytes; a number would become so many zeros."""
-    with pytest.raises(TypeError, match=f"must be bytes, not {type(wrong).__name__}"):
+    with pytest.raises(TypeError, match=f"must be bytes, got {type(wrong).__name__}"):
         sign_envelope("t", b"", "k", lambda _: wrong)
     assert read_envelope(sign_envelope("t", b"", "k", bytearray)).signatures[0].sig == b"DSSEv1 1 t 0 "
 

@@ -139,7 +139,7 @@ def test_what_is_discarded_is_named() -> None:
         verify(event, KEYS)
     assert caught.value.event is event
     assert str(caught.value) == (
-        "event '1' of '/shop' is not verified: its core attributes or data are not those that were signed; "
+        "event '1' of '/shop' is not verified: its core attributes or data have changed since it was signed; "
         "discard it (X-46, extension verifiability)"
     )
     again = pickle.loads(pickle.dumps(caught.value))  # our own bytes
@@ -183,8 +183,8 @@ def test_what_lenient_reading_let_pass_is_refused() -> None:
     seal = signed(Event(**told, expirytime="2026-01-01T00:00:00Z"), "expirytime").text("dssematerial")
     for more, why in [
         ({"expirytime": "soon", "dssematerial": seal}, "'soon'"),
-        ({"sampledrate": "x", "dssematerial": seal}, "expirytime are not those"),
-        ({"dssematerial": "!"}, "no DSSE envelope"),
+        ({"sampledrate": "x", "dssematerial": seal}, "expirytime have changed"),
+        ({"dssematerial": "!"}, "must be a DSSE envelope"),
     ]:
         headers = [(f"ce_{name}", str(value).encode()) for name, value in {**told, **more}.items()]
         event = from_record(Record(headers=headers), lenient=True)
@@ -249,7 +249,7 @@ def test_a_value_is_of_the_type_that_was_made_known(kind: AttributeType, value: 
     assert result.verified == "core, extensions skipped"
     assert "heard" not in result.event
     register_extension("heard", kind)
-    with pytest.raises(VerificationError, match=f"heard is not of its type {kind.value}"):
+    with pytest.raises(VerificationError, match=f"heard must have the type {kind.value}"):
         verify(other, KEYS)
 
 
@@ -257,7 +257,7 @@ def test_a_value_is_of_the_type_that_was_made_known(kind: AttributeType, value: 
 def test_types_of_extensions_have_to_be_known() -> None:
     """Nobody signs a text of unknown type, and who does not know it skips what others signed."""
     event = ORDER.replace(heard="2026-01-01T12:00:00.25+01:00")
-    with pytest.raises(SigningError, match=r"types of heard are not known.*register_extension"):
+    with pytest.raises(SigningError, match=r"must have a known type, got heard.*register_extension"):
         signed(event, "heard", "partitionkey")
     received = to_record(signed(event.replace(heard=None, counted=5), "counted"))
     assert verify(from_record(received), KEYS).verified == "core, extensions skipped"
@@ -278,7 +278,7 @@ def test_a_signature_is_replaced() -> None:
     """Who signs again leaves one signature, of the new key."""
     again = sign(signed(), PRIVATE.sign, keyid="other")
     assert verify(again, {"other": holds}).keyid == "other"
-    with pytest.raises(VerificationError, match="no key that may sign it"):
+    with pytest.raises(VerificationError, match="a signature of a trusted key"):
         verify(again, KEYS)
 
 
@@ -307,7 +307,7 @@ def test_who_signs_a_changed_event_anew_forwards_it() -> None:
 )
 def test_misuse_is_told(wrong: Any) -> None:
     """A key needs an id, and extensions are a list of names that attributes may have."""
-    with pytest.raises(SigningError, match=r"a keyid|cannot name an extension"):
+    with pytest.raises(SigningError, match=r"keyid must be|an extension name must have"):
         sign(ORDER, PRIVATE.sign, **{"keyid": "k", **wrong})
 
 
@@ -330,7 +330,7 @@ def test_extensions_may_come_one_by_one() -> None:
 def test_a_behaviour_that_is_none_is_told() -> None:
     """A slip in a behaviour's name must not decide what is trusted."""
     wrong: Any = "lax"
-    with pytest.raises(ValueError, match="strict, passthrough, core-only, not 'lax'"):
+    with pytest.raises(ValueError, match="strict, passthrough, core-only, got 'lax'"):
         verify(signed(), KEYS, behaviour=wrong)
 
 
