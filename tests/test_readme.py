@@ -1,4 +1,4 @@
-"""The README's snippets and every example are run, against a real broker where they need one."""
+"""README's snippets, the pages of docs and all examples run, with a real broker if they need one."""
 
 from __future__ import annotations
 
@@ -12,11 +12,21 @@ import pytest
 
 from cloudevents_kafka.testing import LocalBroker
 
-ROOT = Path(__file__).parent.parent
-BLOCKS = re.findall(
-    r"^```(\w+)( spark)?\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL
-)
-PYTHON = [code for language, spark, code in BLOCKS if language == "python" and not spark]
+ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+
+
+def blocks(page: Path) -> list[tuple[str, str, str]]:
+    """Return the language, the mark " spark" if there is one, and the code of each block of a page."""
+    return re.findall(r"^```(\w+)( spark)?\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def python(page: Path) -> str:
+    """Return the Python blocks of a page, one after the other."""
+    return "\n".join(code for language, spark, code in blocks(page) if language == "python" and not spark)
+
+
+BLOCKS = blocks(ROOT / "README.md")
 (PRINTED,) = (code for language, _, code in BLOCKS if language == "text")
 SPARK = {language: code.strip() for language, spark, code in BLOCKS if spark}
 SHELL = [
@@ -29,7 +39,7 @@ SHELL = [
 
 
 def run(*argv: str) -> str:
-    """Run a program to its end; its output, and a failure with all it said otherwise."""
+    """Run a program to its end and return its output; if it fails, fail with all that it printed."""
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False, cwd=ROOT)
     assert done.returncode == 0, f"{argv}\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -37,31 +47,41 @@ def run(*argv: str) -> str:
 
 @pytest.mark.broker
 def test_readme_snippets_run(kafka_broker: LocalBroker, tmp_path: Path) -> None:
-    """All Python snippets, in order, as printed but for the broker's address and the file of traffic."""
+    """All Python snippets run in order; only the broker's address and the capture's file differ."""
     kafka_broker.create_topic("orders")
-    code = "\n".join(PYTHON).replace("localhost:9092", kafka_broker.bootstrap_servers)
-    code = code.replace("idle_timeout=10", "idle_timeout=6").replace(
-        "traffic.jsonl", str(tmp_path / "traffic")
-    )
-    output = run(sys.executable, "-c", code)
+    code = python(ROOT / "README.md").replace("localhost:9092", kafka_broker.bootstrap_servers)
+    code = code.replace("idle_timeout=10", "idle_timeout=6")
+    output = run(sys.executable, "-c", code.replace("traffic.jsonl", str(tmp_path / "traffic")))
     assert "{'celsius': 21.5}" in output
     assert "com.example.order.placed None {'order': 17, 'total': '9.50'} b'customer-4'" in output
     assert "orders[2]@1741: not a CloudEvent" in output
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_pages_run(page: Path) -> None:
+    """The Python blocks of each page in docs run, one after the other."""
+    run(sys.executable, "-c", python(page))
+
+
+def test_links_lead_to_files() -> None:
+    """Each relative link in README, CONTRIBUTING and the pages of docs names a file or folder."""
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]:
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
 @pytest.mark.broker
 def test_readme_commands_run(kafka_broker: LocalBroker, tmp_path: Path) -> None:
-    """The command lines too; what one is shown to print, it prints."""
+    """All command lines run, and print what the README says."""
     if not SHELL:
-        pytest.fail("the README shows no command line")
+        pytest.fail("README has no command line")
     topic, copy = kafka_broker.create_topic("orders-cli"), kafka_broker.create_topic("copy-of-orders-cli")
     scripts = Path(sys.executable).parent
     for line in SHELL:
         command = line.replace("localhost:9092", kafka_broker.bootstrap_servers)
         command = command.replace("copy-of-orders", copy).replace("-t orders", f"-t {topic}")
-        command = command.replace(" orders ", f" {topic} ").replace(
-            "capture.jsonl", str(tmp_path / "capture")
-        )
+        command = command.replace(" orders ", f" {topic} ")
+        command = command.replace("capture.jsonl", str(tmp_path / "capture"))
         output = run("bash", "-o", "pipefail", "-c", f"PATH={scripts}:$PATH; {command}")
         if "consume" in line and "produce" not in line:
             assert "order.placed" in output
@@ -74,7 +94,7 @@ def test_readme_commands_run(kafka_broker: LocalBroker, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_readme_spark_runs(kafka_broker: LocalBroker, tmp_path: Path) -> None:
-    """The pipeline's command and the Spark snippet, on a topic of three events."""
+    """The pipeline's command and the Spark snippet run on a topic of three events."""
     servers = kafka_broker.bootstrap_servers
     topic, placed = kafka_broker.create_topic("orders-spark"), kafka_broker.create_topic("orders-placed")
     run(sys.executable, str(ROOT / "examples" / "emit.py"), servers, topic)
@@ -92,7 +112,7 @@ def test_readme_spark_runs(kafka_broker: LocalBroker, tmp_path: Path) -> None:
 
 @pytest.mark.broker
 def test_examples_run(kafka_broker: LocalBroker) -> None:
-    """Each example does what its head says."""
+    """Each example does what its docstring says."""
     servers = kafka_broker.bootstrap_servers
     source, target = kafka_broker.create_topic("example-orders"), kafka_broker.create_topic("example-copies")
     readings = kafka_broker.create_topic("example-readings")
