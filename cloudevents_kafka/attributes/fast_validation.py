@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import msgspec
 
+from cloudevents_kafka.attributes._uri import is_uri, is_uri_reference
 from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.timestamps import is_timestamp
 from cloudevents_kafka.attributes.types import SPECVERSION, is_name, is_string
-from cloudevents_kafka.attributes.uri import is_uri, is_uri_reference
 from cloudevents_kafka.primitives.bounded import remember
 
 _sources: Final[dict[str, bool]] = {}

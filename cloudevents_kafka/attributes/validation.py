@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from cloudevents_kafka.attributes._uri import is_uri, is_uri_reference
 from cloudevents_kafka.attributes.documented_extensions import Extension
 from cloudevents_kafka.attributes.extension_types import ExtensionTable, current, parse_values, type_of
 from cloudevents_kafka.attributes.media_type import media_type
@@ -22,7 +23,6 @@ from cloudevents_kafka.attributes.types import (
     is_name,
     is_string,
 )
-from cloudevents_kafka.attributes.uri import is_uri, is_uri_reference
 from cloudevents_kafka.errors import Problem, preview
 
 _PYTHON_TYPES: Final = {AttributeType.BOOLEAN: bool, AttributeType.INTEGER: int, AttributeType.BINARY: bytes}

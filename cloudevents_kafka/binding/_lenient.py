@@ -42,7 +42,7 @@ from cloudevents_kafka.binding._structured import (
 from cloudevents_kafka.codecs.payload import DataKind, implies_json
 from cloudevents_kafka.errors import DecodeError, InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
-from cloudevents_kafka.formats.build import InvalidAttributes
+from cloudevents_kafka.formats import InvalidAttributes
 from cloudevents_kafka.formats.json import member_texts, read_data, split_envelope
 from cloudevents_kafka.record import Record
 

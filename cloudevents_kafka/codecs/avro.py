@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from cloudevents_kafka.codecs.avro_limits import AvroLimits
+from cloudevents_kafka.codecs._avro_limits import AvroLimits
 from cloudevents_kafka.codecs.registry import Codec
 
 

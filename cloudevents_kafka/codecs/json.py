@@ -61,7 +61,7 @@ def explain_error(text: bytes, error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "it is nested too deep for the parser"
     half = find_lone_surrogate(text) if isinstance(error, msgspec.DecodeError) else None
-    return str(error) if half is None else f"the escape before byte {half} is half a surrogate pair"
+    return str(error) if half is None else f"the escape before byte {half} is a lone surrogate"
 
 
 def is_parsable(text: bytes) -> bool:

@@ -1,11 +1,14 @@
-"""Event formats: how a whole event becomes one value, and back (structured mode).
+"""The event formats: an event as one value, in structured content mode.
 
-`registry` finds a format by the suffix of its media type: ``json`` for
-``application/cloudevents+json``. JSON, Avro and Protobuf come with the library, and two
-experimental ones: ``avro-compact``, and ``avrocompact``, the same as the Java SDK has it,
-which is read only. `register_format` adds others; `build` makes events of what they read.
+Read `registry` first: it finds a format by the suffix of its media type, such as ``json``
+of ``application/cloudevents+json``, and `register_format` adds one. `_base` has what the
+built-in formats share. `json`, `avro` and `protobuf` are the formats of the
+specification; `avro_compact` has two experimental ones, ``avro-compact`` and
+``avrocompact``, its read-only form of the Java SDK. The decoders read untrusted bytes
+by hand.
 """
 
+from cloudevents_kafka.formats._base import InvalidAttributes
 from cloudevents_kafka.formats.registry import (
     Format,
     content_type_of,
@@ -20,6 +23,7 @@ from cloudevents_kafka.formats.registry import (
 
 __all__ = [
     "Format",
+    "InvalidAttributes",
     "content_type_of",
     "find",
     "media_type_of",

@@ -1,8 +1,9 @@
-"""The Avro event format, ``application/cloudevents+avro``, as a bare datum.
+"""The Avro event format, ``application/cloudevents+avro``.
 
-The schema is the official one: the order of its union branches is the wire format.
-No container file, no single-object marker and no registry prefix goes before the
-datum. This module says which branch a value takes; fastavro writes the bytes.
+A value is one datum of the official schema, without a container file, a single-object
+header or a schema registry's prefix. The order of the union branches is part of the wire
+format. This module chooses the branch of each value; fastavro writes the bytes, and
+`_avro_decoder` reads them.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from typing import Any, Final
 
 import fastavro
 
+from cloudevents_kafka.attributes.types import AttributeValue
 from cloudevents_kafka.attributes.validation import find_repeats
 from cloudevents_kafka.codecs.avro_binary import Malformed
 from cloudevents_kafka.codecs.json import decode_json, encode_json
 from cloudevents_kafka.codecs.payload import DataKind, encode_text, from_utf8, implies_json
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, preview_name
-from cloudevents_kafka.event import Event, raw_parts
-from cloudevents_kafka.formats import avro_decoder
-from cloudevents_kafka.formats.build import build_event
-from cloudevents_kafka.record import to_bytes
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.formats import _avro_decoder
+from cloudevents_kafka.formats._base import BaseFormat, build_event
 
 _NODE: Final = {
     "type": "record",
@@ -66,38 +67,31 @@ SCHEMA: Final[dict[str, Any]] = {
         },
     ],
 }
-_EXACT: Final = 2**53  # whole numbers up to here are the same as doubles
+_MAX_EXACT: Final = 2**53  # integers up to here are exact as doubles
 _PARSED: Final = fastavro.parse_schema(SCHEMA)
 
 
-class AvroFormat:
+class AvroFormat(BaseFormat):
     """Avro by the official schema ``io.cloudevents.AvroCloudEvent``.
 
-    Data with a content type goes as its bytes. A JSON value without one goes through
-    the unions, where they can hold it exactly: they have no place for lists of
-    anything but objects, and numbers are doubles.
+    Data with a content type is written as bytes. A JSON value without one is written by
+    the unions if they can hold it exactly: their numbers are doubles, and their lists
+    have only objects.
     """
 
-    name: Final = "avro"
+    name = "avro"
 
-    def encode(self, event: Event) -> bytes:
-        """Write an event as one datum; raises `EncodeError`."""
-        attributes, wire = raw_parts(event)
-        if wire is not None and wire[0] == self.name:
-            return wire[1]
+    def _encode(self, event: Event, attributes: dict[str, AttributeValue]) -> bytes:
         out = io.BytesIO()
         fastavro.schemaless_writer(out, _PARSED, {"attribute": attributes, "data": _to_union(event)})
         return out.getvalue()
 
-    def decode(self, value: bytes) -> Event:
-        """Read one event from one datum; raises `InvalidEvent`, naming every problem."""
-        if type(value) is not bytes:
-            value = to_bytes(value) or b""
+    def _decode(self, value: bytes) -> Event:
         try:
-            entries, data = avro_decoder.read(value)
+            entries, data = _avro_decoder.read(value)
         except Malformed as error:
             raise InvalidEvent([_malformed(error)]) from None
-        attributes = {name: entry for name, entry in entries if entry is not None}  # a null is an absent one
+        attributes = {name: entry for name, entry in entries if entry is not None}  # null: absent
         problems = [] if len(attributes) == len(entries) else find_repeats(name for name, _ in entries)
         payload, kind = None, DataKind.BYTES
         try:
@@ -116,33 +110,33 @@ def _to_union(event: Event) -> Any:
     if event.kind is not DataKind.JSON or event.datacontenttype is not None:
         return event.payload
     try:
-        data = decode_json(event.payload or b"")  # not event.data, which a reader may have changed
+        data = decode_json(event.payload or b"")  # not event.data, which the user may have changed
     except DataError as error:
-        raise _unfit(f"this data: {error}") from None
+        raise _unsupported(f"this data: {error}") from None
     if data is None:
-        raise _unfit("a JSON null, which would read as no data")
+        raise _unsupported("a JSON null, which would be read as no data")
     if isinstance(data, dict):
         return {name: _in_top(value) for name, value in data.items()}
     return _objects(data) if isinstance(data, list) else _scalar(data)
 
 
-# The unions of the schema, one function each. An object is a record around a map, but
-# for the outermost; below that a map or an array holds records only, that is, objects.
+# One function for each union of the schema. The outermost object is a map; any other is a
+# record with a map. Below the outermost object, maps and arrays have only records.
 
 
 def _in_top(value: Any) -> Any:
     if isinstance(value, dict):
         return _record(value, 1)
     if isinstance(value, list):
-        raise _unfit("a list inside the outermost object")
+        raise _unsupported("a list inside the outermost object")
     return _scalar(value)
 
 
 def _record(value: Any, depth: int) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise _unfit(f"a {type(value).__name__} where only objects can stand")
-    if depth > avro_decoder.MAX_DEPTH:
-        raise _unfit("data nested so deep")
+        raise _unsupported(f"a {type(value).__name__} where the schema has only objects")
+    if depth > _avro_decoder.MAX_DEPTH:
+        raise _unsupported(f"data nested deeper than {_avro_decoder.MAX_DEPTH} objects")
     return {"value": {name: _in_record(entry, depth + 1) for name, entry in value.items()}}
 
 
@@ -158,16 +152,16 @@ def _objects(items: list[Any], depth: int = 1) -> list[dict[str, Any]]:
 
 def _scalar(value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
-        if not -_EXACT <= value <= _EXACT:
-            raise _unfit("a whole number beyond 2^53, which a double would change")
+        if not -_MAX_EXACT <= value <= _MAX_EXACT:
+            raise _unsupported("an integer beyond 2^53, which is not exact as a double")
         return float(value)
     return value
 
 
-def _unfit(what: str) -> EncodeError:
+def _unsupported(what: str) -> EncodeError:
     return EncodeError(
-        f"the Avro format has no place for {what}; set a datacontenttype, and the data goes as bytes "
-        "(A-06, Avro format 3)"
+        f"the Avro format has no place for {what}; set a datacontenttype, so that the data is written as "
+        "bytes (A-06, Avro format 3)"
     )
 
 
@@ -180,4 +174,4 @@ def _from_union(data: Any, content_type: Any) -> tuple[bytes | None, DataKind]:
         return from_utf8(encode_json(data), content_type), DataKind.JSON
     if isinstance(data, str):
         return encode_text(data, content_type), DataKind.TEXT
-    raise DataError(f"must be bytes or a string where datacontenttype is {preview_name(content_type)}")
+    raise DataError(f"must be bytes or a string if datacontenttype is {preview_name(content_type)}")

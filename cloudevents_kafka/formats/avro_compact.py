@@ -1,18 +1,22 @@
 """EXPERIMENTAL: the compact Avro event format, ``application/cloudevents+avro-compact``.
 
-The format's document is a working draft, so what is written today may not be readable
-tomorrow. An event is a bare datum of the record ``io.cloudevents.v1.avro.compact.CloudEvent``;
-its specversion is 1.0, and not written. Data is always written, as bytes or as null: the
-default that the schema names for it is a text, and a mistake (AC-04).
+The document of the format is a working draft, so that a later version may not read what this
+one writes. A value is one datum of the record ``io.cloudevents.v1.avro.compact.CloudEvent``.
+The specversion is 1.0 and is not written. Data is always written, as bytes or null: the
+schema's default for it is a string, which is a mistake of the schema (AC-04).
 
-What gets lost: the offset of a Timestamp, but never the instant, for one that microseconds
-cannot tell is refused; that data was a JSON value or a text, which goes as its bytes, with
-``application/json`` for a JSON value without a content type (R-10); the types URI and
-URI-reference, which the schema does not have; and that an extension which nobody registered
-is a Timestamp: it reads as text, and is a String when a changed event is written. An event
-that was not changed is written as it came.
+A changed event loses:
 
-The Java SDK writes the same datum under another media type, which `JavaAvroCompactFormat` reads.
+* the offset of a Timestamp, but not the instant: one with digits below a microsecond raises
+  `EncodeError`;
+* that data was a JSON value or a text: it is written as bytes, with ``application/json`` for
+  a JSON value without a content type (R-10);
+* the types URI and URI-reference, which the schema does not have;
+* that an unregistered extension is a Timestamp: it is read as text, and written as a String.
+
+An event that was not changed is written as it was read.
+
+The Java SDK uses the same datum under another media type: `JavaAvroCompactFormat`.
 """
 
 from __future__ import annotations
@@ -37,64 +41,49 @@ from cloudevents_kafka.codecs.avro_binary import (
 )
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, preview
-from cloudevents_kafka.event import Event, raw_parts
-from cloudevents_kafka.formats.build import build_event
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.formats._base import BaseFormat, build_event
 from cloudevents_kafka.primitives import zigzag
-from cloudevents_kafka.record import to_bytes
 
 _MILLION: Final = 10**6
 _IMPLIED: Final = b"application/json"
 _SINGLE_OBJECT: Final = b"\xc3\x01" + bytes.fromhex("ba27b92209f0ef56")
-"""What goes before a datum alone: a marker, and the schema's CRC-64-AVRO, lowest byte first."""
+"""Avro's single-object header: a marker and the schema's CRC-64-AVRO, lowest byte first."""
 _OPTIONAL: Final = ("datacontenttype", "dataschema", "subject")
 _NULL: Final = b"\x00"
 
 
-class AvroCompactFormat:
+class AvroCompactFormat(BaseFormat):
     """Avro by the draft's schema ``io.cloudevents.v1.avro.compact.CloudEvent``; experimental."""
 
-    name: Final = "avro-compact"
+    name = "avro-compact"
 
-    def encode(self, event: Event) -> bytes:
-        """Write an event as one datum; raises `EncodeError` for a time that it cannot hold."""
-        attributes, wire = raw_parts(event)
-        if wire is not None and wire[0] == self.name:
-            return wire[1]
+    def _encode(self, event: Event, attributes: dict[str, AttributeValue]) -> bytes:
         return _write(attributes, event)
 
-    def decode(self, value: bytes) -> Event:
-        """Read one event from one datum; raises `InvalidEvent`, naming every problem."""
-        if type(value) is not bytes:
-            value = to_bytes(value) or b""
+    def _decode(self, value: bytes) -> Event:
         attributes, payload, problems = _read(value)
         return build_event(attributes, payload, DataKind.BYTES, (self.name, value), problems)
 
 
-class JavaAvroCompactFormat:
-    """What the Java SDK writes as ``application/cloudevents+avrocompact``; it is read, and not written.
+class JavaAvroCompactFormat(BaseFormat):
+    """The format that the Java SDK writes as ``application/cloudevents+avrocompact``; read-only.
 
-    The datum stands behind Avro's single-object header. Java writes data that is not there
-    as the four bytes ``null``, the schema's default; so these are read as no data.
+    The datum follows Avro's single-object header. Java writes absent data as the four bytes
+    ``null``, the schema's default, so these bytes are read as no data.
     """
 
-    name: Final = "avrocompact"
+    name = "avrocompact"
 
-    def encode(self, event: Event) -> bytes:
-        """Give back what an unchanged event was read from; else raises `EncodeError`."""
-        _, wire = raw_parts(event)
-        if wire is not None and wire[0] == self.name:
-            return wire[1]
+    def _encode(self, event: Event, attributes: dict[str, AttributeValue]) -> bytes:  # noqa: ARG002
         raise EncodeError(
-            "application/cloudevents+avrocompact is read, but not written: it is the Java SDK's name for "
-            "application/cloudevents+avro-compact, so use format='avro-compact', or 'avro' or 'json'"
+            "application/cloudevents+avrocompact, the Java SDK's name for "
+            "application/cloudevents+avro-compact, is read-only; use format='avro-compact', 'avro' or 'json'"
         )
 
-    def decode(self, value: bytes) -> Event:
-        """Read one event from one datum behind its header; raises `InvalidEvent`."""
-        if type(value) is not bytes:
-            value = to_bytes(value) or b""
+    def _decode(self, value: bytes) -> Event:
         if not value.startswith(_SINGLE_OBJECT):
-            raise InvalidEvent([_malformed("it does not start with that schema's single-object header")])
+            raise InvalidEvent([_malformed("it does not start with the schema's single-object header")])
         attributes, payload, problems = _read(value[len(_SINGLE_OBJECT) :])
         payload = None if payload == b"null" else payload
         return build_event(attributes, payload, DataKind.BYTES, (self.name, value), problems)
@@ -129,7 +118,7 @@ def _write(attributes: dict[str, AttributeValue], event: Event) -> bytes:
 
 
 def _branch(name: str, value: AttributeValue) -> bytes:
-    """Write an extension as a branch of the schema's union: boolean, int, time, string, bytes."""
+    """Return an extension as a branch of the schema's union: boolean, int, time, string, bytes."""
     if isinstance(value, bool):
         return b"\x00\x01" if value else b"\x00\x00"
     if isinstance(value, int):
@@ -145,10 +134,10 @@ def _micros(name: str, text: str) -> int:
     try:
         seconds, nanos = to_epoch(text)
         if nanos % 1000:
-            raise ValueError("it has digits that are below a microsecond")  # noqa: TRY301  # as to_epoch does
+            raise ValueError("it has digits below a microsecond")  # noqa: TRY301  # as to_epoch does
     except ValueError as error:
         raise EncodeError(
-            f"the compact Avro format cannot hold {name}, {preview(text)}: {error} "
+            f"the compact Avro format has no place for {name} {preview(text)}: {error} "
             "(AC-02, Avro compact format 2.1); change it, or use another format"
         ) from None
     return seconds * _MILLION + nanos // 1000
@@ -158,7 +147,7 @@ def _micros(name: str, text: str) -> int:
 
 
 class _Time(str):
-    """The text of a time, told from a string by its type."""
+    """The text of a timestamp, a type of its own so that it differs from a string."""
 
     __slots__ = ()
 
@@ -169,7 +158,7 @@ def _read_time(datum: bytes, at: int, _: int) -> tuple[_Time, int]:
     try:
         return _Time(from_epoch(seconds, rest * 1000)), at
     except ValueError:
-        raise Malformed("it has a time that is not in the years 1 to 9999") from None
+        raise Malformed("it has a time outside of the years 1 to 9999") from None
 
 
 _text_or_null: Final = union_reader(read_null, read_text)
@@ -192,7 +181,7 @@ def _datum(datum: bytes) -> tuple[tuple[dict[str, Any], list[tuple[str, Any]], b
 
 
 def _read(value: bytes) -> tuple[dict[str, Any], bytes | None, list[Problem]]:
-    """Read a bare datum, and tell what is wrong with its extensions; raises `InvalidEvent` for no datum."""
+    """Return attributes, payload and the problems of extensions; raise `InvalidEvent`."""
     try:
         attributes, extensions, payload = read_datum(value, _datum)
     except Malformed as error:

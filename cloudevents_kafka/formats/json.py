@@ -1,10 +1,10 @@
 """The JSON event format, ``application/cloudevents+json``.
 
-``data`` is kept as its exact text in both directions: spaces, escapes and digits
-survive, and data that nobody looks at is never parsed into Python values. The
-envelope is split into its members by msgspec, whose grammar is RFC 8259's without
-leniency; what it lets pass and this format does not (repeated members, numbers that
-are no Integer) is checked here.
+The exact text of ``data`` is kept in both directions: white space, escapes and digits are
+preserved, and data that nobody accesses is not parsed into Python values. msgspec splits
+the envelope into its members by the strict grammar of RFC 8259. This module checks what
+msgspec accepts and this format does not: repeated members, and numbers that are not
+Integers.
 """
 
 from __future__ import annotations
@@ -31,9 +31,8 @@ from cloudevents_kafka.codecs.payload import (
     to_utf8,
 )
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, preview_name
-from cloudevents_kafka.event import Event, raw_parts, unchecked_event
-from cloudevents_kafka.formats.build import build_event
-from cloudevents_kafka.record import to_bytes
+from cloudevents_kafka.event import Event, unchecked_event
+from cloudevents_kafka.formats._base import BaseFormat, build_event
 
 _split: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _parse: Final = msgspec.json.Decoder().decode
@@ -47,28 +46,25 @@ _DATA: Final = b',"data":'
 _DEL: Final = 0x7F
 _BACKSLASH: Final = ord("\\")
 _BRACE: Final = ord("}")
-_SPACE: Final = ord(" ")  # the greatest of the four signs that JSON counts as white space
+_SPACE: Final = ord(" ")  # the highest of the four white space characters of JSON
 _QUOTE: Final = b'"'
 _NULL: Final = b"null"
 
 
-class JsonFormat:
-    """JSON as the format's document and RFC 8259 have it, UTF-8 only.
+class JsonFormat(BaseFormat):
+    """JSON in UTF-8 (RFC 8259).
 
-    ``text_data=True`` writes bytes of a ``text/*``, XML or charset-carrying content type
-    as a JSON string, where they are text in that charset; all others go as base64.
+    With ``text_data=True``, bytes whose content type is ``text/*``, XML or has a charset are
+    written as a JSON string if they are text in that charset. Other bytes are written as
+    base64.
     """
 
-    name: Final = _NAME
+    name = _NAME
 
     def __init__(self, *, text_data: bool = False) -> None:
         self._text_data = text_data
 
-    def encode(self, event: Event) -> bytes:
-        """Write an event as one JSON object in UTF-8; raises `EncodeError`."""
-        attributes, wire = raw_parts(event)
-        if wire is not None and wire[0] == self.name:
-            return wire[1]
+    def _encode(self, event: Event, attributes: dict[str, AttributeValue]) -> bytes:
         head = _write(attributes)
         payload = event.payload
         return head if payload is None else b"%b,%b}" % (head[:-1], self._data_member(event, payload))
@@ -85,7 +81,7 @@ class JsonFormat:
         return self._bytes_member(payload, content_type)
 
     def _bytes_member(self, payload: bytes, content_type: str | None) -> bytes:
-        """JSON stays JSON and text may stay text where the bytes are that; else base64 (J-06, J-10)."""
+        """Return the member for bytes: JSON or text if they are that, else base64 (J-06, J-10)."""
         try:
             text = None if content_type is None else self._as_text(payload, content_type)
         except DataError:
@@ -93,25 +89,22 @@ class JsonFormat:
         return b'"data_base64":"%b"' % base64.b64encode(payload) if text is None else b'"data":' + text
 
     def _as_text(self, payload: bytes, content_type: str) -> bytes | None:
-        """Return the JSON that the same bytes are read from: some charsets spell a text in two ways."""
+        """Return JSON that is read as the same bytes, or None: some charsets encode a text in two ways."""
         if implies_json(content_type):
             text = to_utf8(payload, content_type)
             return text if is_json(text) and from_utf8(text, content_type) == payload else None
         if self._text_data and _is_textual(media_type(content_type)):
-            words = decode_text(payload, content_type)
-            return encode_json(words) if encode_text(words, content_type) == payload else None
+            text_data = decode_text(payload, content_type)
+            return encode_json(text_data) if encode_text(text_data, content_type) == payload else None
         return None
 
-    def decode(self, value: bytes) -> Event:
-        """Read one event from a JSON object; raises `InvalidEvent`, naming every problem.
+    def _decode(self, value: bytes) -> Event:
+        """Return the event of a JSON object.
 
-        Here it is one of the plainest kind: without escapes, or anything but texts
-        beside JSON data, which stands last. What stands before the data is parsed as an
-        object of its own, whose members must account for its every quotation mark: so
-        none is repeated. All else gets a closer look.
+        The fast path is for attributes that are strings without escapes, with JSON data as the
+        last member. The members before the data are parsed as an object; they have no repeats
+        if they have all quotation marks of the text. `_decode_slow` reads all other objects.
         """
-        if type(value) is not bytes:
-            value = to_bytes(value) or b""
         head, data, rest = value.partition(_DATA)
         payload = rest[:-1]
         try:
@@ -124,7 +117,7 @@ class JsonFormat:
         if (
             head.count(_QUOTE) != 4 * len(attributes)
             or _BACKSLASH in head
-            or _DEL in head  # other control characters of ASCII would have been escaped
+            or _DEL in head  # the only control character that JSON does not escape
             or not (value.isascii() or (_is_utf8(value) and is_string("".join(attributes.values()))))
             or not are_text_names(attributes.keys())
             or not are_valid_texts(attributes)
@@ -172,13 +165,11 @@ def _is_utf8(value: bytes) -> bool:
 
 
 def split_envelope(value: bytes) -> tuple[dict[str, Any], bytes | None, bytes | None, list[Problem]]:
-    """Split an envelope into attributes, the texts of ``data`` and ``data_base64``, and what occurs twice.
+    """Return the attributes, the texts of ``data`` and ``data_base64``, and repeated members.
 
-    Members that are null are absent; ``data`` alone keeps its null. Attribute values
-    are as JSON has them: text, int, bool, and whatever else the rules will refuse.
-    Of members of one name the last is given, and there is a problem.
-    Raises `InvalidEvent` for what is no such envelope. Of JSON that the parser refuses
-    in ``data``, such as half a surrogate pair, the text is returned all the same.
+    Members that are null are absent, except ``data``. Values of attributes are any JSON
+    values. Of repeated members the last one is returned. ``data`` may be JSON that msgspec
+    refuses, such as a lone surrogate. Raises `InvalidEvent` if the value is not a JSON object.
     """
     try:
         value.decode()
@@ -208,13 +199,13 @@ def _split_members(value: bytes) -> tuple[dict[str, Any], bytes | None, bytes | 
 def _values(texts: bytes, members: dict[str, Any]) -> list[Any]:
     try:
         values: list[Any] = _parse(texts)
-    except msgspec.ValidationError:  # one has a number that is too great for any of Python's
+    except msgspec.ValidationError:  # a number is out of the range of float
         return [_value(bytes(text)) for text in members.values()]
     return values
 
 
 def _value(text: bytes) -> Any:
-    """Parse one member; where it has a number that is too great, tell of it just what it is."""
+    """Return one member; an empty container or infinity if it has a number that is out of range."""
     try:
         return _parse(text)
     except msgspec.ValidationError:
@@ -222,7 +213,7 @@ def _value(text: bytes) -> Any:
 
 
 def member_texts(value: bytes) -> dict[str, bytes]:
-    """Return the exact texts of the attributes of what `split_envelope` took, by name."""
+    """Return the exact JSON texts of the attributes of an envelope, by name."""
     try:
         members = _split(value)
     except _REFUSED:
@@ -232,10 +223,10 @@ def member_texts(value: bytes) -> dict[str, bytes]:
 
 
 def _find_repeats(value: bytes, kept: bytes, count: int) -> list[Problem]:
-    """Find the members that a document has twice (N-05); the parser keeps just the last.
+    """Return a problem for each repeated member (N-05), of which the parser keeps the last.
 
-    The members account for every quotation mark of the document, unless one was lost
-    or a name has escapes: then a slower parser is asked.
+    A document without repeats has as many quotation marks as its members, unless a name has
+    escapes; then a slower parser finds the repeats.
     """
     return [] if value.count(b'"') == kept.count(b'"') + 2 * count else _repeats(value)
 
@@ -244,7 +235,7 @@ def _repeats(value: bytes) -> list[Problem]:
     outermost: list[tuple[str, Any]] = []
 
     def keep(pairs: list[tuple[str, Any]]) -> None:
-        outermost[:] = pairs  # inner objects come first, so the last call is the outermost
+        outermost[:] = pairs  # the last call is for the outermost object
 
     json.loads(value, object_pairs_hook=keep, parse_int=str, parse_float=str)
     return find_repeats(name for name, _ in outermost)
@@ -252,15 +243,15 @@ def _repeats(value: bytes) -> list[Problem]:
 
 def _malformed(value: bytes, error: Exception) -> Problem:
     if isinstance(error, RecursionError):
-        return Problem(None, "the value is nested too deep", "J-01")
+        return Problem(None, "the value must not be nested deeper than the parser allows", "J-01")
     if value.startswith(b"\xef\xbb\xbf"):
         return Problem(None, "the value must be JSON in UTF-8 without a byte order mark", "J-01")
     if isinstance(error, UnicodeDecodeError):
-        return Problem(None, f"the value must be JSON in UTF-8; byte {error.start} is not", "J-01")
+        return Problem(None, f"the value must be JSON in UTF-8, but byte {error.start} is not UTF-8", "J-01")
     if blank_members(value) is not None and (half := find_lone_surrogate(value)) is not None:
-        rule = f"the value must be one JSON object: the escape before byte {half} is half a surrogate pair"
+        rule = f"the value must be one JSON object, but the escape before byte {half} is a lone surrogate"
         return Problem(None, rule, "J-01")
-    return Problem(None, f"the value must be one JSON object: {error}", "J-01")
+    return Problem(None, f"the value must be one JSON object, but {error}", "J-01")
 
 
 def _type_problem(name: str, value: object) -> Problem:
@@ -274,10 +265,10 @@ def _type_problem(name: str, value: object) -> Problem:
 def read_data(
     data: bytes | None, encoded: bytes | None, content_type: AttributeValue | None
 ) -> tuple[bytes | None, DataKind]:
-    """Turn the texts of ``data`` and ``data_base64`` into a payload; raises `InvalidEvent`."""
+    """Return the payload of the texts of ``data`` and ``data_base64``; raise `InvalidEvent`."""
     if encoded is not None:
         both = data is not None and data != _NULL
-        problems = [Problem("data", "data and data_base64 exclude each other", "J-12")] if both else []
+        problems = [Problem("data", "data and data_base64 must not occur together", "J-12")] if both else []
         payload = _read_base64(encoded)
         if payload is None:
             rule = "must be a string of base64, RFC 4648, with padding"
@@ -292,7 +283,7 @@ def read_data(
     try:
         if implies_json(content_type):
             return from_utf8(data, content_type), DataKind.JSON
-        if data.startswith(_QUOTE):  # nothing else is a string, and might be nested too deep to read
+        if data.startswith(_QUOTE):  # a string; other JSON may be nested too deep to parse
             return encode_text(_parse(data), content_type), DataKind.TEXT
     except DataError as error:
         raise InvalidEvent([Problem("data", str(error), "J-16")]) from None
@@ -302,7 +293,7 @@ def read_data(
         )
         raise InvalidEvent([Problem("data", rule, "J-16")]) from None
     raise InvalidEvent(
-        [Problem("data", f"must be a string where datacontenttype is {preview_name(content_type)}", "J-16")]
+        [Problem("data", f"must be a string if datacontenttype is {preview_name(content_type)}", "J-16")]
     )
 
 

@@ -1,27 +1,27 @@
 """The Protobuf event format, ``application/cloudevents+protobuf``.
 
-The message is the official ``io.cloudevents.v1.CloudEvent``. Its declaration wins over the
-text of the format's document, which has other field names and numbers. Reading needs no
-other package; writing needs google's, which the extra ``protobuf`` brings.
+A value is one message ``io.cloudevents.v1.CloudEvent``. Its declaration has precedence over
+the document of the format, which has other field names and numbers. Reading needs no other
+package; writing needs protobuf, which the extra ``protobuf`` installs.
 
-Data: bytes go as ``binary_data``, text and JSON as ``text_data`` in UTF-8. A Protobuf
-message is a ``google.protobuf.Any`` in ``proto_data``, and the event holds it serialized
-(`DataKind.PROTO`), as the Java SDK does: ``Any.FromString(event.data)``. Text under a JSON
-content type is JSON text, as the Java SDK writes it; where it is none, its bytes are kept as
-they are. (The Go SDK takes it for a string; give it JSON as bytes.) Text without a content
-type is a JSON string, as in the other formats; another JSON value without one gets
-``application/json``, which is what it is (R-10).
+Data: bytes are ``binary_data``, text and JSON are ``text_data`` in UTF-8. A Protobuf message
+is a ``google.protobuf.Any`` in ``proto_data``; the event has the serialized Any
+(`DataKind.PROTO`), as in the Java SDK: ``Any.FromString(event.data)``. Text with a JSON
+content type is JSON text, as the Java SDK writes it, or bytes if it is not valid JSON. (The
+Go SDK reads it as a string; with Go, send JSON as bytes.) Text without a content type is a
+JSON string, as in the other formats; another JSON value without a content type gets
+``application/json`` (R-10).
 
-An extension of known type comes in the arm of its type, or as its canonical text in
-``ce_string``: that is what those write who got it from a header. What gets lost:
+An extension of a known type is read from the field of its type, or from its canonical text
+in ``ce_string``, which producers write that received it in a header. A changed event loses:
 
-* the offset of a Timestamp, but never the instant: one that seconds and nanoseconds cannot
-  tell, a leap second above all, is refused;
-* that an extension which nobody registered is a URI, URI-reference or Timestamp: it reads
-  as text, and is a String when a changed event is written;
-* fields that the message does not have, which Protobuf wants ignored.
+* the offset of a Timestamp, but not the instant: one that seconds and nanoseconds cannot
+  express, such as a leap second, raises `EncodeError`;
+* that an unregistered extension is a URI, URI-reference or Timestamp: it is read as text,
+  and written as a String;
+* unknown fields, which Protobuf ignores.
 
-An event that was not changed is written as it came, with all of this.
+An event that was not changed is written as it was read.
 """
 
 from __future__ import annotations
@@ -36,14 +36,13 @@ from cloudevents_kafka.attributes.validation import find_repeats, find_type_prob
 from cloudevents_kafka.codecs.json import decode_json, encode_json, is_json
 from cloudevents_kafka.codecs.payload import DataKind, encode_text, from_utf8, implies_json, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, preview
-from cloudevents_kafka.event import Event, raw_parts
+from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats import protobuf_decoder
-from cloudevents_kafka.formats.build import build_event
-from cloudevents_kafka.formats.protobuf_decoder import Arm
-from cloudevents_kafka.record import to_bytes
+from cloudevents_kafka.formats._base import BaseFormat, build_event
+from cloudevents_kafka.formats.protobuf_decoder import AttributeField
 
 _FIELDS: Final = {"id": "id", "source": "source", "specversion": "spec_version", "type": "type"}
-_ARMS: Final = {
+_ATTR_FIELDS: Final = {
     AttributeType.BOOLEAN: "ce_boolean",
     AttributeType.INTEGER: "ce_integer",
     AttributeType.STRING: "ce_string",
@@ -56,16 +55,12 @@ _STRING: Final = AttributeType.STRING
 _IMPLIED: Final = "application/json"
 
 
-class ProtobufFormat:
+class ProtobufFormat(BaseFormat):
     """Protobuf by the official message ``io.cloudevents.v1.CloudEvent``."""
 
-    name: Final = "protobuf"
+    name = "protobuf"
 
-    def encode(self, event: Event) -> bytes:
-        """Write an event as one message; raises `EncodeError`, for a missing package too."""
-        attributes, wire = raw_parts(event)
-        if wire is not None and wire[0] == self.name:
-            return wire[1]
+    def _encode(self, event: Event, attributes: dict[str, AttributeValue]) -> bytes:
         message = _message_class()()
         for name, value in attributes.items():
             if name in _FIELDS:
@@ -77,10 +72,7 @@ class ProtobufFormat:
         written: bytes = message.SerializeToString(deterministic=True)
         return written
 
-    def decode(self, value: bytes) -> Event:
-        """Read one event from one message; raises `InvalidEvent`, naming every problem."""
-        if type(value) is not bytes:
-            value = to_bytes(value) or b""
+    def _decode(self, value: bytes) -> Event:
         try:
             required, optional, data = protobuf_decoder.read(value)
         except protobuf_decoder.Malformed as error:
@@ -102,38 +94,38 @@ class ProtobufFormat:
 @cache
 def _message_class() -> Any:
     try:
-        from cloudevents_kafka.formats.protobuf_schema import CloudEvent
+        from cloudevents_kafka.formats._protobuf_schema import CloudEvent
     except ImportError as error:
         if not str(error.name).startswith("google"):
             raise
         raise EncodeError(
-            "writing the Protobuf format needs the package protobuf, 5 or newer: "
+            "writing the Protobuf format needs the package protobuf, version 5 or later; "
             "pip install 'cloudevents-kafka[protobuf]'"
         ) from None
     return CloudEvent
 
 
-def _write_attribute(arms: Any, name: str, value: AttributeValue) -> None:
+def _write_attribute(attr: Any, name: str, value: AttributeValue) -> None:
     if isinstance(value, str):
-        _write_text(arms, name, value)
+        _write_text(attr, name, value)
     elif isinstance(value, bool):
-        arms.ce_boolean = value
+        attr.ce_boolean = value
     elif isinstance(value, int):
-        arms.ce_integer = value
+        attr.ce_integer = value
     else:
-        arms.ce_bytes = value
+        attr.ce_bytes = value
 
 
-def _write_text(arms: Any, name: str, text: str) -> None:
+def _write_text(attr: Any, name: str, text: str) -> None:
     kind = type_of(name)
     if kind is AttributeType.TIMESTAMP:
-        arms.ce_timestamp.seconds, arms.ce_timestamp.nanos = _epoch(name, text)
+        attr.ce_timestamp.seconds, attr.ce_timestamp.nanos = _epoch(name, text)
     elif kind is AttributeType.URI:
-        arms.ce_uri = text
+        attr.ce_uri = text
     elif kind is AttributeType.URI_REFERENCE:
-        arms.ce_uri_ref = text
+        attr.ce_uri_ref = text
     else:
-        arms.ce_string = text
+        attr.ce_string = text
 
 
 def _epoch(name: str, text: str) -> tuple[int, int]:
@@ -141,8 +133,8 @@ def _epoch(name: str, text: str) -> tuple[int, int]:
         return to_epoch(text)
     except ValueError as error:
         raise EncodeError(
-            f"the Protobuf format cannot hold {name}, {preview(text)}: {error} (P-02, Protobuf format 2.1); "
-            "change it, or use another format"
+            f"the Protobuf format has no place for {name} {preview(text)}: {error} "
+            "(P-02, Protobuf format 2.1); change it, or use another format"
         ) from None
 
 
@@ -169,12 +161,12 @@ def _text_of(message: Any, event: Event, payload: bytes) -> str:
 
 
 def _string_of(payload: bytes) -> str | None:
-    """Return what a JSON string says, if that reads as the same JSON again; None for other JSON."""
+    """Return the text of a JSON string, if it is written as the same JSON again, else None."""
     if not payload.startswith(b'"'):
         return None
     try:
         text: str = decode_json(payload)
-    except DataError:  # half a surrogate pair, which stays in its escape
+    except DataError:  # a lone surrogate, which has no UTF-8
         return None
     return text if encode_json(text) == payload else None
 
@@ -183,7 +175,7 @@ def _string_of(payload: bytes) -> str | None:
 
 
 def _read_attributes(
-    required: list[tuple[str, str]], optional: list[Arm]
+    required: list[tuple[str, str]], optional: list[AttributeField]
 ) -> tuple[dict[str, Any], list[Problem]]:
     """Return the attributes by name, and the problems of their fields."""
     attributes: dict[str, Any] = dict(required)
@@ -205,16 +197,16 @@ _NO_STRINGS: Final = (*REQUIRED, *(name for name in CORE if type_of(name) is not
 
 
 def _read_value(name: str, kind: AttributeType | None, value: Any) -> tuple[Any, Problem | None]:
-    """Turn what an arm holds into an attribute's value, and say what is wrong with the arm."""
+    """Return the value of an attribute's field, or the problem of the field."""
     if name in REQUIRED:
-        return None, Problem(name, "has a field of its own, and stands in the map here", "P-01")
+        return None, Problem(name, "must be in its own field, not in the map attributes", "P-01")
     if kind is None:
-        seen = f"{value} of them"
-        return None, Problem(name, "must have a value in one arm of attr, and only in one", "P-02", seen)
-    wanted = _arms_for(name)
+        got = f"{value} fields"
+        return None, Problem(name, "must have one field of the oneof attr", "P-02", got)
+    wanted = _allowed_types(name)
     if wanted and kind not in wanted:
-        arms = " or ".join(_ARMS[each] for each in wanted)
-        return None, Problem(name, f"must be in the arm {arms}", "P-02", _ARMS[kind])
+        fields = " or ".join(_ATTR_FIELDS[each] for each in wanted)
+        return None, Problem(name, f"must be in the field {fields}", "P-02", _ATTR_FIELDS[kind])
     if kind is AttributeType.TIMESTAMP:
         try:
             return from_epoch(*value), None
@@ -223,10 +215,10 @@ def _read_value(name: str, kind: AttributeType | None, value: Any) -> tuple[Any,
     return value, None if wanted else find_type_problem(name, value, kind)
 
 
-def _arms_for(name: str) -> tuple[AttributeType, ...]:
-    """Return the types that an attribute may come with; none for any.
+def _allowed_types(name: str) -> tuple[AttributeType, ...]:
+    """Return the types of the fields that an attribute may be in, or none if it may be in any.
 
-    A URI is a URI-reference, too: the Java SDK does not tell them apart in its events.
+    A URI is a URI-reference, too: the Java SDK does not distinguish them.
     """
     kind = type_of(name)
     if name in CORE:
@@ -242,12 +234,12 @@ def _arms_for(name: str) -> tuple[AttributeType, ...]:
 
 def _read_data(data: list[tuple[str, bytes]], content_type: Any) -> tuple[bytes, DataKind]:
     if len(data) > 1:
-        arms = ", ".join(sorted({arm for arm, _ in data}))
-        raise DataError(f"data can come once and in one way, but came {len(data)} times, as {arms}")
-    arm, value = data[0]
-    if arm == "binary_data":
+        fields = ", ".join(sorted({field for field, _ in data}))
+        raise DataError(f"must be one field of the oneof data, got {len(data)}: {fields}")
+    field, value = data[0]
+    if field == "binary_data":
         return value, DataKind.BYTES
-    if arm == "text_data":
+    if field == "text_data":
         return _read_text(value, content_type if isinstance(content_type, str) else None)
     if not protobuf_decoder.is_any(value):
         raise DataError("proto_data must be a google.protobuf.Any")

@@ -1,11 +1,10 @@
-"""Read one message ``io.cloudevents.v1.CloudEvent``, whatever the bytes are.
+"""A decoder of the message ``io.cloudevents.v1.CloudEvent`` for untrusted bytes.
 
-Generated code reads an attribute that comes twice, two kinds of data, or a number that is
-too great, and keeps the last or cuts it, without a word. The message is small and never
-changes, so it is read by hand here, and what came is seen. It has four levels, and each
-length is checked against what is left: depth and memory have their bounds. Fields that the
-message does not have are ignored, as Protobuf wants it, and so are those of another wire
-type; groups, which proto3 does not have, are refused.
+Generated code silently drops one of two attributes with the same name, all but one field of
+a oneof, and the high bits of a number. The message is small and fixed, so this module decodes
+it by hand and returns every field. The message has four levels, and every length is checked,
+which bounds depth and memory. Unknown fields and fields of another wire type are ignored, as
+Protobuf demands; groups, which proto3 does not have, raise `Malformed`.
 """
 
 from __future__ import annotations
@@ -15,15 +14,15 @@ from typing import Any, Final
 from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.primitives import varint
 
-# Tags: the number of a field and, in the lowest three bits, its wire type: 0 for a number,
-# 2 for what has a length before it.
+# Tags: the number of a field and, in the lowest three bits, its wire type: 0 for a varint,
+# 2 for bytes with their length.
 _REQUIRED: Final = {0x0A: "id", 0x12: "source", 0x1A: "specversion", 0x22: "type"}
 _ATTRIBUTES: Final = 0x2A
 _DATA: Final = {0x32: "binary_data", 0x3A: "text_data", 0x42: "proto_data"}
 _KEY: Final = 0x0A
 _VALUE: Final = 0x12
 _CE_STRING: Final = 0x1A
-_ARMS: Final = {
+_ATTR_TYPES: Final = {
     0x08: AttributeType.BOOLEAN,
     0x10: AttributeType.INTEGER,
     _CE_STRING: AttributeType.STRING,
@@ -38,24 +37,25 @@ _NANOS: Final = 0x10
 _TYPE_URL: Final = 0x0A
 _BEYOND: Final = "it has a length beyond its end"
 
-Arm = tuple[str, AttributeType | None, Any]
-"""An entry of the map: name, type and value; the type is None where it has no arm, or more than one.
+AttributeField = tuple[str, AttributeType | None, Any]
+"""An entry of the map: name, type and value, a bool, int, str or bytes.
 
-A value is a bool, int, text or bytes; of a Timestamp the seconds since 1970 and nanoseconds.
+A Timestamp has the seconds since the epoch and nanoseconds. The type is None if the number of
+fields of the oneof attr, which is the value then, is not one.
 """
 
 
 class Malformed(ValueError):
-    """The bytes are no such message; says why, and nothing of what is in them."""
+    """The bytes are not a valid message. The error text has no data."""
 
 
-def read(message: bytes) -> tuple[list[tuple[str, str]], list[Arm], list[tuple[str, bytes]]]:
-    """Read the required attributes, those of the map, and the arms of data, in order and with repeats.
+def read(message: bytes) -> tuple[list[tuple[str, str]], list[AttributeField], list[tuple[str, bytes]]]:
+    """Return the required attributes, those of the map, and the fields of data, with repeats.
 
     Raises `Malformed`.
     """
     required: list[tuple[str, str]] = []
-    optional: list[Arm] = []
+    optional: list[AttributeField] = []
     data: list[tuple[str, bytes]] = []
     try:
         for tag, value in _fields(message):
@@ -75,7 +75,7 @@ def read(message: bytes) -> tuple[list[tuple[str, str]], list[Arm], list[tuple[s
 
 
 def is_any(message: bytes) -> bool:
-    """Tell whether the bytes are a ``google.protobuf.Any``; what is in it need not be known."""
+    """Return whether the bytes are a ``google.protobuf.Any`` with a message of any type."""
     try:
         for tag, value in _fields(message):
             if tag == _TYPE_URL:
@@ -85,24 +85,24 @@ def is_any(message: bytes) -> bool:
     return True
 
 
-def _entry(entry: bytes) -> Arm:
-    """Read an entry of the map; nearly all are a name and a string, and no more."""
+def _entry(entry: bytes) -> AttributeField:
+    """Return an entry of the map; most are a name and a short string."""
     size = len(entry)
-    if 4 < size < 0x80 and entry[0] == _KEY:  # so a length of more than one byte is beyond the end
+    if 4 < size < 0x80 and entry[0] == _KEY:  # a length of two bytes would exceed it
         at = 2 + entry[1]
         if at + 4 <= size and entry[at : at + 4] == bytes((_VALUE, size - at - 2, _CE_STRING, size - at - 4)):
             return entry[2:at].decode(), AttributeType.STRING, entry[at + 4 :].decode()
-    return _other_entry(entry)
+    return _read_entry(entry)
 
 
-def _other_entry(entry: bytes) -> Arm:
+def _read_entry(entry: bytes) -> AttributeField:
     fields = _once(_fields(entry), (_KEY, _VALUE))
     name = fields.get(_KEY, b"").decode()
-    arms = [field for field in _fields(fields.get(_VALUE, b"")) if field[0] in _ARMS]
-    if len(arms) != 1:
-        return name, None, len(arms)
-    tag, value = arms[0]
-    kind = _ARMS[tag]
+    attr = [field for field in _fields(fields.get(_VALUE, b"")) if field[0] in _ATTR_TYPES]
+    if len(attr) != 1:
+        return name, None, len(attr)
+    tag, value = attr[0]
+    kind = _ATTR_TYPES[tag]
     if kind in _TEXTS:
         return name, kind, value.decode()
     if kind is AttributeType.TIMESTAMP:
@@ -114,10 +114,10 @@ def _other_entry(entry: bytes) -> Arm:
 
 
 def _once(fields: list[tuple[int, Any]], tags: tuple[int, int]) -> dict[int, Any]:
-    """Fields by tag, of which those told may come once; of others that are no matter."""
+    """Return fields by tag; raise `Malformed` if one of the tags is repeated."""
     found = dict(fields)
     if len(found) != len(fields) and any(sum(tag == each for each, _ in fields) > 1 for tag in tags):
-        raise Malformed("a name, value or part of a time occurs twice in one attribute")
+        raise Malformed("it has an attribute with a repeated name, value or part of a time")
     return found
 
 
@@ -129,12 +129,14 @@ def _signed(number: int) -> int:
 
 
 def _fields(message: bytes) -> list[tuple[int, Any]]:
-    """Split a message into its fields: the tag of each, and a number or bytes; None for what has neither."""
+    """Return the fields of a message: the tag of each, and a number, bytes, or None for another wire type."""
     found: list[tuple[int, Any]] = []
     at, end = 0, len(message)
     while at < end:
         tag = message[at]
-        if tag > 7 and tag & 0x87 == 2 and (size := message[at + 1]) < 0x80:  # nearly all: one byte each
+        if (
+            tag > 7 and tag & 0x87 == 2 and (size := message[at + 1]) < 0x80
+        ):  # tag and length of one byte each, as most have
             start = at + 2
             at = start + size
             if at > end:
@@ -157,7 +159,7 @@ def _field(message: bytes, at: int, end: int) -> tuple[int, Any, int]:
     else:
         at = _skip(wire_type, at, end)
     if not 0 < tag >> 3 < 2**29:
-        raise Malformed("it has a field of a number that no field can have")
+        raise Malformed("it has an invalid field number")
     return tag, value, at
 
 
@@ -169,7 +171,7 @@ def _bytes(message: bytes, at: int, end: int) -> tuple[bytes, int]:
 
 
 def _skip(wire_type: int, at: int, end: int) -> int:
-    """Pass over a number of 8 or 4 bytes, which no field of these messages is."""
+    """Return the index after a number of 8 or 4 bytes; the messages have no such field."""
     if wire_type not in (1, 5):
         raise Malformed("it has a group or an unknown wire type")
     at += 8 if wire_type == 1 else 4

@@ -1,4 +1,4 @@
-"""The event formats, by name."""
+"""The registry of event formats, by the suffix of their media type."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from cloudevents_kafka.event import Event
 
 @runtime_checkable
 class Format(Protocol):
-    """An event format, pure and total.
+    """An event format: two functions without side effects.
 
-    ``name`` is the media type's suffix. ``encode`` raises `EncodeError` for an event
-    that the format cannot hold; ``decode`` raises `InvalidEvent` for bytes that are no
-    event, and nothing else for any bytes. What else a registered one raises, or what
-    makes it, is taken for that too, with its cause.
+    ``encode`` raises `EncodeError` if the format has no place for something in the event.
+    ``decode`` raises `InvalidEvent` for bytes that are not a valid event, and no other
+    exception. Any other exception of a registered format or its factory becomes one of
+    these two, with the exception as its cause.
     """
 
     @property
     def name(self) -> str:
-        """The suffix of the media type."""
+        """The suffix of the media type, such as ``json``."""
 
     def encode(self, event: Event) -> bytes:
-        """Write an event as a value."""
+        """Return an event as a value."""
 
     def decode(self, value: bytes) -> Event:
-        """Read the event that a value holds."""
+        """Return the event of a value."""
 
 
 def _json() -> Format:
@@ -38,7 +38,7 @@ def _json() -> Format:
 
 
 def _avro() -> Format:
-    from cloudevents_kafka.formats.avro import AvroFormat  # fastavro takes a while to load
+    from cloudevents_kafka.formats.avro import AvroFormat  # fastavro is slow to import
 
     return AvroFormat()
 
@@ -61,7 +61,7 @@ def _java_avro_compact() -> Format:
     return JavaAvroCompactFormat()
 
 
-_OWN: Final[dict[str, Callable[[], Format]]] = {
+_BUILT_IN: Final[dict[str, Callable[[], Format]]] = {
     "json": _json,
     "avro": _avro,
     "protobuf": _protobuf,
@@ -70,12 +70,12 @@ _OWN: Final[dict[str, Callable[[], Format]]] = {
 }
 _READ_ONLY: Final = ("avrocompact",)
 _registered: Final[dict[str, Callable[[], Format]]] = {}
-_makers: Final = dict(_OWN)
+_factories: Final = dict(_BUILT_IN)
 _formats: Final[dict[str, Format]] = {}
 
 
 def media_type_of(name: str) -> str:
-    """Return the media type of a format: what its content-type header says."""
+    """Return the media type of a format."""
     return f"application/cloudevents+{name}"
 
 
@@ -86,45 +86,45 @@ def content_type_of(name: str) -> bytes:
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all formats that can be found."""
-    return tuple(_makers)
+    """Return the names of all registered formats."""
+    return tuple(_factories)
 
 
 def writable() -> tuple[str, ...]:
-    """Return the names of the formats that events can be written in."""
-    return tuple(name for name in _makers if name not in _READ_ONLY or name in _registered)
+    """Return the names of the formats that can write events."""
+    return tuple(name for name in _factories if name not in _READ_ONLY or name in _registered)
 
 
 def find(name: str | None) -> Format | None:
-    """Return the format of that name, or None where it is not known here; raises what its maker raises."""
-    found = _formats.get(name)  # type: ignore[arg-type]  # None is simply not there
-    return _made(name) if found is None and name is not None else found
+    """Return a format, or None if it is not registered; its factory may raise any exception."""
+    found = _formats.get(name)  # type: ignore[arg-type]  # a dictionary has no key None
+    return _create(name) if found is None and name is not None else found
 
 
-def _made(name: str) -> Format | None:
-    """Make a format that was not used yet; None where it is not known."""
+def _create(name: str) -> Format | None:
+    """Return a format that was not used before, or None if it is not registered."""
     with registration_lock:
-        if name not in _formats and name in _makers:
-            made: object = _makers[name]()
-            if not isinstance(made, Format):
+        if name not in _formats and name in _factories:
+            created: object = _factories[name]()
+            if not isinstance(created, Format):
                 raise TypeError(
-                    f"the maker of event format {name!r} must return what has name, encode and decode, "
-                    f"got a {type(made).__name__}"
+                    f"the factory of event format {name!r} must return an object with name, encode and "
+                    f"decode, got a {type(created).__name__}"
                 )
-            _formats[name] = made
+            _formats[name] = created
         return _formats.get(name)
 
 
 def register_format(name: str, make: Callable[[], Format]) -> None:
-    """Make a format known in this process, in place of one of that name if there is.
+    """Register an event format in this process, in place of one with the same name.
 
-    ``make`` is called once, when the format is first used: a class, or a function that
-    gives the format. `ValueError` for a name that cannot be a media type's suffix,
-    `TypeError` for a ``make`` that cannot be called.
+    ``make`` is a class or function that returns the format; it is called once, when the
+    format is first used. Raises `ValueError` if ``name`` cannot be the suffix of a media
+    type, `TypeError` if ``make`` is not callable.
     """
     if not callable(make):
         raise TypeError(
-            f"a {type(make).__name__} cannot be called: give what makes the format, such as its class"
+            f"make must be callable, such as the class of the format, got a {type(make).__name__}"
         )
     if (
         not isinstance(name, str)
@@ -134,24 +134,24 @@ def register_format(name: str, make: Callable[[], Format]) -> None:
         or not name.isascii()
     ):
         raise ValueError(
-            f"{name!r} cannot be the suffix of a media type: lower-case letters, digits, '-' and '.'"
+            f"name must be a suffix of a media type, of lower-case letters, digits, '-' and '.', got {name!r}"
         )
     with registration_lock:
         restore({**_registered, name: make})
 
 
 def registered() -> dict[str, Callable[[], Format]]:
-    """Return what makes the formats that were registered."""
+    """Return the factories of the formats that users registered, by name."""
     with registration_lock:
         return dict(_registered)
 
 
-def restore(makers: Mapping[str, Callable[[], Format]]) -> None:
-    """Have these formats registered, and no others but the library's own."""
+def restore(factories: Mapping[str, Callable[[], Format]]) -> None:
+    """Register these formats, and no others except the built-in ones."""
     with registration_lock:
-        for known, wanted in ((_registered, makers), (_makers, {**_OWN, **makers})):
+        for known, wanted in ((_registered, factories), (_factories, {**_BUILT_IN, **factories})):
             changed = {name for name in known if known[name] is not wanted.get(name)}
-            known.update(wanted)  # before anything goes, as other threads are reading
+            known.update(wanted)  # before any entry is removed, since other threads read
             for name in changed:
                 _formats.pop(name, None)
                 if name not in wanted:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from strategies import GOOD
 
 from cloudevents_kafka import Event, InvalidEvent
+from cloudevents_kafka.attributes._uri import is_uri, is_uri_reference
 from cloudevents_kafka.attributes.fast_validation import is_valid_fast
 from cloudevents_kafka.attributes.types import (
     canonical_text,
@@ -22,7 +23,6 @@ from cloudevents_kafka.attributes.types import (
     parse_integer,
     to_attribute,
 )
-from cloudevents_kafka.attributes.uri import is_uri, is_uri_reference
 from cloudevents_kafka.attributes.validation import find_problems
 
 

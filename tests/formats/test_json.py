@@ -222,11 +222,11 @@ def test_refused(value: bytes, clause: str) -> None:
         (b',"x":1e999,"Y":"z"', ["x: must be a string.* got a number out of range", "Y: an attribute name"]),
         (b',"x":' + b"9" * 5000, ["x: must be a string.* got a number out of range"]),
         (b',"x":{"a":1e999}', ["x: must be a string.* got an object"]),
-        (b',"x":"\\ud800","y":"z"', ["the escape before byte 65 is half a surrogate pair"]),
-        (b',"x":"\\\\\\uDEad\\u0020"', ["the escape before byte 67 is half a surrogate pair"]),
+        (b',"x":"\\ud800","y":"z"', ["the escape before byte 65 is a lone surrogate"]),
+        (b',"x":"\\\\\\uDEad\\u0020"', ["the escape before byte 67 is a lone surrogate"]),
         (
             b',"datacontenttype":"text/plain","data":"\\ud9AB"',
-            ["the escape before byte 7 is half a surrogate"],
+            ["the escape before byte 7 is a lone surrogate"],
         ),
         (b',"x":"\\\\ud800"', []),
         (b',"x":"\\ud83d\\ude00"', []),
@@ -234,7 +234,7 @@ def test_refused(value: bytes, clause: str) -> None:
     ids=lambda value: repr(value)[:50],
 )
 def test_what_no_parser_takes_is_told_by_its_place(members: bytes, said: list[str]) -> None:
-    """A number that is too great by its attribute, half a surrogate pair by its byte."""
+    """A number that is too great by its attribute, a lone surrogate by its byte."""
     value = HEAD + members + b"}"
     if not said:
         JSON.decode(value)
@@ -283,8 +283,8 @@ def test_all_problems_are_told_together() -> None:
 
 
 ODD_JSON = {
-    "half a pair": (b'{"t":"cut \\ud83d"}', r"escape before byte 16 .*half a surrogate pair"),
-    "the other half": (b'["\\uDE00", 1.50 ]', r"escape before byte 8 .*half a surrogate pair"),
+    "half a pair": (b'{"t":"cut \\ud83d"}', r"escape before byte 16 .*a lone surrogate"),
+    "the other half": (b'["\\uDE00", 1.50 ]', r"escape before byte 8 .*a lone surrogate"),
     "deep arrays": (make.deep(b"[", 100_000, b"]"), "nested too deep for the parser"),
     "deep objects": (make.deep(b'{"a":', 50_000, b"}"), "nested too deep for the parser"),
 }

@@ -182,13 +182,13 @@ def test_p_02_an_arm_that_does_not_fit(name: str, given_arm: tuple[str, Any]) ->
     assert problems(official(**{name: given_arm}).SerializeToString()) == [(name, "P-02")]
 
 
-def test_the_arms_that_would_fit_are_told() -> None:
-    """Each once."""
-    for name, arms in (
-        ("partitionkey", "arm ce_string, got"),
-        ("dataref", "arm ce_uri_ref or ce_uri or ce_string, got"),
+def test_a_wrong_field_is_reported_with_the_allowed_ones() -> None:
+    """The error names each allowed field once."""
+    for name, fields in (
+        ("partitionkey", "field ce_string, got"),
+        ("dataref", "field ce_uri_ref or ce_uri or ce_string, got"),
     ):
-        with pytest.raises(InvalidEvent, match=arms):
+        with pytest.raises(InvalidEvent, match=fields):
             PROTOBUF.decode(official(**{name: ("ce_integer", 5)}).SerializeToString())
 
 

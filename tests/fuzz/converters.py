@@ -31,10 +31,10 @@ from cloudevents_kafka import (
     sniff,
     to_record,
 )
+from cloudevents_kafka.attributes._uri import is_uri, is_uri_reference
 from cloudevents_kafka.attributes.media_type import media_type, python_codec
 from cloudevents_kafka.attributes.timestamps import from_datetime, instant, is_timestamp, to_datetime
 from cloudevents_kafka.attributes.types import AttributeType, canonical_text, is_string, parse
-from cloudevents_kafka.attributes.uri import is_uri, is_uri_reference
 from cloudevents_kafka.binding import Mode
 from cloudevents_kafka.cli import records
 from cloudevents_kafka.codecs.payload import DataKind, from_payload, to_payload

@@ -1,8 +1,8 @@
-"""The message ``io.cloudevents.v1.CloudEvent``, declared here, for google's package to write.
+"""The message ``io.cloudevents.v1.CloudEvent``, declared for the package protobuf, which writes it.
 
-It stands in a pool of its own, so that a user's generated code of the official declaration
-can be loaded beside it. ``proto_data`` and a Timestamp are declared by what they are on the
-wire: so an ``Any`` goes as the very bytes it came in, and nothing else has to be loaded.
+It is in a descriptor pool of its own, so that users can load generated code of the official
+declaration, too. ``proto_data`` and timestamps are declared by their bytes on the wire: an
+Any is written as the bytes that were read, and no other declaration is loaded.
 """
 
 from __future__ import annotations
@@ -23,24 +23,26 @@ _MOMENT: Final = "CloudEvent.Moment"
 _Fields = dict[int, tuple[str, int | str]]
 
 
-def _message(name: str, fields: _Fields, one_of: str = "", arms: _Fields | None = None) -> DescriptorProto:
-    """Declare a message: fields by number, and those of which it has one at most."""
+def _message(
+    name: str, fields: _Fields, oneof: str = "", oneof_fields: _Fields | None = None
+) -> DescriptorProto:
+    """Return a message type with fields by number, and a oneof."""
     message = DescriptorProto(name=name)
-    if arms:
-        message.oneof_decl.add(name=one_of)
-    for number, (field, kind) in {**fields, **(arms or {})}.items():
-        declared = message.field.add(name=field, number=number, label=FieldDescriptorProto.LABEL_OPTIONAL)
-        if arms and number in arms:
-            declared.oneof_index = 0
+    if oneof_fields:
+        message.oneof_decl.add(name=oneof)
+    for number, (field, kind) in {**fields, **(oneof_fields or {})}.items():
+        added = message.field.add(name=field, number=number, label=FieldDescriptorProto.LABEL_OPTIONAL)
+        if oneof_fields and number in oneof_fields:
+            added.oneof_index = 0
         if isinstance(kind, str):
-            declared.type = FieldDescriptorProto.TYPE_MESSAGE
-            declared.type_name = f".{_PACKAGE}.{kind}"
+            added.type = FieldDescriptorProto.TYPE_MESSAGE
+            added.type_name = f".{_PACKAGE}.{kind}"
         else:
-            declared.type = kind
+            added.type = kind
     return message
 
 
-def _declared() -> Any:
+def _create_class() -> Any:
     event = _message(
         "CloudEvent",
         {
@@ -85,5 +87,5 @@ def _declared() -> Any:
     return GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.CloudEvent"))
 
 
-CloudEvent: Final = _declared()
-"""The class of messages."""
+CloudEvent: Final = _create_class()
+"""The message class."""

@@ -1,9 +1,9 @@
-"""Read one datum of the schema ``io.cloudevents.AvroCloudEvent``, whatever the bytes are.
+"""A decoder of the schema ``io.cloudevents.AvroCloudEvent`` for untrusted bytes.
 
-A general reader follows nested data in C as deep as it goes, so a hostile datum would
-end the process; and it keeps one of two attributes of one name without a word. The
-schema is small and never changes, so it is read by hand here (`avro_wire`): each length
-is checked against what is left, and depth has a bound.
+A general decoder recurses in C without a limit, so that a hostile datum ends the process,
+and it silently drops one of two attributes with the same name. The schema is small and
+fixed, so this module decodes it with `codecs.avro_binary`: every length is checked, and
+depth is limited.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from cloudevents_kafka.codecs.avro_binary import (
 )
 
 MAX_DEPTH: Final = 64
-"""How deep objects may be nested in data; reader and writer recurse."""
+"""The maximum nesting of objects in data, since reader and writer recurse."""
 
-_EXACT: Final = 2**53  # whole numbers up to here are the same as doubles
+_MAX_EXACT: Final = 2**53  # integers up to here are exact as doubles
 _read_double: Final = struct.Struct("<d").unpack_from
 
 
 def read(datum: bytes) -> tuple[list[tuple[str, AttributeValue | None]], Any]:
-    """Read the attributes, in order and with repeats, and the data; raises `Malformed`.
+    """Return the attributes, in order and with repeats, and the data: bytes, None or a JSON value.
 
-    Data is bytes, None, or a JSON value.
+    Raises `Malformed`.
     """
     found: tuple[list[tuple[str, AttributeValue | None]], Any] = read_datum(datum, _datum)
     return found
@@ -49,12 +49,12 @@ def _datum(datum: bytes) -> tuple[tuple[list[tuple[str, AttributeValue | None]],
 
 
 def _double(datum: bytes, at: int, _: int) -> tuple[float, int]:
-    """Read a number; one that is whole reads as int: JSON does not tell 1 from 1.0, and people do."""
+    """Return a number, an int if it is integral: 1 in JSON is read as 1, not as 1.0."""
     number: float = _read_double(datum, at)[0]
-    return int(number) if number.is_integer() and abs(number) <= _EXACT else number, at + 8
+    return int(number) if number.is_integer() and abs(number) <= _MAX_EXACT else number, at + 8
 
 
-# --- what is made of others ------------------------------------------------------
+# --- composed readers ------------------------------------------------------------
 
 
 def _map(read_value: Reader) -> Reader:
@@ -65,7 +65,7 @@ def _map(read_value: Reader) -> Reader:
             for _ in range(count):
                 name, at = read_text(datum, at)
                 if name in found:
-                    raise Malformed("it has a map with a key that occurs twice")
+                    raise Malformed("it has a map with a repeated key")
                 found[name], at = read_value(datum, at, depth)
             count, at = read_count(datum, at)
         return found, at
@@ -88,7 +88,7 @@ def _array(read_item: Reader) -> Reader:
 
 
 def _object(datum: bytes, at: int, depth: int) -> tuple[dict[str, Any], int]:
-    """Read an ``AvroCloudEventData``: a record of one field, which is a map."""
+    """Return an ``AvroCloudEventData``, a record whose only field is a map."""
     if depth >= MAX_DEPTH:
         raise Malformed(f"its data is nested deeper than {MAX_DEPTH} objects")
     return _members(datum, at, depth + 1)

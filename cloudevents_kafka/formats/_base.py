@@ -1,0 +1,70 @@
+"""The base of the built-in formats: unchanged events, bytes-like values, and problems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from cloudevents_kafka.attributes.fast_validation import is_valid_fast
+from cloudevents_kafka.attributes.types import AttributeValue
+from cloudevents_kafka.attributes.validation import validate
+from cloudevents_kafka.codecs.payload import DataKind
+from cloudevents_kafka.errors import InvalidEvent, Problem
+from cloudevents_kafka.event import Event, raw_parts, unchecked_event
+from cloudevents_kafka.record import to_bytes
+
+
+class BaseFormat:
+    """A built-in format, which implements `_encode` and `_decode`."""
+
+    name: ClassVar[str]
+
+    def encode(self, event: Event) -> bytes:
+        """Return an event as a value: the value that it was read from if it was not changed.
+
+        Raises `EncodeError` if the format has no place for something in the event.
+        """
+        attributes, wire = raw_parts(event)
+        if wire is not None and wire[0] == self.name:
+            return wire[1]
+        return self._encode(event, attributes)
+
+    def decode(self, value: bytes) -> Event:
+        """Return the event of a value; raise `InvalidEvent` with all problems."""
+        return self._decode(value if type(value) is bytes else to_bytes(value) or b"")
+
+    def _encode(self, event: Event, attributes: dict[str, AttributeValue]) -> bytes:
+        raise NotImplementedError
+
+    def _decode(self, value: bytes) -> Event:
+        raise NotImplementedError
+
+
+class InvalidAttributes(InvalidEvent):
+    """The value is well-formed; only attributes break rules. ``event`` is the event with these attributes."""
+
+    def __init__(self, problems: Sequence[Problem], event: Event) -> None:
+        super().__init__(problems)
+        self.event = event
+
+
+def build_event(
+    attributes: dict[str, Any],
+    payload: bytes | None,
+    kind: DataKind,
+    wire: tuple[str, bytes],
+    form_problems: Sequence[Problem],
+) -> Event:
+    """Return the event of a structured value; ``wire`` is the format's name and the value.
+
+    Raises `InvalidEvent` with all problems, as `InvalidAttributes` if the form has none.
+    """
+    if not form_problems and is_valid_fast(attributes):
+        return unchecked_event(attributes, payload, kind, wire)
+    attributes, problems = validate(attributes, form_problems)
+    if form_problems:
+        raise InvalidEvent(problems)
+    event = unchecked_event(attributes, payload, kind, wire)
+    if problems:
+        raise InvalidAttributes(problems, event)
+    return event
