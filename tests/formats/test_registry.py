@@ -122,7 +122,7 @@ def test_what_a_users_format_gives_is_looked_at() -> None:
 
 def test_what_cannot_make_a_format_is_refused() -> None:
     """At once, and not when the first record comes."""
-    with pytest.raises(TypeError, match="make must be callable, .* got a JsonFormat"):
+    with pytest.raises(TypeError, match=r"make must be callable, .* got a JsonFormat"):
         register_format("mine", JsonFormat())  # type: ignore[arg-type]  # which is the point
 
 
