@@ -1,7 +1,8 @@
-"""Run the benchmarks: all of them, or those named. Each prints ratios from one run.
+"""Run all benchmarks, or the named ones; each prints ratios from one run.
 
-python benchmarks [converters] [clients] [protocol] [protocol_clients] [spark_decode]
-    [-- options of the last one named]
+    python benchmarks [NAME ...] [-- OPTION ...]
+
+The options are passed to each benchmark.
 """
 
 from __future__ import annotations
@@ -11,19 +12,16 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NAMES = sorted(
-    path.stem for path in HERE.glob("*.py") if not path.stem.startswith("_") and path.stem != "sidebyside"
-)
+NAMES = sorted(path.stem for path in HERE.glob("*.py") if not path.stem.startswith("_"))
 
 
 def main(arguments: list[str]) -> int:
-    """Run what is named, in turn; 2 for a name that is none."""
-    names, _, options = (
-        (arguments, "", []) if "--" not in arguments else _cut(arguments, arguments.index("--"))
-    )
+    """Run the named benchmarks and return the exit code: 2 if a name is unknown."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    names, options = arguments[:end], arguments[end + 1 :]
     unknown = [name for name in names if name not in NAMES]
     if unknown:
-        print(f"no such benchmark: {', '.join(unknown)}; there are: {', '.join(NAMES)}", file=sys.stderr)
+        print(f"NAME must be one of {', '.join(NAMES)}, got {', '.join(unknown)}", file=sys.stderr)
         return 2
     sys.path.insert(0, str(HERE))
     for name in names or NAMES:
@@ -31,10 +29,6 @@ def main(arguments: list[str]) -> int:
         sys.argv = [f"benchmarks/{name}.py", *options]
         runpy.run_path(str(HERE / f"{name}.py"), run_name="__main__")
     return 0
-
-
-def _cut(arguments: list[str], at: int) -> tuple[list[str], str, list[str]]:
-    return arguments[:at], "--", arguments[at + 1 :]
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
-"""EventProducer and EventConsumer beside the bare confluent-kafka loop, on a local broker.
+"""EventProducer and EventConsumer compared with a confluent-kafka loop, on a local broker.
 
-The bare loops do the least that a careful user writes: produce records that are
-encoded already, with a delivery callback and poll(0); or poll and read error, value
-and headers, which stay bytes. They are the limit. Read by hand is nearer to what
-EventConsumer gives, unchecked: all that a record has, and its headers as texts in a
-dict. All share two cores with the broker, so quote ratios, not rates. CPU is the time
-that the calling thread spent, without librdkafka's own threads.
+The bare loops do as little as possible: they produce encoded records, with a delivery
+callback and poll(0), or poll and read error, value and headers, which stay bytes. They
+are the limit. "read by hand" reads the whole record, with its headers as texts in a dict,
+unchecked. The broker runs on the same cores, so quote ratios, not rates. CPU is the time of
+the calling thread, without the threads of librdkafka.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ QUIET = {"log_level": 0}
 
 
 def events(count: int = 1000) -> list[Event]:
-    """Make events that differ in id, as real ones do."""
+    """Return events with different ids."""
     return [Event(**{**ATTRIBUTES, "id": f"event-{n:032d}"}, time=TIME_TEXT, data=DATA) for n in range(count)]
 
 
-class Bench:
-    """The loops, over one topic of ``count`` events."""
+class Loops:
+    """Loops that write or read ``count`` events of a topic."""
 
     def __init__(self, broker: LocalBroker, count: int) -> None:
         self.servers = broker.bootstrap_servers
@@ -44,9 +43,9 @@ class Bench:
     def producer(self) -> Producer:
         return Producer({"bootstrap.servers": self.servers, "linger.ms": 20, **QUIET})
 
-    def fresh_topic(self) -> str:
+    def create_topic(self) -> str:
         self.topics += 1
-        return self.broker.create_topic(f"bench-{self.topics}")
+        return self.broker.create_topic(f"loops-{self.topics}")
 
     def bare_produce(self, topic: str, callback: Callable[..., None] | None) -> None:
         client, records = self.producer(), self.records
@@ -64,7 +63,7 @@ class Bench:
             client.poll(0)
         client.flush()
 
-    def our_produce(self, topic: str) -> None:
+    def send_events(self, topic: str) -> None:
         with EventProducer(self.producer(), topic=topic) as producer:
             for number in range(self.count):
                 producer.send(self.events[number % 1000])
@@ -73,13 +72,13 @@ class Bench:
         client = Consumer(
             {
                 "bootstrap.servers": self.servers,
-                "group.id": "bench",
+                "group.id": "loops",
                 "enable.auto.commit": False,
                 **QUIET,
             }
         )
         client.assign([TopicPartition(topic, 0, 0)])
-        client.poll(10)  # connected, and the first of them is there
+        client.poll(10)  # the client is connected and has the first record
         return client
 
     def bare_poll(self, client: Consumer) -> None:
@@ -91,14 +90,14 @@ class Bench:
                 message.headers()
                 left -= 1
 
-    def by_hand(self, client: Consumer) -> None:
+    def read_by_hand(self, client: Consumer) -> None:
         left = self.count - 1
         while left:
             message = client.poll(1.0)
             if message is not None and message.error() is None:
                 attributes = {name: value.decode() for name, value in message.headers()}
-                where = (message.topic(), message.partition(), message.offset(), message.timestamp())
-                _ = (attributes, message.key(), message.value(), where)
+                position = (message.topic(), message.partition(), message.offset(), message.timestamp())
+                _ = (attributes, message.key(), message.value(), position)
                 left -= 1
 
     def bare_consume(self, client: Consumer, size: int) -> None:
@@ -110,14 +109,14 @@ class Bench:
                     message.headers()
                     left -= 1
 
-    def our_items(self, client: Consumer) -> None:
+    def read_items(self, client: Consumer) -> None:
         left = self.count - 1
         for _ in EventConsumer(client):
             left -= 1
             if not left:
                 return
 
-    def our_batches(self, client: Consumer, size: int) -> None:
+    def read_batches(self, client: Consumer, size: int) -> None:
         left = self.count - 1
         for batch in EventConsumer(client).batches(size):
             left -= len(batch)
@@ -126,7 +125,7 @@ class Bench:
 
 
 def timed(work: Callable[[], None]) -> tuple[float, float]:
-    """Seconds of wall and of this thread's CPU."""
+    """Return the elapsed seconds and the CPU seconds of this thread."""
     wall, cpu = time.perf_counter(), time.thread_time()
     work()
     return time.perf_counter() - wall, time.thread_time() - cpu
@@ -152,30 +151,30 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     with LocalBroker() as broker:
-        bench = Bench(broker, options.count)
+        loops = Loops(broker, options.count)
         sent: dict[str, list[tuple[float, float]]] = {}
         read: dict[str, list[tuple[float, float]]] = {}
         topic = ""
         for _ in range(options.rounds):
-            topic = bench.fresh_topic()
+            topic = loops.create_topic()
             for name, produce in (
-                ("bare produce, no callback", lambda t: bench.bare_produce(t, None)),
-                ("bare produce, with callback", lambda t: bench.bare_produce(t, lambda *_: None)),
-                ("EventProducer.send", bench.our_produce),
+                ("bare produce, no callback", lambda t: loops.bare_produce(t, None)),
+                ("bare produce, with callback", lambda t: loops.bare_produce(t, lambda *_: None)),
+                ("EventProducer.send", loops.send_events),
             ):
                 sent.setdefault(name, []).append(timed(lambda p=produce, t=topic: p(t)))
         table("producing", options.count, sent, [("EventProducer.send", name) for name in list(sent)[:2]])
         for _ in range(options.rounds):
             for name, consume in (
-                ("bare poll", bench.bare_poll),
-                ("EventConsumer, one by one", bench.our_items),
-                ("poll, read by hand", bench.by_hand),
-                ("bare consume(100)", lambda c: bench.bare_consume(c, 100)),
-                ("EventConsumer.batches(100)", lambda c: bench.our_batches(c, 100)),
-                ("bare consume(500)", lambda c: bench.bare_consume(c, 500)),
-                ("EventConsumer.batches(500)", lambda c: bench.our_batches(c, 500)),
+                ("bare poll", loops.bare_poll),
+                ("EventConsumer, one by one", loops.read_items),
+                ("poll, read by hand", loops.read_by_hand),
+                ("bare consume(100)", lambda c: loops.bare_consume(c, 100)),
+                ("EventConsumer.batches(100)", lambda c: loops.read_batches(c, 100)),
+                ("bare consume(500)", lambda c: loops.bare_consume(c, 500)),
+                ("EventConsumer.batches(500)", lambda c: loops.read_batches(c, 500)),
             ):
-                client = bench.consumer(topic)
+                client = loops.consumer(topic)
                 read.setdefault(name, []).append(timed(lambda c=consume, k=client: c(k)))
                 client.close()
         pairs = [

@@ -1,8 +1,8 @@
-"""The event formats beside the libraries that read and write their bytes.
+"""The event formats compared with the libraries that read and write their bytes.
 
-On the right is the least that somebody could do who has these bytes: orjson, fastavro and
-google's protobuf, without any check and without an event. So ratios are below one: they
-tell what the checks and the event cost. "and checked" makes an `Event` of what orjson read.
+The libraries, orjson, fastavro and Google's protobuf, read and write without checks and
+without an event. Ratios below one are therefore the cost of the checks and of the event.
+"and checked" constructs an `Event` from the result of orjson.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 
 import fastavro
 import orjson
-from converters import make
-from sidebyside import interleaved, row
+from _timing import row, time_by_turns
+from converters import construct
 
 from cloudevents_kafka import Event, formats
 from cloudevents_kafka.event import raw_parts
@@ -30,7 +30,7 @@ _ITEM = {"name": "item", "price": 1.25, "tags": ["a", "b"], "note": None, "ok": 
 
 
 def json_pairs(size: str, event: Event) -> list[Pair]:
-    """Envelopes in JSON."""
+    """Return the functions for JSON."""
     form = formats.find("json")
     assert form is not None
     decode, encode = form.decode, form.encode
@@ -39,21 +39,21 @@ def json_pairs(size: str, event: Event) -> list[Pair]:
     return [
         (f"JSON read{size}", lambda: decode(value), lambda: orjson.loads(value)),
         (f"JSON read, its data too{size}", lambda: decode(value).data, lambda: orjson.loads(value)),
-        (f"JSON read and checked{size}", lambda: decode(value).data, lambda: _by_orjson(value).data),
+        (f"JSON read and checked{size}", lambda: decode(value).data, lambda: _from_orjson(value).data),
         (f"JSON written{size}", lambda: encode(event), lambda: orjson.dumps(members)),
     ]
 
 
-def _by_orjson(value: bytes) -> Event:
+def _from_orjson(value: bytes) -> Event:
     members: dict[str, Any] = orjson.loads(value)
     return Event(data=members.pop("data", None), **members)
 
 
 def avro_pairs() -> list[Pair]:
-    """Datums of the official schema."""
+    """Return the functions for Avro datums of the official schema."""
     form = formats.find("avro")
     assert form is not None
-    event = make()
+    event = construct()
     value = form.encode(event)
     datum = {"attribute": raw_parts(event)[0], "data": event.payload}
     return [
@@ -73,10 +73,10 @@ def _write_avro(datum: object) -> bytes:
 
 
 def protobuf_pairs() -> list[Pair]:
-    """Messages of the official declaration; reading them goes through all attributes."""
+    """Return the functions for Protobuf messages; reading one accesses all attributes."""
     form = formats.find("protobuf")
     assert form is not None
-    event = make()
+    event = construct()
     value = form.encode(event)
     attributes, text = dict(raw_parts(event)[0]), (event.payload or b"").decode()
     return [
@@ -87,8 +87,8 @@ def protobuf_pairs() -> list[Pair]:
 
 def _read_protobuf(value: bytes) -> object:
     message = CloudEvent.FromString(value)
-    arms = {name: getattr(each, each.WhichOneof("attr")) for name, each in message.attributes.items()}
-    return message.id, message.source, message.spec_version, message.type, arms, message.text_data
+    values = {name: getattr(each, each.WhichOneof("attr")) for name, each in message.attributes.items()}
+    return message.id, message.source, message.spec_version, message.type, values, message.text_data
 
 
 def _write_protobuf(attributes: dict[str, Any], text: str) -> object:
@@ -106,7 +106,7 @@ def _write_protobuf(attributes: dict[str, Any], text: str) -> object:
 
 
 def main() -> None:
-    """Print one row a format and way."""
+    """Print a row for each format and direction."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=101)
     parser.add_argument("--calls", type=int, default=200)
@@ -114,9 +114,12 @@ def main() -> None:
     versions = ", ".join(f"{name} {version(name)}" for name in ("orjson", "fastavro", "protobuf"))
     print(f"{versions}, Python {sys.version.split()[0]}; medians of {options.rounds} rounds")
     print(f"{'':<44} {'ours':>11} {'library':>11} {'ratio':>7}")
-    everyday, large = json_pairs("", make()), json_pairs(", 7 KB of data", make().replace(data=[_ITEM] * 100))
+    everyday, large = (
+        json_pairs("", construct()),
+        json_pairs(", 7 KB of data", construct().replace(data=[_ITEM] * 100)),
+    )
     for name, ours, theirs in [*everyday, *large, *avro_pairs(), *protobuf_pairs()]:
-        timings = interleaved(ours, theirs, rounds=options.rounds, calls=options.calls)
+        timings = time_by_turns(ours, theirs, rounds=options.rounds, calls=options.calls)
         print(row(name, *timings, None), flush=True)
 
 

@@ -1,8 +1,8 @@
-"""Our Kafka protocol beside kafka-python's: a batch of records, and metadata, in one process.
+"""The Kafka protocol compared with that of kafka-python: record batches and metadata, in one process.
 
-Records have a key, 200 bytes of value and 4 headers, as CloudEvents in binary mode do.
-Checksums are not part of it: decoding checks none on either side, and encoding takes
-the same CRC-32C for both, as kafka-python alone would compute it in Python.
+Records have a key, 200 bytes of value and 4 headers, like CloudEvents in binary mode.
+Checksums are excluded: neither side checks them, and both use the same CRC-32C for
+encoding, because kafka-python would compute it in Python.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from sidebyside import interleaved, row
+from _timing import row, time_by_turns
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.messages.metadata import (
@@ -85,7 +85,7 @@ def their_counted(data):
 
 
 def metadata():
-    """Answer of two brokers about one topic of 100 partitions with two replicas."""
+    """Return the answer of two brokers about one topic of 100 partitions with two replicas."""
     partitions = [
         MetadataResponsePartition(
             error_code=0,
@@ -124,7 +124,7 @@ def pairs():
     batch, messages = encode_batch(RECORDS), encode_message_set(WITHOUT_HEADERS)
     packed = encode_batch(RECORDS, Codec.GZIP)
     many = encode_batch(RECORDS[:4]) * COUNT
-    assert their_batch() == batch[:12] + b"\0\0\0\0" + batch[16:]  # they leave the leader epoch at 0
+    assert their_batch() == batch[:12] + b"\0\0\0\0" + batch[16:]  # kafka-python leaves the leader epoch at 0
     assert bytes(their_message_set()) == messages
     for data in (batch, messages, packed):
         ours = [(r.offset, r.timestamp, r.key, r.value, r.headers) for r in decoded(data)]
@@ -143,20 +143,20 @@ def pairs():
 
 
 def main() -> None:
-    """Print one row a task."""
+    """Print a row for each task."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=31)
     parser.add_argument("--calls", type=int, default=4)
     options = parser.parse_args()
     if kafka is None:
-        print("left out: kafka-python, which this compares with, is not installed (pip install kafka-python)")
+        print("skipped: kafka-python is not installed; pip install kafka-python")
         return
     default_records.calc_crc32c = lambda view: crc32c(bytes(view))
-    print(f"kafka-python {kafka.__version__}, Python {sys.version.split()[0]}; {COUNT} records a call")
+    print(f"kafka-python {kafka.__version__}, Python {sys.version.split()[0]}; {COUNT} records per call")
     print(f"medians of {options.rounds} rounds")
     print(f"{'':<44} {'ours':>11} {'theirs':>11} {'ratio':>7}")
     for name, own, other, target in pairs():
-        timings = interleaved(own, other, rounds=options.rounds, calls=options.calls)
+        timings = time_by_turns(own, other, rounds=options.rounds, calls=options.calls)
         print(row(name, *timings, target), flush=True)
 
 

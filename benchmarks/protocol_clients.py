@@ -1,9 +1,9 @@
-"""Our protocol client beside kafka-python and confluent-kafka: records sent, and read again.
+"""The protocol client compared with kafka-python and confluent-kafka: records sent and read.
 
-Each way sends so many records to a topic of its own on the local broker, waits until all are
-acknowledged, and reads them back from the start; by turns, in one process. All share two
-cores with the broker, so quote ratios. confluent-kafka is C; it is the limit, not the rival.
-kafka-python is given the CRC-32C that ours has; alone it would compute it in Python.
+Each client sends records to its own topic on the local broker, waits until all are
+acknowledged, and reads them from the start; by turns, in one process. The broker runs on
+the same cores, so quote ratios. confluent-kafka is written in C and is the limit.
+kafka-python uses the CRC-32C of this library, because its own is written in Python.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ try:
 except ImportError:
     kafka = None
 
-Way = tuple[Callable[[str, str, int], None], Callable[[str, str, int], None]]
+ClientPair = tuple[Callable[[str, str, int], None], Callable[[str, str, int], None]]
 
 
-def send_by_ours(servers, topic, count):
+def send_by_this_library(servers, topic, count):
     with Client(servers) as client, client.producer(linger=0.02) as producer:
         for number in range(count):
             record = RECORDS[number % len(RECORDS)]
@@ -37,7 +37,7 @@ def send_by_ours(servers, topic, count):
             producer.poll(0)
 
 
-def read_by_ours(servers, topic, count):
+def read_by_this_library(servers, topic, count):
     with Client(servers) as client, client.consumer() as consumer:
         consumer.assign([TopicPartition(topic, 0, EARLIEST)])
         for _ in range(count):
@@ -84,31 +84,31 @@ def read_by_confluent(servers, topic, count):
 
 
 def main() -> None:
-    """Print the rates of all ways, and ours as ratios of the others'."""
+    """Print the rates of all clients, and the ratios of this library to the others."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    ways: dict[str, Way] = {
-        "ours": (send_by_ours, read_by_ours),
+    clients: dict[str, ClientPair] = {
+        "ours": (send_by_this_library, read_by_this_library),
         "confluent-kafka": (send_by_confluent, read_by_confluent),
     }
     if kafka is not None:
         default_records.calc_crc32c = lambda view: crc32c(bytes(view))
-        ways["kafka-python"] = (send_by_kafka_python, read_by_kafka_python)
+        clients["kafka-python"] = (send_by_kafka_python, read_by_kafka_python)
     with LocalBroker() as broker:
-        report(measured(broker, ways, options.records, options.rounds), options.records)
+        report(measure(broker, clients, options.records, options.rounds), options.records)
 
 
-def measured(
-    broker: LocalBroker, ways: dict[str, Way], count: int, rounds: int
+def measure(
+    broker: LocalBroker, clients: dict[str, ClientPair], count: int, rounds: int
 ) -> dict[str, tuple[list[float], list[float]]]:
-    """Return the seconds of sending and of reading, of each way and round; the first round warms up."""
-    seconds: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in ways}
+    """Return the seconds of sending and of reading of each client in each round after a warm-up."""
+    seconds: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in clients}
     for turn in range(rounds + 1):
-        for name, way in ways.items():
+        for name, functions in clients.items():
             topic = broker.create_topic(f"{name}-{turn}")
-            for work, times in zip(way, seconds[name], strict=True):
+            for work, times in zip(functions, seconds[name], strict=True):
                 start = time.perf_counter()
                 work(broker.bootstrap_servers, topic, count)
                 if turn:
@@ -117,13 +117,13 @@ def measured(
 
 
 def report(seconds: dict[str, tuple[list[float], list[float]]], count: int) -> None:
-    """Print one line a way and direction."""
+    """Print a line for each client and direction."""
     for at, direction in enumerate(("sent", "read")):
         for name, times in seconds.items():
             ratios = [other / own for own, other in zip(seconds["ours"][at], times[at], strict=True)]
             rate = count / statistics.median(times[at])
-            beside = "" if name == "ours" else f"   ours {statistics.median(ratios):5.2f}x"
-            print(f"{direction:<5} {name:<16} {rate:10,.0f} records/s{beside}", flush=True)
+            ratio = "" if name == "ours" else f"   ours {statistics.median(ratios):5.2f}x"
+            print(f"{direction:<5} {name:<16} {rate:10,.0f} records/s{ratio}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Measure two ways of doing one thing, in turn, in one process; compare by ratio."""
+"""Time two functions by turns in one process and compare them by ratio."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable
 
 
-def interleaved(
+def time_by_turns(
     ours: Callable[[], object], theirs: Callable[[], object], *, rounds: int, calls: int
 ) -> tuple[list[float], list[float]]:
-    """Time both by turns: seconds a call, one figure a round each; the collector is off meanwhile."""
+    """Return the seconds per call of both functions in each round; the garbage collector is off."""
     timings: tuple[list[float], list[float]] = ([], [])
     gc.collect()
     gc.disable()
@@ -28,7 +28,7 @@ def interleaved(
 
 
 def row(name: str, ours: list[float], theirs: list[float], target: float | None) -> str:
-    """Format one line: medians in microseconds, the median of the ratios round by round, the target."""
+    """Return one line: medians in microseconds, the median of the ratios of the rounds, the target."""
     ratio = statistics.median(other / own for own, other in zip(ours, theirs, strict=True))
     verdict = "" if target is None else f"   target {target:>4}x  {'met' if ratio >= target else 'MISSED'}"
     return (
