@@ -21,6 +21,7 @@ from cloudevents_kafka._clients import LibrdkafkaErrorCode, Producer, check_prod
 from cloudevents_kafka.binding import ContentMode, KeyMapper, check_mode, to_record
 from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import HeaderInput, Record
 
 _TURN: Final = 0.2  # seconds between looks at signals, so that Ctrl-C is never late
@@ -221,13 +222,11 @@ class EventProducer(Generic[ProducerT]):
         left = self._drain(timeout)
         failed, self._failed = list(self._failed), {}
         if left:
-            raise DeliveryError(
-                f"{left} messages are still on their way after {timeout} s; flush again", failed
-            )
+            messages = pluralize(left, "message is", "messages are")
+            raise DeliveryError(f"{messages} still on the way after {timeout} s; flush again", failed)
         if failed:
-            raise DeliveryError(
-                f"{len(failed)} events were not delivered; the first: {failed[0].error}", failed
-            )
+            events = pluralize(len(failed), "event was", "events were")
+            raise DeliveryError(f"{events} not delivered; the first: {failed[0].error}", failed)
 
     def close(self, timeout: float | None = None) -> None:
         """Flush, and send no more; the wrapped producer stays open. Raises as `flush` does."""

@@ -139,7 +139,7 @@ def test_flush_and_result_end_at_their_timeout() -> None:
     fake.hold = True
     producer = EventProducer(fake, topic="t")
     delivery = producer.send(order())
-    with pytest.raises(DeliveryError, match="still on their way"):
+    with pytest.raises(DeliveryError, match="still on the way"):
         producer.flush(0.05)
     with pytest.raises(DeliveryError, match="no answer for event '1'"):
         delivery.result(0.05)
@@ -162,7 +162,7 @@ def test_leaving_the_block_by_an_error_delivers_what_was_sent() -> None:
     with pytest.raises(KeyError) as caught:
         block()
     assert [from_record(r).id for r in records(fake)] == ["2"]
-    assert "1 events were not delivered" in caught.value.__notes__[0]
+    assert "1 event was not delivered" in caught.value.__notes__[0]
 
 
 def test_a_closed_producer_sends_no_more_but_the_client_lives() -> None:

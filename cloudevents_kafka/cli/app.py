@@ -38,7 +38,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     ),
     "conformance": (
         "cloudevents_kafka.cli.commands.conformance",
-        "Show what CloudEvents asks, and that it is met.",
+        "Run the clauses of CloudEvents against this library.",
     ),
     "protocol": (
         "cloudevents_kafka.cli.commands.protocol",
@@ -111,7 +111,7 @@ Data goes to stdout, everything else to stderr. Exit codes: 0 success, 1 bad dat
 
 Any librdkafka setting is accepted, from --config FILE, then the environment
 (CE_KAFKA_BOOTSTRAP_SERVERS, CE_KAFKA_SASL_PASSWORD_FILE …), then -X; later ones
-override earlier ones. Output and errors show only values known to be harmless.
+override earlier ones. Output and errors show only those known to be harmless.
 
 \b
 Completion, in .bashrc (zsh_source and fish_source for the other shells):

@@ -8,6 +8,7 @@ from typing import Final
 
 from cloudevents_kafka.conformance._dataset import Document
 from cloudevents_kafka.conformance._runner import ClauseResult
+from cloudevents_kafka.primitives.plural import pluralize
 
 COLUMNS: Final = ("MUST", "SHOULD", "MAY", "derived")
 HEADINGS: Final = ("area", *COLUMNS, "cases accepted", "refused", "tests")
@@ -90,7 +91,7 @@ def _shown_by(result: ClauseResult) -> str:
         parts.append(", ".join(f"`{name}`" for name in passed))
     not_run = len(result.tests) - len(passed)
     if not_run:
-        parts.append(f"{not_run} test{'' if not_run == 1 else 's'} not run")
+        parts.append(f"{pluralize(not_run, 'test')} not run")
     return "; ".join(parts)
 
 

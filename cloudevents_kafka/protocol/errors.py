@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.protocol.error_codes import BrokerErrorCode, ErrorCode
 
 
@@ -55,8 +56,7 @@ class Truncated(ProtocolError):
         self.missing: Final = missing
         self.at: Final = at
         self.path: Final = path
-        noun = "byte is" if missing == 1 else "bytes are"
-        super().__init__(_located(f"{missing} more {noun} needed", at, path))
+        super().__init__(_located(f"{pluralize(missing, 'more byte is', 'more bytes are')} needed", at, path))
 
 
 class Unencodable(ProtocolError, ValueError):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
+from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.protocol.api_keys import api_name
 from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unsupported
@@ -122,7 +123,7 @@ def unsupported(key: int, version: int) -> str:
 
 def trailing_bytes(count: int) -> str:
     """Return the text of the error for bytes after the end of a message."""
-    return f"{count:,} {'byte follows' if count == 1 else 'bytes follow'} the last field"
+    return f"{pluralize(count, 'byte follows', 'bytes follow')} the last field"
 
 
 def request_header(key: int, version: int) -> int:

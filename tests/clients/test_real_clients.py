@@ -249,7 +249,7 @@ def test_a_broker_that_stays_away_fails_deliveries_in_time() -> None:
         producer = EventProducer(client, topic=topic)
         producer.send(EVENTS[0]).result(20)
     producer.send(EVENTS[1])
-    with pytest.raises(DeliveryError, match="1 events were not delivered") as caught:
+    with pytest.raises(DeliveryError, match="1 event was not delivered") as caught:
         producer.flush(30)
     assert [delivery.event for delivery in caught.value.failed] == [EVENTS[1]]
 

@@ -65,7 +65,7 @@ def _parse_partitions(ctx: click.Context, param: click.Parameter, texts: tuple[s
 
 _HELP: Final = """Read events and other records from a topic.
 
-Reads up to the present end of the topic, without a consumer group, and commits
+Reads up to the current end of the topic, without a consumer group, and commits
 nothing. Each record is a JSON line that produce can send again byte for byte; a record
 that is not an event has the reason in "error".
 
@@ -92,7 +92,12 @@ cloudevents-kafka consume -b localhost:9092 -t orders --from -1 --follow
 )
 @click.option("--until", "end", type=PositionType(), metavar="POSITION", help="Stop before this position.")
 @click.option(
-    "-p", "--partitions", multiple=True, callback=_parse_partitions, metavar="N,…", help="Only these."
+    "-p",
+    "--partitions",
+    multiple=True,
+    callback=_parse_partitions,
+    metavar="N,…",
+    help="Read only these.",
 )
 @click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Stop after N records.")
 @click.option("-f", "--follow", is_flag=True, help="Wait for new records at the end of the topic.")
@@ -100,9 +105,9 @@ cloudevents-kafka consume -b localhost:9092 -t orders --from -1 --follow
     "--group", metavar="NAME", help="Start at the committed offsets of this group, unless --from is set."
 )
 @click.option("--commit", is_flag=True, help="Commit the offsets of written records for the group.")
-@click.option("--type", "types", multiple=True, metavar="GLOB", help="Only events with such a type.")
-@click.option("--source", "sources", multiple=True, metavar="GLOB", help="Only events with such a source.")
-@click.option("--subject", "subjects", multiple=True, metavar="GLOB", help="Only events with such a subject.")
+@click.option("--type", "types", multiple=True, metavar="GLOB", help="Only events whose type matches.")
+@click.option("--source", "sources", multiple=True, metavar="GLOB", help="The same for their source.")
+@click.option("--subject", "subjects", multiple=True, metavar="GLOB", help="The same for their subject.")
 @click.option(
     "--where",
     multiple=True,

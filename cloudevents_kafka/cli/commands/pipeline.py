@@ -38,9 +38,9 @@ _SOURCE_SETTINGS: Final = (
 _HELP: Final = """Write topics of CloudEvents to Parquet tables, each record exactly once.
 
 OUT/events has the events, in folders by type and date; OUT/quarantine has the other
-records, unchanged and with the reason. A later run continues after the last one, in
-whatever way that ended. If a topic was deleted and created again, or the checkpoint
-belongs to another OUT, the run ends with exit code 2: use a new OUT then.
+records, unchanged and with the reason. Run the command again to continue after the
+last record, however the last run ended. If a topic was deleted and created again, or
+the checkpoint belongs to another OUT, the run ends with exit code 2: use a new OUT then.
 
 -X accepts the settings of the other commands for connecting to brokers
 (security.protocol, sasl.username, ssl.ca.location …), settings of the Java client as
@@ -62,7 +62,7 @@ file. Errors show only values known to be harmless.
 @click.option(
     "--checkpoint", metavar="DIR", help="The folder of Spark's checkpoint.  [default: OUT/_checkpoint]"
 )
-@click.option("--once", is_flag=True, help="Stop at the present end of the topics, not at Ctrl-C.")
+@click.option("--once", is_flag=True, help="Stop at the current end of the topics, not at Ctrl-C.")
 @click.option(
     "--interval",
     type=SecondsType(allow_zero=True),

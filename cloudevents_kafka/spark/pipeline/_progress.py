@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts
 
 
@@ -25,7 +26,9 @@ class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         counts = self.counts
-        sums = f"{counts.read:,} read = {counts.events:,} events + {counts.quarantined:,} quarantined"
+        sums = (
+            f"{counts.read:,} read = {pluralize(counts.events, 'event')} + {counts.quarantined:,} quarantined"
+        )
         parts = [f"batch {self.number}: {sums}"]
         if self.seconds:
             parts.append(f"{counts.read / self.seconds:,.0f} records/s")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts
 
 
@@ -43,10 +44,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     def to_text(self) -> str:
         """Return the summary as text with aligned tables."""
         counts = self.counts
-        sums = f"{counts.events:,} events + {counts.quarantined:,} quarantined"
-        batches = f"{self.batches:,} {'batch' if self.batches == 1 else 'batches'}"
+        sums = f"{pluralize(counts.events, 'event')} + {counts.quarantined:,} quarantined"
+        batches = pluralize(self.batches, "batch", "batches")
         pace = f"{batches}, {self.seconds:.1f} s, {self.rate:,.0f} records/s"
-        parts = [f"{counts.read:,} records read = {sums}  ({pace})"]
+        parts = [f"{pluralize(counts.read, 'record')} read = {sums}  ({pace})"]
         if self.recovered is not None:
             parts.append(f"batch {self.recovered} of an earlier run was finished first")
         if counts.events:
@@ -58,10 +59,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
             parts.append(format_table(header, _offset_rows(counts, self.skipped)))
         if self.total.read != counts.read:
             total = self.total
-            parts.append(
-                f"total in the tables: {total.events:,} events, {total.quarantined:,} quarantined, "
-                f"of {total.read:,} records"
-            )
+            sums = f"{pluralize(total.events, 'event')}, {total.quarantined:,} quarantined"
+            parts.append(f"total in the tables: {sums}, of {pluralize(total.read, 'record')}")
         locations = [
             ["events", self.events_table],
             ["quarantine", self.quarantine_table],

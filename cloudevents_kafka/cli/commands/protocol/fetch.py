@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _HELP: Final = """Read records with the pure-Python client.
 
-Reads one PARTITION of TOPIC, or all, up to its present end; joins no group and commits
+Reads one PARTITION of TOPIC, or all, up to its current end; joins no group and commits
 nothing. Records are printed without decoding events.
 
 \b
@@ -81,7 +81,7 @@ def command(
 def _read(
     client: Client, connection: ConnectionOptions, topic: str, partition: int | None, begin: Position
 ) -> Iterator[Record]:
-    """Yield the records of the partitions, from a position to their present ends."""
+    """Yield the records of the partitions, from a position to their current ends."""
     from cloudevents_kafka.protocol import TopicPartition
 
     partitions = _partitions(client, connection, topic, partition)
