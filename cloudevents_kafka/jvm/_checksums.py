@@ -13,6 +13,7 @@ import msgspec
 
 # The algorithms that repositories publish, the strongest first. MD5 is too weak.
 ALGORITHMS: Final = ("sha512", "sha256", "sha1")
+CHECKSUM_LIMIT: Final = 1 << 16  # bytes of a checksum file
 _START: Final = 512  # bytes in which an HTML page is recognized
 _HTML: Final = (b"<!doctype html", b"<html", b"<head", b"<body")
 

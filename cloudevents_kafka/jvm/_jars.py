@@ -13,7 +13,14 @@ from typing import Final
 import msgspec
 
 from cloudevents_kafka.jvm import _web
-from cloudevents_kafka.jvm._checksums import BadJar, Checksum, check_jar, file_digest, published_checksum
+from cloudevents_kafka.jvm._checksums import (
+    CHECKSUM_LIMIT,
+    BadJar,
+    Checksum,
+    check_jar,
+    file_digest,
+    published_checksum,
+)
 from cloudevents_kafka.jvm._coordinates import Coordinate, JarRequest
 from cloudevents_kafka.jvm._failures import MIRROR_VARIABLE, REJECTED_HINT, status_error
 from cloudevents_kafka.jvm._jar_sets import listed_jars, pinned_checksums
@@ -25,7 +32,6 @@ from cloudevents_kafka.redaction import mask_url
 
 MANIFEST: Final = "manifest.json"
 JAR_LIMIT: Final = 1 << 29  # bytes of a jar
-_CHECKSUM_LIMIT: Final = 1 << 16
 
 
 class _Jar(msgspec.Struct, frozen=True):
@@ -35,7 +41,7 @@ class _Jar(msgspec.Struct, frozen=True):
 
 
 class _Manifest(msgspec.Struct, frozen=True):
-    """The jars of a folder whose request is not a named set."""
+    """The request and the jars of a folder; the list of a named set replaces it."""
 
     coordinates: tuple[str, ...]
     exclude: tuple[str, ...]
@@ -67,7 +73,7 @@ def _problem(request: JarRequest, folder: Path) -> str | None:
     """Return what is missing or damaged in a folder, or None."""
     expected = _expected(request, folder)
     if not expected:
-        return f"{MANIFEST} is missing, or is not that of these coordinates"
+        return f"{MANIFEST} is missing or describes other coordinates"
     for name, digest in expected.items():
         path = folder / name
         if not path.is_file():
@@ -147,7 +153,7 @@ def _resolve(
         from cloudevents_kafka.jvm._resolver import resolve_request
     except ImportError:
         raise FetchFailed(
-            "the package jgo, which resolves Maven coordinates, is not installed", f"{JGO_HINT}."
+            "the package jgo 3, which resolves Maven coordinates, is not installed", f"{JGO_HINT}."
         ) from None
     try:
         return resolve_request(request, repository, folder, progress)
@@ -191,7 +197,7 @@ def _checksum(coordinate: Coordinate, repository: Repository, url: str) -> Check
     if coordinate in pinned_checksums():
         return Checksum("sha256", pinned_checksums()[coordinate], "package")
     published = published_checksum(
-        lambda algorithm: _web.read(f"{url}.{algorithm}", repository.login, limit=_CHECKSUM_LIMIT)
+        lambda algorithm: _web.read(f"{url}.{algorithm}", repository.login, limit=CHECKSUM_LIMIT)
     )
     if published is None:
         raise FetchFailed(

@@ -14,7 +14,7 @@ from jgo.maven import POM, Artifact, Dependency, MavenContext, Model, Project, P
 from jgo.parse import Coordinate as JgoCoordinate
 
 from cloudevents_kafka.jvm import _web
-from cloudevents_kafka.jvm._checksums import parse
+from cloudevents_kafka.jvm._checksums import CHECKSUM_LIMIT, parse
 from cloudevents_kafka.jvm._coordinates import Coordinate, JarRequest
 from cloudevents_kafka.jvm._failures import REJECTED_HINT, status_error
 from cloudevents_kafka.jvm._repository import Repository
@@ -22,7 +22,6 @@ from cloudevents_kafka.jvm.errors import FetchFailed
 from cloudevents_kafka.jvm.progress import Progress
 
 POM_LIMIT: Final = 1 << 22  # bytes of a POM file
-CHECKSUM_LIMIT: Final = 1 << 16
 _PARENTS: Final = 10_000  # steps from a POM to its parent; a repository could send a circle
 _JAR_TYPES: Final = frozenset({"jar", "bundle"})
 

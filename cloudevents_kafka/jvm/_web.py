@@ -9,7 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from http import HTTPStatus
-from http.client import HTTPException, HTTPMessage
+from http.client import HTTPException, HTTPMessage, InvalidURL
 from typing import IO, Any, BinaryIO, Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -132,11 +132,14 @@ def _open(url: str, login: Login | None) -> Any:
         if error.code == HTTPStatus.NOT_FOUND:
             return None
         raise status_error(error.code, url) from None
+    except (InvalidURL, UnicodeError) as error:
+        reason = f"the Maven repository must have a valid URL, got {mask_url(url)} ({type(error).__name__})"
+        raise FetchFailed(reason, "Check the URL; percent-encode its special characters.") from None
     except (OSError, HTTPException) as error:
         return _missing(error, url)
 
 
-def _missing(error: Exception, url: str) -> None:
+def _missing(error: OSError | HTTPException, url: str) -> None:
     """Return None for a missing local file; raise `FetchFailed` for other errors."""
     reason = getattr(error, "reason", error)  # of a URLError
     cause = reason if isinstance(reason, BaseException) else error

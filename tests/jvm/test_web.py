@@ -138,6 +138,14 @@ def test_file(tmp_path):
     assert read((tmp_path / "c").as_uri()) is None
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:x/a", "http://127.0.0.1:1/a b", "http://127.0.0.1:1/ä"])
+def test_bad_url(url):
+    """A URL that cannot be requested is an error without its query."""
+    with pytest.raises(FetchFailed, match="must have a valid URL") as caught:
+        read(f"{url}?token=hunter2")
+    assert "hunter2" not in str(caught.value)
+
+
 def test_other_schemes():
     """No other scheme is opened."""
     with pytest.raises(FetchFailed, match="must start with http:, https: or file:"):
