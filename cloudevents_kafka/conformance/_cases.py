@@ -168,20 +168,18 @@ def _run_encode(case: EncodeCase) -> None:
 
 def _through_broker(record: Record, broker: str) -> Record:
     """Return what arrives of a record by a broker of a version; `EncodeError` if it refuses the record."""
-    from cloudevents_kafka.protocol import records  # slow to import
-    from cloudevents_kafka.protocol.client import batches
-    from cloudevents_kafka.protocol.client.deadline import Deadline
+    from cloudevents_kafka.protocol import client, records  # slow to import
     from cloudevents_kafka.protocol.errors import Unsupported
 
     version = _PRODUCE[broker]
     sent = records.Record(key=record.key, value=record.value, headers=record.headers)
-    pending = batches.Pending("t", 0, sent, None, Deadline(0))
+    queued = client.QueuedRecord("t", 0, sent, None, client.Deadline(0))
     try:
-        batches.check_headers(pending, version)
+        client.check_headers(queued, version)
     except Unsupported as error:
         raise EncodeError(str(error)) from error
-    batch = batches.Batch(("t", 0), [pending], batches.NOBODY, -1)
-    (arrived,) = records.Batches(batch.encoded(version, records.Codec.NONE)).records()
+    batch = client.ProducerBatch(("t", 0), [queued], client.NO_PRODUCER_ID, -1)
+    (arrived,) = records.Batches(batch.encode(version, records.Codec.NONE)).records()
     return Record(key=arrived.key, value=arrived.value, headers=list(arrived.headers))
 
 

@@ -9,13 +9,23 @@ describes frames byte by byte; `v07` is Kafka 0.7, which has another protocol; `
 
 from __future__ import annotations
 
-from cloudevents_kafka.protocol.client.client import Client
-from cloudevents_kafka.protocol.client.consumer import STORED, UNKNOWN, Consumer, TopicPartition
-from cloudevents_kafka.protocol.client.message import Message
-from cloudevents_kafka.protocol.client.offsets import EARLIEST, LATEST
-from cloudevents_kafka.protocol.client.partitioners import at_random, by_key, round_robin
-from cloudevents_kafka.protocol.client.producer import Producer
-from cloudevents_kafka.protocol.client.security import AuthenticationFailed, Plain, Scram
+from cloudevents_kafka.protocol.client import (
+    EARLIEST,
+    LATEST,
+    STORED,
+    UNKNOWN,
+    AuthenticationFailed,
+    Client,
+    Consumer,
+    Message,
+    Plain,
+    Producer,
+    Scram,
+    TopicPartition,
+    at_random,
+    by_key,
+    round_robin,
+)
 from cloudevents_kafka.protocol.errors import (
     BrokerError,
     ClientError,

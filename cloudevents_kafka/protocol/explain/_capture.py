@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import Final
 
-from cloudevents_kafka.protocol.client.capture import Frame
+from cloudevents_kafka.protocol.client import CapturedFrame
 from cloudevents_kafka.protocol.errors import ProtocolError, Unsupported
 from cloudevents_kafka.protocol.explain._field import Cursor, Explained
 from cloudevents_kafka.protocol.explain._frame import (
@@ -34,7 +34,7 @@ class CaptureExplainer:
             lambda: deque(maxlen=_MOST_WAITING)
         )
 
-    def explain(self, frame: Frame) -> Explained:
+    def explain(self, frame: CapturedFrame) -> Explained:
         """Explain the next frame."""
         if frame.direction == "sent":
             return self._request(frame)
@@ -51,7 +51,7 @@ class CaptureExplainer:
             del self._waiting[frame.broker, number]
         return found
 
-    def _request(self, frame: Frame) -> Explained:
+    def _request(self, frame: CapturedFrame) -> Explained:
         found = explain_request(frame.data, sized=True)
         number = found.value("header.correlation_id")
         unanswered = found.key == _PRODUCE and found.value("acks") == 0

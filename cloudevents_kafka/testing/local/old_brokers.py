@@ -125,7 +125,7 @@ class LegacyBroker:
 
     def _is_ready(self) -> bool:
         try:
-            with Client(self.address, ask_versions=False, timeout=0.25) as client:
+            with Client(self.address, request_api_versions=False, timeout=0.25) as client:
                 metadata = client.metadata()
                 if not metadata.brokers:
                     client.metadata([_FIRST_TOPIC])

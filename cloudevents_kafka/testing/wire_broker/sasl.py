@@ -8,12 +8,12 @@ import secrets
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from cloudevents_kafka.protocol.client.scram import HASHES, ScramKeys
+from cloudevents_kafka.protocol.client import SCRAM_HASHES, ScramKeys
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.testing.wire_broker.errors import ApiError
 
 _ITERATIONS: Final = 4096
-_MECHANISMS: Final = ("PLAIN", *HASHES)
+_MECHANISMS: Final = ("PLAIN", *SCRAM_HASHES)
 _BEFORE_LOGIN: Final = frozenset({17, 18, 36})  # SaslHandshake, ApiVersions, SaslAuthenticate
 
 
@@ -57,7 +57,7 @@ class Login:
         if mechanism not in self.mechanisms:
             raise ApiError(ErrorCode.UNSUPPORTED_SASL_MECHANISM)
         self._mechanism = (
-            _Plain(self._users) if mechanism == "PLAIN" else _Scram(HASHES[mechanism], self._users)
+            _Plain(self._users) if mechanism == "PLAIN" else _Scram(SCRAM_HASHES[mechanism], self._users)
         )
         self.raw = raw
 

@@ -12,7 +12,7 @@ from cli.command_line import lines
 from cloudevents_kafka.cli import app as root
 from cloudevents_kafka.cli.commands import protocol
 from cloudevents_kafka.cli.terminal import BYTES, FILE, HeaderType, SecondsType, TextType, parse_pair
-from cloudevents_kafka.protocol.client.deadline import LONGEST
+from cloudevents_kafka.protocol.client import MAX_SECONDS
 
 NOT_UTF8 = "\udcff"  # what Python makes of the byte ff
 COMMANDS = [
@@ -146,7 +146,7 @@ def test_options_in_seconds():
     floats = [case.values[1] for case in of_type(click.types.FloatParamType)]
     assert {parameter.name for parameter in floats} == {"timeout", "interval"}
     assert {type(parameter.type) for parameter in floats} == {SecondsType}
-    assert {parameter.type.max for parameter in floats} == {LONGEST}
+    assert {parameter.type.max for parameter in floats} == {MAX_SECONDS}
 
 
 @pytest.mark.parametrize("host", ["a..b", "a" * 64, "é" * 64, ".a"])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka.protocol.client.assignors import ASSIGNORS, assign_range, assign_round_robin
+from cloudevents_kafka.protocol.client._assignors import ASSIGNORS, assign_range, assign_round_robin
 
 TWO = {"a": ["t", "u"], "b": ["t", "u"]}
 

@@ -9,9 +9,9 @@ import pytest
 from cloudevents_kafka import EventConsumer, EventProducer
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.producer import DeliveryError
-from cloudevents_kafka.protocol.client.client import Client, addresses
-from cloudevents_kafka.protocol.client.connection import Address
-from cloudevents_kafka.protocol.client.offsets import EARLIEST, LATEST
+from cloudevents_kafka.protocol.client._client import Client
+from cloudevents_kafka.protocol.client._connection import Address, parse_addresses
+from cloudevents_kafka.protocol.client._offsets import EARLIEST, LATEST
 from cloudevents_kafka.protocol.errors import BrokerError, Unsupported
 
 
@@ -28,13 +28,13 @@ from cloudevents_kafka.protocol.errors import BrokerError, Unsupported
 )
 def test_addresses_are_read(text, expected):
     """One or several, with a port or the usual one, IPv6 in brackets."""
-    assert addresses(text) == [Address(*one) for one in expected]
+    assert parse_addresses(text) == [Address(*one) for one in expected]
 
 
 @pytest.mark.parametrize("text", ["", ",", [], "h:", ":1", "h:0", "h:65536", "h:x", "h:-1", "h:\u0661"])
 def test_what_is_no_address_is_refused(text):
     """At once, with what to write."""
-    with pytest.raises(ValueError, match="write host:port"):
+    with pytest.raises(ValueError, match=r"an address must be host:port|a bootstrap address is missing"):
         Client(text)
 
 

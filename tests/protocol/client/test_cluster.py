@@ -8,9 +8,10 @@ import time
 
 import pytest
 
-from cloudevents_kafka.protocol.client.cluster import Cluster, Settings
-from cloudevents_kafka.protocol.client.connection import Address
-from cloudevents_kafka.protocol.client.deadline import Deadline
+from cloudevents_kafka.protocol.client._broker import ConnectionSettings
+from cloudevents_kafka.protocol.client._cluster import Cluster
+from cloudevents_kafka.protocol.client._connection import Address
+from cloudevents_kafka.protocol.client._deadline import Deadline
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, DeadlineExceeded, Disconnected
 from cloudevents_kafka.testing.wire_broker import faults
 
@@ -23,7 +24,7 @@ def make(stack):
 
     def make(*brokers):
         found = [b if isinstance(b, Address) else Address(b.nodes[0].host, b.nodes[0].port) for b in brokers]
-        cluster = Cluster(found, Settings())
+        cluster = Cluster(found, ConnectionSettings())
         stack.callback(cluster.close)
         return cluster
 
@@ -68,10 +69,10 @@ def web():
 
 @pytest.mark.parametrize("first", ["dead", "listening", "web"])
 def test_the_first_address_may_be_dead(broker, make, request, first):
-    """ApiError, silent or something else altogether: the next one is taken, in time."""
+    """Dead, silent or something else altogether: the next one is taken, in time."""
     cluster = make(request.getfixturevalue(first), broker)
     began = time.monotonic()
-    assert cluster.metadata(["t"], Deadline(2)).topics[0].name == "t"
+    assert cluster.fetch_metadata(["t"], Deadline(2)).topics[0].name == "t"
     assert time.monotonic() - began < 1.8
 
 
@@ -81,7 +82,7 @@ def test_all_addresses_may_be_dead(dead, listening, make):
         make(dead).any_broker(Deadline(2))
     with pytest.raises(DeadlineExceeded, match=f"{dead}: .*; .*{listening}"):
         make(dead, listening).any_broker(Deadline(0.3))
-    with pytest.raises(Disconnected, match="no address was given"):
+    with pytest.raises(Disconnected, match="the address list is empty"):
         make().any_broker(Deadline(0.3))
 
 
@@ -93,14 +94,14 @@ def test_metadata_is_kept(broker, make):
         assert cluster.leader("t", 0, Deadline(2)) == 1
     assert len(broker.calls(METADATA)) == 1
     time.sleep(0.05)
-    cluster.forget()
+    cluster.invalidate()
     cluster.leader("t", 0, Deadline(2))
     assert len(broker.calls(METADATA)) == 2
 
 
 def test_a_new_topic_is_waited_for(start, make):
     """A topic without leaders at first is asked for again, until it has them."""
-    broker = start(settings={"elects_at_once": False})
+    broker = start(settings={"elects_leaders_at_once": False})
     assert make(broker).partitions("new", Deadline(5)) == [0]
     assert len(broker.calls(METADATA)) >= 2
 
@@ -112,14 +113,14 @@ def test_what_is_no_partition_is_said(broker, make):
     with pytest.raises(BrokerError, match=r"u\[7\]: UNKNOWN.*the topic has the partitions 0 to 2"):
         cluster.leader("u", 7, Deadline(2))
     broker.move_leader("u", 1, -1)
-    cluster.forget()
+    cluster.invalidate()
     with pytest.raises(BrokerError, match=r"u\[1\]: LEADER_NOT_AVAILABLE"):
         cluster.leader("u", 1, Deadline(2))
 
 
 def test_an_unknown_node_is_asked_for_once(broker, make):
     """A broker that metadata does not name is looked for, then given up."""
-    with pytest.raises(Disconnected, match="no broker of the id 99"):
+    with pytest.raises(Disconnected, match="the cluster has no broker with the id 99"):
         make(broker).broker(99, Deadline(2))
     assert len(broker.calls(METADATA)) == 1
 
@@ -139,10 +140,10 @@ def test_tries_are_repeated_where_that_may_help(make, error, tries):
         return "done"
 
     if tries == 3:
-        assert make().retrying("trying", attempt, Deadline(5)) == "done"
+        assert make().retry("trying", attempt, Deadline(5)) == "done"
     else:
         with pytest.raises(type(error)):
-            make().retrying("trying", attempt, Deadline(5))
+            make().retry("trying", attempt, Deadline(5))
     assert len(tried) == tries
 
 
@@ -155,18 +156,18 @@ def test_tries_end_with_the_deadline(make):
         raise BrokerError(15, "group g")
 
     with pytest.raises(
-        DeadlineExceeded, match=r"trying: not done within 0.3 s; the last try: group g: COORD"
+        DeadlineExceeded, match=r"trying: not done within 0.3 s; the last error: group g: COORD"
     ):
-        make().retrying("trying", attempt, Deadline(0.3))
+        make().retry("trying", attempt, Deadline(0.3))
     assert 2 < len(tried) < 7
 
 
 def test_a_lost_connection_is_made_again(broker, make):
     """After a broken socket the same question is asked over a new one."""
     cluster = make(broker)
-    cluster.metadata(["t"], Deadline(2))
+    cluster.fetch_metadata(["t"], Deadline(2))
     broker.close_connections()
-    assert cluster.retrying("x", lambda: cluster.metadata(["t"], Deadline(2)), Deadline(2)).topics
+    assert cluster.retry("x", lambda: cluster.fetch_metadata(["t"], Deadline(2)), Deadline(2)).topics
     assert len({call.connection for call in broker.calls()}) == 2
 
 
@@ -175,12 +176,12 @@ def test_another_thread_can_end_it_all(broker, make):
     broker.faults.add(faults.no_response(), api=METADATA)
     cluster = make(broker)
     cluster.any_broker(Deadline(2))
-    timer = threading.Timer(0.1, cluster.end)
+    timer = threading.Timer(0.1, cluster.abort)
     timer.start()
     began = time.monotonic()
-    with pytest.raises(ClientError, match="closed while"):
-        cluster.retrying("x", lambda: cluster.metadata(["t"], Deadline(9)), Deadline(9))
+    with pytest.raises(ClientError, match="closed during the call"):
+        cluster.retry("x", lambda: cluster.fetch_metadata(["t"], Deadline(9)), Deadline(9))
     assert time.monotonic() - began < 2
     timer.join()
-    with pytest.raises(ClientError, match="closed while"):
-        cluster.metadata(["t"], Deadline(2))
+    with pytest.raises(ClientError, match="closed during the call"):
+        cluster.fetch_metadata(["t"], Deadline(2))

@@ -13,9 +13,9 @@ import time
 import pytest
 from wire import metadata
 
-from cloudevents_kafka.protocol.client.connection import Address, Connection
-from cloudevents_kafka.protocol.client.deadline import Deadline
-from cloudevents_kafka.protocol.client.security import Security
+from cloudevents_kafka.protocol.client._connection import Address, Connection
+from cloudevents_kafka.protocol.client._deadline import Deadline
+from cloudevents_kafka.protocol.client._security import Security
 from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest
 from cloudevents_kafka.testing.wire_broker import faults
@@ -53,10 +53,10 @@ def test_many_requests_are_on_their_way_at_once(broker, connection):
 @pytest.mark.parametrize(
     ("fault", "error", "text"),
     [
-        (faults.wrong_correlation_id(), Malformed, r"answers request 2; 1 is next"),
-        (faults.truncate(3), Disconnected, "closed the connection where MetadataResponse v1 was to come"),
-        (faults.truncate(11), Disconnected, "closed the connection where MetadataResponse v1 was to come"),
-        (faults.drop_before(), Disconnected, "closed the connection where MetadataResponse v1 was to come"),
+        (faults.wrong_correlation_id(), Malformed, r"the correlation id must be 1, got 2"),
+        (faults.truncate(3), Disconnected, "closed the connection instead of sending MetadataResponse v1"),
+        (faults.truncate(11), Disconnected, "closed the connection instead of sending MetadataResponse v1"),
+        (faults.drop_before(), Disconnected, "closed the connection instead of sending MetadataResponse v1"),
         (faults.frame_size(-1), Malformed, "a frame must have"),
         (faults.frame_size(0x7FFFFFFF), Malformed, "a frame must have"),
         (faults.frame_size(2), ProtocolError, "Metadata|byte"),
@@ -84,7 +84,7 @@ def test_a_late_answer_closes_what_waited_for_it(broker, connection):
     """`request` gives up at the deadline, and a later answer cannot be taken for another one's."""
     broker.faults.add(faults.delay(0.3), api=METADATA)
     began = time.monotonic()
-    with pytest.raises(DeadlineExceeded, match="no answer within"):
+    with pytest.raises(DeadlineExceeded, match="no response within"):
         connection.request(metadata("a"), 1, Deadline(0.05))
     assert time.monotonic() - began < 0.25
     assert connection.closed
@@ -140,10 +140,10 @@ def test_a_request_that_is_not_taken_closes(mute):
 
     def flood():
         for _ in range(100):
-            connection.send(metadata("x" * 30_000), 1, Deadline(0.1), answered=False)
+            connection.send(metadata("x" * 30_000), 1, Deadline(0.1), expects_response=False)
             connection.write(b"\0" * 1_000_000, Deadline(0.1))
 
-    with pytest.raises(DeadlineExceeded, match="did not take a request in time"):
+    with pytest.raises(DeadlineExceeded, match="sending the request timed out"):
         flood()
     assert time.monotonic() - began < 3
     assert connection.closed

@@ -12,8 +12,8 @@ import tracemalloc
 import pytest
 from wire import eventually
 
-from cloudevents_kafka.protocol.client.consumer import STORED, UNKNOWN, TopicPartition
-from cloudevents_kafka.protocol.client.offsets import EARLIEST, LATEST
+from cloudevents_kafka.protocol.client._consumer import STORED, UNKNOWN, TopicPartition
+from cloudevents_kafka.protocol.client._offsets import EARLIEST, LATEST
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, Malformed
 from cloudevents_kafka.protocol.messages.fetch import (
     AbortedTransaction,
@@ -93,7 +93,7 @@ def test_a_message_larger_than_all_that_is_fetched(start, connect, reader):
         fill(connect(broker), [value])
     consumer = reader(broker, T0, partition_bytes=100, max_bytes=1000)
     assert take(consumer, 1) == [b"a"]
-    with pytest.raises(Malformed, match=r"t\[0\]@1: a message that is larger than 1,000 bytes"):
+    with pytest.raises(Malformed, match=r"t\[0\]@1: a message must not be larger than max_bytes, 1,000"):
         consumer.poll(5)
     consumer.seek(TopicPartition("t", 0, 2))
     assert take(consumer, 1) == [b"b"]
@@ -118,7 +118,7 @@ def test_corrupt_records_are_told_last(broker, client, reader):
     consumer = reader(broker, T0, TopicPartition("u", 0, 0))
     assert take(consumer, 3) in ([b"0", b"1", b"u"], [b"u", b"0", b"1"])
     for _ in range(2):
-        with pytest.raises(Malformed, match=r"t\[0\]@2: .*; to go on behind it, seek"):
+        with pytest.raises(Malformed, match=r"t\[0\]@2: .*; to read on after it, seek"):
             consumer.poll(5)
     fill(client, [b"v"], "u")
     found = []
@@ -336,7 +336,7 @@ def test_seek_and_position(broker, client, reader):
     assert take(consumer, 2) == [b"8", b"9"]
     consumer.seek(TopicPartition("t", 0, EARLIEST))
     assert take(consumer, 1) == [b"0"]
-    with pytest.raises(ClientError, match=r"t\[1\] is not read by this consumer"):
+    with pytest.raises(ClientError, match=r"t\[1\] must be assigned before a seek"):
         consumer.seek(T1)
     assert consumer.get_watermark_offsets(T0) == (0, 10)
 
@@ -460,9 +460,9 @@ def test_a_closed_consumer_says_so(broker, reader):
 def test_what_needs_a_group_says_so(broker, reader):
     """Subscribing and committing without one; patterns; text in place of a list."""
     consumer = reader(broker, T0)
-    with pytest.raises(ClientError, match="name a group"):
+    with pytest.raises(ClientError, match="a group"):
         consumer.subscribe(["t"])
-    with pytest.raises(ClientError, match="name one"):
+    with pytest.raises(ClientError, match="need a group"):
         consumer.commit(offsets=[T0])
     for topics in ("t", ["^t.*"]):
         with pytest.raises(ValueError, match="list of names"):

@@ -8,8 +8,8 @@ import time
 import pytest
 from wire import Wire, eventually, metadata, only
 
-from cloudevents_kafka.protocol.client.consumer import TopicPartition
-from cloudevents_kafka.protocol.client.partitioners import round_robin
+from cloudevents_kafka.protocol.client._consumer import TopicPartition
+from cloudevents_kafka.protocol.client._partitioners import round_robin
 from cloudevents_kafka.protocol.errors import DeadlineExceeded
 from cloudevents_kafka.protocol.messages.fetch import FetchRequest
 from cloudevents_kafka.protocol.messages.produce import (
@@ -37,7 +37,7 @@ def three(start):
 def first(three, connect):
     """A client that was told of the first broker alone, and never asks for versions."""
     node = three.nodes[0]
-    return connect(f"{node.host}:{node.port}", ask_versions=False)
+    return connect(f"{node.host}:{node.port}", request_api_versions=False)
 
 
 def write(client, count=1, *, partition=-1, **settings):
@@ -118,7 +118,7 @@ def test_the_first_address_may_be_dead(three, connect):
     with socket.create_server(("127.0.0.1", 0)) as server:
         dead = server.getsockname()[1]
     for node in three.nodes:
-        client = connect(f"127.0.0.1:{dead},{node.host}:{node.port}", ask_versions=False)
+        client = connect(f"127.0.0.1:{dead},{node.host}:{node.port}", request_api_versions=False)
         found = client.metadata()
         assert [(broker.node_id, broker.port) for broker in found.brokers] == [
             (n.id, n.port) for n in three.nodes
@@ -141,7 +141,7 @@ def test_metadata_is_kept_until_it_is_wrong(three, first):
         moved = send()
         assert moved > once
         assert send() == moved
-        three.hang_up()
+        three.close_connections()
         assert send() > moved
     assert three.calls(PRODUCE)[-1].node.id == 2
     assert len(three.records("t", 0)) == 9
@@ -152,7 +152,7 @@ def test_records_travel_together(start, connect):
     broker = start("0.8.2")
     for name in ("t", "u"):
         broker.create_topic(name, 2)
-    client = connect(broker, ask_versions=False)
+    client = connect(broker, request_api_versions=False)
     with client.producer(linger=5) as producer:
         for number in range(12):
             producer.produce("tu"[number % 2], b"v", partition=number // 2 % 2)
@@ -243,7 +243,7 @@ def test_an_answer_in_another_order_is_understood(start, connect):
     def note(error, message):
         found[message.topic(), message.partition()] = error.code if error else message.offset()
 
-    with connect(broker, ask_versions=False).producer(linger=5) as producer:
+    with connect(broker, request_api_versions=False).producer(linger=5) as producer:
         for name, partition in (("a", 0), ("b", 1), ("b", 0)):
             producer.produce(name, b"v", partition=partition, on_delivery=note)
         producer.flush(5)

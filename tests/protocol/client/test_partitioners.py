@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka.protocol.client.partitioners import at_random, by_key, murmur2, round_robin
+from cloudevents_kafka.protocol.client._partitioners import at_random, by_key, murmur2, round_robin
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_compression(broker, client, reports, codec):
     with client.producer(compression=codec) as producer:
         send(producer, 20, reports)
     assert values(broker) == numbers(20)
-    with pytest.raises(ValueError, match="compression='rar': one of none, gzip"):
+    with pytest.raises(ValueError, match=r"compression must be one of none, gzip.* got 'rar'"):
         client.producer(compression="rar")
 
 
@@ -147,7 +147,7 @@ def test_a_full_queue_is_a_buffer_error(broker, client, reports):
     """`produce` never waits; after `poll` there is room."""
     with client.producer(queue_records=3, linger=0) as producer:
         send(producer, 3, reports)
-        with pytest.raises(BufferError, match="3 records wait"):
+        with pytest.raises(BufferError, match=r"the queue is full \(3 records\)"):
             producer.produce("t", b"v")
         assert eventually(lambda: producer.poll(0.1) + len(reports) >= 3)
         producer.produce("t", b"v", on_delivery=reports)
@@ -266,7 +266,9 @@ def test_time_runs_out(broker, connect, reports):
         send(producer, 3, reports)
     assert 0.4 < time.monotonic() - began < 3
     assert {type(error) for error in reports.errors} == {DeadlineExceeded}
-    assert "t[0]: not delivered in time; it may have been written; the last try: " in str(reports.errors[0])
+    assert "t[0]: not delivered in time; the broker may have appended it; the last error: " in str(
+        reports.errors[0]
+    )
 
 
 def test_after_a_failure_for_good_later_records_arrive(broker, connect, reports):
@@ -463,7 +465,7 @@ def test_a_partitioner_that_raises(broker, client, reports, monkeypatch):
 
     producer = client.producer(partitioner=bad)
     producer.produce("t", b"v", on_delivery=reports)
-    with pytest.raises(ClientError, match="the sending thread has ended with 1 records"):
+    with pytest.raises(ClientError, match="the sending thread has ended, records outstanding: 1"):
         producer.flush()
     with pytest.raises(ClientError, match="the sending thread has ended"):
         producer.close()
@@ -513,5 +515,5 @@ def test_what_nobody_answers_is_read_before_the_connection_ends(start, connect, 
 @pytest.mark.parametrize("acks", [2, -2, None, "all"])
 def test_acks_are_0_1_or_all(client, acks):
     """Other numbers are refused before anything is sent."""
-    with pytest.raises(ValueError, match="acks="):
+    with pytest.raises(ValueError, match="acks must be 0, 1 or -1"):
         client.producer(acks=acks)

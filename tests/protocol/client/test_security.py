@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka.protocol.client.sasl import authenticate
-from cloudevents_kafka.protocol.client.scram import ScramClient
-from cloudevents_kafka.protocol.client.security import AuthenticationFailed, Plain, Scram, Security
+from cloudevents_kafka.protocol.client._sasl import authenticate
+from cloudevents_kafka.protocol.client._scram import ScramClient
+from cloudevents_kafka.protocol.client._security import AuthenticationFailed, Plain, Scram, Security
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, ProtocolError
 from cloudevents_kafka.testing.wire_broker import RELEASES, faults
 

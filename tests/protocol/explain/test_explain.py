@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from protocol.generated import any_case, messages
 
 from cloudevents_kafka.protocol import frames
-from cloudevents_kafka.protocol.client.capture import Frame
+from cloudevents_kafka.protocol.client import CapturedFrame
 from cloudevents_kafka.protocol.errors import ProtocolError
 from cloudevents_kafka.protocol.explain import (
     CaptureExplainer,
@@ -327,7 +327,7 @@ def test_api_versions_answered_in_version_0():
 
 
 def frame(direction, data, broker="a:1"):
-    return Frame(0.0, broker, direction, data)
+    return CapturedFrame(0.0, broker, direction, data)
 
 
 def test_pairing():

@@ -8,7 +8,8 @@ import time
 import pytest
 
 from cloudevents_kafka.protocol import EARLIEST, BrokerError, Client, TopicPartition
-from cloudevents_kafka.protocol.client import fetcher, sender
+from cloudevents_kafka.protocol.client import _fetcher as fetcher
+from cloudevents_kafka.protocol.client import _sender as sender
 from cloudevents_kafka.testing import LocalBroker
 from cloudevents_kafka.testing.local import free_ports
 from cloudevents_kafka.testing.local.old_brokers import LegacyKafka

@@ -26,7 +26,7 @@ def test_asks_for_versions(kafka, client):
 )
 def test_need_not_be_asked(kafka, topic):
     """Without being asked, brokers up to 3.x take what 0.8 took."""
-    with kafka.client(ask_versions=False) as client:
+    with kafka.client(request_api_versions=False) as client:
         assert delivered(write(client, topic, [{"value": b"a"}, {"value": b"b"}])) == [0, 1]
         assert pairs(read(client, topic, 2)) == [(None, b"a"), (None, b"b")]
 
@@ -76,7 +76,7 @@ def test_headers(kafka, client, topic):
         assert [message.headers() for message in read(client, topic, 1)] == [headers]
     else:
         assert isinstance(error, Unsupported)
-        assert "brokers before 0.11 carry no headers" in str(error)
+        assert "brokers before 0.11 have no headers" in str(error)
         assert client.offset_at(topic, 0, LATEST) == 0
 
 

@@ -50,12 +50,12 @@ class Row(msgspec.Struct, frozen=True):
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON line for each API.")
 def command(*, as_json: bool, **options: Any) -> None:
     """Print the API versions of a broker."""
-    from cloudevents_kafka.protocol.client.api_versions import OLD, OLDEST
+    from cloudevents_kafka.protocol.client import VERSIONS_0_8, VERSIONS_0_9
 
     connection = pop_connection_options(options)
     with Interrupts() as interrupts, interrupts.waiting(), connect(connection) as client:
         versions = client.api_versions()
-        if versions in (OLD, OLDEST):
+        if versions in (VERSIONS_0_8, VERSIONS_0_9):
             client.metadata([])  # fails if this is not a broker at all
             click.echo(f"cloudevents-kafka: broker {connection.broker} {_NOT_LISTED}", err=True)
     rows = _rows(versions)
@@ -68,11 +68,10 @@ def command(*, as_json: bool, **options: Any) -> None:
 def _rows(broker: Mapping[int, Versions]) -> list[Row]:
     """Return the versions of the broker and of this library, in the order of API keys."""
     from cloudevents_kafka.protocol.api_keys import api_name
-    from cloudevents_kafka.protocol.client.api_versions import SPOKEN
     from cloudevents_kafka.protocol.messages import APIS
 
     def row(key: int) -> Row:
-        of_broker, of_client = broker.get(key), SPOKEN.get(key)
+        of_broker, of_client = broker.get(key), CLIENT_VERSIONS.get(key)
         common = None if of_broker is None or of_client is None else of_client.common(of_broker)
         picked = common.last if common is not None and common.first <= common.last else None
         declared = str(APIS[key].versions) if key in APIS else ""

@@ -115,7 +115,7 @@ def _report_problems(frame: _Frame | BadData) -> bool:
 
 def _frames(lines: Iterable[InputLine], explain: Explain) -> Iterator[_Frame | BadData]:
     """Yield the explanation of each frame, or the error of a line that has none."""
-    from cloudevents_kafka.protocol.client import capture
+    from cloudevents_kafka.protocol.client import parse_line
     from cloudevents_kafka.protocol.errors import Malformed
     from cloudevents_kafka.protocol.explain import CaptureExplainer
 
@@ -124,7 +124,7 @@ def _frames(lines: Iterable[InputLine], explain: Explain) -> Iterator[_Frame | B
         text = line.text.decode("utf-8", "replace").strip()
         try:
             if text.startswith("{"):
-                frame = capture.parse(text, line.where)
+                frame = parse_line(text, line.where)
                 members = {"broker": frame.broker, "direction": frame.direction, "time": frame.time}
                 yield _Frame(line.where, members, captured.explain(frame))
             elif digits := text.partition("#")[0].strip():

@@ -112,7 +112,9 @@ def _read_until(
             last_record = time.monotonic()
             yield Record.of(message)
         if message is None:
-            ends = {n: end for n, end in ends.items() if consumer.fetched(TopicPartition(topic, n)) < end}
+            ends = {
+                n: end for n, end in ends.items() if consumer.fetch_position(TopicPartition(topic, n)) < end
+            }
         else:
             ends = {
                 n: end for n, end in ends.items() if n != message.partition() or message.offset() + 1 < end

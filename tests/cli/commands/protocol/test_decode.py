@@ -10,7 +10,7 @@ import pytest
 from cli.command_line import lines
 
 from cloudevents_kafka.protocol import frames
-from cloudevents_kafka.protocol.client.capture import Frame, write_to
+from cloudevents_kafka.protocol.client import CapturedFrame, stream_trace
 from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest
 from cloudevents_kafka.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from cloudevents_kafka.protocol.records import Codec, Record, encode_batch
@@ -35,10 +35,10 @@ def vectors(file: str) -> list[dict]:
 def capture(pairs, broker="127.0.0.1:9092") -> str:
     """Return a capture as a client writes it: all requests, then all responses."""
     stream = io.StringIO()
-    write = write_to(stream)
+    write = stream_trace(stream)
     for direction, name in (("sent", "request"), ("received", "response")):
         for pair in pairs:
-            write(Frame(1.5, broker, direction, bytes.fromhex(pair[name])))
+            write(CapturedFrame(1.5, broker, direction, bytes.fromhex(pair[name])))
     return stream.getvalue()
 
 
@@ -194,7 +194,7 @@ def test_invalid_lines_are_reported_and_skipped(run):
     rule = "a line must be a frame in hexadecimal digits, or a JSON object of a capture"
     assert result.stderr.splitlines() == [
         f"cloudevents-kafka: stdin:1: {rule}, got 'xyz'",
-        f"cloudevents-kafka: stdin:2 is no line of a capture: '{{\"a\": 1}}'; {rule}",
+        f"cloudevents-kafka: stdin:2 must be a line of a capture, got '{{\"a\": 1}}'; {rule}",
     ]
 
 

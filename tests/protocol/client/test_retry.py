@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from cloudevents_kafka.protocol import BrokerError
-from cloudevents_kafka.protocol.client.cluster import Cluster, Settings
-from cloudevents_kafka.protocol.client.connection import Address
-from cloudevents_kafka.protocol.client.deadline import Deadline
-from cloudevents_kafka.protocol.client.fetcher import Fetcher
-from cloudevents_kafka.protocol.client.offsets import LATEST
+from cloudevents_kafka.protocol.client._broker import ConnectionSettings
+from cloudevents_kafka.protocol.client._cluster import Cluster
+from cloudevents_kafka.protocol.client._connection import Address
+from cloudevents_kafka.protocol.client._deadline import Deadline
+from cloudevents_kafka.protocol.client._fetcher import Fetcher
+from cloudevents_kafka.protocol.client._offsets import LATEST
 from cloudevents_kafka.protocol.errors import DeadlineExceeded
 from cloudevents_kafka.protocol.messages.metadata import MetadataResponseTopic
 from cloudevents_kafka.testing.wire_broker import faults
@@ -19,14 +20,14 @@ LIST_OFFSETS = 2
 
 @pytest.fixture
 def cluster():
-    return Cluster([Address("127.0.0.1", 1)], Settings())
+    return Cluster([Address("127.0.0.1", 1)], ConnectionSettings())
 
 
 def test_a_starting_broker_that_knows_no_topics(cluster, monkeypatch):
     """One that would make the topic, but knows no brokers yet to make it on, is asked again."""
     row = MetadataResponseTopic(error_code=38, name="t", partitions=[])
-    monkeypatch.setattr(cluster, "metadata", lambda topics, deadline: cluster._topics.update(t=row))
-    with pytest.raises(BrokerError, match="knows too few brokers to make it") as caught:
+    monkeypatch.setattr(cluster, "fetch_metadata", lambda topics, deadline: cluster._topics.update(t=row))
+    with pytest.raises(BrokerError, match="too few brokers have registered") as caught:
         cluster.leader("t", 0, Deadline(1.0))
     assert caught.value.retriable
 
@@ -34,8 +35,8 @@ def test_a_starting_broker_that_knows_no_topics(cluster, monkeypatch):
 def test_a_fetch_that_fails_without_a_reason(cluster):
     """0.8 answers -1 while a partition changes hands: it rests, and is asked for again."""
     fetcher = Fetcher(cluster, None)
-    fetcher._failed(("t", 0), BrokerError(-1))
-    assert not fetcher._rested(("t", 0))
+    fetcher._handle_error(("t", 0), BrokerError(-1))
+    assert fetcher._is_backing_off(("t", 0))
 
 
 @pytest.mark.parametrize("code", [-1, 6])

@@ -8,14 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka.protocol.client.batches import Batch, Identity, Pending, check_headers, cut
-from cloudevents_kafka.protocol.client.deadline import Deadline
+from cloudevents_kafka.protocol.client._batches import (
+    ProducerBatch,
+    ProducerId,
+    QueuedRecord,
+    check_headers,
+    drain,
+)
+from cloudevents_kafka.protocol.client._deadline import Deadline
 from cloudevents_kafka.protocol.errors import Unsupported
 from cloudevents_kafka.protocol.records import Batches, Codec, Record, RecordBatch
 
 
 def pending(value=b"v", headers=()):
-    return Pending("t", -1, Record(value=value, headers=list(headers), timestamp=5), None, Deadline(9))
+    return QueuedRecord("t", -1, Record(value=value, headers=list(headers), timestamp=5), None, Deadline(9))
 
 
 @given(st.lists(st.integers(0, 300)), st.integers(1, 5), st.integers(1, 500))
@@ -24,7 +30,7 @@ def test_batches_hold_all_in_order(sizes, most_records, most_bytes):
     waiting = deque(pending(b"x" * size) for size in sizes)
     batches = []
     while waiting:
-        batches.append(cut(waiting, most_records, most_bytes))
+        batches.append(drain(waiting, most_records, most_bytes))
     assert [len(one.record.value) for batch in batches for one in batch] == sizes
     assert all(len(batch) <= most_records for batch in batches)
     assert all(len(batch) == 1 or sum(one.size for one in batch) <= most_bytes for batch in batches)
@@ -33,8 +39,8 @@ def test_batches_hold_all_in_order(sizes, most_records, most_bytes):
 @pytest.mark.parametrize(("version", "magic"), [(0, 0), (1, 0), (2, 1), (3, 2), (12, 2)])
 def test_each_version_has_its_form(version, magic):
     """Message sets of magic 0 and 1, record batches with identity and sequence from 3 on."""
-    batch = Batch(("t", 0), [pending(), pending()], Identity(7, 1), 5)
-    found = Batches(batch.encoded(version, Codec.NONE))
+    batch = ProducerBatch(("t", 0), [pending(), pending()], ProducerId(7, 1), 5)
+    found = Batches(batch.encode(version, Codec.NONE))
     assert [record.value for record in found.records()] == [b"v", b"v"]
     first = next(iter(found))
     assert first.magic == magic

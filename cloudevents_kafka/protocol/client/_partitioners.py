@@ -1,8 +1,8 @@
-"""Which partition a record goes to: the client's choice (guide, "Partitioning Strategies").
+"""Partitioners: the choice of a record's partition (guide, "Partitioning Strategies").
 
-A partitioner takes a key and the topic's partitions, in ascending order, and gives one
-of them. Clients that shall agree on keys must hash alike; `by_key` does as the Java
-client.
+A partitioner is a function of a key and of the topic's partitions in ascending order, and returns one
+of the partitions. Clients must hash keys alike to agree on partitions; `by_key` hashes as the Java
+client does.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ _32_BITS: Final = 0xFFFFFFFF
 
 
 def round_robin() -> Partitioner:
-    """Return a partitioner that takes one partition after the other, whatever the key."""
+    """Return a partitioner that uses the partitions in turn, and ignores the key."""
     turns = itertools.count()
     return lambda _key, partitions: partitions[next(turns) % len(partitions)]
 
 
 def at_random() -> Partitioner:
-    """Return a partitioner that chooses one partition by chance, and then stays with it."""
-    chosen = random.random()  # spreads clients; nothing is secret
-    return lambda _key, partitions: partitions[int(chosen * len(partitions))]
+    """Return a partitioner that picks one partition at random and keeps it."""
+    fraction = random.random()  # spreads clients over partitions; not a secret
+    return lambda _key, partitions: partitions[int(fraction * len(partitions))]
 
 
 def by_key(keyless: Partitioner | None = None) -> Partitioner:
-    """Return a partitioner that hashes keys as the Java client does; null keys go to ``keyless``.
+    """Return a partitioner that hashes keys as the Java client does.
 
-    That is `round_robin` by default. An empty key is a key.
+    Records with a null key go to ``keyless``, `round_robin` by default; an empty key is hashed.
     """
-    others = round_robin() if keyless is None else keyless
+    fallback = round_robin() if keyless is None else keyless
 
     def choose(key: bytes | None, partitions: Sequence[int]) -> int:
         if key is None:
-            return others(key, partitions)
+            return fallback(key, partitions)
         return partitions[(murmur2(key) & 0x7FFFFFFF) % len(partitions)]
 
     return choose
 
 
 def murmur2(data: bytes) -> int:
-    """Return the 32-bit MurmurHash2 of the bytes, unsigned, with the seed that Kafka takes."""
+    """Return the 32-bit MurmurHash2 of the bytes, unsigned, with Kafka's seed."""
     hashed = (_SEED ^ len(data)) & _32_BITS
     whole = len(data) & ~3
     for at in range(0, whole, 4):

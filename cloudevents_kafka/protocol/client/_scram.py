@@ -11,9 +11,9 @@ import hashlib
 import hmac
 from typing import Final
 
-from cloudevents_kafka.protocol.client.security import AuthenticationFailed, Scram
+from cloudevents_kafka.protocol.client._security import AuthenticationFailed, Scram
 
-HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+SCRAM_HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 """The hash functions by the name of the mechanism."""
 
 _MIN_ITERATIONS: Final = 4096  # RFC 5802 5.1: "at least 4096"
@@ -49,7 +49,7 @@ class ScramClient:
 
     def __init__(self, sasl: Scram, nonce: str) -> None:
         """Begin an exchange; a ``nonce`` must never be used twice."""
-        self._hash: Final = HASHES[sasl.mechanism]
+        self._hash: Final = SCRAM_HASHES[sasl.mechanism]
         user = sasl.user.replace("=", "=3D").replace(",", "=2C")
         self._first_bare: Final = f"n={user},r={nonce}"
         self._nonce: Final = nonce

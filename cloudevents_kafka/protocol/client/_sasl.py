@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from cloudevents_kafka.protocol import frames
-from cloudevents_kafka.protocol.client import api_versions
-from cloudevents_kafka.protocol.client.connection import Connection
-from cloudevents_kafka.protocol.client.deadline import Deadline
-from cloudevents_kafka.protocol.client.scram import ScramClient
-from cloudevents_kafka.protocol.client.security import AuthenticationFailed, Plain, Sasl
+from cloudevents_kafka.protocol.client import _api_versions as api_versions
+from cloudevents_kafka.protocol.client._connection import Connection
+from cloudevents_kafka.protocol.client._deadline import Deadline
+from cloudevents_kafka.protocol.client._scram import ScramClient
+from cloudevents_kafka.protocol.client._security import AuthenticationFailed, Plain, Sasl
 from cloudevents_kafka.protocol.errors import BrokerError, Disconnected
 from cloudevents_kafka.protocol.messages.sasl import (
     SaslAuthenticateRequest,

@@ -1,0 +1,201 @@
+"""`Accumulator`: a producer's records by partition, and the batches that are ready to be sent."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from cloudevents_kafka.protocol.client._batches import (
+    ProducerBatch,
+    QueuedRecord,
+    TopicAndPartition,
+    check_headers,
+    drain,
+)
+from cloudevents_kafka.protocol.client._cluster import Cluster
+from cloudevents_kafka.protocol.client._deadline import Deadline
+from cloudevents_kafka.protocol.client._idempotence import Idempotence
+from cloudevents_kafka.protocol.client._partitioners import Partitioner
+from cloudevents_kafka.protocol.client._retry import is_retriable_or_timeout
+from cloudevents_kafka.protocol.error_codes import ErrorCode
+from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, ProtocolError, Unsupported
+from cloudevents_kafka.protocol.records import Codec
+
+_LOOKUP_PAUSE: Final = 0.2  # seconds, before the metadata of a missing topic is requested again
+
+
+class ProducerSettings(NamedTuple):
+    """How records are sent; see `Client.producer`."""
+
+    acks: int
+    codec: Codec
+    partitioner: Partitioner
+    batch_records: int
+    batch_bytes: int
+    request_timeout: float
+    idempotent: bool | None
+
+
+Complete: TypeAlias = Callable[[Sequence[QueuedRecord], ProtocolError | None, int, int], None]
+"""Called with delivered or failed records, an error or None, the partition, and the first offset."""
+
+
+class _FailedLookup(NamedTuple):
+    """The last failure to find a topic, and when to try again."""
+
+    backoff: Deadline
+    error: ProtocolError
+
+
+class Accumulator:
+    """Records in queues, first by topic, then by partition; one batch of each partition is ready."""
+
+    def __init__(self, cluster: Cluster, settings: ProducerSettings, complete: Complete) -> None:
+        self._cluster: Final = cluster
+        self._settings: Final = settings
+        self._complete: Final = complete
+        acks_all = settings.acks == -1
+        self._idempotence: Final = Idempotence(
+            cluster,
+            enabled=acks_all if settings.idempotent is None else settings.idempotent,
+            required=bool(settings.idempotent),
+        )
+        self._max_records: dict[TopicAndPartition, int] = {}
+        self._unassigned: dict[str, deque[QueuedRecord]] = {}
+        self._failed_lookups: dict[str, _FailedLookup] = {}
+        self._queues: dict[TopicAndPartition, deque[QueuedRecord]] = {}
+        self._ready: dict[TopicAndPartition, ProducerBatch] = {}
+
+    def add(self, records: Iterable[QueuedRecord]) -> None:
+        """Queue records, to be sent by a later round."""
+        for queued in records:
+            if queued.partition >= 0:
+                self._enqueue(queued, queued.partition)
+            else:
+                self._unassigned.setdefault(queued.topic, deque()).append(queued)
+
+    def prepare(self) -> None:
+        """Choose partitions, and fill a batch for each partition that has none."""
+        self._assign_partitions()
+        self._fill_batches()
+
+    def sendable(self) -> list[ProducerBatch]:
+        """Return the ready batches whose backoff has expired."""
+        return [batch for batch in self._ready.values() if batch.backoff.expired()]
+
+    def expired(self) -> list[ProducerBatch]:
+        """Return the ready batches whose time is over."""
+        return [batch for batch in self._ready.values() if batch.expired()]
+
+    def next_delay(self) -> float | None:
+        """Return the seconds until there is something to do; None if nothing is queued."""
+        if self._queues.keys() - self._ready.keys():
+            return 0.0
+        backoffs = [batch.backoff for batch in self._ready.values()]
+        for topic in self._unassigned:
+            failed = self._failed_lookups.get(topic)
+            backoffs.append(Deadline(0) if failed is None else failed.backoff)
+        return min((backoff.at_most(1.0) for backoff in backoffs), default=None)
+
+    # --- the end of a batch --------------------------------------------------------------
+
+    def complete(self, batch: ProducerBatch, offset: int) -> None:
+        """Report the records of a delivered batch."""
+        del self._ready[batch.topic_partition]
+        self._complete(batch.queued, None, batch.topic_partition[1], offset)
+
+    def fail(self, batch: ProducerBatch, error: ProtocolError) -> None:
+        """Report the records of a failed batch."""
+        if self._ready.pop(batch.topic_partition, None) is None:
+            return
+        self._idempotence.abandon(batch)
+        self._complete(batch.queued, error, batch.topic_partition[1], -1)
+
+    def fail_unsupported(self, batch: ProducerBatch, version: int) -> None:
+        """Report the records that a version of Produce cannot carry, and remove them from their batch."""
+        supported = []
+        for queued in batch.queued:
+            try:
+                check_headers(queued, version)
+                supported.append(queued)
+            except Unsupported as error:
+                self._complete([queued], error, batch.topic_partition[1], -1)
+        batch.queued = supported
+        if not supported:
+            del self._ready[batch.topic_partition]
+
+    def split(self, batch: ProducerBatch) -> None:
+        """Queue a batch again, to be sent as smaller ones."""
+        topic_partition = batch.topic_partition
+        del self._ready[topic_partition]
+        self._max_records[topic_partition] = len(batch.queued) // 2
+        self._queues.setdefault(topic_partition, deque()).extendleft(reversed(batch.queued))
+        self._idempotence.rewind(batch)
+
+    # --- partitions ----------------------------------------------------------------------
+
+    def time_limit(self, queued: QueuedRecord) -> Deadline:
+        """Return the deadline of a request for a record."""
+        return Deadline(queued.deadline.at_most(self._settings.request_timeout))
+
+    def _assign_partitions(self) -> None:
+        """Choose partitions for records of known topics; topics do not wait for each other."""
+        for topic, unassigned in list(self._unassigned.items()):
+            if topic in self._failed_lookups and not self._failed_lookups[topic].backoff.expired():
+                continue
+            try:
+                partitions = self._cluster.current_partitions(topic, self.time_limit(unassigned[0]))
+            except ProtocolError as error:
+                self._lookup_failed(topic, unassigned, error)
+                continue
+            self._forget_lookup(topic)
+            for queued in unassigned:
+                self._assign_partition(queued, partitions)
+
+    def _assign_partition(self, queued: QueuedRecord, partitions: Sequence[int]) -> None:
+        partition = self._settings.partitioner(queued.record.key, partitions)
+        if partition in partitions:
+            self._enqueue(queued, partition)
+            return
+        error = BrokerError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            f"{queued.topic}[{partition}]",
+            "the partitioner must return one of the topic's partitions",
+        )
+        self._complete([queued], error, partition, -1)
+
+    def _lookup_failed(self, topic: str, unassigned: deque[QueuedRecord], error: ProtocolError) -> None:
+        retriable = is_retriable_or_timeout(error)
+        if isinstance(error, DeadlineExceeded) and topic in self._failed_lookups:
+            error = self._failed_lookups[topic].error  # more specific than a timeout
+        while unassigned and (not retriable or unassigned[0].deadline.expired()):
+            self._complete([unassigned.popleft()], error, -1, -1)
+        if unassigned:
+            self._cluster.invalidate()
+            self._failed_lookups[topic] = _FailedLookup(Deadline(_LOOKUP_PAUSE), error)
+        else:
+            self._forget_lookup(topic)
+
+    def _forget_lookup(self, topic: str) -> None:
+        del self._unassigned[topic]
+        self._failed_lookups.pop(topic, None)
+
+    def _enqueue(self, queued: QueuedRecord, partition: int) -> None:
+        self._queues.setdefault((queued.topic, partition), deque()).append(queued)
+
+    def _fill_batches(self) -> None:
+        settings = self._settings
+        for topic_partition in [key for key in self._queues if key not in self._ready]:
+            queue = self._queues[topic_partition]
+            max_records = self._max_records.get(topic_partition, settings.batch_records)
+            records = drain(queue, max_records, settings.batch_bytes)
+            if not queue:
+                del self._queues[topic_partition]
+            try:
+                producer_id = self._idempotence.producer_id(records[0].deadline)
+            except ProtocolError as error:
+                self._complete(records, error, topic_partition[1], -1)
+                continue
+            sequence = self._idempotence.next_sequence(topic_partition, len(records))
+            self._ready[topic_partition] = ProducerBatch(topic_partition, records, producer_id, sequence)

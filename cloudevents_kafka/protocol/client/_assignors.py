@@ -1,0 +1,84 @@
+"""The range and round-robin assignors of consumer groups, as in the Java client, and their messages.
+
+An assignor is a function of the topics of each member, by member id, and of the partitions of each
+topic in ascending order. Its result has every member, also those without partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import cycle
+from typing import Final, TypeAlias
+
+from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.client._batches import TopicAndPartition
+from cloudevents_kafka.protocol.messages.groups import AssignedTopic, Assignment, Subscription
+
+Assignor: TypeAlias = Callable[
+    [Mapping[str, Sequence[str]], Mapping[str, Sequence[int]]], dict[str, list[TopicAndPartition]]
+]
+
+
+def assign_range(
+    members: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
+) -> dict[str, list[TopicAndPartition]]:
+    """Return an assignment of a range of each topic to each member; the first ranges may be longer by one."""
+    plan: dict[str, list[TopicAndPartition]] = {member: [] for member in members}
+    for topic in sorted(partitions):
+        subscribers = sorted(member for member, topics in members.items() if topic in topics)
+        start = 0
+        for number, member in enumerate(subscribers):
+            size, remainder = divmod(len(partitions[topic]), len(subscribers))
+            end = start + size + (number < remainder)
+            plan[member] += [(topic, partition) for partition in partitions[topic][start:end]]
+            start = end
+    return plan
+
+
+def assign_round_robin(
+    members: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
+) -> dict[str, list[TopicAndPartition]]:
+    """Return an assignment of the partitions in turn, skipping members without the topic."""
+    plan: dict[str, list[TopicAndPartition]] = {member: [] for member in members}
+    turns = cycle(sorted(members))
+    for topic in sorted(partitions):
+        if not any(topic in topics for topics in members.values()):
+            continue
+        for partition in partitions[topic]:
+            member = next(member for member in turns if topic in members[member])
+            plan[member].append((topic, partition))
+    return plan
+
+
+ASSIGNORS: Final[dict[str, Assignor]] = {"range": assign_range, "roundrobin": assign_round_robin}
+"""The assignors by their name in JoinGroup."""
+
+
+def encode_subscription(topics: Sequence[str]) -> bytes:
+    """Return the metadata of a member that subscribes to topics."""
+    return frames.encode(Subscription(topics=list(topics)), 0)
+
+
+def decode_subscription(metadata: bytes) -> list[str]:
+    """Return the topics of a member; later versions of the metadata may have more fields."""
+    subscription, _ = frames.decode_prefix(Subscription, 0, metadata)
+    assert isinstance(subscription, Subscription)
+    return subscription.topics
+
+
+def encode_assignment(partitions: Iterable[TopicAndPartition]) -> bytes:
+    """Return the assignment of a member."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(partition)
+    assigned = [AssignedTopic(topic=topic, partitions=numbers) for topic, numbers in topics.items()]
+    return frames.encode(Assignment(topics=assigned), 0)
+
+
+def decode_assignment(data: bytes) -> list[TopicAndPartition]:
+    """Return the partitions of an assignment; no bytes are no partitions."""
+    if not data:
+        return []
+    assignment = frames.decode(Assignment, 0, data)
+    assert isinstance(assignment, Assignment)
+    return [(topic.topic, partition) for topic in assignment.topics for partition in topic.partitions]

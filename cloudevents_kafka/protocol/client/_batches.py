@@ -1,0 +1,124 @@
+"""Queued records, and the batches in which a producer sends them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from cloudevents_kafka.protocol.client._deadline import Deadline
+from cloudevents_kafka.protocol.client._retry import FIRST_PAUSE, MAX_PAUSE
+from cloudevents_kafka.protocol.errors import ProtocolError, Unsupported
+from cloudevents_kafka.protocol.records import Codec, Record, encode_batch, encode_message_set
+
+DeliveryCallback: TypeAlias = Callable[[ProtocolError | None, Any], object]
+"""Called with an error or None, and the `Message`."""
+
+TopicAndPartition: TypeAlias = tuple[str, int]
+"""A topic and a partition."""
+
+RECORD_BATCH_VERSION: Final = 3
+"""The version of Produce from which record batches, and so headers, are sent (KIP-98, 0.11)."""
+
+_RECORD_OVERHEAD: Final = 40  # bytes of a record apart from key, value and headers, about
+
+
+class QueuedRecord(NamedTuple):
+    """A record that was handed to the producer and is not reported yet."""
+
+    topic: str
+    partition: int
+    record: Record
+    on_delivery: DeliveryCallback | None
+    deadline: Deadline
+
+    @property
+    def size(self) -> int:
+        """The approximate number of bytes of the encoded record."""
+        record = self.record
+        headers = sum(len(name) + len(value or b"") + 4 for name, value in record.headers)
+        return _RECORD_OVERHEAD + len(record.key or b"") + len(record.value or b"") + headers
+
+
+class ProducerId(NamedTuple):
+    """An idempotent producer's id and epoch, by which brokers recognize repeated batches (KIP-98)."""
+
+    producer_id: int = -1
+    epoch: int = -1
+
+
+NO_PRODUCER_ID: Final = ProducerId()
+
+
+class ProducerBatch:
+    """Records of one partition that are sent together, always with the same sequence number.
+
+    It is not sent again before ``backoff`` expires; ``last_error`` is the error of the last attempt.
+    """
+
+    def __init__(
+        self,
+        topic_partition: TopicAndPartition,
+        queued: list[QueuedRecord],
+        producer_id: ProducerId,
+        sequence: int,
+    ) -> None:
+        """Create a batch of at least one record."""
+        self.topic_partition: Final = topic_partition
+        self.queued = queued
+        self.producer_id: Final = producer_id
+        self.sequence: Final = sequence
+        self.backoff = Deadline(0)
+        self.last_error: ProtocolError | None = None
+        self._pause = FIRST_PAUSE
+
+    def __str__(self) -> str:
+        return "{}[{}]".format(*self.topic_partition)
+
+    def encode(self, version: int, codec: Codec) -> bytes:
+        """Return the bytes for a version of Produce: message sets up to 2, record batches from 3 on."""
+        records = [queued.record for queued in self.queued]
+        if version >= RECORD_BATCH_VERSION:
+            return encode_batch(
+                records,
+                codec,
+                producer_id=self.producer_id.producer_id,
+                producer_epoch=self.producer_id.epoch,
+                base_sequence=self.sequence,
+            )
+        bare = [msgspec.structs.replace(record, headers=[]) for record in records]  # see `check_headers`
+        return encode_message_set(bare, 1 if version == 2 else 0, codec)  # magic 1: KIP-32
+
+    def back_off(self) -> None:
+        """Set the time of the next attempt; pauses grow."""
+        self.backoff = Deadline(self._pause)
+        self._pause = min(2 * self._pause, MAX_PAUSE)
+
+    def expired(self) -> bool:
+        """Return whether the oldest record's time is over."""
+        return self.queued[0].deadline.expired()
+
+
+def check_headers(queued: QueuedRecord, version: int) -> None:
+    """Raise `Unsupported` for headers that a broker before 0.11 cannot store.
+
+    A content-type alone may be dropped, because the value states it too.
+    """
+    foreign = [name for name, _ in queued.record.headers if name.lower() != "content-type"]
+    if version < RECORD_BATCH_VERSION and foreign:
+        raise Unsupported(
+            f"{queued.topic}: brokers before 0.11 have no headers, and the record has "
+            f"{', '.join(foreign[:3])}{', ...' * (len(foreign) > 3)}; send structured mode"
+        )
+
+
+def drain(queue: deque[QueuedRecord], max_records: int, max_bytes: int) -> list[QueuedRecord]:
+    """Remove and return the first records within the limits, and at least one."""
+    batch = [queue.popleft()]
+    size = batch[0].size
+    while queue and len(batch) < max_records and size + queue[0].size <= max_bytes:
+        batch.append(queue.popleft())
+        size += batch[-1].size
+    return batch

@@ -1,0 +1,79 @@
+"""Captures of a client's traffic: one JSON line for each frame.
+
+``{"time": seconds since the epoch, "broker": "host:port", "sent": hex}``, or ``"received"``.
+Requests and responses of a broker are in the order of the connection. Frames of SASL are left out,
+because they may contain passwords.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Literal, NamedTuple, TypeAlias
+
+from cloudevents_kafka.protocol.errors import Malformed
+
+Direction: TypeAlias = Literal["sent", "received"]
+
+
+class CapturedFrame(NamedTuple):
+    """A sent or received frame, its size in front; ``time`` in seconds since the epoch."""
+
+    time: float
+    broker: str
+    direction: Direction
+    data: bytes
+
+
+Trace: TypeAlias = Callable[[CapturedFrame], object]
+"""A function that is called with each frame."""
+
+
+def to_trace(trace: Trace | str | Path | IO[str] | None) -> Trace | None:
+    """Return a trace for a function, a text stream to write to, or the path of a file to append to."""
+    if trace is None or callable(trace):
+        return trace
+    return _file_trace(Path(trace)) if isinstance(trace, str | Path) else stream_trace(trace)
+
+
+def stream_trace(stream: IO[str]) -> Trace:
+    """Return a trace that writes a capture to a text stream, and flushes each line."""
+
+    def write(frame: CapturedFrame) -> None:
+        stream.write(_to_line(frame))
+        stream.flush()
+
+    return write
+
+
+def _file_trace(path: Path) -> Trace:
+    """Return a trace that appends to a file, opened anew for each line."""
+
+    def write(frame: CapturedFrame) -> None:
+        with path.open("a", encoding="utf-8") as stream:
+            stream.write(_to_line(frame))
+
+    return write
+
+
+def _to_line(frame: CapturedFrame) -> str:
+    fields = {"time": round(frame.time, 6), "broker": frame.broker, frame.direction: frame.data.hex()}
+    return json.dumps(fields) + "\n"
+
+
+def capture_frame(broker: str, direction: Direction, data: bytes) -> CapturedFrame:
+    """Return a frame with the present time."""
+    return CapturedFrame(time.time(), broker, direction, data)
+
+
+def parse_line(line: str, where: str) -> CapturedFrame:
+    """Return the frame of a line; `Malformed`, with ``where`` in its text, for any other line."""
+    try:
+        fields = json.loads(line)
+        direction: Direction = "sent" if "sent" in fields else "received"
+        data = bytes.fromhex(fields[direction])
+        return CapturedFrame(float(fields["time"]), str(fields["broker"]), direction, data)
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        raise Malformed(f"{where} must be a line of a capture, got {line[:60]!r}") from None

@@ -1,0 +1,258 @@
+"""`Client`: the addresses and security of a cluster; creates producers and consumers."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Final, Self
+
+from cloudevents_kafka.protocol.client._accumulator import ProducerSettings
+from cloudevents_kafka.protocol.client._batches import TopicAndPartition
+from cloudevents_kafka.protocol.client._broker import BrokerConnection, ConnectionSettings
+from cloudevents_kafka.protocol.client._capture import Trace, to_trace
+from cloudevents_kafka.protocol.client._cluster import Cluster
+from cloudevents_kafka.protocol.client._connection import parse_addresses
+from cloudevents_kafka.protocol.client._consumer import Consumer
+from cloudevents_kafka.protocol.client._deadline import Deadline
+from cloudevents_kafka.protocol.client._fetcher import FetchSettings, OffsetReset
+from cloudevents_kafka.protocol.client._group import GroupSettings
+from cloudevents_kafka.protocol.client._offsets import GroupOffsets, offset_at
+from cloudevents_kafka.protocol.client._partitioners import Partitioner, by_key
+from cloudevents_kafka.protocol.client._producer import Producer
+from cloudevents_kafka.protocol.client._security import Sasl, Security, check_credentials
+from cloudevents_kafka.protocol.errors import BrokerError
+from cloudevents_kafka.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from cloudevents_kafka.protocol.messages.metadata import MetadataResponse
+from cloudevents_kafka.protocol.records import Codec
+from cloudevents_kafka.protocol.schema import Versions
+
+_TIMEOUT: Final = 30.0
+
+
+class Client:
+    """A client of a cluster of brokers from 0.8 to 4.3, in pure Python over blocking sockets.
+
+    ``bootstrap`` is ``"host:port"``, or several separated by commas or in a list; any of them may be
+    dead. ``timeout`` limits each call, in seconds. ``tls`` is a context, or True for the default
+    context; ``sasl`` is `Plain` or `Scram`. ``request_api_versions=False`` is for brokers of 0.8 and
+    0.9, which cannot list their versions; with True, 0.8 closes one connection first.
+    ``max_response_bytes`` limits a frame. ``trace`` receives each frame: a function, an open text
+    file, or the path of a file.
+
+    A client is for one thread. Producers and consumers have separate connections, and must be
+    closed separately.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str | Sequence[str],
+        *,
+        client_id: str = "cloudevents-kafka",
+        timeout: float = _TIMEOUT,
+        tls: ssl.SSLContext | bool = False,
+        sasl: Sasl | None = None,
+        request_api_versions: bool = True,
+        max_response_bytes: int = 100 * 1024 * 1024,
+        trace: Trace | str | Path | IO[str] | None = None,
+    ) -> None:
+        """Check the arguments, without connecting; ValueError for a bad address or credentials."""
+        context = (ssl.create_default_context() if tls else None) if isinstance(tls, bool) else tls
+        if sasl is not None:
+            check_credentials(sasl)
+        self._bootstrap: Final = parse_addresses(bootstrap)
+        self._timeout: Final = timeout
+        self._settings: Final = ConnectionSettings(
+            client_id, Security(context, sasl), max_response_bytes, to_trace(trace), request_api_versions
+        )
+        self._cluster: Final = self._new_cluster()
+
+    # --- requests ------------------------------------------------------------------------
+
+    def metadata(self, topics: Sequence[str] | None = None) -> MetadataResponse:
+        """Return the brokers, and the metadata of these topics or of all."""
+        deadline = Deadline(self._timeout)
+        return self._cluster.retry(
+            "metadata", lambda: self._cluster.fetch_metadata(topics, deadline), deadline
+        )
+
+    def partitions(self, topic: str) -> list[int]:
+        """Return a topic's partitions; brokers with auto.create.topics.enable create a missing topic."""
+        return self._cluster.partitions(topic, Deadline(self._timeout))
+
+    def api_versions(self) -> Mapping[int, Versions]:
+        """Return the versions that a broker accepts, by API key."""
+        return self._any_broker().versions
+
+    def offset_at(self, topic: str, partition: int, time: int) -> int | None:
+        """Return the first offset at or after a time in ms, or at `LATEST` or `EARLIEST`.
+
+        None if all records are older.
+        """
+        return offset_at(self._cluster, (topic, partition), time, Deadline(self._timeout))
+
+    def committed(self, group: str, partitions: Sequence[TopicAndPartition]) -> dict[TopicAndPartition, int]:
+        """Return a group's committed offsets; partitions without one are left out."""
+        return GroupOffsets(self._cluster, group).committed(list(partitions), Deadline(self._timeout))
+
+    def commit(self, group: str, offsets: Mapping[TopicAndPartition, int]) -> None:
+        """Commit offsets for a group; `BrokerError` while it has members."""
+        GroupOffsets(self._cluster, group).commit(offsets, Deadline(self._timeout))
+
+    def create_topic(
+        self,
+        name: str,
+        *,
+        partitions: int = 1,
+        replicas: int = 1,
+        configs: Mapping[str, str] | None = None,
+    ) -> None:
+        """Create a topic, and wait until its partitions have leaders; `BrokerError` if it is refused."""
+        deadline = Deadline(self._timeout)
+        topic = CreatableTopic(
+            name=name,
+            num_partitions=partitions,
+            replication_factor=replicas,
+            assignments=[],
+            configs=[CreatableTopicConfig(name=key, value=value) for key, value in (configs or {}).items()],
+        )
+        request = CreateTopicsRequest(topics=[topic], timeout_ms=int(self._timeout * 1000))
+
+        def attempt() -> None:
+            self._any_broker().version(CreateTopicsRequest)  # metadata before 0.10.1 has no controller
+            self._cluster.fetch_metadata([], deadline)
+            broker = self._cluster.broker(self._cluster.controller_id, deadline)
+            response = broker.request(request, deadline)
+            assert isinstance(response, CreateTopicsResponse)
+            for result in response.topics:
+                if result.error_code:
+                    raise BrokerError(result.error_code, f"topic {name}", result.error_message)
+
+        self._cluster.retry(f"creating topic {name}", attempt, deadline)
+        self._cluster.partitions(name, deadline)
+
+    # --- producers and consumers -----------------------------------------------------------
+
+    def producer(
+        self,
+        *,
+        acks: int = -1,
+        compression: str = "none",
+        partitioner: Partitioner | None = None,
+        linger: float = 0.005,
+        batch_records: int = 10_000,
+        batch_bytes: int = 1_000_000,
+        queue_records: int = 100_000,
+        delivery_timeout: float = 120.0,
+        idempotent: bool | None = None,
+    ) -> Producer:
+        """Return a producer, which must be closed.
+
+        Records are sent once there are ``batch_records`` or ``batch_bytes`` of them, or the first has
+        waited ``linger`` seconds. ``acks`` is 0 (no response), 1 (the leader has appended the records)
+        or -1 (all replicas in sync have). ``compression`` is "none", "gzip", "snappy", "lz4" or
+        "zstd". Keys are hashed as in the Java client, unless there is a ``partitioner``. An
+        ``idempotent`` producer appends a repeated batch only once; the default is True if ``acks`` is
+        -1 and the broker supports it.
+        """
+        if acks not in {-1, 0, 1}:
+            raise ValueError(f"acks must be 0, 1 or -1, got {acks}")
+        settings = ProducerSettings(
+            acks=acks,
+            codec=_codec(compression),
+            partitioner=partitioner or by_key(),
+            batch_records=batch_records,
+            batch_bytes=batch_bytes,
+            request_timeout=min(self._timeout, delivery_timeout),
+            idempotent=idempotent,
+        )
+        return Producer(
+            self._new_cluster(),
+            settings,
+            linger=linger,
+            queue_records=queue_records,
+            delivery_timeout=delivery_timeout,
+        )
+
+    def consumer(
+        self,
+        *,
+        group: str | None = None,
+        reset: OffsetReset = "latest",
+        auto_commit: float | None = 5.0,
+        assignors: Sequence[str] = ("range", "roundrobin"),
+        session_timeout: float = 10.0,
+        rebalance_timeout: float = 60.0,
+        heartbeat_interval: float = 3.0,
+        min_bytes: int = 1,
+        max_wait: float = 0.5,
+        max_bytes: int = 50 * 1024 * 1024,
+        partition_bytes: int = 1024 * 1024,
+        committed_only: bool = True,
+        check_crc: bool = True,
+    ) -> Consumer:
+        """Return a consumer, which must be closed; subscribe it to topics, or assign partitions.
+
+        ``reset`` is where to begin without a committed offset, or with one out of range.
+        ``auto_commit`` is the time between commits of the returned records, in seconds, None for
+        commits by the user; it needs a ``group``. A fetch waits up to ``max_wait`` seconds for
+        ``min_bytes``, and returns up to ``partition_bytes`` of each partition, or up to ``max_bytes``
+        if one message is larger. ``committed_only`` hides records of open and aborted transactions.
+        """
+        fetch_settings = FetchSettings(
+            min_bytes=min_bytes,
+            max_wait=max_wait,
+            max_bytes=max_bytes,
+            partition_bytes=partition_bytes,
+            committed_only=committed_only,
+            check_crc=check_crc,
+            reset=reset,
+            request_timeout=self._timeout,
+        )
+        group_settings = (
+            None
+            if group is None
+            else GroupSettings(
+                group=group,
+                assignors=tuple(assignors),
+                session_timeout=session_timeout,
+                rebalance_timeout=rebalance_timeout,
+                heartbeat_interval=heartbeat_interval,
+                request_timeout=self._timeout,
+            )
+        )
+        return Consumer(self._new_cluster, fetch_settings, group_settings, auto_commit=auto_commit)
+
+    # --- the end ---------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Close the client's connections, but not those of its producers and consumers."""
+        self._cluster.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _any_broker(self) -> BrokerConnection:
+        return self._cluster.any_broker(Deadline(self._timeout))
+
+    def _new_cluster(self) -> Cluster:
+        return Cluster(self._bootstrap, self._settings)
+
+
+def _codec(name: str) -> Codec:
+    try:
+        return Codec[name.upper()]
+    except KeyError:
+        known = ", ".join(codec.name.lower() for codec in Codec)
+        raise ValueError(f"compression must be one of {known}, got {name!r}") from None

@@ -1,0 +1,301 @@
+"""`GroupMember`: joining a group, staying alive, rejoining (guide, "Group Membership API").
+
+A thread sends heartbeats while the user is busy. It never revokes partitions: when the group
+rebalances, it keeps the member alive until the consumer has stopped reading and calls `rejoin`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from cloudevents_kafka.protocol.client._assignors import (
+    ASSIGNORS,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from cloudevents_kafka.protocol.client._batches import TopicAndPartition
+from cloudevents_kafka.protocol.client._broker import BrokerConnection
+from cloudevents_kafka.protocol.client._cluster import Cluster
+from cloudevents_kafka.protocol.client._deadline import Deadline
+from cloudevents_kafka.protocol.client._offsets import commit_offsets, fetch_committed, find_coordinator
+from cloudevents_kafka.protocol.client._retry import is_retriable_or_timeout
+from cloudevents_kafka.protocol.error_codes import ErrorCode
+from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Malformed, ProtocolError
+from cloudevents_kafka.protocol.messages.groups import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+    SyncGroupResponse,
+)
+
+State: TypeAlias = Literal["joining", "stable", "rebalancing", "failed", "closed"]
+
+REJOIN_ERRORS: Final = frozenset(
+    {ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.REBALANCE_IN_PROGRESS}
+)
+"""The errors that mean that the group goes on without this member until it rejoins."""
+
+_RETRY_PAUSE: Final = 0.1  # seconds, before a failed step is repeated
+_LOOKUP_TIMEOUT: Final = 3.0  # seconds for new topics to be created
+_HEARTBEAT_TIMEOUT: Final = 0.5  # seconds for a heartbeat in flight when the member leaves
+_LEAVE_TIMEOUT: Final = 2.0  # seconds for leaving; without it the session expires
+
+
+class GroupSettings(NamedTuple):
+    """How a group is joined; times in seconds. See `Client.consumer`."""
+
+    group: str
+    assignors: tuple[str, ...]
+    session_timeout: float
+    rebalance_timeout: float
+    heartbeat_interval: float
+    request_timeout: float
+
+
+class GroupMember:
+    """One member of a group, for one consumer."""
+
+    def __init__(self, cluster: Cluster, settings: GroupSettings, topics: tuple[str, ...]) -> None:
+        """Start the thread, which joins the group and owns ``cluster`` from now on."""
+        self._cluster: Final = cluster
+        self._settings: Final = settings
+        self._topics: Final = topics
+        self._changed: Final = threading.Condition()
+        self._connection_lock: Final = threading.Lock()
+        self._broker: BrokerConnection | None = None
+        self._member_id = ""
+        self.generation = -1
+        self.assignment: list[TopicAndPartition] = []
+        self.state: State = "joining"
+        self.error: ProtocolError | None = None
+        self._thread: Final = threading.Thread(target=self._run, name="kafka-group", daemon=True)
+        self._thread.start()
+
+    # --- for the consumer ----------------------------------------------------------------
+
+    def rejoin(self) -> None:
+        """Join again; the consumer has stopped reading its partitions."""
+        self._set_state("joining", only_from="rebalancing")
+
+    def wait(self, deadline: Deadline) -> None:
+        """Wait until joining is over, or the deadline."""
+        with self._changed:
+            while self.state == "joining" and not deadline.expired():
+                self._changed.wait(deadline.at_most(0.2))
+
+    def commit(self, offsets: Mapping[TopicAndPartition, int], deadline: Deadline) -> None:
+        """Commit offsets as this member; `BrokerError` if it must rejoin."""
+
+        def attempt() -> None:
+            with self._coordinator(deadline) as broker:
+                commit_offsets(
+                    broker,
+                    self._settings.group,
+                    offsets,
+                    deadline,
+                    generation=self.generation,
+                    member=self._member_id,
+                )
+
+        self._cluster.retry(f"offsets of group {self._settings.group}", attempt, deadline)
+
+    def committed(
+        self, partitions: list[TopicAndPartition], deadline: Deadline
+    ) -> dict[TopicAndPartition, int]:
+        """Return the group's committed offsets; partitions without one are left out."""
+
+        def attempt() -> dict[TopicAndPartition, int]:
+            with self._coordinator(deadline) as broker:
+                return fetch_committed(broker, self._settings.group, partitions, deadline)
+
+        return self._cluster.retry(f"offsets of group {self._settings.group}", attempt, deadline)
+
+    def close(self, deadline: Deadline) -> None:
+        """Leave the group, and end the thread."""
+        last_state = self.state
+        self._set_state("closed")
+        if last_state == "joining":
+            self._cluster.abort()  # the response may take as long as the slowest member
+        self._thread.join(deadline.at_most(_HEARTBEAT_TIMEOUT))
+        if aborted := last_state == "joining" or self._thread.is_alive():
+            self._cluster.abort()
+            self._thread.join(deadline.at_most(_HEARTBEAT_TIMEOUT))
+        if last_state != "failed" and self._member_id:
+            cluster = self._cluster.clone() if aborted else self._cluster
+            self._leave(cluster, Deadline(deadline.at_most(_LEAVE_TIMEOUT)))
+        self._cluster.close()
+
+    def _leave(self, cluster: Cluster, deadline: Deadline) -> None:
+        request = LeaveGroupRequest(group_id=self._settings.group, member_id=self._member_id)
+        try:
+            find_coordinator(cluster, self._settings.group, deadline).request(request, deadline)
+        except ProtocolError:
+            return  # the session will expire
+        finally:
+            cluster.close()
+
+    # --- the thread ----------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while self.state not in {"closed", "failed"}:
+            try:
+                if self.state == "joining":
+                    self._join()
+                else:
+                    self._heartbeat()
+            except ProtocolError as error:
+                self._handle_error(error)
+
+    def _handle_error(self, error: ProtocolError) -> None:
+        code = error.code if isinstance(error, BrokerError) else None
+        if code == ErrorCode.MEMBER_ID_REQUIRED:
+            return
+        if code in REJOIN_ERRORS:
+            if code == ErrorCode.UNKNOWN_MEMBER_ID:
+                self._member_id = ""
+            if self.state == "stable":
+                self._set_state("rebalancing", only_from="stable")
+            else:
+                self._sleep(_RETRY_PAUSE)
+        elif is_retriable_or_timeout(error):
+            self._cluster.invalidate()
+            self._sleep(_RETRY_PAUSE)
+        else:
+            self.error = error
+            self._set_state("failed")
+
+    def _join(self) -> None:
+        settings = self._settings
+        deadline = Deadline(settings.rebalance_timeout + settings.request_timeout)
+        with self._coordinator(deadline) as broker:
+            if self.state != "joining":  # closed before there was a connection to abort
+                return
+            joined = self._join_group(broker, deadline)
+            assignment = self._sync_group(broker, joined, deadline)
+            if self.state == "joining":
+                self.generation, self.assignment = joined.generation_id, assignment
+        self._set_state("stable", only_from="joining")
+
+    def _join_group(self, broker: BrokerConnection, deadline: Deadline) -> JoinGroupResponse:
+        settings = self._settings
+        metadata = encode_subscription(self._topics)
+        request = JoinGroupRequest(
+            group_id=settings.group,
+            session_timeout_ms=int(settings.session_timeout * 1000),
+            rebalance_timeout_ms=int(settings.rebalance_timeout * 1000),
+            member_id=self._member_id,
+            protocol_type="consumer",
+            protocols=[JoinGroupRequestProtocol(name=name, metadata=metadata) for name in settings.assignors],
+        )
+        response = broker.request(request, deadline)
+        assert isinstance(response, JoinGroupResponse)
+        if response.error_code == ErrorCode.MEMBER_ID_REQUIRED:  # KIP-394: join again with this id
+            self._member_id = response.member_id
+        self._check(response.error_code)
+        self._member_id = response.member_id
+        return response
+
+    def _sync_group(
+        self, broker: BrokerConnection, joined: JoinGroupResponse, deadline: Deadline
+    ) -> list[TopicAndPartition]:
+        leads = joined.leader == joined.member_id and not joined.skip_assignment
+        request = SyncGroupRequest(
+            group_id=self._settings.group,
+            generation_id=joined.generation_id,
+            member_id=self._member_id,
+            protocol_type="consumer",
+            protocol_name=joined.protocol_name,
+            assignments=self._assignments(joined, deadline) if leads else [],
+        )
+        response = broker.request(request, deadline)
+        assert isinstance(response, SyncGroupResponse)
+        self._check(response.error_code)
+        return decode_assignment(response.assignment)
+
+    def _assignments(self, joined: JoinGroupResponse, deadline: Deadline) -> list[SyncGroupRequestAssignment]:
+        """Return the assignments of all members, as the group's leader."""
+        subscriptions = {member.member_id: decode_subscription(member.metadata) for member in joined.members}
+        if (assign := ASSIGNORS.get(joined.protocol_name or "")) is None:
+            offered = ", ".join(self._settings.assignors)
+            raise Malformed(
+                f"group {self._settings.group}: the protocol must be one of {offered}, "
+                f"got {joined.protocol_name!r}"
+            )
+        topics = sorted({topic for subscribed in subscriptions.values() for topic in subscribed})
+        # No heartbeats are sent meanwhile.
+        share = min(_LOOKUP_TIMEOUT, self._settings.session_timeout / 3) / max(len(topics), 1)
+        partitions = {topic: self._partitions(topic, Deadline(deadline.at_most(share))) for topic in topics}
+        return [
+            SyncGroupRequestAssignment(member_id=member, assignment=encode_assignment(assigned))
+            for member, assigned in assign(subscriptions, partitions).items()
+        ]
+
+    def _partitions(self, topic: str, deadline: Deadline) -> list[int]:
+        """Return a topic's partitions; none if it does not exist, so that the group reads the others."""
+        try:
+            return self._cluster.partitions(topic, deadline)
+        except DeadlineExceeded as error:
+            cause = error.__cause__
+            if isinstance(cause, BrokerError) and cause.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                return []
+            raise
+
+    def _heartbeat(self) -> None:
+        """Send a heartbeat once it is due."""
+        self._sleep(self._settings.heartbeat_interval)
+        if self.state not in {"stable", "rebalancing"}:
+            return
+        deadline = Deadline(self._settings.request_timeout)
+        with self._coordinator(deadline) as broker:
+            request = HeartbeatRequest(
+                group_id=self._settings.group, generation_id=self.generation, member_id=self._member_id
+            )
+            response = broker.request(request, deadline)
+        assert isinstance(response, HeartbeatResponse)
+        if response.error_code == ErrorCode.REBALANCE_IN_PROGRESS:
+            self._set_state("rebalancing", only_from="stable")
+        else:
+            self._check(response.error_code)
+
+    # --- helpers -------------------------------------------------------------------------
+
+    def _check(self, code: int) -> None:
+        if code:
+            raise BrokerError(code, f"group {self._settings.group}")
+
+    @contextmanager
+    def _coordinator(self, deadline: Deadline) -> Iterator[BrokerConnection]:
+        """Yield the coordinator's connection to one thread at a time; look it up again after an error."""
+        if not self._connection_lock.acquire(timeout=deadline.at_most(threading.TIMEOUT_MAX)):
+            raise DeadlineExceeded("the connection is busy while the group rebalances")
+        try:
+            if self._broker is None or self._broker.connection.closed:
+                self._broker = find_coordinator(self._cluster, self._settings.group, deadline)
+            yield self._broker
+        except ProtocolError:
+            self._broker = None
+            raise
+        finally:
+            self._connection_lock.release()
+
+    def _set_state(self, state: State, *, only_from: State | None = None) -> None:
+        with self._changed:
+            if self.state != "closed" and only_from in {None, self.state}:
+                self.state = state
+            self._changed.notify_all()
+
+    def _sleep(self, seconds: float) -> None:
+        """Wait, until the state changes at most."""
+        with self._changed:
+            before = self.state
+            self._changed.wait_for(lambda: self.state != before, seconds)

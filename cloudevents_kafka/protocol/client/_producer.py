@@ -1,0 +1,253 @@
+"""`Producer`: queues records, and sends them in batches from a thread.
+
+Its methods are those of confluent-kafka's producer, so `EventProducer` can use it. Delivery callbacks
+are called from `poll` and `flush`, in the caller's thread.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Final, Self, TypeAlias
+
+from cloudevents_kafka.protocol.client._accumulator import ProducerSettings
+from cloudevents_kafka.protocol.client._batches import DeliveryCallback, QueuedRecord
+from cloudevents_kafka.protocol.client._cluster import Cluster
+from cloudevents_kafka.protocol.client._deadline import Deadline
+from cloudevents_kafka.protocol.client._message import Message
+from cloudevents_kafka.protocol.client._sender import Sender
+from cloudevents_kafka.protocol.errors import ClientError, ProtocolError
+from cloudevents_kafka.protocol.records import Headers, Record
+
+HeadersInput: TypeAlias = Mapping[str, str | bytes | None] | Sequence[tuple[str, str | bytes | None]]
+
+_POLL_INTERVAL: Final = 0.2  # seconds, so that KeyboardInterrupt is raised soon
+_JOIN_TIMEOUT: Final = 5.0  # seconds, for the thread to end after `Cluster.abort`
+_MAX_TIMESTAMP: Final = 1 << 63
+
+
+class Producer:
+    """Sends records. Create it by `Client.producer`, and close it, or records may be lost."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: ProducerSettings,
+        *,
+        linger: float,
+        queue_records: int,
+        delivery_timeout: float,
+    ) -> None:
+        """Start the sending thread, which owns ``cluster`` from now on."""
+        self._cluster: Final = cluster
+        self._settings: Final = settings
+        self._linger: Final = linger
+        self._max_queued: Final = queue_records
+        self._delivery_timeout: Final = delivery_timeout
+        self._sender: Final = Sender(cluster, settings, self._complete)
+        self._changed: Final = threading.Condition()
+        self._queue: deque[QueuedRecord] = deque()
+        self._queue_bytes = 0
+        self._first_queued_at = 0.0
+        self._outstanding = 0
+        self._flushing = 0
+        self._closed = False
+        self._reports: deque[tuple[DeliveryCallback | None, Message]] = deque()
+        self._thread: Final = threading.Thread(target=self._run, name="kafka-producer", daemon=True)
+        self._thread.start()
+
+    def produce(  # noqa: PLR0917  # the order of confluent-kafka
+        self,
+        topic: str,
+        value: bytes | str | None = None,
+        key: bytes | str | None = None,
+        partition: int = -1,
+        on_delivery: DeliveryCallback | None = None,
+        timestamp: int = 0,
+        headers: HeadersInput | None = None,
+    ) -> None:
+        """Queue a record.
+
+        ``timestamp`` is in ms, 0 is now; ``on_delivery`` is called with an error or None, and the
+        message. `BufferError` if the queue is full: `poll`, and try again. ValueError or TypeError
+        for values that a record cannot contain.
+        """
+        if not isinstance(topic, str) or not isinstance(partition, int):
+            raise TypeError(f"topic must be str and partition int, got {topic!r} and {partition!r}")
+        if not isinstance(timestamp, int) or not 0 <= timestamp < _MAX_TIMESTAMP:
+            raise ValueError(f"timestamp must be ms since the epoch, or 0 for now, got {timestamp!r}")
+        record = Record(
+            key=_to_bytes(key),
+            value=_to_bytes(value),
+            headers=_to_headers(headers),
+            timestamp=timestamp or int(time.time() * 1000),
+        )
+        queued = QueuedRecord(topic, partition, record, on_delivery, Deadline(self._delivery_timeout))
+        with self._changed:
+            if self._closed:
+                raise ClientError("the producer is closed")
+            if self._outstanding >= self._max_queued:
+                raise BufferError(f"the queue is full ({self._outstanding:,} records); poll, and try again")
+            size = queued.size
+            if not self._queue:
+                self._first_queued_at = time.monotonic()
+            self._queue.append(queued)
+            self._queue_bytes += size
+            self._outstanding += 1
+            if len(self._queue) == 1 or self._batch_is_full():
+                self._changed.notify_all()
+
+    def poll(self, timeout: float = -1) -> int:
+        """Call the callbacks of finished records; return the number of finished records.
+
+        Wait for the first up to ``timeout`` seconds; -1 is without limit.
+        """
+        deadline = Deadline(timeout)
+        with self._changed:
+            while not self._reports and self._outstanding and not deadline.expired():
+                self._check_thread()
+                self._changed.wait(deadline.at_most(_POLL_INTERVAL))
+            finished = len(self._reports)
+        for number in range(finished):
+            with self._changed:
+                if not self._reports:  # a callback has called `poll`
+                    return number
+                # One by one, so that a callback that raises does not lose the others.
+                on_delivery, message = self._reports.popleft()
+                self._outstanding -= 1
+            if on_delivery is not None:
+                on_delivery(message.error(), message)
+        return finished
+
+    def flush(self, timeout: float = -1) -> int:
+        """Send all records now and call their callbacks; return the number left after ``timeout``."""
+        deadline = Deadline(timeout)
+        with self._changed:
+            self._flushing += 1
+            self._changed.notify_all()
+        try:
+            while self._outstanding:
+                self.poll(deadline.at_most(_POLL_INTERVAL))
+                if deadline.expired():
+                    break
+        finally:
+            with self._changed:
+                self._flushing -= 1
+        return self._outstanding
+
+    def close(self, timeout: float = -1) -> int:
+        """Flush, and close the connections; return the number of records left after ``timeout``.
+
+        The records left are reported as failed.
+        """
+        try:
+            left = self.flush(timeout)
+        finally:
+            with self._changed:
+                self._closed = True
+                self._changed.notify_all()
+            if self._outstanding:
+                self._cluster.abort()
+            self._thread.join(_JOIN_TIMEOUT)
+            self._cluster.close()
+        self.poll(0)
+        return left
+
+    def __len__(self) -> int:
+        """Return the number of records that are not reported yet."""
+        return self._outstanding
+
+    def __bool__(self) -> bool:
+        """Return True, also without records."""
+        return True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _check_thread(self) -> None:
+        if not self._thread.is_alive():
+            raise ClientError(
+                f"the sending thread has ended, records outstanding: {self._outstanding}; "
+                "report the traceback that was printed"
+            )
+
+    # --- the sending thread --------------------------------------------------------------
+
+    def _run(self) -> None:
+        while (records := self._next_records(self._sender.next_delay())) is not None:
+            self._sender.add(records)
+            self._sender.run_once()
+        self._sender.finish()
+
+    def _next_records(self, max_delay: float | None) -> list[QueuedRecord] | None:
+        """Return the queued records once they should be sent; None at the end.
+
+        After ``max_delay`` seconds return an empty list.
+        """
+        deadline = Deadline(max_delay)
+        with self._changed:
+            while not self._queue or not self._should_send():
+                if deadline.expired():
+                    return []
+                if self._closed and not self._queue and max_delay is None:
+                    return None
+                linger = self._first_queued_at + self._linger - time.monotonic()
+                self._changed.wait(
+                    deadline.at_most(max(linger, 0.0)) if self._queue else deadline.remaining()
+                )
+            records = list(self._queue)
+            self._queue.clear()
+            self._queue_bytes = 0
+            return records
+
+    def _should_send(self) -> bool:
+        lingered = time.monotonic() - self._first_queued_at >= self._linger
+        return lingered or self._batch_is_full() or self._flushing > 0 or self._closed
+
+    def _batch_is_full(self) -> bool:
+        settings = self._settings
+        return len(self._queue) >= settings.batch_records or self._queue_bytes >= settings.batch_bytes
+
+    def _complete(
+        self, records: Sequence[QueuedRecord], error: ProtocolError | None, partition: int, offset: int
+    ) -> None:
+        reports = [
+            (
+                queued.on_delivery,
+                Message(queued.record, queued.topic, partition, offset + n if offset >= 0 else -1, error),
+            )
+            for n, queued in enumerate(records)
+        ]
+        with self._changed:
+            self._reports.extend(reports)
+            self._changed.notify_all()
+
+
+def _to_bytes(value: bytes | str | None) -> bytes | None:
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return value.encode()
+    raise TypeError(f"keys and values must be bytes, str or None, got {type(value).__name__}")
+
+
+def _to_headers(headers: HeadersInput | None) -> Headers:
+    if not headers:
+        return []
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    return [(_checked_name(name), _to_bytes(value)) for name, value in pairs]
+
+
+def _checked_name(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"header names must be str, got {name!r}")
+    name.encode()  # raises UnicodeEncodeError here rather than in the sending thread
+    return name

@@ -1,0 +1,195 @@
+"""`Sender`: sends batches to the leaders of their partitions, and handles the responses.
+
+It is used by one thread, which calls `run_once` until `next_delay` is None.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from cloudevents_kafka.protocol.client._accumulator import Accumulator, Complete, ProducerSettings
+from cloudevents_kafka.protocol.client._batches import (
+    RECORD_BATCH_VERSION,
+    ProducerBatch,
+    QueuedRecord,
+)
+from cloudevents_kafka.protocol.client._broker import BrokerConnection
+from cloudevents_kafka.protocol.client._cluster import Cluster
+from cloudevents_kafka.protocol.client._connection import Address
+from cloudevents_kafka.protocol.client._deadline import Deadline
+from cloudevents_kafka.protocol.client._retry import is_retriable_or_timeout
+from cloudevents_kafka.protocol.error_codes import ErrorCode
+from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, ProtocolError, Unsupported
+from cloudevents_kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from cloudevents_kafka.protocol.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from cloudevents_kafka.protocol.records import Codec
+
+_FINISH_TIMEOUT: Final = 2.0  # seconds, for a broker to process requests that it does not answer
+_ZSTD_VERSION: Final = 7  # the first version of Produce with zstd (KIP-110)
+
+
+class _InFlight(NamedTuple):
+    """A sent request and its batches."""
+
+    broker: BrokerConnection
+    batches: list[ProducerBatch]
+    deadline: Deadline
+    correlation_id: int
+
+
+class Sender:
+    """Delivers records; ``complete`` is called with each result."""
+
+    def __init__(self, cluster: Cluster, settings: ProducerSettings, complete: Complete) -> None:
+        """Use the connections of ``cluster``."""
+        self._cluster: Final = cluster
+        self._settings: Final = settings
+        self._accumulator: Final = Accumulator(cluster, settings, complete)
+        self._unanswered: dict[Address, tuple[BrokerConnection, str]] = {}
+
+    def add(self, records: Iterable[QueuedRecord]) -> None:
+        """Queue records for `run_once`."""
+        self._accumulator.add(records)
+
+    def run_once(self) -> None:
+        """Send the batches that can be sent now, handle the responses, and fail what has expired."""
+        self._accumulator.prepare()
+        in_flight = self._send_all(self._accumulator.sendable())
+        for request in in_flight:
+            self._handle_response(request)
+        for batch in self._accumulator.expired():
+            last = f"; the last error: {batch.last_error}" if batch.last_error else ""
+            text = f"{batch}: not delivered in time; the broker may have appended it{last}"
+            self._accumulator.fail(batch, DeadlineExceeded(text))
+
+    def next_delay(self) -> float | None:
+        """Return the seconds until `run_once` has something to do; None if all is done."""
+        return self._accumulator.next_delay()
+
+    def finish(self) -> None:
+        """Wait until brokers have processed the requests that they do not answer (acks 0).
+
+        A broker processes the requests of a connection in turn, so its response to a later request
+        is the proof. 0.9 lost requests that came just before the connection closed.
+        """
+        for broker, topic in self._unanswered.values():
+            request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)])
+            with suppress(ProtocolError):
+                broker.request(request, Deadline(_FINISH_TIMEOUT))
+        self._unanswered.clear()
+
+    # --- requests ------------------------------------------------------------------------
+
+    def _send_all(self, batches: list[ProducerBatch]) -> list[_InFlight]:
+        """Send each leader its batches, and return the requests."""
+        in_flight: list[_InFlight] = []
+        for leader, led in self._by_leader(batches).items():
+            deadline = Deadline(self._settings.request_timeout)
+            try:
+                broker = self._cluster.broker(leader, deadline)
+                in_flight.append(self._send(broker, led, deadline))
+            except ProtocolError as error:
+                self._retry_or_fail(led, error)
+        return in_flight
+
+    def _by_leader(self, batches: list[ProducerBatch]) -> dict[int, list[ProducerBatch]]:
+        by_leader: dict[int, list[ProducerBatch]] = defaultdict(list)
+        for batch in batches:
+            try:
+                deadline = self._accumulator.time_limit(batch.queued[0])
+                leader = self._cluster.leader(*batch.topic_partition, deadline)
+            except ProtocolError as error:
+                self._retry_or_fail([batch], error)
+            else:
+                by_leader[leader].append(batch)
+        return by_leader
+
+    def _send(self, broker: BrokerConnection, batches: list[ProducerBatch], deadline: Deadline) -> _InFlight:
+        """Send one request with all batches that the broker can accept."""
+        settings = self._settings
+        version = broker.version(ProduceRequest)
+        if settings.codec is Codec.ZSTD and version < _ZSTD_VERSION:
+            raise Unsupported(f"{broker.connection.address}: zstd needs a broker of 2.1")
+        topics: dict[str, list[PartitionProduceData]] = defaultdict(list)
+        sent = []
+        for batch in batches:
+            if (data := self._encode(batch, version)) is None:
+                continue
+            topic, partition = batch.topic_partition
+            topics[topic].append(PartitionProduceData(index=partition, records=data))
+            sent.append(batch)
+        if not sent:
+            return _InFlight(broker, sent, deadline, 0)
+        request = ProduceRequest(
+            acks=settings.acks,
+            timeout_ms=int(settings.request_timeout * 500),  # half of it; the network needs time too
+            topic_data=[TopicProduceData(name=name, partition_data=data) for name, data in topics.items()],
+        )
+        expects_response = settings.acks != 0
+        correlation_id = broker.connection.send(request, version, deadline, expects_response=expects_response)
+        return _InFlight(broker, sent, deadline, correlation_id)
+
+    def _encode(self, batch: ProducerBatch, version: int) -> bytes | None:
+        """Return the bytes of a batch, None if none of its records can be sent."""
+        if version < RECORD_BATCH_VERSION:
+            self._accumulator.fail_unsupported(batch, version)
+            if not batch.queued:
+                return None
+        try:
+            return batch.encode(version, self._settings.codec)
+        except ProtocolError as error:
+            self._retry_or_fail([batch], error)
+            return None
+
+    # --- responses -----------------------------------------------------------------------
+
+    def _handle_response(self, request: _InFlight) -> None:
+        broker, batches, deadline, correlation_id = request
+        if self._settings.acks == 0:
+            for batch in batches:
+                self._unanswered[broker.connection.address] = (broker, batch.topic_partition[0])
+                self._accumulator.complete(batch, -1)
+            return
+        if not batches:
+            return
+        try:
+            response = broker.connection.receive(correlation_id, deadline)
+        except ProtocolError as error:
+            broker.connection.close()
+            self._retry_or_fail(batches, error)
+            return
+        assert isinstance(response, ProduceResponse)
+        results = {(t.name, p.index): p for t in response.responses for p in t.partition_responses}
+        for batch in batches:
+            self._handle_result(batch, results.get(batch.topic_partition))
+
+    def _handle_result(self, batch: ProducerBatch, result: PartitionProduceResponse | None) -> None:
+        if result is None:
+            error = BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, str(batch), "the response omits it")
+            self._retry_or_fail([batch], error)
+        elif result.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+            self._accumulator.complete(batch, result.base_offset)
+        elif result.error_code == ErrorCode.MESSAGE_TOO_LARGE and len(batch.queued) > 1:
+            self._accumulator.split(batch)
+        else:
+            error = BrokerError(result.error_code, str(batch), result.error_message)
+            self._retry_or_fail([batch], error)
+
+    def _retry_or_fail(self, batches: list[ProducerBatch], error: ProtocolError) -> None:
+        """Let batches back off if the error is retriable, else fail them."""
+        for batch in batches:
+            if is_retriable_or_timeout(error):
+                self._cluster.invalidate()
+                batch.back_off()
+                batch.last_error = error
+            else:
+                self._accumulator.fail(batch, error)
