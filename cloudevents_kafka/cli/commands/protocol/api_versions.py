@@ -68,6 +68,7 @@ def command(*, as_json: bool, **options: Any) -> None:
 def _rows(broker: Mapping[int, Versions]) -> list[Row]:
     """Return the versions of the broker and of this library, in the order of API keys."""
     from cloudevents_kafka.protocol.api_keys import api_name
+    from cloudevents_kafka.protocol.client import CLIENT_VERSIONS
     from cloudevents_kafka.protocol.messages import APIS
 
     def row(key: int) -> Row:
