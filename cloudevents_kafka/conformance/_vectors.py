@@ -329,6 +329,11 @@ class SizeCase(Case, frozen=True, tag="size"):
     too_large: bool
     referred: bool | None = None
 
+    def __post_init__(self) -> None:
+        """Raise `ValueError` if the case has no encodings."""
+        if not self.encodings:
+            raise ValueError("encodings must not be empty")
+
     @property
     def accepts(self) -> bool:
         """Whether each encoding is small enough."""

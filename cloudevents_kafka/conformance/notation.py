@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from msgspec import UNSET, Struct, UnsetType
 
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Headers, Record
 
-# msgspec.Meta would bound values too, but with its patterns CPython crashes at exit now and then.
+# `msgspec.Meta` could check these too, but CPython may crash at exit after it has compiled a pattern.
+_HEX_MEMBERS: Final = ("hex", "repeat", "avro", "protobuf")
 _MOST_TIMES: Final = 1_000_000
 
 
 class Notation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A JSON object with one member, whose name says how to read its value; `Repeated` has two."""
+    """A JSON object with one member, whose name says how to read its value, or with repeat and times."""
 
     def __post_init__(self) -> None:
         """Raise `ValueError` unless the object has the members of exactly one form."""
@@ -23,6 +24,8 @@ class Notation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
             raise ValueError(f"must have one of {', '.join(self.__struct_fields__)}, got {sorted(members)}")
         if len(members) == 1 and members <= {"repeat", "times"}:
             raise ValueError("repeat and times must be used together")
+        for name in members.intersection(_HEX_MEMBERS):
+            _check_hex(getattr(self, name))
 
 
 class HexObject(Notation, frozen=True):
@@ -80,6 +83,10 @@ class RecordNotation(Struct, frozen=True, forbid_unknown_fields=True):
     value: Bytes
     headers: HeaderPairs
 
+    def __post_init__(self) -> None:
+        """Raise `ValueError` if bytes are not hexadecimal."""
+        _check_parts(self.key, self.value, *(value for _, value in self.headers))
+
 
 class WrittenRecord(Struct, frozen=True, forbid_unknown_fields=True):
     """A Kafka record that the library must write; its headers may be in any order."""
@@ -88,6 +95,10 @@ class WrittenRecord(Struct, frozen=True, forbid_unknown_fields=True):
     value: str | ValueObject | list[Part] | None
     headers: HeaderPairs
 
+    def __post_init__(self) -> None:
+        """Raise `ValueError` if bytes are not hexadecimal."""
+        _check_parts(self.key, self.value, *(value for _, value in self.headers))
+
 
 class EventNotation(Struct, frozen=True, forbid_unknown_fields=True):
     """An event to construct."""
@@ -95,12 +106,24 @@ class EventNotation(Struct, frozen=True, forbid_unknown_fields=True):
     attributes: dict[str, AttributeNotation]
     data: Data
 
-    RESERVED: ClassVar = "data"
-
     def __post_init__(self) -> None:
         """Raise `ValueError` if an attribute is called data."""
-        if self.RESERVED in self.attributes:
+        if "data" in self.attributes:
             raise ValueError("attributes must not contain 'data'; set data beside attributes")
+
+
+def _check_parts(*notations: Bytes) -> None:
+    for notation in notations:
+        for part in notation if isinstance(notation, list) else [notation]:
+            if isinstance(part, str):
+                _check_hex(part)
+
+
+def _check_hex(text: str) -> None:
+    try:
+        bytes.fromhex(text)
+    except ValueError:
+        raise ValueError(f"bytes must be hexadecimal, got {text[:20]!r}") from None
 
 
 def as_bytes(notation: Bytes | ValueObject) -> bytes | None:

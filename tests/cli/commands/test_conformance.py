@@ -217,6 +217,19 @@ about = "a"
         ),
         ({**BASE, "kind": "attribute", "attribute": "x", "accepted": True}, "is missing"),
         (
+            {**BASE, "kind": "relay", "record": {"key": "0g", "value": None, "headers": []}},
+            "case Z-01/1: bytes must be hexadecimal, got '0g' - at `$.record`",
+        ),
+        (
+            {**BASE, "kind": "relay", "record": {"key": {"text": "", "repeat": "0"}, "value": None}},
+            "case Z-01/1: must have one of text, repeat, times, got ['repeat', 'text'] - at `$.record.key`",
+        ),
+        (
+            {**BASE, "kind": "size", "event": {"attributes": {}, "data": None}, "encodings": []}
+            | {"too_large": True},
+            "case Z-01/1: encodings must not be empty",
+        ),
+        (
             {**BASE, "kind": "attribute", "attribute": "x", "value": {"hex": "z"}, "accepted": True},
             "case Z-01/1: value must be hexadecimal",
         ),
