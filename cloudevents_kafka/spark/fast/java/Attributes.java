@@ -7,9 +7,9 @@ import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The attributes of one event as they are found, each checked when it is added.
+ * The attributes of one event, each checked when it is added.
  *
- * Not one is kept that might break a rule; who is told so leaves the record to the converters.
+ * An attribute that may break a rule is refused; the record is then left to Python.
  */
 final class Attributes {
     private static final byte[] ID = Text.word("id");
@@ -22,25 +22,25 @@ final class Attributes {
     private static final byte[] DATASCHEMA = Text.word("dataschema");
     private static final byte[] DATA = Text.word("data");
     private static final byte[] VERSION = Text.word("1.0");
-    private static final int MOST = 64; // extensions, as each is compared with all
-    private static final int FIELDS = 15; // of an event's row, in the order below, its error the last
+    private static final int MAX_EXTENSIONS = 64; // each is compared with all others
+    private static final int FIELDS = 15; // of an event's row: those below, and the error as the last
     private static final int AT_ID = 0, AT_SOURCE = 1, AT_TYPE = 2, AT_SPECVERSION = 3, AT_SUBJECT = 4, AT_TIME = 5,
         AT_TIME_TEXT = 6, AT_DATACONTENTTYPE = 7, AT_DATASCHEMA = 8, AT_EXTENSIONS = 9, AT_EXTENSION_TYPES = 10,
         AT_DATA = 11, AT_DATA_KIND = 12, AT_MODE = 13;
 
-    private final Names ruled;
+    private final Names constrained;
     private final Object[] fields = new Object[FIELDS];
     private UTF8String[] names = new UTF8String[4];
     private UTF8String[] texts = new UTF8String[4];
-    private UTF8String[] types = null; // of extensions that are no texts, null for each that is one
+    private UTF8String[] types = null; // of the extensions, null for texts
     private int extensions = 0;
 
-    /** @param ruled names of extensions that are more than any text: these are not for here */
-    Attributes(Names ruled) {
-        this.ruled = ruled;
+    /** @param constrained names of extensions that have a type or a rule: these are refused */
+    Attributes(Names constrained) {
+        this.constrained = constrained;
     }
 
-    /** Take an attribute; false where its name, its text, or a second one of its name is not surely good. */
+    /** Add an attribute; return false if its name or text is not recognized, or its name was added before. */
     boolean add(byte[] n, int from, int to, byte[] b, int begin, int end) {
         switch (to - from) {
             case 2:
@@ -70,7 +70,7 @@ final class Attributes {
         return addExtension(n, from, to, b, begin, end);
     }
 
-    /** Take datacontenttype, which no header names by this name. */
+    /** Add datacontenttype, whose header has another name. */
     boolean addContentType(byte[] b, int begin, int end) {
         return Text.isMediaType(b, begin, end) && put(AT_DATACONTENTTYPE, b, begin, end);
     }
@@ -91,9 +91,9 @@ final class Attributes {
         return true;
     }
 
-    /** Take an attribute that is not of the core. */
+    /** Add an extension. */
     boolean addExtension(byte[] n, int from, int to, byte[] b, int begin, int end) {
-        if (extensions == MOST || !Text.isName(n, from, to) || ruled.contain(n, from, to)) return false;
+        if (extensions == MAX_EXTENSIONS || !Text.isName(n, from, to) || constrained.contain(n, from, to)) return false;
         if (!Text.isString(b, begin, end)) return false;
         UTF8String name = UTF8String.fromBytes(n, from, to - from);
         for (int k = 0; k < extensions; k++) {
@@ -108,10 +108,10 @@ final class Attributes {
         return true;
     }
 
-    /** Take an extension that a document has as a number or Boolean, of this type. */
+    /** Add an extension of this type, which is a number or boolean in the document. */
     boolean addExtension(byte[] n, int from, int to, byte[] b, int begin, int end, UTF8String type) {
         if (!addExtension(n, from, to, b, begin, end)) return false;
-        if (types == null) types = new UTF8String[MOST];
+        if (types == null) types = new UTF8String[MAX_EXTENSIONS];
         types[extensions - 1] = type;
         return true;
     }
@@ -122,7 +122,7 @@ final class Attributes {
         return longer;
     }
 
-    /** Return datacontenttype in lower case, null where there is none. */
+    /** Return datacontenttype in lower case, or null. */
     byte[] contentType() {
         UTF8String text = (UTF8String) fields[AT_DATACONTENTTYPE];
         if (text == null) return null;
@@ -130,7 +130,7 @@ final class Attributes {
         return Text.lower(bytes, 0, bytes.length);
     }
 
-    /** Return the event's row, null where a required attribute is missing. */
+    /** Return the row of the event, or null if a required attribute is missing. */
     InternalRow row(byte[] data, UTF8String kind, UTF8String mode) {
         for (int at = AT_ID; at <= AT_SPECVERSION; at++) {
             if (fields[at] == null) return null;
@@ -143,7 +143,7 @@ final class Attributes {
         return new GenericInternalRow(fields);
     }
 
-    /** Return the types of the extensions that are no texts, null where all are. */
+    /** Return the types of the extensions that are not texts, or null if all are. */
     private ArrayBasedMapData extensionTypes() {
         if (types == null) return null;
         UTF8String[] typed = new UTF8String[extensions];

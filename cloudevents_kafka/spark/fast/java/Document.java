@@ -8,9 +8,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * One JSON document of structured mode, read once from its first byte to its last.
  *
- * The grammar is RFC 8259's. Left to the converters are, besides what is no such
- * document: escapes in names, nulls for attributes, numbers that are no plain Integer,
- * surrogates that are written as escapes, and what is nested deep.
+ * The grammar is that of RFC 8259. Documents with these are not recognized: escapes in names,
+ * attributes that are null, numbers that are not plain Integers, surrogates as escapes, deep nesting.
  */
 final class Document {
     private static final byte[] DATA = Text.word("data");
@@ -27,45 +26,45 @@ final class Document {
     private static final UTF8String BOOLEAN = UTF8String.fromString("Boolean");
     private static final UTF8String JSON_VALUE = UTF8String.fromString("json");
     private static final UTF8String TEXT_VALUE = UTF8String.fromString("text");
-    private static final int DEEPEST = 200; // no other reader of the library stops earlier
-    private static final int MOST_DIGITS = 9; // of an Integer: ten may be beyond its range
+    private static final int MAX_DEPTH = 200; // no other reader of the library has a lower limit
+    private static final int MAX_DIGITS = 9; // of an Integer: ten may exceed its range
 
     private final byte[] b;
     private final Names known;
     private int at = 0;
-    private int data = -1, afterData = -1; // the value of the member data
+    private int data = -1, afterData = -1; // the bounds of the member data
     private byte[] encoded = null; // the text of the member data_base64
     private boolean escaped = false; // whether the last string has an escape
     private byte[] payload = null;
-    private UTF8String kind = null; // what the payload stands for, null for bytes
+    private UTF8String kind = null; // the kind of the payload, null for bytes
 
-    /** @param known names whose type is known: an Integer or Boolean may not be theirs */
+    /** @param known names that have a type: a number or boolean may not be of it */
     Document(byte[] value, Names known) {
         this.b = value;
         this.known = known;
     }
 
-    /** Read all attributes and the payload; false where that is not surely right. */
+    /** Read all attributes and the payload; return false if the document is not recognized. */
     boolean read(Attributes attributes) {
         if (!Text.isUtf8(b)) return false;
-        space();
-        if (!sign('{')) return false;
+        skipSpace();
+        if (!skip('{')) return false;
         do {
-            space();
+            skipSpace();
             if (!member(attributes)) return false;
-            space();
-        } while (sign(','));
-        if (!sign('}')) return false;
-        space();
+            skipSpace();
+        } while (skip(','));
+        if (!skip('}')) return false;
+        skipSpace();
         return at == b.length && readPayload(attributes);
     }
 
-    /** Return the event's data, null where there is none. */
+    /** Return the data of the event, or null. */
     byte[] payload() {
         return payload;
     }
 
-    /** Return what the event's data came as: JSON or a text, null for bytes. */
+    /** Return the kind of the data: json or text, null for bytes. */
     UTF8String kind() {
         return kind;
     }
@@ -74,15 +73,15 @@ final class Document {
         int name = at + 1;
         if (!text() || escaped) return false;
         int afterName = at - 1;
-        space();
-        if (!sign(':')) return false;
-        space();
+        skipSpace();
+        if (!skip(':')) return false;
+        skipSpace();
         if (Text.is(DATA, b, name, afterName)) {
             if (data >= 0) return false;
             data = at;
-            boolean good = value(0);
+            boolean valid = value(0);
             afterData = at;
-            return good;
+            return valid;
         }
         if (Text.is(DATA_BASE64, b, name, afterName)) {
             int begin = at + 1;
@@ -97,7 +96,7 @@ final class Document {
             byte[] text = unescaped(begin + 1, at - 1);
             return attribute(attributes, name, afterName, text, 0, text.length);
         }
-        UTF8String type = word(TRUE) || word(FALSE) ? BOOLEAN : integer() ? INTEGER : null;
+        UTF8String type = skipWord(TRUE) || skipWord(FALSE) ? BOOLEAN : integer() ? INTEGER : null;
         boolean typed = type != null && !known.contain(b, name, afterName);
         return typed && attributes.addExtension(b, name, afterName, b, begin, at, type);
     }
@@ -110,68 +109,68 @@ final class Document {
 
     private boolean integer() {
         int begin = at;
-        sign('-');
+        skip('-');
         int first = at;
         digits();
         int count = at - first;
-        return 0 < count && count <= MOST_DIGITS && (b[first] != '0' || at - begin == 1);
+        return 0 < count && count <= MAX_DIGITS && (b[first] != '0' || at - begin == 1);
     }
 
-    // --- any value --------------------------------------------------------------------
+    // --- JSON values: each method moves behind a value or returns false --------------------------------------------------------------------
 
     private boolean value(int depth) {
-        if (at == b.length || depth > DEEPEST) return false;
+        if (at == b.length || depth > MAX_DEPTH) return false;
         switch (b[at]) {
             case '{': return object(depth);
             case '[': return array(depth);
             case '"': return text();
-            case 't': return word(TRUE);
-            case 'f': return word(FALSE);
-            case 'n': return word(NULL);
+            case 't': return skipWord(TRUE);
+            case 'f': return skipWord(FALSE);
+            case 'n': return skipWord(NULL);
             default: return number();
         }
     }
 
     private boolean object(int depth) {
         at++;
-        space();
-        if (sign('}')) return true;
+        skipSpace();
+        if (skip('}')) return true;
         do {
-            space();
+            skipSpace();
             if (!text()) return false;
-            space();
-            if (!sign(':')) return false;
-            space();
+            skipSpace();
+            if (!skip(':')) return false;
+            skipSpace();
             if (!value(depth + 1)) return false;
-            space();
-        } while (sign(','));
-        return sign('}');
+            skipSpace();
+        } while (skip(','));
+        return skip('}');
     }
 
     private boolean array(int depth) {
         at++;
-        space();
-        if (sign(']')) return true;
+        skipSpace();
+        if (skip(']')) return true;
         do {
-            space();
+            skipSpace();
             if (!value(depth + 1)) return false;
-            space();
-        } while (sign(','));
-        return sign(']');
+            skipSpace();
+        } while (skip(','));
+        return skip(']');
     }
 
     private boolean text() {
         escaped = false;
-        if (!sign('"')) return false;
+        if (!skip('"')) return false;
         while (at < b.length && b[at] != '"') {
             if (b[at] >= 0 && b[at] < ' ') return false;
             if (b[at] == '\\' && !escape()) return false;
             at++;
         }
-        return sign('"');
+        return skip('"');
     }
 
-    /** Go to the last sign of an escape. */
+    /** Move to the last character of an escape. */
     private boolean escape() {
         escaped = true;
         if (++at == b.length) return false;
@@ -185,7 +184,7 @@ final class Document {
         return !surrogate;
     }
 
-    /** Return what a string of the document says, in UTF-8; each escape is longer than its character. */
+    /** Return the value of a string in UTF-8; it is never longer, as each escape is longer than its character. */
     private byte[] unescaped(int from, int to) {
         byte[] text = new byte[to - from];
         int length = 0;
@@ -203,11 +202,11 @@ final class Document {
     }
 
     private boolean number() {
-        sign('-');
-        if (!sign('0') && !digits()) return false;
-        if (sign('.') && !digits()) return false;
-        if (sign('e') || sign('E')) {
-            if (!sign('+')) sign('-');
+        skip('-');
+        if (!skip('0') && !digits()) return false;
+        if (skip('.') && !digits()) return false;
+        if (skip('e') || skip('E')) {
+            if (!skip('+')) skip('-');
             return digits();
         }
         return true;
@@ -219,19 +218,19 @@ final class Document {
         return at > begin;
     }
 
-    private boolean word(byte[] word) {
+    private boolean skipWord(byte[] word) {
         if (!Text.startsWith(word, b, at, b.length)) return false;
         at += word.length;
         return true;
     }
 
-    private boolean sign(char sign) {
-        if (at == b.length || b[at] != sign) return false;
+    private boolean skip(char c) {
+        if (at == b.length || b[at] != c) return false;
         at++;
         return true;
     }
 
-    private void space() {
+    private void skipSpace() {
         while (at < b.length && (b[at] == ' ' || b[at] == '\n' || b[at] == '\r' || b[at] == '\t')) at++;
     }
 
@@ -249,13 +248,13 @@ final class Document {
             payload = Arrays.copyOfRange(b, data, afterData);
             return true;
         }
-        if (b[data] != '"') return false; // another type's data is a string
+        if (b[data] != '"') return false; // data of any other type is a string
         kind = TEXT_VALUE;
         payload = unescaped(data + 1, afterData - 1);
         return true;
     }
 
-    /** Tell whether a media type has no parameter but the charset UTF-8. */
+    /** Return whether a media type has no parameter other than the charset UTF-8. */
     private static boolean inUtf8(byte[] type, int essence) {
         int parameter = essence + 1;
         if (parameter < type.length && type[parameter] == ' ') parameter++;
@@ -274,6 +273,6 @@ final class Document {
         } catch (IllegalArgumentException error) {
             return false;
         }
-        return Arrays.equals(Base64.getEncoder().encode(payload), encoded); // the decoder takes less padding, and more bits
+        return Arrays.equals(Base64.getEncoder().encode(payload), encoded); // the decoder accepts missing padding and nonzero pad bits
     }
 }

@@ -16,11 +16,11 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A catalog of Spark's with two functions, {@code read} and {@code either}.
+ * A catalog of Spark with two functions, {@code read} and {@code either}.
  *
- * Spark compiles calls of their static methods {@code invoke} into its own code. Types
- * of columns come as options of the catalog, as Python has them: in JSON, which, unlike
- * DDL, says the same whatever the session's settings are.
+ * Spark compiles calls of their static methods {@code invoke} into its own code. The types of
+ * their columns are options of the catalog, in JSON, which, unlike DDL, does not depend on the
+ * settings of the session.
  */
 public final class Functions implements FunctionCatalog {
     private String name;
@@ -50,7 +50,7 @@ public final class Functions implements FunctionCatalog {
         throw new NoSuchFunctionException(identifier);
     }
 
-    /** {@code read(value, headers, ruled, known)}: see {@link Reader#read}. */
+    /** {@code read(value, headers, constrained, known)}: see {@link Reader#read}. */
     public static final class Read implements UnboundFunction, ScalarFunction {
         private final String row;
 
@@ -58,8 +58,8 @@ public final class Functions implements FunctionCatalog {
             this.row = row;
         }
 
-        public static InternalRow invoke(byte[] value, ArrayData headers, UTF8String ruled, UTF8String known) {
-            return headers == null ? null : Reader.read(value, headers, Names.of(ruled), Names.of(known));
+        public static InternalRow invoke(byte[] value, ArrayData headers, UTF8String constrained, UTF8String known) {
+            return headers == null ? null : Reader.read(value, headers, Names.of(constrained), Names.of(known));
         }
 
         public String name() {
@@ -71,7 +71,7 @@ public final class Functions implements FunctionCatalog {
         }
 
         public String description() {
-            return "read(value, headers, ruled, known): the event of a record that surely is one, null for others";
+            return "read(value, headers, constrained, known): the event of a recognized record, null for others";
         }
 
         public BoundFunction bind(StructType input) {
@@ -93,10 +93,10 @@ public final class Functions implements FunctionCatalog {
     }
 
     /**
-     * {@code either(read, exact)}: the first that is not null.
+     * {@code either(read, decoded)}: the first that is not null.
      *
-     * The types of the two differ in name: one has its time as a timestamp, the other as the
-     * number that this is. Called not deterministic, it keeps filters from being pushed below.
+     * Their types have the same layout: the time is a timestamp in one, its number of microseconds
+     * in the other. A function that is not deterministic keeps the optimizer from moving filters below it.
      */
     public static final class Either implements UnboundFunction, ScalarFunction {
         private final String row;
@@ -107,8 +107,8 @@ public final class Functions implements FunctionCatalog {
             this.wire = wire;
         }
 
-        public static InternalRow invoke(InternalRow read, InternalRow exact) {
-            return read == null ? exact : read;
+        public static InternalRow invoke(InternalRow read, InternalRow decoded) {
+            return read == null ? decoded : read;
         }
 
         public String name() {
@@ -120,7 +120,7 @@ public final class Functions implements FunctionCatalog {
         }
 
         public String description() {
-            return "either(read, exact): the first that is not null";
+            return "either(read, decoded): the first that is not null";
         }
 
         public BoundFunction bind(StructType input) {

@@ -5,13 +5,13 @@ import java.util.Set;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Names of extensions, given as a text with commas between them.
+ * A set of names of extensions, from a text with commas between them.
  *
- * Each query has two such texts, and gives them with every row; those met last are remembered.
+ * Each query passes two such texts with every row; the last sets are cached.
  */
 final class Names {
-    private static final int REMEMBERED = 16;
-    private static volatile Names[] met = {}; // never changed, always replaced: threads share it without a lock
+    private static final int CACHE_SIZE = 16;
+    private static volatile Names[] cache = {}; // replaced, never changed: threads need no lock
 
     private final UTF8String text;
     private final Set names = new HashSet();
@@ -23,16 +23,16 @@ final class Names {
     }
 
     static Names of(UTF8String text) {
-        Names[] known = met;
+        Names[] known = cache;
         for (int n = 0; n < known.length; n++) {
             if (known[n].text.equals(text)) return known[n];
         }
-        Names made = new Names(text.copy());
-        Names[] more = new Names[Math.min(known.length + 1, REMEMBERED)];
-        more[0] = made;
+        Names names = new Names(text.copy());
+        Names[] more = new Names[Math.min(known.length + 1, CACHE_SIZE)];
+        more[0] = names;
         System.arraycopy(known, 0, more, 1, more.length - 1);
-        met = more;
-        return made;
+        cache = more;
+        return names;
     }
 
     boolean contain(byte[] b, int from, int to) {

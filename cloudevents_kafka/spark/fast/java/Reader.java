@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Reads a record where it is surely a valid event, in binary mode or structured mode in JSON. */
+/** Reads records that it recognizes as valid events, in binary mode or structured mode in JSON. */
 final class Reader {
     private static final byte[] CONTENT_TYPE = Text.word("content-type");
     private static final byte[] PREFIX = Text.word("ce_");
@@ -19,8 +19,8 @@ final class Reader {
 
     private Reader() {}
 
-    /** Return the event's row; null where the record is for the converters to judge. */
-    static InternalRow read(byte[] value, ArrayData headers, Names ruled, Names known) {
+    /** Return the row of the event; null for a record that is not recognized and left to Python. */
+    static InternalRow read(byte[] value, ArrayData headers, Names constrained, Names known) {
         byte[] contentType = null;
         int count = headers.numElements();
         byte[][] names = new byte[count][];
@@ -29,17 +29,17 @@ final class Reader {
             names[n] = headers.getStruct(n, 2).getUTF8String(0).getBytes();
             if (Text.is(CONTENT_TYPE, names[n], 0, names[n].length)) {
                 InternalRow header = headers.getStruct(n, 2);
-                if (contentType != null || header.isNullAt(1)) return null; // a second one, or one that says nothing
+                if (contentType != null || header.isNullAt(1)) return null; // repeated or null
                 contentType = header.getBinary(1);
             }
         }
         if (contentType != null) {
             byte[] lower = Text.lower(contentType, 0, contentType.length);
             if (Text.startsWith(CLOUDEVENTS, lower, 0, lower.length)) {
-                return isJson(lower) ? structured(value, ruled, known) : null;
+                return isJson(lower) ? structured(value, constrained, known) : null;
             }
         }
-        return binary(value, names, headers, contentType, ruled);
+        return binary(value, names, headers, contentType, constrained);
     }
 
     private static boolean isJson(byte[] contentType) {
@@ -49,15 +49,15 @@ final class Reader {
         return false;
     }
 
-    private static InternalRow structured(byte[] value, Names ruled, Names known) {
+    private static InternalRow structured(byte[] value, Names constrained, Names known) {
         if (value == null) return null;
-        Attributes attributes = new Attributes(ruled);
+        Attributes attributes = new Attributes(constrained);
         Document document = new Document(value, known);
         return document.read(attributes) ? attributes.row(document.payload(), document.kind(), STRUCTURED) : null;
     }
 
-    private static InternalRow binary(byte[] value, byte[][] names, ArrayData headers, byte[] contentType, Names ruled) {
-        Attributes attributes = new Attributes(ruled);
+    private static InternalRow binary(byte[] value, byte[][] names, ArrayData headers, byte[] contentType, Names constrained) {
+        Attributes attributes = new Attributes(constrained);
         if (contentType != null && !attributes.addContentType(contentType, 0, contentType.length)) return null;
         for (int n = 0; n < names.length; n++) {
             if (!Text.startsWith(PREFIX, names[n], 0, names[n].length)) continue;

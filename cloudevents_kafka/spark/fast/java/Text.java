@@ -1,23 +1,22 @@
 package cloudevents_kafka.spark;
 
 /**
- * Texts as bytes of UTF-8, {@code b[from..to)}, and whether they surely keep a rule.
+ * Checks of texts, which are bytes of UTF-8 {@code b[from..to)}.
  *
- * Each answer is as narrow as the library's own rule, or narrower, never wider. No bytes
- * make it throw.
+ * Each check is as narrow as the rule of the library or narrower, never wider. None throws.
  */
 final class Text {
-    private static final boolean[] TOKEN = signs("!#$%&'*+-.^_`|~"); // RFC 9110
-    private static final boolean[] URI = signs("!$&'()*+,-.;=_~"); // RFC 3986, anywhere in it, but for %
-    private static final boolean[] SEGMENT = signs("!$&'()*+,-.;=_~@");
-    private static final boolean[] PATH = signs("!$&'()*+,-.;=_~:@/");
-    private static final boolean[] QUERY = signs("!$&'()*+,-.;=_~:@/?");
-    private static final boolean[] SCHEME = signs("+-.");
+    private static final boolean[] TOKEN = table("!#$%&'*+-.^_`|~"); // RFC 9110
+    private static final boolean[] URI = table("!$&'()*+,-.;=_~"); // RFC 3986: valid in any part; escapes are checked apart
+    private static final boolean[] SEGMENT = table("!$&'()*+,-.;=_~@");
+    private static final boolean[] PATH = table("!$&'()*+,-.;=_~:@/");
+    private static final boolean[] QUERY = table("!$&'()*+,-.;=_~:@/?");
+    private static final boolean[] SCHEME = table("+-.");
     private static final int MALFORMED = -1;
 
     private Text() {}
 
-    /** Tell whether it is a String of the core specification, and not empty. */
+    /** Return whether a text is a String of the core specification and not empty. */
     static boolean isString(byte[] b, int from, int to) {
         int at = from;
         while (at < to) {
@@ -37,7 +36,7 @@ final class Text {
         return point < 0xA0 || (point & 0xFFFE) == 0xFFFE || (0xFDD0 <= point && point <= 0xFDEF);
     }
 
-    /** Tell whether all of it is UTF-8, by the strict definition: no surrogates, nothing overlong. */
+    /** Return whether bytes are UTF-8 without surrogates and overlong forms. */
     static boolean isUtf8(byte[] b) {
         int at = 0;
         while (at < b.length) {
@@ -56,7 +55,7 @@ final class Text {
         return point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
     }
 
-    /** Read the character that begins at a byte over 0x7F. */
+    /** Return the character that begins at a byte above 0x7F. */
     private static int codePoint(byte[] b, int at, int to) {
         int first = b[at] & 0xFF;
         int more = first < 0xC2 ? 0 : first < 0xE0 ? 1 : first < 0xF0 ? 2 : first < 0xF5 ? 3 : 0;
@@ -66,11 +65,11 @@ final class Text {
             if ((b[at + n] & 0xC0) != 0x80) return MALFORMED;
             point = point << 6 | (b[at + n] & 0x3F);
         }
-        boolean good = lengthOf(point) == more + 1 && (point & 0x1FF800) != 0xD800 && point <= 0x10FFFF;
-        return good ? point : MALFORMED;
+        boolean valid = lengthOf(point) == more + 1 && (point & 0x1FF800) != 0xD800 && point <= 0x10FFFF;
+        return valid ? point : MALFORMED;
     }
 
-    /** Write a character of the basic plane, no surrogate, as UTF-8; return where the next goes. */
+    /** Write a character of the basic plane, not a surrogate, as UTF-8; return the index after it. */
     static int put(int point, byte[] b, int at) {
         if (point < 0x80) {
             b[at++] = (byte) point;
@@ -86,7 +85,7 @@ final class Text {
         return at;
     }
 
-    /** Tell whether it may name an attribute; {@code data} is not looked for. */
+    /** Return whether a text is a name of attributes; {@code data} is not excluded. */
     static boolean isName(byte[] b, int from, int to) {
         for (int at = from; at < to; at++) {
             if (!isDigit(b[at]) && (b[at] < 'a' || b[at] > 'z')) return false;
@@ -94,25 +93,25 @@ final class Text {
         return from < to;
     }
 
-    static boolean isDigit(byte sign) {
-        return '0' <= sign && sign <= '9';
+    static boolean isDigit(byte c) {
+        return '0' <= c && c <= '9';
     }
 
-    /** Tell whether it is a URI-reference in ASCII, and not empty; those with users or brackets are left out. */
+    /** Return whether a text is a URI-reference in ASCII, not empty, without a user or brackets. */
     static boolean isUriReference(byte[] b, int from, int to) {
         int colon = endOf(SEGMENT, b, from, to);
         if (colon < to && b[colon] == ':') return isUri(b, from, to);
-        return from < to && isBehindScheme(b, from, to);
+        return from < to && isAfterScheme(b, from, to);
     }
 
-    /** Tell whether it is a URI with a scheme, in ASCII; those with users or brackets are left out. */
+    /** Return whether a text is an absolute URI in ASCII, without a user or brackets. */
     static boolean isUri(byte[] b, int from, int to) {
         int colon = endOf(SCHEME, b, from, to);
         boolean scheme = from < colon && colon < to && b[colon] == ':' && b[from] >= 'A';
-        return scheme && isBehindScheme(b, colon + 1, to);
+        return scheme && isAfterScheme(b, colon + 1, to);
     }
 
-    private static boolean isBehindScheme(byte[] b, int from, int to) {
+    private static boolean isAfterScheme(byte[] b, int from, int to) {
         int at = from;
         if (to - at > 1 && b[at] == '/' && b[at + 1] == '/') {
             at = endOf(URI, b, at + 2, to);
@@ -127,13 +126,13 @@ final class Text {
         return at == to;
     }
 
-    /** Return where the first byte stands that is none of the signs, and no % with two digits. */
-    private static int endOf(boolean[] signs, byte[] b, int from, int to) {
+    /** Return the index of the first byte that is not in the table and not a percent-encoded byte. */
+    private static int endOf(boolean[] table, byte[] b, int from, int to) {
         int at = from;
         while (at < to) {
-            if (b[at] == '%' && signs != SCHEME && to - at > 2 && isHex(b[at + 1]) && isHex(b[at + 2])) {
+            if (b[at] == '%' && table != SCHEME && to - at > 2 && isHex(b[at + 1]) && isHex(b[at + 2])) {
                 at += 3;
-            } else if (b[at] >= 0 && signs[b[at]]) {
+            } else if (b[at] >= 0 && table[b[at]]) {
                 at++;
             } else {
                 return at;
@@ -142,11 +141,11 @@ final class Text {
         return to;
     }
 
-    static boolean isHex(byte sign) {
-        return isDigit(sign) || ('a' <= (sign | 0x20) && (sign | 0x20) <= 'f');
+    static boolean isHex(byte c) {
+        return isDigit(c) || ('a' <= (c | 0x20) && (c | 0x20) <= 'f');
     }
 
-    /** Tell whether it is a media type whose parameters are tokens, a space before each at most. */
+    /** Return whether a text is a media type whose parameters are tokens, each after at most one space. */
     static boolean isMediaType(byte[] b, int from, int to) {
         int at = afterToken(b, from, to);
         if (at == from || at == to || b[at] != '/') return false;
@@ -169,12 +168,12 @@ final class Text {
         return at;
     }
 
-    /** Tell whether it is this word of ASCII. */
+    /** Return whether a text is this word of ASCII. */
     static boolean is(byte[] word, byte[] b, int from, int to) {
         return to - from == word.length && startsWith(word, b, from, to);
     }
 
-    /** Tell whether it begins with this word of ASCII. */
+    /** Return whether a text begins with this word of ASCII. */
     static boolean startsWith(byte[] word, byte[] b, int from, int to) {
         if (to - from < word.length) return false;
         for (int n = 0; n < word.length; n++) {
@@ -190,22 +189,22 @@ final class Text {
         return bytes;
     }
 
-    /** Return letters A to Z in lower case, all else as it is. */
+    /** Return a text with the letters A to Z in lower case. */
     static byte[] lower(byte[] b, int from, int to) {
         byte[] lower = new byte[to - from];
         for (int n = 0; n < lower.length; n++) {
-            byte sign = b[from + n];
-            lower[n] = 'A' <= sign && sign <= 'Z' ? (byte) (sign | 0x20) : sign;
+            byte c = b[from + n];
+            lower[n] = 'A' <= c && c <= 'Z' ? (byte) (c | 0x20) : c;
         }
         return lower;
     }
 
-    /** Return a table of ASCII in which letters, digits, and these signs are true. */
-    private static boolean[] signs(String more) {
+    /** Return a table of ASCII in which letters, digits and these characters are true. */
+    private static boolean[] table(String more) {
         boolean[] table = new boolean[128];
-        for (char sign = 0; sign < 128; sign++) {
-            boolean letter = 'a' <= (sign | 0x20) && (sign | 0x20) <= 'z';
-            table[sign] = letter || isDigit((byte) sign) || more.indexOf(sign) >= 0;
+        for (char c = 0; c < 128; c++) {
+            boolean letter = 'a' <= (c | 0x20) && (c | 0x20) <= 'z';
+            table[c] = letter || isDigit((byte) c) || more.indexOf(c) >= 0;
         }
         return table;
     }

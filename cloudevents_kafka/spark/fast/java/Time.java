@@ -1,6 +1,6 @@
 package cloudevents_kafka.spark;
 
-/** RFC 3339 timestamps of the years 1000 to 9998, upper case, without leap seconds. */
+/** Timestamps of RFC 3339 of the years 1000 to 9998, in upper case, without leap seconds. */
 final class Time {
     private static final int NONE = Integer.MIN_VALUE;
     private static final byte[] SHAPE = Text.word("0000-00-00T00:00:00");
@@ -8,7 +8,7 @@ final class Time {
 
     private Time() {}
 
-    /** Return the instant in microseconds since 1970, cut below one; null where it is not sure. */
+    /** Return the instant in microseconds since 1970, truncated; null if the text is not recognized. */
     static Long micros(byte[] b, int from, int to) {
         if (to - from <= SHAPE.length || !hasShape(b, from)) return null;
         int days = days(number(b, from, 4), number(b, from + 5, 2), number(b, from + 8, 2));
@@ -32,8 +32,8 @@ final class Time {
 
     private static boolean hasShape(byte[] b, int from) {
         for (int n = 0; n < SHAPE.length; n++) {
-            byte sign = b[from + n];
-            if (SHAPE[n] == '0' ? !Text.isDigit(sign) : sign != SHAPE[n]) return false;
+            byte c = b[from + n];
+            if (SHAPE[n] == '0' ? !Text.isDigit(c) : c != SHAPE[n]) return false;
         }
         return true;
     }
@@ -44,19 +44,19 @@ final class Time {
         return number;
     }
 
-    /** Count the days since 1970, in the Gregorian calendar of all years. */
+    /** Return the days since 1970 in the proleptic Gregorian calendar. */
     private static int days(int year, int month, int day) {
         if (year < 1000 || year > 9998 || month < 1 || month > 12 || day < 1 || day > 31) return NONE;
         boolean leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-        int longest = month == 2 ? (leap ? 29 : 28) : month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31;
-        if (day > longest) return NONE;
-        // Years from March to February, so that the leap day is the last of its year.
+        int length = month == 2 ? (leap ? 29 : 28) : month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31;
+        if (day > length) return NONE;
+        // Years begin in March, so that the leap day is the last day of its year.
         int years = month > 2 ? year : year - 1;
         int months = month > 2 ? month - 3 : month + 9;
         return years * 365 + years / 4 - years / 100 + years / 400 + (months * 153 + 2) / 5 + day - 719469;
     }
 
-    /** Return the offset in minutes; NONE where there is none. */
+    /** Return the offset in minutes, or NONE if the text is not an offset. */
     private static int offset(byte[] b, int at, int to) {
         if (to - at == 1 && b[at] == 'Z') return 0;
         boolean shape = to - at == 6 && (b[at] == '+' || b[at] == '-') && b[at + 3] == ':'
