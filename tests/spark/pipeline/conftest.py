@@ -1,4 +1,4 @@
-"""A topic full of everything, and the pipeline as a program of its own."""
+"""Fixtures: the pipeline as a program, a session with the connector, and a lake."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from .lake import Lake
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Short runs: what Java spends on optimizing would not come back.
+# Short runs do not benefit from more optimization.
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 QUICK = ("-X", f"spark.driver.extraJavaOptions={_QUICK}")
 SECONDS = 200.0
 
 
 class Program:
-    """A pipeline in a process of its own, watched on stderr."""
+    """A pipeline in a process of its own."""
 
     def __init__(self, broker: LocalBroker, topic: str, out: Path, *options: str) -> None:
         call = "from cloudevents_kafka.cli import main; main()"
         where = ("-b", broker.bootstrap_servers, "-t", topic, "-o", str(out))
         argv = [sys.executable, "-c", call, "pipeline", *where, *QUICK, "--summary-json", "-", *options]
         self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.told: list[str] = []
+        self.stderr_lines: list[str] = []
         self._output = ""
         self._readers = [threading.Thread(target=read) for read in (self._read_errors, self._read_output)]
         for reader in self._readers:
@@ -45,7 +45,7 @@ class Program:
     def _read_errors(self) -> None:
         assert self.process.stderr is not None
         with self.process.stderr as errors:
-            self.told.extend(line.rstrip() for line in iter(errors.readline, ""))
+            self.stderr_lines.extend(line.rstrip() for line in iter(errors.readline, ""))
 
     def _read_output(self) -> None:
         assert self.process.stdout is not None
@@ -53,15 +53,15 @@ class Program:
             self._output = output.read()
 
     def until(self, condition: Callable[[], bool]) -> None:
-        """Wait for a moment, looking every few milliseconds."""
+        """Wait until a condition is true."""
         deadline = time.monotonic() + SECONDS
         while not condition():
-            assert self.process.poll() is None, "\n".join(self.told)
-            assert time.monotonic() < deadline, "\n".join(self.told)
+            assert self.process.poll() is None, "\n".join(self.stderr_lines)
+            assert time.monotonic() < deadline, "\n".join(self.stderr_lines)
             time.sleep(0.002)
 
     def java(self) -> int:
-        """Give the process id of its Java."""
+        """Return the process id of its Java process."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         if children.exists():
             return int(children.read_text().split()[0])
@@ -71,21 +71,21 @@ class Program:
         return int(found.stdout.split()[0])
 
     def end(self) -> tuple[int, str]:
-        """Wait for the end; gives the exit code and what it said on stderr."""
+        """Wait for the end; return the exit code and stderr."""
         code = self.process.wait(SECONDS)
         for reader in self._readers:
             reader.join(SECONDS)
-        return code, "\n".join(self.told)
+        return code, "\n".join(self.stderr_lines)
 
     def summary(self) -> dict[str, Any]:
-        """Wait for the end, which must be a good one; gives the summary."""
-        code, told = self.end()
-        assert code == 0, told
+        """Wait for a successful end; return the summary."""
+        code, stderr = self.end()
+        assert code == 0, stderr
         found: dict[str, Any] = json.loads(self._output)
         return found
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """Kill the process."""
         self.process.send_signal(signal.SIGKILL)
         self.end()
 
@@ -95,7 +95,7 @@ Run = Callable[..., Program]
 
 @pytest.fixture
 def pipeline(kafka_broker: LocalBroker) -> Iterator[Run]:
-    """Start pipelines; none of them outlives the test."""
+    """Return a function that starts pipelines; the fixture ends them."""
     programs: list[Program] = []
 
     def run(topic: str, out: Path, *options: str) -> Program:
@@ -110,26 +110,26 @@ def pipeline(kafka_broker: LocalBroker) -> Iterator[Run]:
 
 @pytest.fixture(scope="module", autouse=True)
 def no_other_spark() -> Iterator[None]:
-    """Set aside the Spark of other tests: the pipeline brings its own, and ends what it finds."""
+    """Hide the Spark session of other tests, which the pipeline would stop at the end of its own."""
     pytest.importorskip("pyspark")
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    places = (
+    references = (
         (SparkContext, "_active_spark_context"),
         (SparkContext, "_gateway"),
         (SparkContext, "_jvm"),
         (SparkSession, "_instantiatedSession"),
     )
     with pytest.MonkeyPatch.context() as patch:
-        for holder, name in places:
+        for holder, name in references:
             patch.setattr(holder, name, None)
         yield
 
 
 @pytest.fixture(scope="module")
 def session(no_other_spark: None) -> Iterator[SparkSession]:
-    """Run Spark with the connector in this process."""
+    """Start Spark with the connector in this process."""
     with local_session(master="local[2]", conf={"spark.driver.extraJavaOptions": _QUICK}) as spark:
         yield spark
 

@@ -1,4 +1,4 @@
-"""The command line with a Java that is killed at a call of it: ``killer.py NUMBER before|after|never …``."""
+"""The command line with a Java process that is killed: ``killer.py NUMBER before|after|never …``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cloudevents_kafka.spark.pipeline import session
 
 
 class Killer:
-    """Kills Java at the n-th call, of all threads: before it is sent, or half a millisecond after."""
+    """Kills Java at the n-th call of all threads: before it is sent, or half a millisecond after it."""
 
     def __init__(self, at: int, moment: str) -> None:
         self._calls = 0

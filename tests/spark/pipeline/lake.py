@@ -1,4 +1,4 @@
-"""A topic, a folder, and pipelines from one into the other, in a session that stays."""
+"""Topics and folders, and pipelines from one to the other in a shared session."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def create(broker: Broker, topic: str, partitions: int = 1) -> str:
 
 
 def recreate(broker: Broker, topic: str, count: int, partitions: int = 1) -> None:
-    """Delete a topic and create it again, with events of the type "new"."""
+    """Delete a topic and create it again with events of the type "new"."""
     delete_topic(broker.bootstrap_servers, topic)
     deadline = time.monotonic() + 30
     while True:
@@ -57,7 +57,7 @@ def recreate(broker: Broker, topic: str, count: int, partitions: int = 1) -> Non
 
 
 class Lake:
-    """A topic, a folder, and the pipelines from one into the other."""
+    """A topic, a folder, and pipelines from one to the other."""
 
     def __init__(self, spark: SparkSession, broker: Broker, out: Path) -> None:
         self.spark = spark
@@ -67,16 +67,16 @@ class Lake:
         self.warnings: list[str] = []
 
     @staticmethod
-    def of(lake: Lake, out: Path) -> Lake:
-        """Take the same topic into another folder."""
+    def copy_to(lake: Lake, out: Path) -> Lake:
+        """Return a lake with the same topic and another folder."""
         other = copy(lake)
         other.out = out
         return other
 
     def start(self, **options: Any) -> Pipeline:
-        given = {"topics": (self.topic,), "out": str(self.out), "once": True, **options}
-        chosen = PipelineOptions(bootstrap_servers=self.broker.bootstrap_servers, **given)
-        return start(self.spark, chosen, warn=self.warnings.append)
+        settings = {"topics": (self.topic,), "out": str(self.out), "once": True, **options}
+        pipeline_options = PipelineOptions(bootstrap_servers=self.broker.bootstrap_servers, **settings)
+        return start(self.spark, pipeline_options, warn=self.warnings.append)
 
     def run(self, **options: Any) -> Summary:
         with closing(self.start(**options)) as pipeline:
@@ -84,7 +84,7 @@ class Lake:
             return pipeline.summary()
 
     def rows(self) -> list[tuple[str, str, int, int]]:
-        """List type, topic, partition and offset of all events, none of which may be there twice."""
+        """Return type, topic, partition and offset of all events, and check that none is there twice."""
         if not (self.out / "events").exists():
             return []
         found = ds.dataset(self.out / "events").to_table(["type", "topic", "partition", "offset"]).to_pylist()

@@ -1,4 +1,4 @@
-"""What stands on the command line of Spark's Java, which anyone on the machine can read."""
+"""The command line of Spark's Java process, which other users of the machine can read."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ conf = {
     "spark.nobody.knows": "hunter2c",
 }
 with session.local_session(master="local[1]", conf=conf) as spark:
-    held = {name: spark.sparkContext.getConf().get(name) for name in conf}
+    settings = {name: spark.sparkContext.getConf().get(name) for name in conf}
     hadoop = spark.sparkContext._jsc.hadoopConfiguration().get("fs.azure.account.key.me")
     java = spark.sparkContext._gateway.proc.pid
     argv = ["ps", "-ww", "-o", "args=", "-p", str(java)]
-    shown = subprocess.run(argv, capture_output=True, text=True).stdout
-    print(json.dumps([conf == held, hadoop, spark.conf.get("spark.sql.shuffle.partitions"), shown]))
+    command_line = subprocess.run(argv, capture_output=True, text=True).stdout
+    partitions = spark.conf.get("spark.sql.shuffle.partitions")
+    print(json.dumps([conf == settings, hadoop, partitions, command_line]))
 """
 
 
 @pytest.mark.spark
 @pytest.mark.slow
 def test_settings_follow():
-    """All settings are in force, and only those that Java needs at its start are on its command line."""
+    """All settings take effect, and only those that Java needs at its start are on its command line."""
     done = subprocess.run([sys.executable, "-c", _SCRIPT], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    same, hadoop, partitions, shown = json.loads(done.stdout.splitlines()[-1])
+    same, hadoop, partitions, command_line = json.loads(done.stdout.splitlines()[-1])
     assert (same, hadoop, partitions) == (True, "hunter2a", "3")
-    assert "600m" in shown
-    assert "hunter2" not in shown
-    assert "nobody" not in shown
+    assert "600m" in command_line
+    assert "hunter2" not in command_line
+    assert "nobody" not in command_line

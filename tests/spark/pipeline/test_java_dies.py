@@ -1,4 +1,4 @@
-"""Java that is killed, at any call of it: a plain sentence and exit code 3, whatever py4j makes of it."""
+"""A Java process that is killed at any call: one sentence and exit code 3, whatever error py4j raises."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ STEPS = ("connect", "tasks", "admin", "describe", "start", "isActive", "exceptio
 
 
 class Process:
-    """A Java process that was killed; its end can be seen after a moment, or not at all."""
+    """A killed Java process; `poll` notices its end after `wait`, or never."""
 
     def __init__(self, *, dies: bool) -> None:
         self._dies = dies
@@ -62,7 +62,7 @@ class Process:
 
 
 class Java:
-    """A stand-in for Spark, in which one call of Java raises an error."""
+    """A fake Spark in which one call of Java raises an error."""
 
     def __init__(self, step: str, error: Exception, *, dies: bool = True) -> None:
         self._step = step
@@ -117,7 +117,7 @@ def java(monkeypatch: pytest.MonkeyPatch) -> Callable[[Java], Java]:
 def test_any_error_at_any_call(
     java: Callable[[Java], Java], tmp_path: Path, step: str, error: Exception
 ) -> None:
-    """Whatever an error Java's death makes of whatever call, the run says that Java has ended."""
+    """Any error of any call is reported as the end of Java if the process has died."""
     java(Java(step, error))
     done = CliRunner().invoke(app, ["pipeline", "-b", "b:1", "-t", "t", "-o", str(tmp_path), "--once"])
     assert done.exit_code == 3, done.output
@@ -126,8 +126,8 @@ def test_any_error_at_any_call(
 
 
 @pytest.mark.parametrize("error", [error for error in ERRORS if not isinstance(error, Py4JNetworkError)])
-def test_errors_of_a_java_that_lives(java: Callable[[Java], Java], tmp_path: Path, error: Exception) -> None:
-    """An error that has another cause stays what it is."""
+def test_errors_of_a_living_java(java: Callable[[Java], Java], tmp_path: Path, error: Exception) -> None:
+    """An error with another cause is not changed."""
     java(Java("isActive", error, dies=False))
     options = PipelineOptions(bootstrap_servers="b:1", topics=("t",), out=str(tmp_path), once=True)
     with pytest.raises(type(error)) as caught:
@@ -135,8 +135,8 @@ def test_errors_of_a_java_that_lives(java: Callable[[Java], Java], tmp_path: Pat
     assert caught.value is error
 
 
-def test_own_errors_stay(java: Callable[[Java], Java], tmp_path: Path) -> None:
-    """What the pipeline itself found says more than that Java has ended since."""
+def test_errors_of_the_pipeline_stay(java: Callable[[Java], Java], tmp_path: Path) -> None:
+    """An error of the pipeline itself is not replaced by the end of Java."""
     java(Java("callback", PipelineFailed("disk full")))
     options = PipelineOptions(bootstrap_servers="b:1", topics=("t",), out=str(tmp_path), once=True)
     with pytest.raises(PipelineFailed, match="disk full"):
@@ -144,7 +144,7 @@ def test_own_errors_stay(java: Callable[[Java], Java], tmp_path: Path) -> None:
 
 
 def test_java_that_does_not_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Java that is killed while it starts is told with the end of its log."""
+    """If Java is killed while it starts, the error has the end of its log."""
 
     def launch(*_: Any) -> Any:
         raise Py4JNetworkError("Answer from Java side is empty")
@@ -157,7 +157,7 @@ def test_java_that_does_not_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 
 def run_killed(broker: LocalBroker, topic: str, out: Path, at: int, moment: str) -> tuple[int, str]:
-    """Run a pipeline whose Java is killed at a call of it; return exit code and stderr."""
+    """Run a pipeline whose Java is killed at a call; return exit code and stderr."""
     where = ("-b", broker.bootstrap_servers, "-t", topic, "-o", str(out))
     program = [sys.executable, str(Path(__file__).with_name("killer.py")), str(at), moment]
     command = [*program, "pipeline", *where, "--once", "--max-records", "30", *QUICK]
@@ -173,7 +173,7 @@ def topic(kafka_broker: LocalBroker) -> str:
 
 
 # A run calls Java more than 5,000 times: to start Spark, for each batch, and while it waits.
-_SAMPLE = [(60, "before"), (4000, "after")]  # both come before the last call
+_SAMPLE = [(60, "before"), (4000, "after")]  # before the last call
 _MANY = [(number, ("before", "after")[number % 2]) for number in range(11, 4900, 97)]
 
 
@@ -185,23 +185,23 @@ _MANY = [(number, ("before", "after")[number % 2]) for number in range(11, 4900,
 def test_killed_at_many_calls(
     kafka_broker: LocalBroker, topic: str, tmp_path: Path, moments: list[tuple[int, str]]
 ) -> None:
-    """Java that is killed at some call ends the run with the sentence and 3; the next run goes on."""
+    """A killed Java ends the run with the sentence and code 3; the next run continues."""
     out = tmp_path / "lake"
     died = 0
     for at, moment in moments:
-        code, told = run_killed(kafka_broker, topic, out, at, moment)
-        assert "Traceback" not in told, (at, moment, told)
-        # A run that has less to do, for some of it has landed, may end before that call, or
-        # be at nothing but its own end: then all must have landed.
-        assert code == 3 or (code == 0 and "Java process" not in told), (at, moment, told)
+        code, stderr = run_killed(kafka_broker, topic, out, at, moment)
+        assert "Traceback" not in stderr, (at, moment, stderr)
+        # A run with less to do may end before that call, or be about to end: then all records must
+        # have landed.
+        assert code == 3 or (code == 0 and "Java process" not in stderr), (at, moment, stderr)
         died += code == 3
-        assert code == 0 or "Java process ended in the middle of its work" in told, (at, moment, told)
+        assert code == 0 or "Java process ended in the middle of its work" in stderr, (at, moment, stderr)
         if code == 0:
             check_whole(out)
             out = out.with_name(f"after-{at}")
     assert died > len(moments) / 2
-    code, told = run_killed(kafka_broker, topic, out, 0, "never")
-    assert code == 0, told
+    code, stderr = run_killed(kafka_broker, topic, out, 0, "never")
+    assert code == 0, stderr
     check_whole(out)
 
 

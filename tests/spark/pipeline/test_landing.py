@@ -1,4 +1,4 @@
-"""Landing, without Spark: batches killed at every step land once, and whole."""
+"""The commit protocol without Spark: batches that are killed at any step land once and completely."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Killed(BaseException):
 
 
 class MortalStore(LocalStore):
-    """Dies before its n-th change of anything, or just after it."""
+    """Raises `Killed` before its n-th change, or just after it."""
 
     def __init__(self, root: Path, changes: int, *, after: bool) -> None:
         super().__init__(root)
@@ -82,7 +82,7 @@ def writer(batch: int) -> Callable[[str, OffsetRanges], BatchCounts]:
 
 
 def land(store: LocalStore, root: Path, batches: int) -> Landing:
-    """Do as Spark does after a start: play the first batch that is not known to be done, and go on."""
+    """Do what Spark does after a start: run the first batch that is not committed, and continue."""
     landing = Landing(store)
     landing.recover()
     done = root / "done"
@@ -111,33 +111,33 @@ WHOLE = {final_path(file, batch): f"batch {batch}" for batch in range(3) for fil
 
 @pytest.fixture(autouse=True)
 def no_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not wait for the disk, a thousand times: no power is cut here."""
+    """Do not wait for the disk a thousand times."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
 @pytest.mark.parametrize("after", [False, True])
 def test_killed_at_any_step_and_started_again(tmp_path: Path, *, after: bool) -> None:
-    """Whatever change the process dies before or after, a new start leaves each file once."""
+    """If the process dies before or after any change, the next start leaves each file once."""
     for changes in range(1, 60):
         root = tmp_path / str(changes)
         try:
             land(MortalStore(root, changes, after=after), root, 3)
         except Killed:
-            seen = tables(root)
-            assert seen.items() <= WHOLE.items()
+            visible = tables(root)
+            assert visible.items() <= WHOLE.items()
             landing = land(LocalStore(root), root, 3)
-            assert tables(root).items() >= seen.items(), "a file that a reader may have seen went away"
+            assert tables(root).items() >= visible.items(), "a visible file has disappeared"
         else:
             assert changes > 10
             return
         assert tables(root) == WHOLE
         assert landing.total == counts_of(0).merge(counts_of(1)).merge(counts_of(2))
         assert LocalStore(root).list_names("_staging") == []
-    pytest.fail("it never came to its end")
+    pytest.fail("the run did not end")
 
 
 def test_killed_twice(tmp_path: Path) -> None:
-    """A start that is killed while it finishes what a killed start left is finished by the next."""
+    """A start that is killed while it recovers is finished by the next start."""
     for first in range(2, 12):
         for second in range(1, 8):
             root = tmp_path / f"{first}-{second}"
@@ -149,11 +149,11 @@ def test_killed_twice(tmp_path: Path) -> None:
 
 
 def never(url: str, offsets: OffsetRanges) -> BatchCounts:
-    pytest.fail("written again")
+    pytest.fail("the batch is written again")
 
 
 def counted(offsets: OffsetRanges) -> BatchCounts:
-    """Count as if there was one event at each offset."""
+    """Return counts with one event at each offset."""
     found = {
         topic: {
             number: PartitionCounts(range_.start, range_.end - 1, range_.end - range_.start)
@@ -170,7 +170,7 @@ def one(start: int, end: int, batch: int = 0) -> BatchPlan:
 
 
 def begun(root: Path, *plans: BatchPlan) -> Landing:
-    """Land some batches, and start again on the folder."""
+    """Land some batches and start again on the folder."""
     first = Landing(LocalStore(root))
     for plan in plans:
         assert first.land(plan, "query", IDS, lambda _, offsets: counted(offsets)) is not None
@@ -179,8 +179,8 @@ def begun(root: Path, *plans: BatchPlan) -> Landing:
     return landing
 
 
-def test_batch_played_again_is_not_written_again(tmp_path: Path) -> None:
-    """A batch that landed, but of which Spark does not know, is left as it is."""
+def test_repeated_batch_is_not_written_again(tmp_path: Path) -> None:
+    """A batch that landed, and that Spark has not committed, is not written again."""
     store = LocalStore(tmp_path)
     landing = Landing(store)
     assert land_one(landing, 0) is not None
@@ -191,7 +191,7 @@ def test_batch_played_again_is_not_written_again(tmp_path: Path) -> None:
 
 
 def test_same_number_with_a_later_end(tmp_path: Path) -> None:
-    """Of a batch that Spark plans anew with a later end, what is behind the offsets that landed lands."""
+    """Of a batch that Spark plans again with a later end, only the new offsets land."""
     landing = begun(tmp_path, one(0, 1000))
     seen: list[OffsetRanges] = []
     manifest = landing.land(one(0, 2000), "query", IDS, lambda _, left: seen.append(left) or counted(left))
@@ -205,7 +205,7 @@ def test_same_number_with_a_later_end(tmp_path: Path) -> None:
 
 
 def test_checkpoint_of_some_batches_ago(tmp_path: Path) -> None:
-    """Batches that are planned again in other pieces land only what no piece had before."""
+    """Batches that are planned again in other sizes land only new offsets."""
     landing = begun(tmp_path, *(one(start, start + 100, start // 100) for start in range(0, 500, 100)))
     assert landing.land(one(100, 350, 1), "query", IDS, never) is None
     assert landing.land(one(350, 480, 2), "query", IDS, never) is None
@@ -216,7 +216,7 @@ def test_checkpoint_of_some_batches_ago(tmp_path: Path) -> None:
 
 
 def test_partitions_are_decided_one_by_one(tmp_path: Path) -> None:
-    """Where one partition has landed further than planned and another has not, only the other lands."""
+    """Only the partitions with new offsets land."""
     first = BatchPlan(
         0, {"t": {"0": OffsetRange(0, 10), "1": OffsetRange(0, 10)}, "u": {"0": OffsetRange(5, 7)}}
     )
@@ -249,7 +249,7 @@ def test_partitions_are_decided_one_by_one(tmp_path: Path) -> None:
     ],
 )
 def test_foreign_checkpoint(tmp_path: Path, plan: BatchPlan, query: str, words: str) -> None:
-    """A checkpoint that does not belong to the folder is refused, before anything is written."""
+    """A checkpoint of another folder is refused before anything is written."""
     landing = begun(tmp_path, one(100, 200))
     with pytest.raises(WrongCheckpoint, match=words):
         landing.land(plan, query, IDS, never)
@@ -267,7 +267,7 @@ def test_foreign_checkpoint(tmp_path: Path, plan: BatchPlan, query: str, words: 
 def test_foreign_checkpoint_before_any_batch(
     tmp_path: Path, query: str | None, committed: BatchPlan | None, words: str
 ) -> None:
-    """That a checkpoint does not belong to the folder is said at the start, with or without records."""
+    """A checkpoint of another folder is refused at the start, with or without new records."""
     landing = begun(tmp_path, one(0, 200))
     landing.check("query", one(200, 200, 0))
     with pytest.raises(WrongCheckpoint, match=words):
@@ -275,7 +275,7 @@ def test_foreign_checkpoint_before_any_batch(
 
 
 def test_checkpoint_ahead_of_an_empty_folder(tmp_path: Path) -> None:
-    """A checkpoint that has landed batches elsewhere does not go on in an empty folder."""
+    """A checkpoint that has landed batches elsewhere is refused in an empty folder."""
     landing = Landing(LocalStore(tmp_path))
     with pytest.raises(WrongCheckpoint, match="no batch"):
         landing.land(plan_of(7), "query", IDS, never)
@@ -284,8 +284,8 @@ def test_checkpoint_ahead_of_an_empty_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("left", [0, 1, 2])
-def test_notes_removed(tmp_path: Path, left: int) -> None:
-    """A folder whose last notes were removed, or all of them, is refused: its files would land twice."""
+def test_manifests_removed(tmp_path: Path, left: int) -> None:
+    """A folder whose last manifests were removed, or all, is refused: its records would land twice."""
     landing = Landing(LocalStore(tmp_path))
     for batch in range(3):
         land_one(landing, batch)
@@ -308,7 +308,7 @@ def recover_and_land(store: LocalStore, batch: int) -> None:
 
 
 def test_staged_file_removed(tmp_path: Path) -> None:
-    """A file that is gone before it came into its table is missed."""
+    """A staged file that is missing before its rename is an error."""
     with suppress(Killed):
         land(MortalStore(tmp_path, 2, after=False), tmp_path, 1)
     (staged,) = tmp_path.glob("_staging/*/events/event_type=a/*/*.parquet")
@@ -318,7 +318,7 @@ def test_staged_file_removed(tmp_path: Path) -> None:
 
 
 def test_records_that_were_not_planned(tmp_path: Path) -> None:
-    """What was read must lie within the offsets that the checkpoint says, or nothing lands."""
+    """Nothing lands if records outside the planned offsets were read."""
     landing = begun(tmp_path, one(0, 10))
     with pytest.raises(
         Miscounted, match=r"t\[0\]@10 to 24 was read, but the batch was to land t\[0\]@10 to 19"
@@ -354,8 +354,8 @@ def test_counts_that_do_not_add_up(tmp_path: Path, wrong: BatchCounts) -> None:
     assert tables(tmp_path) == {}
 
 
-def test_damaged_note(tmp_path: Path) -> None:
-    """A note that is not what was written is named, and nothing is guessed."""
+def test_damaged_manifest(tmp_path: Path) -> None:
+    """A damaged manifest is named in the error."""
     store = LocalStore(tmp_path)
     store.create("_batches/00000000.json", b'{"version": 2}')
     with pytest.raises(WrongCheckpoint, match=r"00000000\.json must be the manifest .*number"):
@@ -370,16 +370,16 @@ def test_damaged_note(tmp_path: Path) -> None:
         ("topics.json", b'{"version": 3, "ids": {}}', 3),
     ],
 )
-def test_notes_of_another_version(tmp_path: Path, file: str, content: bytes, version: int) -> None:
-    """A folder that another release has filled is refused, with what to do."""
+def test_manifests_of_another_version(tmp_path: Path, file: str, content: bytes, version: int) -> None:
+    """A folder of another release is refused with advice."""
     store = LocalStore(tmp_path)
     store.create(f"_batches/{file}", content)
     with pytest.raises(WrongCheckpoint, match=f"manifests' format, got version {version}.* fresh folder"):
         Landing(store).recover()
 
 
-def test_old_notes_go(tmp_path: Path) -> None:
-    """Counts and files of old batches go; the offsets, ids and counts of all stay in the last manifest."""
+def test_old_manifests_are_removed(tmp_path: Path) -> None:
+    """Old manifests are removed; the last one has the offsets, ids and counts of all batches."""
     landing = Landing(LocalStore(tmp_path))
     for batch in range(105):
         landing.land(plan_of(batch), "query", IDS, lambda _, left: counted(left))
@@ -393,8 +393,8 @@ def test_old_notes_go(tmp_path: Path) -> None:
         assert again.land(plan_of(batch), "query", IDS, never) is None
 
 
-def test_ids_of_the_beginning(tmp_path: Path) -> None:
-    """The topics' ids are kept from before the first batch on; those learnt later join them."""
+def test_first_topic_ids(tmp_path: Path) -> None:
+    """The topics' ids are written before the first batch; later ones are added."""
     store = LocalStore(tmp_path)
     landing = Landing(store)
     landing.recover()
@@ -420,7 +420,7 @@ def checkpoint(root: Path, **files: str) -> Checkpoint:
 
 
 def test_plan_in_the_checkpoint(tmp_path: Path) -> None:
-    """A batch goes from the last ends, or the first offsets, to its own ends; new partitions from 0."""
+    """A batch begins at the ends of the last one, or at the first offsets; new partitions begin at 0."""
     found = checkpoint(
         tmp_path,
         metadata='{"id":"q"}',
@@ -438,7 +438,7 @@ def test_plan_in_the_checkpoint(tmp_path: Path) -> None:
 
 
 def test_fresh_checkpoint(tmp_path: Path) -> None:
-    """A checkpoint that is not there yet has no query and no batch."""
+    """A new checkpoint has no query and no batch."""
     assert checkpoint(tmp_path).query_id() is None
     assert checkpoint(tmp_path).last_committed() is None
 
@@ -454,7 +454,7 @@ def test_fresh_checkpoint(tmp_path: Path) -> None:
     ],
 )
 def test_damaged_checkpoint(tmp_path: Path, content: str, words: str) -> None:
-    """A file of the checkpoint that is not what Spark writes is named, with what to do."""
+    """A damaged file of the checkpoint is named in the error, with advice."""
     found = checkpoint(tmp_path, sources_0_0=content, metadata="", commits_0="", offsets_0=content)
     for look in (found.last_committed, lambda: found.plan(0)):
         with pytest.raises(WrongCheckpoint, match=rf"0 is not as Spark wrote it: .*{words}.* fresh"):
@@ -466,7 +466,7 @@ def test_damaged_checkpoint(tmp_path: Path, content: str, words: str) -> None:
 
 
 def test_one_pipeline_at_a_time(tmp_path: Path) -> None:
-    """A folder that a pipeline fills is refused to a second one, until the first has let go."""
+    """A second pipeline cannot lock a folder until the first one has closed it."""
     one, two = LocalStore(tmp_path), LocalStore(tmp_path)
     one.lock()
     with pytest.raises(InUse, match="being filled by another pipeline"):
@@ -476,8 +476,8 @@ def test_one_pipeline_at_a_time(tmp_path: Path) -> None:
     two.close()
 
 
-def test_types_without_number_do_not_fill_memory() -> None:
-    """Counts by type stay bounded when each event has a type of its own, and still add up."""
+def test_counts_by_type_are_limited() -> None:
+    """Counts by type are limited if each event has another type, and their sum is right."""
     total = BatchCounts()
     for batch in range(4):
         by_type = {f"type-{batch}-{number}": {"binary": 1} for number in range(600)}
@@ -488,8 +488,8 @@ def test_types_without_number_do_not_fill_memory() -> None:
     assert total.events == 2400
 
 
-def test_offsets_between_two_runs_are_told() -> None:
-    """Records that expired between two runs show as offsets passed without a record."""
+def test_offsets_between_two_runs_are_counted() -> None:
+    """Records that expired between two runs count as offsets without a record."""
     before = BatchCounts(offsets={"t": {"0": PartitionCounts(10, 19, 8)}})
     total = before.merge(
         BatchCounts(offsets={"t": {"0": PartitionCounts(70, 79, 10), "1": PartitionCounts(0, 3, 2)}})

@@ -1,4 +1,4 @@
-"""The parts of a pipeline that need no Spark: settings, errors, progress, summary."""
+"""The parts of a pipeline without Spark: options, errors, progress, summary."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ COUNTS = BatchCounts(
         ({"kafka": {"subscribe": "x"}}, "sets subscribe itself"),
     ],
 )
-def test_options_that_cannot_be(changed: dict[str, Any], words: str) -> None:
-    """Settings that make no sense are refused before anything starts."""
+def test_invalid_options(changed: dict[str, Any], words: str) -> None:
+    """Invalid options are refused before anything starts."""
     with pytest.raises(ValueError, match=words):
         PipelineOptions(**{**GOOD, **changed})
 
 
 def test_source_options() -> None:
-    """Spark's source always reads headers, and fails on lost data unless told otherwise."""
+    """Spark's source always reads headers, and fails on lost data by default."""
     source = PipelineOptions(
         **GOOD, kafka={"kafka.security.protocol": "SSL"}, max_records=None
     ).source_options()
@@ -70,21 +70,21 @@ def test_source_options() -> None:
         ("kafka.sasl.jaas.config", False),
     ],
 )
-def test_only_what_must_be_is_on_a_command_line(name: str, *, may: bool) -> None:
-    """On Java's command line stands what Spark must know at its start, and no secret."""
+def test_settings_on_the_command_line(name: str, *, may: bool) -> None:
+    """Only settings that Java needs at its start are on its command line, and no secrets."""
     assert is_launch_setting(name) == may
 
 
 def test_no_login_on_a_command_line() -> None:
-    """A repository with a password, which Spark must know at its start, is refused, and not repeated."""
+    """A repository with a password, which Java needs at its start, is refused; the error omits it."""
     with pytest.raises(ValueError, match=r"spark\.jars\.repositories must not have a URL") as caught:
         PipelineOptions(**GOOD, conf={"spark.jars.repositories": "https://h/x,https://me:hunter2@h/y"})
     assert "hunter2" not in str(caught.value)
     PipelineOptions(**GOOD, conf={"spark.jars.repositories": "https://h/x"})
 
 
-def test_no_secrets_in_words_about_options() -> None:
-    """Neither the options nor an error that Spark gives of them show a secret."""
+def test_options_hide_secrets() -> None:
+    """Neither the options nor a redacted error of Spark contains a secret."""
     options = PipelineOptions(
         **{**GOOD, "out": "s3a://me:hunter2@bucket/x"},
         kafka={"kafka.sasl.jaas.config": 'x required password="hunter2";', "kafka.acks": "hunter2"},
@@ -107,21 +107,21 @@ def test_no_secrets_in_words_about_options() -> None:
         ({"sasl.mechanism": "hunter2", "sasl.username": "a", "sasl.password": "b"}, "PLAIN or SCRAM"),
     ],
 )
-def test_bad_security(settings: dict[str, str], reason: str) -> None:
-    """What cannot be had for the Java client is an error that does not repeat what may be a secret."""
+def test_invalid_kafka_settings(settings: dict[str, str], reason: str) -> None:
+    """The errors for invalid settings do not contain values, which may be secrets."""
     with pytest.raises(ValueError, match=reason) as caught:
         kafka_options(settings)
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_key_that_is_no_text(tmp_path: Path) -> None:
-    """A key in a binary form is an error that shows none of its bytes."""
+def test_a_key_that_is_not_text(tmp_path: Path) -> None:
+    """A key in a binary format is an error without its bytes."""
     (tmp_path / "key").write_bytes(b"\xff\xfe")
     with pytest.raises(ValueError, match=r"it is not PEM, which is text$"):
         kafka_options({"ssl.key.location": str(tmp_path / "key")})
 
 
-def test_one_spelling_of_security(tmp_path: Path) -> None:
+def test_kafka_settings_of_librdkafka(tmp_path: Path) -> None:
     """Settings of librdkafka for SASL and TLS become those of the Java client."""
     chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"
     chain.write_text("CHAIN")
@@ -184,14 +184,14 @@ def test_settings_without_counterpart(settings: dict[str, str], words: str) -> N
         ("something new", "Spark stopped: something new"),
     ],
 )
-def test_what_spark_says(text: str, words: str) -> None:
-    """An error of Spark's comes down to its cause, and to what can be done about it."""
+def test_explanations_of_failures(text: str, words: str) -> None:
+    """An error of Spark is reduced to its cause and advice."""
     assert words in explain_failure(text)
     assert "\tat " not in explain_failure(text)
 
 
-def test_progress_tells_the_lag() -> None:
-    """What is behind is counted over all partitions, as far as Spark knows their ends."""
+def test_progress_has_the_lag() -> None:
+    """The distance to the end is the sum of all partitions whose ends Spark knows."""
     source = {"latestOffset": '{"t":{"0":10,"1":4}}', "endOffset": '{"t":{"0":7}}'}
     none = {"latestOffset": "None", "endOffset": "None"}
     progress = {"batchId": 3, "durationMs": {"triggerExecution": 500}, "sources": [source, none]}
@@ -201,7 +201,7 @@ def test_progress_tells_the_lag() -> None:
 
 
 def test_summary_as_text() -> None:
-    """The text has all counts, says which offsets had no record, and obeys no event's type."""
+    """The text has all counts and the offsets without a record, and no control characters of types."""
     text = Summary(
         topics=("t",),
         events_table="e",
@@ -226,7 +226,7 @@ def test_summary_as_text() -> None:
 
 
 def test_aligned() -> None:
-    """Numbers stand to the right, words to the left."""
+    """Numbers are aligned to the right, words to the left."""
     assert format_table(["a", "n"], [["x", "1,000"], ["long", "2"]]).splitlines() == [
         "  a         n",
         "  ----  -----",
@@ -245,6 +245,6 @@ def test_aligned() -> None:
         ("hdfs://host:1/a", None),
     ],
 )
-def test_where_a_folder_is(location: str, path: Path | None) -> None:
-    """A path or file URL is on this machine, any other URL is Hadoop's."""
+def test_local_folders(location: str, path: Path | None) -> None:
+    """A path or file URL is local, any other URL belongs to Hadoop."""
     assert local_path(location) == path

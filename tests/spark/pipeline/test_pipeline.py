@@ -1,4 +1,4 @@
-"""The pipeline on a real Kafka and a real Spark: all lands, once, whatever is killed."""
+"""The pipeline with a real Kafka and Spark: all records land once, whatever is killed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow, pytest.ma
 Pipeline = Callable[..., Any]
 TopicAndPartition = tuple[int, int]
 
-# Types that are no good names for folders.
+# Types that are problematic names of folders.
 WEIRD = (
     "a/b/../c",
     "x=1&y=2",
@@ -46,7 +46,7 @@ WEIRD = (
 
 
 def test_weird_types_are_weird() -> None:
-    """The types tried below are events' types that the library itself takes."""
+    """The types below are valid types of events."""
     assert all(isinstance(decode(weird(name)), Decoded) for name in WEIRD)
 
 
@@ -55,14 +55,14 @@ def weird(name: str) -> Record:
 
 
 def produce(broker: LocalBroker, topic: str, seed: int, count: int) -> int:
-    """Send the shop's traffic; gives the number of records."""
+    """Send the traffic of the demo; return the number of records."""
     return send_traffic(
         broker.bootstrap_servers, topic, shop_traffic(seed, count), seed, lambda _: None
     ).total
 
 
 def records_of(broker: LocalBroker, topic: str) -> dict[TopicAndPartition, Any]:
-    """Read a topic by the library's own consumer, which is what the tables must agree with."""
+    """Return the records of a topic, read by the library's consumer."""
     settings = {
         "bootstrap.servers": broker.bootstrap_servers,
         "group.id": "tests",
@@ -79,30 +79,30 @@ def records_of(broker: LocalBroker, topic: str) -> dict[TopicAndPartition, Any]:
 
 
 def rows_of(table: Path) -> dict[TopicAndPartition, dict[str, Any]]:
-    """Read a table file by file, as a tool does that knows nothing of Spark; no row may be there twice."""
+    """Return the rows of a table, read file by file without Spark, and check that none is there twice."""
     rows: dict[TopicAndPartition, dict[str, Any]] = {}
     for file in sorted(table.rglob("*")):
         if file.is_file():
-            assert file.suffix == ".parquet", f"{file} would puzzle readers"
+            assert file.suffix == ".parquet", f"{file} is not Parquet"
             for row in pq.ParquetFile(file).read().to_pylist():
-                place = (row["partition"], row["offset"])
-                assert place not in rows, f"{place} is there twice"
-                rows[place] = row
+                position = (row["partition"], row["offset"])
+                assert position not in rows, f"{position} is in the table twice"
+                rows[position] = row
     return rows
 
 
 def check_tables(broker: LocalBroker, topic: str, out: Path) -> None:
-    """Hold both tables against what the library's own reader finds in the topic."""
+    """Compare both tables with the topic, as the library's consumer reads it."""
     records = records_of(broker, topic)
     events, quarantine = rows_of(out / "events"), rows_of(out / "quarantine")
-    good = {place: item for place, item in records.items() if isinstance(item, Decoded)}
+    good = {position: item for position, item in records.items() if isinstance(item, Decoded)}
     assert events.keys() == good.keys()
     assert quarantine.keys() == records.keys() - good.keys()
-    for place, item in good.items():
-        check_event(events[place], item)
-    for place, row in quarantine.items():
-        check_stray(row, records[place].record)
-        assert row["error"]["reason"] == records[place].error.reason
+    for position, item in good.items():
+        check_event(events[position], item)
+    for position, row in quarantine.items():
+        check_quarantined(row, records[position].record)
+        assert row["error"]["reason"] == records[position].error.reason
 
 
 def check_event(row: dict[str, Any], item: Decoded) -> None:
@@ -117,7 +117,7 @@ def check_event(row: dict[str, Any], item: Decoded) -> None:
     assert pairs(row["headers"]) == foreign
 
 
-def check_stray(row: dict[str, Any], record: Record) -> None:
+def check_quarantined(row: dict[str, Any], record: Record) -> None:
     assert row["key"] == record.key
     assert row["value"] == record.value
     assert pairs(row["headers"]) == list(record.headers)
@@ -128,7 +128,7 @@ def pairs(headers: Any) -> list[tuple[str, bytes | None]]:
 
 
 def check_sums(counted: dict[str, Any]) -> int:
-    """Hold a summary's counts against each other; gives the records read."""
+    """Check that the counts of a summary add up; return the number of records."""
     read = int(counted["read"])
     assert counted["events"] + counted["quarantined"] == read
     assert sum(sum(modes.values()) for modes in counted["by_type"].values()) == counted["events"]
@@ -139,7 +139,7 @@ def check_sums(counted: dict[str, Any]) -> int:
 
 
 def test_stopped_and_started_again(kafka_broker: LocalBroker, pipeline: Pipeline, tmp_path: Path) -> None:
-    """Ctrl-C ends after the batch at hand; the next run adds the rest, and what has come meanwhile."""
+    """Ctrl-C ends a run after the current batch; the next run lands the remaining and the new records."""
     topic = kafka_broker.create_topic("landing", partitions=3)
     count = produce_weird(kafka_broker, topic) + produce(kafka_broker, topic, 1, 400)
     stop_in_the_middle(pipeline, topic, tmp_path)
@@ -151,9 +151,9 @@ def test_stopped_and_started_again(kafka_broker: LocalBroker, pipeline: Pipeline
     assert check_sums(summary["total"]) == count
     check_tables(kafka_broker, topic, tmp_path)
     after = {path: path.stat().st_ino for path in tmp_path.glob("events/**/*.parquet")}
-    assert before.items() <= after.items(), "files that readers have seen stay"
-    seen = Counter(row["type"] for row in rows_of(tmp_path / "events").values())
-    assert {name: seen[name] for name in WEIRD} == dict.fromkeys(WEIRD, 1)
+    assert before.items() <= after.items(), "a visible file was replaced"
+    types = Counter(row["type"] for row in rows_of(tmp_path / "events").values())
+    assert {name: types[name] for name in WEIRD} == dict.fromkeys(WEIRD, 1)
     check_folders(tmp_path)
 
 
@@ -168,25 +168,25 @@ def produce_weird(broker: LocalBroker, topic: str) -> int:
 
 
 def stop_in_the_middle(pipeline: Pipeline, topic: str, out: Path) -> None:
-    """Press Ctrl-C when the first batch is told of; until then nobody else may fill the folder."""
+    """Send Ctrl-C after the first report; until then no other pipeline can fill the folder."""
     running = pipeline(topic, out, "--interval", "0.2", "--max-records", "150")
-    running.until(lambda: any(line.startswith("batch 0: ") for line in running.told))
+    running.until(lambda: any(line.startswith("batch 0: ") for line in running.stderr_lines))
     java = running.java()
-    code, told = pipeline(topic, out).end()
+    code, stderr = pipeline(topic, out).end()
     assert code == 2
-    assert f"being filled by another pipeline (process {running.process.pid})" in told
+    assert f"being filled by another pipeline (process {running.process.pid})" in stderr
     running.process.send_signal(signal.SIGINT)
     summary = running.summary()
     assert not summary["complete"]
     landed = len(rows_of(out / "events")) + len(rows_of(out / "quarantine"))
     assert check_sums(summary["total"]) == landed
-    assert "stopping after this batch" in "\n".join(running.told)
+    assert "stopping after this batch" in "\n".join(running.stderr_lines)
     with pytest.raises(ProcessLookupError):
         os.kill(java, 0)
 
 
 def check_folders(out: Path) -> None:
-    """The folders' names, unescaped, are the types where they fit, and the dates of the events."""
+    """The unescaped names of folders are the types, if they fit, and the dates of the events."""
     import pyarrow.dataset as ds
 
     table = ds.dataset(out / "events", partitioning=ds.partitioning(flavor="hive")).to_table(
@@ -202,7 +202,7 @@ def check_folders(out: Path) -> None:
 
 
 def test_killed_again_and_again(kafka_broker: LocalBroker, pipeline: Pipeline, tmp_path: Path) -> None:
-    """Killed while it writes, as a batch lands, and in Java alone: each record is there once."""
+    """Killed while it writes, while a batch lands, and in Java only: each record lands once."""
     topic = kafka_broker.create_topic("killing", partitions=3)
     count = produce(kafka_broker, topic, 3, 440)
     once = ("--once", "--max-records", "120")
@@ -226,9 +226,9 @@ def test_killed_again_and_again(kafka_broker: LocalBroker, pipeline: Pipeline, t
     java = pipeline(topic, tmp_path, *once)
     java.until(lambda: landed() == 3 and staged())
     os.kill(java.java(), signal.SIGKILL)
-    code, told = java.end()
-    assert code == 3, told
-    assert "Traceback" not in told
+    code, stderr = java.end()
+    assert code == 3, stderr
+    assert "Traceback" not in stderr
 
     last = pipeline(topic, tmp_path, *once).summary()
     assert check_sums(last["total"]) == count

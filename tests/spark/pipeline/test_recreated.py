@@ -1,4 +1,4 @@
-"""A topic that was deleted and created again, on a real Kafka, lands nothing in the folder of the old one."""
+"""A topic that is deleted and created again: none of its records land in the old folder."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ pytestmark = [
 
 
 def check_sentence(text: str, topic: str, before: str) -> None:
-    """Compare an error with what a user needs: topic, both ids, what to do; and nothing of data loss."""
+    """Check that an error has the topic, both ids and advice, and does not mention data loss."""
     found = re.findall(r"\bid (?:is )?([A-Za-z0-9_-]{22})", text)
     assert before in found
     assert len(set(found)) == 2
@@ -48,7 +48,7 @@ def check_sentence(text: str, topic: str, before: str) -> None:
     [(50, False), pytest.param(20, True, marks=pytest.mark.release), (5, False), (5, True), (0, True)],
 )
 def test_recreated_before_the_start(lake: Lake, count: int, *, allow_data_loss: bool) -> None:
-    """With more, as many, fewer or no records than before: a new start says so, and lands none of them."""
+    """With more, as many, fewer or no records: the next start fails, and lands none of them."""
     produce(lake.broker, lake.topic, 20)
     lake.run()
     rows, ids = lake.rows(), lake.ids()
@@ -68,7 +68,7 @@ def test_recreated_before_the_start(lake: Lake, count: int, *, allow_data_loss: 
 def test_recreated_under_way(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, count: int, *, allow_data_loss: bool
 ) -> None:
-    """A running pipeline ends with the same sentence, whatever Spark itself makes of the new topic."""
+    """A running pipeline fails with the same sentence, whatever error Spark reports."""
     monkeypatch.setattr("cloudevents_kafka.spark.pipeline._job._TOPIC_CHECK_SECONDS", 1.0)
     produce(lake.broker, lake.topic, 20)
     options = {"once": False, "interval": 0.1, "allow_data_loss": allow_data_loss}
@@ -85,28 +85,28 @@ def test_recreated_under_way(
 def test_recreated_under_way_of_the_program(
     kafka_broker: LocalBroker, pipeline: Callable[..., Any], tmp_path: Path
 ) -> None:
-    """The command ends with 2 and the sentence alone, and so does each new start."""
+    """The command ends with code 2 and the sentence, and so does each new start."""
     topic = create(kafka_broker, "recreated")
     produce(kafka_broker, topic, 200)
     running = pipeline(topic, tmp_path, "--interval", "0.2")
-    running.until(lambda: any(line.startswith("batch 0: ") for line in running.told))
+    running.until(lambda: any(line.startswith("batch 0: ") for line in running.stderr_lines))
     recreate(kafka_broker, topic, 500)
     check_end(running, topic)
     check_end(pipeline(topic, tmp_path, "--once", "--allow-data-loss"), topic)
 
 
 def check_end(program: Any, topic: str) -> None:
-    code, told = program.end()
-    assert code == 2, told
-    assert f"topic {topic} was deleted and created again" in told
-    assert "fresh folder, with a fresh checkpoint" in told
-    assert "data-loss" not in told
-    assert "Traceback" not in told
+    code, stderr = program.end()
+    assert code == 2, stderr
+    assert f"topic {topic} was deleted and created again" in stderr
+    assert "fresh folder, with a fresh checkpoint" in stderr
+    assert "data-loss" not in stderr
+    assert "Traceback" not in stderr
 
 
 @pytest.mark.parametrize("moment", ["planned", "written"])
 def test_recreated_while_a_batch_is_read(lake: Lake, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
-    """A batch that was planned of one topic and read of another does not land."""
+    """A batch that was planned for one topic and read from another does not land."""
     produce(lake.broker, lake.topic, 20)
     lake.run()
     produce(lake.broker, lake.topic, 20)
@@ -129,7 +129,7 @@ def test_recreated_while_a_batch_is_read(lake: Lake, monkeypatch: pytest.MonkeyP
 
 
 def test_recreated_before_the_first_batch(lake: Lake) -> None:
-    """That the topic is another is known too where nothing of it has landed yet."""
+    """A new topic is noticed even before the first records have landed."""
     produce(lake.broker, lake.topic, 20)
     assert lake.run(start="latest").counts.read == 0
     recreate(lake.broker, lake.topic, 40)
@@ -138,7 +138,7 @@ def test_recreated_before_the_first_batch(lake: Lake) -> None:
 
 
 def test_one_topic_of_several(lake: Lake) -> None:
-    """Of several topics the one is named that was created again, and nothing of the others lands."""
+    """The error names the topic that was created again; nothing of the others lands."""
     other = create(lake.broker, f"{lake.topic}-other", 2)
     produce(lake.broker, lake.topic, 20)
     produce(lake.broker, other, 10, partition=1)
@@ -156,7 +156,7 @@ def test_one_topic_of_several(lake: Lake) -> None:
 
 
 def test_topic_deleted(lake: Lake) -> None:
-    """A topic that is not there has sentences of its own, after it has landed and before."""
+    """A missing topic has its own error, before and after it has landed."""
     with pytest.raises(
         TopicChanged, match=r"topic nowhere does not exist: check its name, or create it first"
     ):
@@ -170,13 +170,13 @@ def test_topic_deleted(lake: Lake) -> None:
 
 
 def until_refused(lake: Lake) -> None:
-    """Start until the deletion has come through."""
+    """Start again until the topic is deleted."""
     for _ in range(50):
         lake.run(allow_data_loss=True)
 
 
 def test_topic_added_later(lake: Lake) -> None:
-    """A topic that joins later brings its id, and is compared from then on."""
+    """The id of a topic that is added later is compared from then on."""
     produce(lake.broker, lake.topic, 5)
     lake.run()
     other = create(lake.broker, f"{lake.topic}-other")
@@ -190,7 +190,7 @@ def test_topic_added_later(lake: Lake) -> None:
 
 @pytest.mark.parametrize("ends", [True, False])
 def test_brokers_without_ids(lake: Lake, monkeypatch: pytest.MonkeyPatch, *, ends: bool) -> None:
-    """Where no id is said, that is said once; a partition that ends below what has landed ends the run."""
+    """Without ids there is one warning; a partition that ends before the landed offsets ends the run."""
     ask = KafkaAdmin.describe
 
     def silent(self: KafkaAdmin, *args: Any) -> dict[str, TopicState | None]:
@@ -215,13 +215,13 @@ def test_brokers_without_ids(lake: Lake, monkeypatch: pytest.MonkeyPatch, *, end
 
 
 @pytest.mark.legacy
-def test_brokers_of_old(session: SparkSession, tmp_path: Path) -> None:
-    """TopicAdmin of before topic ids are read as any other, with one warning, and compared by their ends."""
-    with LegacyKafka("1.1.1") as old:
-        lake = Lake(session, old, tmp_path)
-        produce(old, lake.topic, 20)
+def test_old_brokers(session: SparkSession, tmp_path: Path) -> None:
+    """Topics of old brokers without ids are read with one warning, and compared by their ends."""
+    with LegacyKafka("1.1.1") as legacy:
+        lake = Lake(session, legacy, tmp_path)
+        produce(legacy, lake.topic, 20)
         assert lake.run(max_records=5).counts.events == 20
-        recreate(old, lake.topic, 7)
+        recreate(legacy, lake.topic, 7)
         with pytest.raises(TopicChanged, match=r"ends at offset 7, but all before offset 20"):
             lake.run()
     assert len(lake.warnings) == 1

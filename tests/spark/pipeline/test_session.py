@@ -1,4 +1,4 @@
-"""The session that a pipeline brings: Ctrl-C stays this process's own business."""
+"""The session of a pipeline: Ctrl-C is handled by this process, not by PySpark."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from cloudevents_kafka.spark.pipeline import session
 
 
-def test_ctrl_c_is_ours_when_spark_has_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PySpark's handler calls Java, so it is gone before the next call of Java, which it could interrupt."""
-    seen: list[Any] = []
+def test_pyspark_does_not_handle_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PySpark's handler of Ctrl-C is replaced before the next call of Java, which it could interrupt."""
+    handlers: list[Any] = []
 
     class Conf:
         def __init__(self, **_: Any) -> None: ...
@@ -27,10 +27,12 @@ def test_ctrl_c_is_ours_when_spark_has_started(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr("pyspark.SparkConf", Conf)
     monkeypatch.setattr("pyspark.SparkContext", Context)
-    monkeypatch.setattr("pyspark.sql.SparkSession", lambda _: seen.append(signal.getsignal(signal.SIGINT)))
+    monkeypatch.setattr(
+        "pyspark.sql.SparkSession", lambda _: handlers.append(signal.getsignal(signal.SIGINT))
+    )
     before = signal.getsignal(signal.SIGINT)
     try:
         session._connect({}, SimpleNamespace(jvm=None))
     finally:
         signal.signal(signal.SIGINT, before)
-    assert seen == [before]
+    assert handlers == [before]

@@ -1,4 +1,4 @@
-"""A checkpoint that was set back, lost or exchanged: each record lands once, or the run says why not."""
+"""A checkpoint that was set back, lost or replaced: each record lands once, or the run fails."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def offsets(lake: Lake) -> list[int]:
 
 
 def forget(folder: Path, *numbers: int) -> None:
-    """Remove files of a checkpoint's log, and the sums that Hadoop keeps of them."""
+    """Remove files of a checkpoint's log and their checksums."""
     for number in numbers:
         (folder / str(number)).unlink()
         (folder / f".{number}.crc").unlink(missing_ok=True)
 
 
 def test_last_batch_forgotten(lake: Lake) -> None:
-    """Without the last offsets and commits, a batch is planned with a later end, and its rest lands."""
+    """Without the last offsets and commits, a batch is planned again with a later end; the rest lands."""
     produce(lake.broker, lake.topic, 1000)
     lake.run(max_records=500)
     for log in ("offsets", "commits"):
@@ -58,7 +58,7 @@ def test_last_batch_forgotten(lake: Lake) -> None:
 
 @pytest.mark.parametrize("max_records", [70, pytest.param(300, marks=pytest.mark.release)])
 def test_backup_of_some_batches_ago(lake: Lake, tmp_path: Path, max_records: int) -> None:
-    """A checkpoint out of a backup goes over what has landed in other pieces, and lands what is new."""
+    """A checkpoint from a backup plans landed records in other batches; only new ones land."""
     produce(lake.broker, lake.topic, 100)
     lake.run()
     backup = tmp_path / "backup"
@@ -74,7 +74,7 @@ def test_backup_of_some_batches_ago(lake: Lake, tmp_path: Path, max_records: int
 
 
 def test_commit_forgotten(lake: Lake) -> None:
-    """A batch of which only the commit is gone is played again as it was planned, and lands nothing."""
+    """A batch without its commit runs again as planned, and lands nothing."""
     produce(lake.broker, lake.topic, 100)
     lake.run()
     forget(lake.out / "_checkpoint" / "commits", 0)
@@ -84,7 +84,7 @@ def test_commit_forgotten(lake: Lake) -> None:
 
 
 def test_all_batches_forgotten(lake: Lake) -> None:
-    """A checkpoint that begins at its first offsets again lands only what is new."""
+    """A checkpoint that begins again at its first offsets lands only new records."""
     produce(lake.broker, lake.topic, 100)
     lake.run(max_records=40)
     for log in ("offsets", "commits"):
@@ -95,7 +95,7 @@ def test_all_batches_forgotten(lake: Lake) -> None:
 
 
 def test_first_offsets_lost(lake: Lake) -> None:
-    """Where a checkpoint would begin before all that has landed, the records between are not passed over."""
+    """A checkpoint that begins before the landed offsets is refused: records between are missing."""
     produce(lake.broker, lake.topic, 100)
     lake.run(start="latest")
     produce(lake.broker, lake.topic, 10)
@@ -108,10 +108,10 @@ def test_first_offsets_lost(lake: Lake) -> None:
 
 
 def test_copies_that_went_apart(lake: Lake, tmp_path: Path) -> None:
-    """Of two copies of a folder with its checkpoint, one cannot go on from the other's checkpoint."""
+    """A copy of a folder cannot continue with the checkpoint of another copy."""
     produce(lake.broker, lake.topic, 100)
     lake.run()
-    copy = Lake.of(lake, tmp_path / "copy")
+    copy = Lake.copy_to(lake, tmp_path / "copy")
     shutil.copytree(lake.out, copy.out, ignore=shutil.ignore_patterns("copy"))
     produce(lake.broker, lake.topic, 100)
     copy.run()
@@ -128,7 +128,7 @@ def test_copies_that_went_apart(lake: Lake, tmp_path: Path) -> None:
 def landed(
     session: SparkSession, kafka_broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory
 ) -> Lake:
-    """Two batches, to be copied."""
+    """Return a lake with two batches, to be copied."""
     lake = Lake(session, kafka_broker, tmp_path_factory.mktemp("landed"))
     produce(lake.broker, lake.topic, 20)
     lake.run(max_records=10)
@@ -139,31 +139,31 @@ def lose_checkpoint(lake: Lake) -> None:
     shutil.rmtree(lake.out / "_checkpoint")
 
 
-def lose_notes(lake: Lake) -> None:
+def lose_manifests(lake: Lake) -> None:
     shutil.rmtree(lake.out / "_batches")
 
 
-def lose_last_note(lake: Lake) -> None:
+def lose_last_manifest(lake: Lake) -> None:
     max((lake.out / "_batches").glob("0*.json")).unlink()
 
 
 def lose_both(lake: Lake) -> None:
-    lose_notes(lake)
+    lose_manifests(lake)
     lose_checkpoint(lake)
 
 
 def lose_last_of_both(lake: Lake) -> None:
-    lose_last_note(lake)
+    lose_last_manifest(lake)
     for log in ("offsets", "commits"):
         forget(lake.out / "_checkpoint" / log, 1)
 
 
-def lose_tables_and_notes(lake: Lake) -> None:
-    lose_notes(lake)
+def lose_tables_and_manifests(lake: Lake) -> None:
+    lose_manifests(lake)
     shutil.rmtree(lake.out / "events")
 
 
-def age_notes(lake: Lake) -> None:
+def age_manifests(lake: Lake) -> None:
     for manifest in (lake.out / "_batches").glob("*.json"):
         manifest.write_text(re.sub(r'"version": 2,', "", manifest.read_text()))
 
@@ -181,12 +181,12 @@ def damage(path: str, content: str) -> Callable[[Lake], None]:
     ("change", "words"),
     [
         (lose_checkpoint, "another checkpoint .*this is a new one.*fresh folder"),
-        (lose_notes, "has no manifest"),
-        (lose_last_note, r"continues with batch 2 .* are missing in"),
+        (lose_manifests, "has no manifest"),
+        (lose_last_manifest, r"continues with batch 2 .* are missing in"),
         (lose_both, "has no manifest"),
         (lose_last_of_both, "has no manifest"),
-        (lose_tables_and_notes, "continues with batch 2, but .* has no batch"),
-        (age_notes, "manifests' format, got version 1.*fresh folder"),
+        (lose_tables_and_manifests, "continues with batch 2, but .* has no batch"),
+        (age_manifests, "manifests' format, got version 1.*fresh folder"),
         (damage("metadata", ""), "metadata is not as Spark wrote it"),
         (damage("offsets/1", ""), "offsets/1 is not as Spark wrote it"),
     ],
@@ -194,8 +194,8 @@ def damage(path: str, content: str) -> Callable[[Lake], None]:
 def test_folder_and_checkpoint_that_disagree(
     landed: Lake, tmp_path: Path, change: Callable[[Lake], Any], words: str
 ) -> None:
-    """What was removed or exchanged is said, also without new records, and nothing lands."""
-    lake = Lake.of(landed, tmp_path / "copy")
+    """The error names what was removed or replaced, even without new records; nothing lands."""
+    lake = Lake.copy_to(landed, tmp_path / "copy")
     shutil.copytree(landed.out, lake.out)
     change(lake)
     before = lake.rows()
@@ -205,8 +205,8 @@ def test_folder_and_checkpoint_that_disagree(
 
 
 def test_checkpoint_of_another_pipeline(lake: Lake, tmp_path: Path) -> None:
-    """A checkpoint that has filled another folder is refused, also where the topic is the same."""
-    other = Lake.of(lake, tmp_path / "other")
+    """A checkpoint of another folder is refused, even if the topic is the same."""
+    other = Lake.copy_to(lake, tmp_path / "other")
     produce(lake.broker, lake.topic, 20)
     lake.run()
     other.run()
@@ -219,7 +219,7 @@ def test_checkpoint_of_another_pipeline(lake: Lake, tmp_path: Path) -> None:
 
 
 def test_store_of_hadoop(landed: Lake, tmp_path: Path) -> None:
-    """A folder that Hadoop reaches is checked as one of this machine is."""
+    """A folder of Hadoop is checked like a local one."""
     shutil.copytree(landed.out, tmp_path / "copy")
     store = HadoopStore(landed.spark, f"file://{tmp_path}/copy")
     landing = Landing(store)

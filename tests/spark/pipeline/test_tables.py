@@ -1,4 +1,4 @@
-"""The pipeline's Parquet, as others read it: times with their zone, and folders that mean what they say."""
+"""The Parquet files of the pipeline in other readers: times with their zone, and names of folders."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TIMES = (
     "2262-12-31T23:59:59Z",
     "9999-12-31T23:59:59.999999Z",
 )
-# What a session may have been set to, for other tables.
+# Settings that a session may have for other tables.
 SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "INT96",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
@@ -46,8 +46,8 @@ SETTINGS = {
     "spark.sql.parquet.writeLegacyFormat": "true",
     "spark.sql.session.timeZone": "America/Los_Angeles",
 }
-# Folders' names that readers would take for null, or for another text.
-MISREAD = (
+# Names of folders that readers convert to null, or to another text.
+CONVERTED = (
     "__HIVE_DEFAULT_PARTITION__",
     "007",
     "1e3",
@@ -59,7 +59,7 @@ MISREAD = (
     "true",
     "2026-1-1",
 )
-READ_BACK = ("17", "-3", "2026-01-01", "1.2.3", "a.b", "__HIVE_DEFAULT_PARTITION__x", "10.order", "nan.x")
+UNCHANGED = ("17", "-3", "2026-01-01", "1.2.3", "a.b", "__HIVE_DEFAULT_PARTITION__x", "10.order", "nan.x")
 
 
 def send(lake: Lake, *events: Event) -> None:
@@ -74,7 +74,7 @@ def send(lake: Lake, *events: Event) -> None:
 
 @pytest.fixture
 def changed_session(session: SparkSession) -> Any:
-    """Give a session settings that would spoil the tables; they must be the same afterwards."""
+    """Set a session to write Parquet in another way; the settings must be the same afterwards."""
     before = {name: session.conf.get(name) for name in SETTINGS}
     for name, value in SETTINGS.items():
         session.conf.set(name, value)
@@ -85,7 +85,7 @@ def changed_session(session: SparkSession) -> Any:
 
 
 def test_times_in_files(lake: Lake, changed_session: SparkSession) -> None:
-    """Times of all years are those of the events, with their zone, whatever the session writes elsewhere."""
+    """Times of all years are those of the events, with a zone, whatever the settings of the session."""
     send(
         lake, *(Event(id=str(i), source="/s", type="t", time=time, data=b"1") for i, time in enumerate(TIMES))
     )
@@ -119,7 +119,7 @@ def micros(text: str) -> int:
 
 
 def check_columns(file: Path) -> None:
-    """Compare a file's columns of times with what all readers know: INT64, microseconds, UTC."""
+    """Check that columns of times are INT64, in microseconds and UTC, as all readers expect."""
     found = pq.ParquetFile(file)
     columns = [found.schema.column(number) for number in range(len(found.schema))]
     times = [column for column in columns if column.name in {"time", "timestamp"}]
@@ -133,8 +133,8 @@ def check_columns(file: Path) -> None:
 
 
 def test_types_as_folders(lake: Lake, tmp_path: Path) -> None:
-    """A type whose name readers would take for null or another text has another folder; its column has it."""
-    names = (*MISREAD, *READ_BACK)
+    """A type that readers convert to null or another text has another folder; its column is exact."""
+    names = (*CONVERTED, *UNCHANGED)
     send(lake, *(Event(id=name.strip(), source="/s", type=name, data=b"1") for name in names))
     lake.run()
     by_folder = {
@@ -145,15 +145,15 @@ def test_types_as_folders(lake: Lake, tmp_path: Path) -> None:
     for folder, (name,) in by_folder.items():
         alone = read_alone(lake.spark, lake.out / "events" / folder, tmp_path / "alone" / folder)
         for value in alone:
-            assert (str(value) == name) == (name in READ_BACK), (name, alone)
-            assert isinstance(value, str) or name in READ_BACK
+            assert (str(value) == name) == (name in UNCHANGED), (name, alone)
+            assert isinstance(value, str) or name in UNCHANGED
     frame = pd.read_parquet(lake.out / "events", columns=["type", "event_type"])
     assert frame["event_type"].notna().all()
     assert sorted(frame["type"]) == sorted(names)
 
 
 def read_alone(spark: SparkSession, folder: Path, table: Path) -> list[Any]:
-    """Return what readers that guess types take a folder's name for, where it is alone in its table."""
+    """Return the values that readers infer from the name of a folder that is alone in its table."""
     table.mkdir(parents=True)
     (table / folder.name).symlink_to(folder)
     (by_spark,) = spark.read.parquet(f"file://{table}").select("event_type").distinct().collect()

@@ -1,4 +1,4 @@
-"""What the brokers say of topics, without brokers: which of Java's errors mean what, and what is compared."""
+"""The checks of topics without brokers: Java's errors, ids and end offsets."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def fail(name: str) -> Any:
     raise error
 
 
-def test_topic_that_is_not_there() -> None:
-    """That there is no such topic is an answer."""
+def test_missing_topic() -> None:
+    """A missing topic is a result, not an error."""
     assert call_java(lambda: fail("UnknownTopicOrPartitionException")) is None
     assert call_java(lambda: 7) == 7
 
@@ -42,8 +42,8 @@ def test_topic_that_is_not_there() -> None:
         ("UnsupportedVersionException", "too old"),
     ],
 )
-def test_what_brokers_do_not_say(name: str, words: str) -> None:
-    """Without the right to ask, or with brokers too old for the question, the reason is kept."""
+def test_undisclosed_topics(name: str, words: str) -> None:
+    """Without the right to describe a topic, or with old brokers, the error has the reason."""
     with pytest.raises(Undisclosed, match=words):
         call_java(lambda: fail(name))
 
@@ -57,13 +57,13 @@ def test_what_brokers_do_not_say(name: str, words: str) -> None:
     ],
 )
 def test_brokers_that_fail(name: str, words: str) -> None:
-    """Where no broker answers, or one refuses us, the pipeline fails with what to do."""
+    """If no broker answers, or one refuses, the pipeline fails with advice."""
     with pytest.raises(PipelineFailed, match=words):
         call_java(lambda: fail(name))
 
 
 def test_spark_without_the_client() -> None:
-    """Where Spark's Java has no AdminClient of that name, nothing is said of any topic."""
+    """Without Kafka's AdminClient in Spark, ids and ends are unknown."""
     package = SimpleNamespace(clients=SimpleNamespace(admin=SimpleNamespace(Admin=object())))
     jvm = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(kafka=package)))
     brokers = KafkaAdmin(SimpleNamespace(_jvm=jvm), {})  # type: ignore[arg-type]
@@ -73,8 +73,8 @@ def test_spark_without_the_client() -> None:
     brokers.close()
 
 
-class Fixed:
-    """TopicAdmin that say what they are given."""
+class FixedAdmin:
+    """An admin client with fixed results."""
 
     def __init__(self, **topics: TopicState | None) -> None:
         self._topics = topics
@@ -92,7 +92,7 @@ def check(
     **now: TopicState | None,
 ) -> Any:
     warnings: list[str] = []
-    topics = TopicMonitor(now, Fixed(**now), "lake", warnings.append)
+    topics = TopicMonitor(now, FixedAdmin(**now), "lake", warnings.append)
     for _ in range(2):
         ids = topics.check(before, landed, planned)
     return ids, warnings
@@ -123,13 +123,13 @@ def test_same_topics() -> None:
     ],
 )
 def test_changed_topics(now: TopicState | None, words: str) -> None:
-    """Another id, a topic that went, and an end below what has landed are refused, with what to do."""
+    """Another id, a missing topic, and an end before the landed offsets are refused with advice."""
     with pytest.raises(TopicChanged, match=f"{words}.*fresh folder, with a fresh checkpoint"):
         check({"t": "A"}, LANDED, t=now)
 
 
-def test_ends_that_only_the_plan_says() -> None:
-    """Where the brokers say nothing, that is warned of once, and the ends of Spark's plan count."""
+def test_ends_of_the_plan() -> None:
+    """If the brokers report nothing, one warning says so, and the ends of Spark's plan are compared."""
     silent = TopicState(None, None, "the right is missing")
     ids, warnings = check({"t": "A"}, LANDED, t=silent)
     assert ids == {}
