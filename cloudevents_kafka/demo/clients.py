@@ -26,7 +26,7 @@ _IDLE_SECONDS: Final = 20.0
 class TrafficCounts(msgspec.Struct):
     """Numbers of records: of events by type and encoding, of other records by verdict and kind.
 
-    For records that were read, the reason of the error takes the place of the kind.
+    For records that were read, the reason of the error replaces the kind.
     """
 
     events: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)

@@ -89,11 +89,12 @@ def _conclusion(outcome: Outcome) -> str:
     if failed:
         return f"{failed} of {len(outcome.checks)} checks failed, see above."
     sent = outcome.sent
+    records = pluralize(sent.total, "record was", "records were")
     batches = pluralize(outcome.summary.batches, "batch", "batches")
+    without_data = pluralize(sent.without_data, "event")
     return (
-        f"All checks passed: {pluralize(sent.total, 'record was', 'records were')} sent, read back and "
-        f"written to tables in {batches} and {outcome.seconds:.0f} s. "
-        f"{sent.with_key:,} with a key; {pluralize(sent.without_data, 'event')} without data."
+        f"All checks passed in {outcome.seconds:.0f} s: {records} sent, read back, and written to tables "
+        f"in {batches} ({sent.with_key:,} with a key, {without_data} without data)."
     )
 
 

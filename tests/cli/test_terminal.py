@@ -14,7 +14,7 @@ from cli.command_line import send
 from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.testing.wire_broker import WireBroker
 
-COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
+COLOR = re.compile(rb"\x1b\[[0-9;]*m")
 EVENT = to_record(
     Event(id="1", source="/", type="t", datacontenttype="text/plain", data="\x1b[2J"), key=b"\x1b]0;x\x07"
 )
@@ -31,15 +31,15 @@ def on_terminal(*args: str, stdout: bool = True, stderr: bool = True, **env: str
         env={**os.environ, "TERM": "xterm-256color", **env},
     )
     os.close(end)
-    shown = b""
+    screen = b""
     try:
         while part := os.read(terminal, 65536):
-            shown += part
+            screen += part
     except OSError:  # Linux: the last one closed it
         pass
     os.close(terminal)
     piped = b"".join(part or b"" for part in process.communicate(timeout=30))
-    return shown, piped, process.returncode
+    return screen, piped, process.returncode
 
 
 @pytest.fixture
@@ -50,10 +50,10 @@ def filled(mock_cluster, topic):
 
 def test_text_in_color(filled):
     """Text on a terminal is in color, with control characters escaped."""
-    shown, _, code = on_terminal(*filled)
+    screen, _, code = on_terminal(*filled)
     assert code == 0
-    assert COLOUR.search(shown)
-    plain = COLOUR.sub(b"", shown)
+    assert COLOR.search(screen)
+    plain = COLOR.sub(b"", screen)
     assert b"\x1b" not in plain
     assert b"  data             \\x1b[2J\r\n" in plain
     assert b"key=\\x1b]0;x\\x07" in plain
@@ -62,25 +62,25 @@ def test_text_in_color(filled):
 def test_no_color(filled):
     """NO_COLOR and a terminal without colors are respected."""
     for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
-        shown, _, _ = on_terminal(*filled, **env)
-        assert not re.search(rb"\x1b\[[0-9;]*3[0-9]", shown)
-        assert b"  type             " in shown
+        screen, _, _ = on_terminal(*filled, **env)
+        assert not re.search(rb"\x1b\[[0-9;]*3[0-9]", screen)
+        assert b"  type             " in screen
 
 
 @pytest.mark.parametrize("form", ["raw", "json"])
 def test_forms_forced_on_a_terminal(filled, form):
     """Raw values and JSON lines on a terminal have no control characters."""
-    shown, _, code = on_terminal(*filled, "-o", form)
+    screen, _, code = on_terminal(*filled, "-o", form)
     assert code == 0
-    assert not re.search(rb"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f]", shown)
-    assert b"\xc2\x9b" not in shown
+    assert not re.search(rb"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f]", screen)
+    assert b"\xc2\x9b" not in screen
 
 
 def test_a_pipe_gets_json_and_no_progress(filled):
     """A pipe gets JSON lines only, even if stderr is a terminal."""
-    shown, piped, _ = on_terminal(*filled, stdout=False)
+    screen, piped, _ = on_terminal(*filled, stdout=False)
     assert piped.startswith(b'{"topic":')
-    assert COLOUR.sub(b"", shown).strip() == b""
+    assert COLOR.sub(b"", screen).strip() == b""
     _, piped, _ = on_terminal("consume", "-b", "127.0.0.1:1", "-t", "x", "--timeout", "1.5", stderr=False)
     assert piped.count(b"\n") == 1
 
@@ -88,11 +88,11 @@ def test_a_pipe_gets_json_and_no_progress(filled):
 def test_conformance_is_in_color_on_a_terminal_only():
     """Results are in color on a terminal; a pipe gets plain text."""
     asked = ("conformance", "--clause", "K-07")
-    shown, _, _ = on_terminal(*asked)
+    screen, _, _ = on_terminal(*asked)
     _, piped, _ = on_terminal(*asked, stdout=False)
-    assert COLOUR.search(shown)
+    assert COLOR.search(screen)
     assert b"\x1b" not in piped
-    assert COLOUR.sub(b"", shown).endswith(piped.replace(b"\n", b"\r\n"))
+    assert COLOR.sub(b"", screen).endswith(piped.replace(b"\n", b"\r\n"))
 
 
 def test_characters_that_stdout_cannot_encode():
@@ -107,9 +107,9 @@ def test_characters_that_stdout_cannot_encode():
 
 def test_waiting_is_shown_on_a_terminal():
     """A terminal shows that the command waits for a broker."""
-    shown, _, code = on_terminal("consume", "-b", "127.0.0.1:1", "-t", "x", "--timeout", "1.5")
+    screen, _, code = on_terminal("consume", "-b", "127.0.0.1:1", "-t", "x", "--timeout", "1.5")
     assert code == 3
-    assert shown.startswith("waiting for broker 127.0.0.1:1 …\r\n".encode())
+    assert screen.startswith("waiting for broker 127.0.0.1:1 …\r\n".encode())
 
 
 def test_password_prompt():
@@ -127,12 +127,12 @@ def test_password_prompt():
             start_new_session=True,  # else the prompt would go to the terminal of the tests
         )
         os.close(end)
-        shown = b""
-        while b"password of ann: " not in shown:
-            shown += os.read(terminal, 1024)
+        screen = b""
+        while b"password of ann: " not in screen:
+            screen += os.read(terminal, 1024)
         os.write(terminal, b"correct horse\n")
         out, _ = process.communicate(timeout=30)
-        shown += os.read(terminal, 1024)
+        screen += os.read(terminal, 1024)
         os.close(terminal)
-    assert (process.returncode, b"horse" in shown + out) == (0, False)
+    assert (process.returncode, b"horse" in screen + out) == (0, False)
     assert b'"api":"Produce"' in out

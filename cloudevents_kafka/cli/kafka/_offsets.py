@@ -33,7 +33,7 @@ class Watermarks(msgspec.Struct, frozen=True):
 
 
 def parse_position(text: str) -> Position:
-    """Return the position that a text stands for; raises `ValueError` with the grammar."""
+    """Return the position of a text such as ``-10``; raises `ValueError` with the grammar."""
     if text in ("earliest", "latest", "stored"):
         return Position(text)  # type: ignore[arg-type]  # one of the three
     if _NUMBER.fullmatch(text):

@@ -83,7 +83,7 @@ class RangeReader:
                 yield records
             if messages:
                 self._session.mark_connected()
-                last_answer = time.monotonic()  # after the yield, which may take long
+                last_answer = time.monotonic()  # after the yield: the caller may be slow
             elif not self._request.follow and time.monotonic() - last_answer > self._session.timeout:
                 raise self._session.no_answer()
 
@@ -102,15 +102,15 @@ class RangeReader:
         if error is not None:
             self._handle_error(error, message.partition())
             return None
-        wanted = self._ranges.get(message.partition())
-        if wanted is None:
+        range_ = self._ranges.get(message.partition())
+        if range_ is None:
             return None  # fetched before its partition was finished
         offset = message.offset()
-        if wanted.stop is not None and offset >= wanted.stop - 1:
+        if range_.stop is not None and offset >= range_.stop - 1:
             self._finish(message.partition())
-            if offset >= wanted.stop:
+            if offset >= range_.stop:
                 return None
-        return Record.of(message) if offset >= wanted.first else None
+        return Record.of(message) if offset >= range_.first else None
 
     def _handle_error(self, error: Any, partition: int) -> None:
         if error.name() == "_PARTITION_EOF":

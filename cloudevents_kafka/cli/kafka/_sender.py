@@ -34,7 +34,7 @@ class Sender:
 
     @property
     def unanswered(self) -> int:
-        """The number of records whose fate is not known yet."""
+        """The number of records that the broker has not answered yet."""
         return self.sent - self.delivered - self.failed
 
     def send(self, record: Record, origin: str) -> None:

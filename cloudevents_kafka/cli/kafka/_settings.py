@@ -42,7 +42,7 @@ _WITH_UNDERSCORE: Final = {"log.level": "log_level"}
 
 
 class SettingsSource(msgspec.Struct, frozen=True):
-    """Settings and the name of the place they come from."""
+    """Settings and the name of their source: a file, the environment or the command line."""
 
     name: str
     settings: Mapping[str, str]
@@ -182,7 +182,7 @@ def _read_value(path: str, where: str) -> str:
     except _UnreadableError as error:
         raise BadUsage(
             f"{where}: cannot read the file that it names: {error}; "
-            "the name is not shown, since it may be the secret: a value goes without @ and _FILE"
+            "the name is not shown, since it may be the secret; to set a value directly, leave out @ or _FILE"
         ) from None
 
 

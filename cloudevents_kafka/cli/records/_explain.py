@@ -140,14 +140,14 @@ def explanation_lines(explanation: Explanation) -> list[StyledLine]:
     if isinstance(strict, Decoded):
         lines += _event_lines(strict.event)
         lines += _problem_lines("advice", explanation.advice, Style.WARNING)
-        lines += header_lines(record, foreign=True)
+        lines += header_lines(record, extra_only=True)
         return lines
     lines += _problem_lines("problem", explanation.problems) or [
         row("because", escape(strict.error.reason), Style.ERROR)
     ]
     if strict.error.hint:
         lines.append(row("hint", escape(strict.error.hint), Style.WARNING))
-    lines += header_lines(record, foreign=False)
+    lines += header_lines(record, extra_only=False)
     lines.append(row("value", bytes_text(record.value)))
     return lines + _lenient_lines(explanation.lenient)
 

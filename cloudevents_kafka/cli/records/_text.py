@@ -48,10 +48,10 @@ def item_lines(item: Decoded | Undecodable) -> list[StyledLine]:
         lines[0].append((f"  {_mode(item.record)}", Style.DIM))
         lines += _event_lines(item.event)
         lines += [row("tolerated", escape(str(problem)), Style.WARNING) for problem in item.tolerated]
-        lines += header_lines(item.record, foreign=True)
+        lines += header_lines(item.record, extra_only=True)
     else:
         lines += [row(item.error.verdict, escape(item.error.reason), Style.ERROR)]
-        lines += header_lines(item.record, foreign=False)
+        lines += header_lines(item.record, extra_only=False)
         lines += [row("value", bytes_text(item.record.value))]
     return [*lines, []]
 
@@ -100,13 +100,13 @@ def data_text(event: Event) -> str:
     return escape(text) or bytes_text(payload)
 
 
-def header_lines(record: Record, *, foreign: bool) -> list[StyledLine]:
-    """Return the lines of a record's headers; with ``foreign``, without those of attributes."""
+def header_lines(record: Record, *, extra_only: bool) -> list[StyledLine]:
+    """Return the lines of a record's headers; with ``extra_only``, without those of attributes."""
     return [
         [*row("header", escape(name), Style.HEADER), (" is null" if value is None else " = ", Style.DIM)]
         + ([] if value is None else [(bytes_text(value), Style.PLAIN)])
         for name, value in record.headers
-        if not foreign or attribute_of(name) is None
+        if not extra_only or attribute_of(name) is None
     ]
 
 

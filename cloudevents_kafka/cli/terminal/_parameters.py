@@ -57,7 +57,7 @@ class BytesType(click.ParamType):  # type: ignore[type-arg]  # older clicks have
             return value
         try:
             return str(value).encode("utf-8", "surrogateescape")
-        except UnicodeEncodeError:  # a lone surrogate that stands for no byte, as on Windows
+        except UnicodeEncodeError:  # a lone surrogate that is not a byte, as on Windows
             self.fail(_NOT_UTF8, param, ctx)
 
 

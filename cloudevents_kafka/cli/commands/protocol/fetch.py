@@ -159,7 +159,7 @@ def _record_object(record: Record) -> dict[str, Any]:
 def _record_lines(record: Record) -> list[StyledLine]:
     return [
         record_heading(record),
-        *header_lines(record, foreign=False),
+        *header_lines(record, extra_only=False),
         row("value", bytes_text(record.value)),
         [],
     ]

@@ -106,9 +106,9 @@ def test_round_trip(run, broker, topic, codec):
         "headers": [["a", "1"], ["n", None]],
         "value": "hello",
     }
-    shown = run("protocol", "fetch", broker, topic).stdout.splitlines()
-    assert shown[0].startswith(f"{topic}[0]@0  ")
-    assert [line.split() for line in shown[1:4]] == [
+    text = run("protocol", "fetch", broker, topic).stdout.splitlines()
+    assert text[0].startswith(f"{topic}[0]@0  ")
+    assert [line.split() for line in text[1:4]] == [
         ["header", "a", "=", "1"],
         ["header", "n", "is", "null"],
         ["value", "hello"],
