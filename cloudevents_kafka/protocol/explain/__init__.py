@@ -1,6 +1,8 @@
-"""Frames explained, field by field: what stands at which byte, and where a broken one breaks.
+"""Descriptions of frames: each field with its bytes, type, value and meaning, and the problems.
 
-Nothing here raises for what the bytes are: what could be read is told, then the problem.
+The functions accept any bytes: an invalid frame has the fields before the problem, and the problem. Read
+`_field` (the results), `_frame` and `_frame_v07` (requests and responses), `_records`, then `_capture` (the
+frames of a capture file). `grammar` prints the grammar of a message.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A capture explained: answers are read in the version of the request that they are for."""
+"""The frames of a capture: a response is decoded in the version of its request."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from cloudevents_kafka.protocol.explain._frame import (
     best_reading,
     explain_request,
     explain_response,
-    tell_structure,
+    explain_structure,
 )
 from cloudevents_kafka.protocol.messages.headers import ResponseHeader
 
 _PRODUCE: Final = 0
-_MOST_WAITING: Final = 100  # requests of one id: as many connections to one broker
+_MAX_WAITING: Final = 100  # requests with one id, one for each connection to a broker
 
 
 class CaptureExplainer:
-    """Explains the frames of a capture, one after the other.
+    """Explains the frames of a capture in their order.
 
-    A client may have several connections to a broker, each with correlation ids of its own, and a
-    capture does not tell them apart. So where several requests of an id wait for their
-    answer, it is that of the oldest it can be read as.
+    A client may have several connections to a broker, each with its own correlation ids, which the capture
+    does not distinguish. If several requests with an id wait, the response belongs to the oldest request
+    that it can be decoded for.
     """
 
     def __init__(self) -> None:
-        """Wait for no answers yet."""
+        """Start without waiting requests."""
         self._waiting: Final[dict[tuple[str, int], deque[tuple[int, int]]]] = defaultdict(
-            lambda: deque(maxlen=_MOST_WAITING)
+            lambda: deque(maxlen=_MAX_WAITING)
         )
 
     def explain(self, frame: CapturedFrame) -> Explained:
-        """Explain the next frame."""
+        """Return the explanation of the next frame."""
         if frame.direction == "sent":
             return self._request(frame)
         number = int.from_bytes(frame.data[4:8], "big", signed=True)
@@ -43,10 +43,11 @@ class CaptureExplainer:
         if not waiting:
             return _unpaired(frame.data)
         readings = [
-            (asked, explain_response(frame.data, *asked, sized=True)) for asked in dict.fromkeys(waiting)
+            (request, explain_response(frame.data, *request, sized=True))
+            for request in dict.fromkeys(waiting)
         ]
-        asked, found = next((r for r in readings if not r[1].problems), readings[0])
-        waiting.remove(asked)
+        request, found = next((r for r in readings if not r[1].problems), readings[0])
+        waiting.remove(request)
         if not waiting:
             del self._waiting[frame.broker, number]
         return found
@@ -62,18 +63,25 @@ class CaptureExplainer:
 
 def _unpaired(data: bytes) -> Explained:
     def read(cursor: Cursor) -> Explained:
-        into = cursor.into
+        findings = cursor.findings
         try:
-            tell_structure(cursor, ResponseHeader, 0, "header.")
-            number = into.fields[-1].value
+            explain_structure(cursor, ResponseHeader, 0, "header.")
+            number = findings.fields[-1].value
             raise Unsupported(
-                f"the capture has no request with the correlation id {number} that waits for its answer; "
-                "give this frame by itself, with --response, --api and --version"
+                f"a request with the correlation id {number} is missing from the capture; "
+                "decode the frame alone, with --response, --api and --version"
             )
         except ProtocolError as error:
-            cursor.break_off(error, "")
+            cursor.stop(error, "")
         return Explained(
-            "response", "unknown", None, None, len(cursor.data), into.fields, into.problems, known=False
+            "response",
+            "unknown",
+            None,
+            None,
+            len(cursor.data),
+            findings.fields,
+            findings.problems,
+            known=False,
         )
 
     return best_reading(data, read, sized=True)

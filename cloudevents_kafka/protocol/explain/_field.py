@@ -1,4 +1,4 @@
-"""Field: some bytes, what they are called and what they say; and what collects them."""
+"""The fields and problems of a frame, and the cursor that collects them."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Any, Final, NamedTuple
 
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated
 
-MOST_FIELDS: Final = 500_000
-"""How many fields one frame is explained by at most: bytes of a stranger may unpack to many more."""
-MOST_UNPACKED: Final = 16 * 1024 * 1024
-"""How many bytes are made from the compressed ones of one frame at most."""
+MAX_FIELDS: Final = 500_000
+"""How many fields one frame is explained by at max_fields: bytes of a stranger may unpack to many more."""
+MAX_DECOMPRESSED: Final = 16 * 1024 * 1024
+"""The largest decompressed size of the data in one frame, in bytes."""
 
 
 class Field(NamedTuple):
-    """Bytes from ``at`` to before ``end``, their path, type and value, and what that means.
+    """The bytes from index ``at`` to ``end``, with path, type, value and meaning (``note``).
 
-    ``raw`` are the bytes. The ``value`` of an array or of records is their count or size:
-    what is in them follows. ``within`` is empty for a field of the frame itself; else the path of
-    the compressed bytes that the positions count in, once those are unpacked.
+    ``raw`` is the bytes. The ``value`` of an array or of records is their count or size; their content
+    follows as further fields. ``within`` is "" for a field of the frame; for a field in compressed data
+    it is the path of that data, and the indexes are those in the decompressed data.
     """
 
     at: int
@@ -31,7 +31,7 @@ class Field(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Where bytes break a rule, and which; ``at`` counts as a `Field`'s."""
+    """A broken rule and its position; ``at`` and ``within`` are as in `Field`."""
 
     at: int
     path: str
@@ -39,16 +39,16 @@ class Problem(NamedTuple):
     within: str = ""
 
     def __str__(self) -> str:
-        """Write it as errors are written."""
-        where = f" of what {self.within} unpacks to" if self.within else ""
+        """Return the text of the problem, as errors write it."""
+        where = f" of the decompressed {self.within}" if self.within else ""
         return f"{self.path + ' ' if self.path else ''}at byte {self.at}{where}: {self.rule}"
 
 
 class Explained(NamedTuple):
-    """A frame's fields, in the order of their bytes, which they have all, each once.
+    """The fields of a frame in the order of their bytes, which cover each byte once.
 
-    So has what was unpacked of it, behind the field that holds it. Bytes behind a problem
-    are a field of the type ``unread``.
+    The fields of decompressed data follow the field of the compressed data. The bytes after a problem are
+    a field of type ``unread``.
     """
 
     kind: str
@@ -59,95 +59,98 @@ class Explained(NamedTuple):
     fields: list[Field]
     problems: list[Problem]
     known: bool
-    """Whether this library reads that API in that version."""
+    """Whether this library supports the API in the version."""
 
     @property
     def read(self) -> int:
-        """How many of the frame's own bytes could be read."""
+        """The number of bytes of the frame before any problem."""
         return sum(f.end - f.at for f in self.fields if not f.within and f.type != "unread")
 
     def value(self, path: str) -> Any:
-        """Return the value of the first field of that path, None where there is none."""
+        """Return the value of the first field with a path, None without one."""
         return next((field.value for field in self.fields if field.path == path), None)
 
 
-class Enough(ProtocolError):
-    """There are more fields than `MOST_FIELDS`."""
+class TooManyFields(ProtocolError):
+    """Raised if a frame has more fields than `MAX_FIELDS`."""
 
 
-class Collected:
-    """The fields and problems of a frame so far."""
+class Findings:
+    """The fields and problems of a frame."""
 
-    def __init__(self, most: int = MOST_FIELDS) -> None:
-        """Take up to so many fields."""
+    def __init__(self, max_fields: int = MAX_FIELDS) -> None:
+        """Start without fields; accept up to ``max_fields``."""
         self.fields: Final[list[Field]] = []
         self.problems: Final[list[Problem]] = []
-        self.allowance = MOST_UNPACKED
-        self._most: Final = most
+        self.allowance = MAX_DECOMPRESSED
+        self._max_fields: Final = max_fields
 
     def add(self, field: Field) -> None:
-        """Take a field; `Enough` where there are too many."""
-        if len(self.fields) >= self._most:
-            raise Enough(f"there are more than {self._most:,} fields, so the rest is left out")
+        """Add a field; raise `TooManyFields` after the limit."""
+        if len(self.fields) >= self._max_fields:
+            raise TooManyFields(f"a frame must have at most {self._max_fields:,} fields; the rest is omitted")
         self.fields.append(field)
 
 
 class Cursor:
-    """A place in bytes that are told of while they are read.
+    """A position in data, which adds a field for the bytes that it passes.
 
-    Raises `Truncated` and `Malformed` with byte and path, as the interpreter does; what comes before is
-    told then.
+    Raises `Truncated` and `Malformed` with index and path, as the interpreter does.
     """
 
-    def __init__(self, into: Collected, data: bytes, at: int, end: int, within: str = "") -> None:
-        """Read ``data`` from ``at`` to before ``end``."""
-        self.into: Final = into
+    def __init__(self, findings: Findings, data: bytes, at: int, end: int, within: str = "") -> None:
+        """Start at index ``at`` of the data and stop at ``end``."""
+        self.findings: Final = findings
         self.data: Final = data
         self.at = at
         self.end: Final = end
         self.within: Final = within
 
     def part(self, end: int) -> Cursor:
-        """Return a cursor from here on, that ends earlier."""
-        return Cursor(self.into, self.data, self.at, end, self.within)
+        """Return a cursor from the current index to an earlier end."""
+        return Cursor(self.findings, self.data, self.at, end, self.within)
 
-    def tell(self, path: str, end: int, type: str, value: Any, note: str = "") -> None:
-        """Tell of the bytes from here on, and go behind them."""
+    def add_field(self, path: str, end: int, type: str, value: Any, note: str = "") -> None:
+        """Add a field for the bytes up to ``end``, and advance to it."""
         raw = self.data[self.at : end]
-        self.into.add(Field(self.at, end, path, type, value, raw, note, self.within))
+        self.findings.add(Field(self.at, end, path, type, value, raw, note, self.within))
         self.at = end
 
     def check(self, size: int, path: str, at: int | None = None) -> int:
-        """Return where so many bytes end; `Truncated` where they are not there."""
+        """Return the index after ``size`` bytes; raise `Truncated` if they are missing."""
         at = self.at if at is None else at
         if at + size > self.end:
             raise Truncated(at + size - self.end, at=at, path=path)
         return at + size
 
-    def flag(self, rule: str, path: str, at: int | None = None) -> None:
-        """Tell of a problem that reading can go on behind."""
-        self.into.problems.append(Problem(self.at if at is None else at, path, rule, self.within))
+    def add_problem(self, rule: str, path: str, at: int | None = None) -> None:
+        """Add a problem that does not stop the decoding."""
+        self.findings.problems.append(Problem(self.at if at is None else at, path, rule, self.within))
 
-    def break_off(self, error: ProtocolError, path: str) -> None:
-        """Tell of a problem, and of the bytes up to the end as unread."""
+    def stop(self, error: ProtocolError, path: str) -> None:
+        """Add the problem of an error, and the remaining bytes as an ``unread`` field."""
         found = problem(error, self.at, path, self.within)
-        if not isinstance(error, Enough) or not any(known.rule == found.rule for known in self.into.problems):
-            self.into.problems.append(found)
+        if not isinstance(error, TooManyFields) or not any(
+            known.rule == found.rule for known in self.findings.problems
+        ):
+            self.findings.problems.append(found)
         if self.at < self.end:
-            # Past the limit too: so no byte is left out.
+            # Also after the limit, so that the fields cover all bytes.
             raw = self.data[self.at : self.end]
-            self.into.fields.append(
+            self.findings.fields.append(
                 Field(self.at, self.end, path, "unread", len(raw), raw, within=self.within)
             )
             self.at = self.end
 
 
 def problem(error: ProtocolError, at: int, path: str, within: str = "") -> Problem:
-    """Make a problem of an error, with its own place if it has one."""
+    """Return the problem of an error, at the error's position if it has one."""
     if isinstance(error, Malformed):
         rule = error.rule
     elif isinstance(error, Truncated):
-        rule = f"the bytes end here; {error.missing:,} more are needed at least"
+        rule = (
+            f"the data must have at least {error.missing:,} more {'byte' if error.missing == 1 else 'bytes'}"
+        )
     else:
         return Problem(at, path, str(error), within)
     return Problem(at if error.at is None else error.at, error.path or path, rule, within)

@@ -1,4 +1,4 @@
-"""A frame explained: size, header, message, and the records in it."""
+"""The fields of a frame: size, header, message, and the records in it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from cloudevents_kafka.protocol.api_keys import api_name
 from cloudevents_kafka.protocol.codec import interpreter
 from cloudevents_kafka.protocol.error_codes import BrokerErrorCode, ErrorCode
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unsupported
-from cloudevents_kafka.protocol.explain._field import MOST_FIELDS, Collected, Cursor, Explained
-from cloudevents_kafka.protocol.explain._meanings import note
+from cloudevents_kafka.protocol.explain._field import MAX_FIELDS, Cursor, Explained, Findings
+from cloudevents_kafka.protocol.explain._meanings import describe_value
 from cloudevents_kafka.protocol.explain._records import explain_records
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
@@ -23,46 +23,52 @@ _SIZE: Final = 4
 _API_VERSIONS: Final = 18
 
 Read = Callable[[Cursor], Explained]
-"""Reads a frame from behind its size on."""
+"""Explains a frame from the cursor, which is after the size."""
 
 Inside = Callable[[Cursor, str], None]
-"""Tells of what is in some bytes, up to the cursor's end, by the path of the field that has them."""
+"""Explains the content of a field, from the cursor to its end; called with the field's path."""
 
 
-def explain_request(data: bytes, *, sized: bool | None = None, most: int = MOST_FIELDS) -> Explained:
-    """Explain a request's frame, with or without its size in front; it is found out which, if not said."""
-    return best_reading(data, _request, sized, most)
+def explain_request(data: bytes, *, sized: bool | None = None, max_fields: int = MAX_FIELDS) -> Explained:
+    """Return the explanation of a request; ``sized`` is whether it starts with its size (None: detect)."""
+    return best_reading(data, _request, sized, max_fields)
 
 
 def explain_response(
-    data: bytes, key: int, version: int, *, sized: bool | None = None, most: int = MOST_FIELDS
+    data: bytes, key: int, version: int, *, sized: bool | None = None, max_fields: int = MAX_FIELDS
 ) -> Explained:
-    """Explain the frame of an answer to that API's request of that version, with or without its size.
+    """Return the explanation of the response to an API and version; ``sized`` as for requests.
 
-    Brokers that do not know the version of an ApiVersions request answer in version 0.
+    A response to ApiVersions may be of version 0, which a broker uses if it does not support the version
+    (KIP-511).
     """
-    found = best_reading(data, lambda cursor: _response(cursor, key, version), sized, most)
+    found = best_reading(data, lambda cursor: _response(cursor, key, version), sized, max_fields)
     if found.problems and key == _API_VERSIONS and version:
-        other = best_reading(data, lambda cursor: _response(cursor, key, 0), sized, most)
+        other = best_reading(data, lambda cursor: _response(cursor, key, 0), sized, max_fields)
         return found if other.problems else other
     return found
 
 
-def best_reading(data: bytes, read: Read, sized: bool | None = None, most: int = MOST_FIELDS) -> Explained:  # noqa: FBT001
-    """Read a frame with its size in front or without.
+def best_reading(
+    data: bytes,
+    read: Read,
+    sized: bool | None = None,  # noqa: FBT001
+    max_fields: int = MAX_FIELDS,
+) -> Explained:
+    """Return the explanation of a frame with or without its size.
 
-    Where it is not said which, a size that fits is believed; else both are tried, and the one
-    without problems is taken, or the one that makes sense for longer.
+    If ``sized`` is None, a size that matches the data is one. Otherwise both readings are tried, and the
+    first without problems is returned, or the one that covers more bytes.
     """
     if sized is None and len(data) >= _SIZE and struct.unpack_from(">i", data)[0] == len(data) - _SIZE:
         sized = True
     readings: list[Explained] = []
     for with_size in (False, True) if sized is None else (sized,):
-        cursor = Cursor(Collected(most), data, 0, len(data))
+        cursor = Cursor(Findings(max_fields), data, 0, len(data))
         readings.append(_sized(cursor, read) if with_size else read(cursor))
         if not readings[-1].problems:
             return readings[-1]
-    # What begins with zeros, as a small size or id does, is read as key 0 too easily.
+    # A small size or id starts with zeros, which look like API key 0.
     return max(readings, key=lambda found: (found.known, bool(found.key), found.read))
 
 
@@ -71,19 +77,19 @@ def _sized(cursor: Cursor, read: Read) -> Explained:
     if end < _SIZE:
         return read(cursor)
     (size,) = struct.unpack_from(">i", data)
-    cursor.tell("size", _SIZE, "int32", size)
+    cursor.add_field("size", _SIZE, "int32", size)
     if size != end - _SIZE:
-        cursor.flag(f"the size says {size:,} bytes, {end - _SIZE:,} follow it", "size", 0)
+        cursor.add_problem(f"the size must be {end - _SIZE:,}, got {size:,}", "size", 0)
     stop = min(end, _SIZE + size) if size >= 0 else end
     found = read(cursor.part(stop))
     if stop < end:
         cursor.at = stop
-        cursor.break_off(Malformed(f"{end - stop:,} bytes follow the frame"), "")
+        cursor.stop(Malformed(f"the frame must end here, got {end - stop:,} more bytes"), "")
     return found
 
 
 def _request(cursor: Cursor) -> Explained:
-    into = cursor.into
+    findings = cursor.findings
     key = version = None
     api, declared = "unknown", False
     try:
@@ -92,38 +98,47 @@ def _request(cursor: Cursor) -> Explained:
         api = api_name(key)
         known = APIS.get(key)
         declared = known is not None and version in known.versions
-        # Of what is not declared, the client id is read still: it stands there in all later headers.
+        # An unsupported request has the client id, too: all headers but the first have it.
         header = frames.request_header(key, version) if declared or version == 0 else 1
-        tell_structure(cursor, RequestHeader, header, "header.")
+        explain_structure(cursor, RequestHeader, header, "header.")
         if known is None or not declared:
-            raise Unsupported(_undeclared(key, version))
-        tell_structure(cursor, known.request, version)
-        tell_end(cursor, known.request.__name__)
+            raise Unsupported(frames.unsupported(key, version))
+        explain_structure(cursor, known.request, version)
+        check_end(cursor, known.request.__name__)
     except ProtocolError as error:
-        cursor.break_off(error, "")
-    return Explained("request", api, key, version, len(cursor.data), into.fields, into.problems, declared)
+        cursor.stop(error, "")
+    return Explained(
+        "request", api, key, version, len(cursor.data), findings.fields, findings.problems, declared
+    )
 
 
 def _response(cursor: Cursor, key: int, version: int) -> Explained:
-    into = cursor.into
+    findings = cursor.findings
     known = APIS.get(key)
     declared = known is not None and version in known.versions
     try:
         if known is None or not declared:
-            tell_structure(cursor, ResponseHeader, 0, "header.")
-            raise Unsupported(_undeclared(key, version))
+            explain_structure(cursor, ResponseHeader, 0, "header.")
+            raise Unsupported(frames.unsupported(key, version))
         header = frames.response_header(known.response, version)
-        tell_structure(cursor, ResponseHeader, header, "header.")
-        tell_structure(cursor, known.response, version)
-        tell_end(cursor, known.response.__name__)
+        explain_structure(cursor, ResponseHeader, header, "header.")
+        explain_structure(cursor, known.response, version)
+        check_end(cursor, known.response.__name__)
     except ProtocolError as error:
-        cursor.break_off(error, "")
+        cursor.stop(error, "")
     return Explained(
-        "response", api_name(key), key, version, len(cursor.data), into.fields, into.problems, declared
+        "response",
+        api_name(key),
+        key,
+        version,
+        len(cursor.data),
+        findings.fields,
+        findings.problems,
+        declared,
     )
 
 
-def tell_structure(
+def explain_structure(
     cursor: Cursor,
     structure: type[Structure],
     version: int,
@@ -138,11 +153,11 @@ def tell_structure(
         name = path.rpartition(".")[2]
         if name in inside and isinstance(value, bytes):
             if at < (begin := end - len(value)):
-                cursor.tell(path, begin, type, len(value), "bytes")
+                cursor.add_field(path, begin, type, len(value), "bytes")
             inside[name](cursor.part(end), path)
             cursor.at = end
             return
-        cursor.tell(prefix + path, end, type, value, note(name, value, codes))
+        cursor.add_field(prefix + path, end, type, value, describe_value(name, value, codes))
 
     data = cursor.data if cursor.end == len(cursor.data) else cursor.data[: cursor.end]
     try:
@@ -153,14 +168,7 @@ def tell_structure(
         raise Truncated(error.missing, at=error.at, path=prefix + error.path) from None
 
 
-def tell_end(cursor: Cursor, path: str) -> None:
-    """Raise `Malformed` where bytes are left over."""
+def check_end(cursor: Cursor, path: str) -> None:
+    """Raise `Malformed` if bytes follow the last field."""
     if cursor.at < cursor.end:
-        raise Malformed(f"{cursor.end - cursor.at:,} bytes are left over", at=cursor.at, path=path)
-
-
-def _undeclared(key: int, version: int) -> str:
-    known = APIS.get(key)
-    if known is None:
-        return f"{api_name(key)} (key {key}) is an API that this library does not read"
-    return f"{known.name} is read in the versions {known.versions}, not {version}"
+        raise Malformed(frames.trailing_bytes(cursor.end - cursor.at), at=cursor.at, path=path)

@@ -1,4 +1,4 @@
-"""What a number means, told by its field's name."""
+"""The meaning of a number, by the name of its field."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ _CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 _FLAGS: Final = {0x10: "transactional", 0x20: "control", 0x40: "delete horizon"}
 
 
-def note(name: str, value: Any, codes: type[BrokerErrorCode] = ErrorCode) -> str:
-    """Say what a field's value means, where it is not plain from the value; "" else."""
+def describe_value(name: str, value: Any, codes: type[BrokerErrorCode] = ErrorCode) -> str:
+    """Return the meaning of a field's value, "" if the value has no further meaning."""
     explain = _error if name == "error_code" else _NOTES.get(name)
     if explain is None or not isinstance(value, int) or isinstance(value, bool):
         return ""
     return _error(value, codes) if explain is _error else explain(value)
 
 
-def moment(milliseconds: int) -> str:
-    """Write milliseconds since the epoch as RFC 3339; "" where they are no date."""
+def format_time(milliseconds: int) -> str:
+    """Return milliseconds since the epoch as an RFC 3339 timestamp, "" outside of its years."""
     try:
         return format_milliseconds(milliseconds)
     except OverflowError:
         return ""
 
 
-def attributes(number: int, magic: int) -> str:
-    """Say what the attributes of a message or batch mean."""
+def describe_attributes(number: int, magic: int) -> str:
+    """Return the meaning of the attributes of a message or batch."""
     codec = number & 7
-    words = [_CODECS[codec] if codec < len(_CODECS) else f"no codec has {codec}"]
+    words = [_CODECS[codec] if codec < len(_CODECS) else f"unknown codec {codec}"]
     if magic:
-        words.append("broker's time" if number & 8 else "producer's time")
+        words.append("log append time" if number & 8 else "create time")
     if magic == 2:
         words += [word for bit, word in _FLAGS.items() if number & bit]
     return ", ".join(words)
@@ -46,7 +46,9 @@ def _error(code: int, codes: type[BrokerErrorCode] = ErrorCode) -> str:
 
 
 def _time(milliseconds: int) -> str:
-    return {-1: "none, or the latest", -2: "none, or the earliest"}.get(milliseconds) or moment(milliseconds)
+    return {-1: "none, or the latest", -2: "none, or the earliest"}.get(milliseconds) or format_time(
+        milliseconds
+    )
 
 
 def _among(*meanings: str, first: int = 0) -> Callable[[int], str]:
@@ -61,6 +63,6 @@ _NOTES: Final[dict[str, Callable[[int], str]]] = {
     "isolation_level": _among("read uncommitted", "read committed"),
     "timestamp": _time,
     "log_append_time_ms": _time,
-    "base_timestamp": moment,
-    "max_timestamp": moment,
+    "base_timestamp": format_time,
+    "max_timestamp": format_time,
 }

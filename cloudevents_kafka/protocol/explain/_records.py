@@ -1,7 +1,7 @@
-"""Records explained: message sets and record batches, and what their compressed bytes unpack to.
+"""The fields of message sets and record batches, including compressed data.
 
-The readers in `records` are made to be fast, and skip what no consumer asks for; these
-tell every byte. A broken entry ends the set it stands in, not the frame around it.
+The decoders in `records` are fast and skip fields that a consumer does not need; these functions cover every
+byte. An invalid entry ends its set, but not the frame.
 """
 
 from __future__ import annotations
@@ -14,51 +14,54 @@ from cloudevents_kafka.primitives.varint import MAX_BYTES
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated
 from cloudevents_kafka.protocol.explain._field import Cursor
-from cloudevents_kafka.protocol.explain._meanings import attributes, moment, note
+from cloudevents_kafka.protocol.explain._meanings import describe_attributes, describe_value, format_time
+from cloudevents_kafka.protocol.frames import trailing_bytes
 from cloudevents_kafka.protocol.records import ABORT, COMMIT, Codec, ControlRecord, Record, crc32c, decompress
 from cloudevents_kafka.protocol.schema import INT8, INT16, INT32, INT64, UINT32, VARINTS, Fixed, Varint
 
-_START: Final = 12  # offset and size, which the size does not count
+_START: Final = 12  # offset and size, which the size does not include
 _MAGIC_AT: Final = 16
-_SMALLEST: Final = 14  # of a message, by its size: checksum, magic, attributes, two lengths
-_DEEPEST: Final = 8
-_CUT: Final = "a cut entry: brokers cut where the bytes asked for end"
+_MIN_SIZE: Final = 14  # of a message: checksum, magic, attributes, two lengths
+_MAX_NESTING: Final = 8
+_PARTIAL: Final = "a partial entry: brokers cut at the requested size"
 _DELTA: Final = VARINTS["varint64"]
 _SIZE: Final = VARINTS["varint32"]
-_MARKS: Final = {ABORT: "the transaction is aborted", COMMIT: "the transaction is committed"}
+_CONTROL_TYPES: Final = {ABORT: "the transaction is aborted", COMMIT: "the transaction is committed"}
 
 
 def explain_records(cursor: Cursor, path: str, depth: int = 0) -> None:
-    """Tell of all entries from the cursor to its end; what is broken is a problem of its own."""
+    """Explain the entries from the cursor to its end; an invalid entry is a problem."""
     number = 0
     while cursor.at < cursor.end:
         where = f"{path}[{number}]"
         try:
             stop = _stop(cursor, where)
             if stop is None:
-                cursor.tell(where, cursor.end, "cut", cursor.end - cursor.at, _CUT)
+                cursor.add_field(where, cursor.end, "partial", cursor.end - cursor.at, _PARTIAL)
                 return
             _entry(cursor.part(stop), where, depth)
         except ProtocolError as error:
-            cursor.break_off(error, where)
+            cursor.stop(error, where)
         else:
             cursor.at = stop
         number += 1
 
 
 def _stop(cursor: Cursor, path: str) -> int | None:
-    """Return where an entry ends; None where it is cut."""
+    """Return the end of an entry, None if it is partial."""
     if cursor.end - cursor.at <= _MAGIC_AT:
         return None
     (size,) = struct.unpack_from(">i", cursor.data, cursor.at + 8)
-    if size < _SMALLEST:
-        raise Malformed(f"an entry of {size} bytes is too short for a message", at=cursor.at + 8, path=path)
+    if size < _MIN_SIZE:
+        raise Malformed(
+            f"the size of an entry must be at least {_MIN_SIZE}, got {size}", at=cursor.at + 8, path=path
+        )
     stop: int = cursor.at + _START + size
     return stop if stop <= cursor.end else None
 
 
 def _entry(cursor: Cursor, path: str, depth: int) -> None:
-    """Tell of a message or batch; a broken one up to its end."""
+    """Explain a message or batch."""
     magic = cursor.data[cursor.at + _MAGIC_AT]
     try:
         if magic == 2:
@@ -66,47 +69,45 @@ def _entry(cursor: Cursor, path: str, depth: int) -> None:
         elif magic < 2:
             _message(cursor, path, depth)
         else:
-            raise Malformed(
-                f"magic {magic} is not known; there are 0, 1 and 2", at=cursor.at + _MAGIC_AT, path=path
-            )
+            raise Malformed(f"the magic must be 0, 1 or 2, got {magic}", at=cursor.at + _MAGIC_AT, path=path)
         if cursor.at < cursor.end:
-            raise Malformed(f"{cursor.end - cursor.at} bytes are left over", at=cursor.at, path=path)
+            raise Malformed(trailing_bytes(cursor.end - cursor.at), at=cursor.at, path=path)
     except ProtocolError as error:
-        cursor.break_off(error, path)
+        cursor.stop(error, path)
 
 
 # --- message sets --------------------------------------------------------------------
 
 
 def _message(cursor: Cursor, path: str, depth: int) -> None:
-    fixed(cursor, f"{path}.offset", INT64)
-    fixed(cursor, f"{path}.message_size", INT32)
-    told_checksum(cursor, f"{path}.crc", zlib.crc32(cursor.data[cursor.at + 4 : cursor.end]))
-    magic = fixed(cursor, f"{path}.magic_byte", INT8)
-    flags = flags_of(cursor, f"{path}.attributes", INT8, magic)
+    explain_integer(cursor, f"{path}.offset", INT64)
+    explain_integer(cursor, f"{path}.message_size", INT32)
+    explain_checksum(cursor, f"{path}.crc", zlib.crc32(cursor.data[cursor.at + 4 : cursor.end]))
+    magic = explain_integer(cursor, f"{path}.magic_byte", INT8)
+    flags = explain_attributes(cursor, f"{path}.attributes", INT8, magic)
     if magic:
-        fixed(cursor, f"{path}.timestamp", INT64)
+        explain_integer(cursor, f"{path}.timestamp", INT64)
     _blob(cursor, f"{path}.key")
     if not flags & 7:
         _blob(cursor, f"{path}.value")
         return
     packed = _blob(cursor, f"{path}.value", "a compressed message set")
-    if packed is None or depth == _DEEPEST:
-        reason = "is null" if packed is None else f"is nested more than {_DEEPEST} deep"
-        raise Malformed(f"a compressed message set {reason}", at=cursor.at, path=path)
-    inner = unpacked(cursor, f"{path}.value", packed, flags)
+    if packed is None or depth == _MAX_NESTING:
+        rule = "not be null" if packed is None else f"be nested at most {_MAX_NESTING} deep"
+        raise Malformed(f"a compressed message set must {rule}", at=cursor.at, path=path)
+    inner = decompress_field(cursor, f"{path}.value", packed, flags)
     explain_records(inner, f"{path}.messages", depth + 1)
 
 
 def _blob(cursor: Cursor, path: str, note: str = "") -> bytes | None:
-    """Tell of bytes behind an int32 length."""
+    """Explain bytes after an int32 length; return them."""
     begin = cursor.check(INT32.size, path)
     (size,) = struct.unpack_from(">i", cursor.data, cursor.at)
     if size < -1:
-        raise Malformed(f"a length of {size}: it must be 0 or more, or -1 for null", at=cursor.at, path=path)
+        raise Malformed(f"a length must be at least -1, got {size}", at=cursor.at, path=path)
     end = cursor.check(max(size, 0), path, begin)
     value = None if size < 0 else cursor.data[begin:end]
-    cursor.tell(path, end, "nullable_bytes", value, note)
+    cursor.add_field(path, end, "nullable_bytes", value, note)
     return value
 
 
@@ -114,24 +115,24 @@ def _blob(cursor: Cursor, path: str, note: str = "") -> bytes | None:
 
 
 def _batch(cursor: Cursor, path: str) -> None:
-    offset = fixed(cursor, f"{path}.base_offset", INT64)
-    fixed(cursor, f"{path}.batch_size", INT32)
-    fixed(cursor, f"{path}.partition_leader_epoch", INT32)
-    fixed(cursor, f"{path}.magic", INT8)
-    told_checksum(cursor, f"{path}.crc", crc32c(cursor.data[cursor.at + 4 : cursor.end]))
-    flags = flags_of(cursor, f"{path}.attributes", INT16, 2)
-    fixed(cursor, f"{path}.last_offset_delta", INT32)
-    time = fixed(cursor, f"{path}.base_timestamp", INT64)
-    fixed(cursor, f"{path}.max_timestamp", INT64)
-    fixed(cursor, f"{path}.producer_id", INT64)
-    fixed(cursor, f"{path}.producer_epoch", INT16)
-    fixed(cursor, f"{path}.base_sequence", INT32)
-    count = fixed(cursor, f"{path}.records", INT32)
+    offset = explain_integer(cursor, f"{path}.base_offset", INT64)
+    explain_integer(cursor, f"{path}.batch_size", INT32)
+    explain_integer(cursor, f"{path}.partition_leader_epoch", INT32)
+    explain_integer(cursor, f"{path}.magic", INT8)
+    explain_checksum(cursor, f"{path}.crc", crc32c(cursor.data[cursor.at + 4 : cursor.end]))
+    flags = explain_attributes(cursor, f"{path}.attributes", INT16, 2)
+    explain_integer(cursor, f"{path}.last_offset_delta", INT32)
+    time = explain_integer(cursor, f"{path}.base_timestamp", INT64)
+    explain_integer(cursor, f"{path}.max_timestamp", INT64)
+    explain_integer(cursor, f"{path}.producer_id", INT64)
+    explain_integer(cursor, f"{path}.producer_epoch", INT16)
+    explain_integer(cursor, f"{path}.base_sequence", INT32)
+    count = explain_integer(cursor, f"{path}.records", INT32)
     inner = cursor
     if flags & 7:
         packed = cursor.data[cursor.at : cursor.end]
-        cursor.tell(f"{path}.compressed", cursor.end, "rest", packed, "compressed records")
-        inner = unpacked(cursor, f"{path}.compressed", packed, flags)
+        cursor.add_field(f"{path}.compressed", cursor.end, "rest", packed, "compressed records")
+        inner = decompress_field(cursor, f"{path}.compressed", packed, flags)
     _records(inner, f"{path}.records", count, (offset, time), control=bool(flags & 0x20))
 
 
@@ -142,111 +143,117 @@ def _records(cursor: Cursor, path: str, count: int, base: tuple[int, int], *, co
             start = cursor.at
             size = _varint(cursor, f"{where}.length", _SIZE)
             if size < 0:
-                raise Malformed(f"a record of {size} bytes", at=start, path=where)
+                raise Malformed(
+                    f"the length of a record must be at least 0, got {size}", at=start, path=where
+                )
             _record(cursor.part(cursor.check(size, where)), where, base, control=control)
             cursor.at += size
         if cursor.at < cursor.end or count < 0:
             left = cursor.end - cursor.at
-            raise Malformed(f"{left} bytes follow {count} records", at=cursor.at, path=path)
+            raise Malformed(
+                f"the batch must end after {count} records, got {left} more bytes", at=cursor.at, path=path
+            )
     except ProtocolError as error:
-        cursor.break_off(error, path)
+        cursor.stop(error, path)
 
 
 def _record(cursor: Cursor, path: str, base: tuple[int, int], *, control: bool) -> None:
     try:
-        fixed(cursor, f"{path}.attributes", INT8)
+        explain_integer(cursor, f"{path}.attributes", INT8)
         _delta(cursor, f"{path}.timestamp_delta", _DELTA, base[1])
         _delta(cursor, f"{path}.offset_delta", _SIZE, base[0])
         _key(cursor, f"{path}.key", control=control)
-        _small(cursor, f"{path}.value")
+        _bytes(cursor, f"{path}.value")
         start = cursor.at
         count = _varint(cursor, f"{path}.headers", _SIZE)
         if count < 0:
-            raise Malformed(f"{count} headers", at=start, path=path)
+            raise Malformed(f"the number of headers must be at least 0, got {count}", at=start, path=path)
         for number in range(count):
-            _small(cursor, f"{path}.headers[{number}].name", nullable=False)
-            _small(cursor, f"{path}.headers[{number}].value")
+            _bytes(cursor, f"{path}.headers[{number}].name", nullable=False)
+            _bytes(cursor, f"{path}.headers[{number}].value")
         if cursor.at < cursor.end:
-            raise Malformed("a record's fields end before its length does", at=cursor.at, path=path)
+            raise Malformed("the fields of a record must have its length", at=cursor.at, path=path)
     except ProtocolError as error:
-        cursor.break_off(error, path)
+        cursor.stop(error, path)
 
 
 def _delta(cursor: Cursor, path: str, type: Varint, base: int) -> None:
     delta, end = _read(cursor, path, type)
     total = base + delta
-    meaning = f"offset {total}" if type is _SIZE else "" if total == -1 else moment(total)
-    cursor.tell(path, end, type.name, delta, meaning)
+    meaning = f"offset {total}" if type is _SIZE else "" if total == -1 else format_time(total)
+    cursor.add_field(path, end, type.name, delta, meaning)
 
 
 def _key(cursor: Cursor, path: str, *, control: bool) -> None:
-    value, end = _small_value(cursor, path)
+    value, end = _bytes_value(cursor, path)
     meaning = ""
     if control and value is not None and len(value) >= 4:
-        meaning = _MARKS.get(ControlRecord.from_record(Record(key=value)).type, "a mark among brokers")
-    cursor.tell(path, end, "varint_bytes", value, meaning)
+        meaning = _CONTROL_TYPES.get(
+            ControlRecord.from_record(Record(key=value)).type, "a control record between brokers"
+        )
+    cursor.add_field(path, end, "varint_bytes", value, meaning)
 
 
-def _small(cursor: Cursor, path: str, *, nullable: bool = True) -> None:
-    """Tell of bytes behind a varint length."""
-    value, end = _small_value(cursor, path)
+def _bytes(cursor: Cursor, path: str, *, nullable: bool = True) -> None:
+    """Explain bytes after a varint length."""
+    value, end = _bytes_value(cursor, path)
     if value is None and not nullable:
-        raise Malformed("null, where there must be a name", at=cursor.at, path=path)
-    cursor.tell(path, end, "varint_bytes", value)
+        raise Malformed("the name of a header must not be null", at=cursor.at, path=path)
+    cursor.add_field(path, end, "varint_bytes", value)
 
 
-def _small_value(cursor: Cursor, path: str) -> tuple[bytes | None, int]:
+def _bytes_value(cursor: Cursor, path: str) -> tuple[bytes | None, int]:
     size, begin = _read(cursor, path, _SIZE)
     if size < -1:
-        raise Malformed(f"a length of {size}: it must be 0 or more, or -1 for null", at=cursor.at, path=path)
+        raise Malformed(f"a length must be at least -1, got {size}", at=cursor.at, path=path)
     end = cursor.check(max(size, 0), path, begin)
     return (None if size < 0 else cursor.data[begin:end]), end
 
 
-# --- both ----------------------------------------------------------------------------
+# --- both formats --------------------------------------------------------------------
 
 
-def unpacked(cursor: Cursor, path: str, packed: bytes, flags: int) -> Cursor:
-    """Return a cursor on what compressed bytes unpack to; `Malformed` where they do not."""
-    allowance = cursor.into.allowance
+def decompress_field(cursor: Cursor, path: str, packed: bytes, flags: int) -> Cursor:
+    """Return a cursor on the decompressed data of a field; raise `Malformed`."""
+    allowance = cursor.findings.allowance
     try:
         data = decompress(packed, Codec.of(flags), limit=allowance)
     except ProtocolError as error:
-        # Its byte counts in the compressed ones.
+        # The index of the error is one in the compressed data.
         raise Malformed(f"cannot be decompressed: {error}", at=cursor.at, path=path) from error
-    cursor.into.allowance -= len(data)
-    return Cursor(cursor.into, data, 0, len(data), path)
+    cursor.findings.allowance -= len(data)
+    return Cursor(cursor.findings, data, 0, len(data), path)
 
 
-def fixed(cursor: Cursor, path: str, type: Fixed) -> int:
-    """Tell of an integer of fixed width, and return it."""
+def explain_integer(cursor: Cursor, path: str, type: Fixed) -> int:
+    """Explain an integer of fixed width; return it."""
     end = cursor.check(type.size, path)
     value: int = struct.unpack_from(f">{type.code}", cursor.data, cursor.at)[0]
-    cursor.tell(path, end, type.name, value, note(path.rpartition(".")[2], value))
+    cursor.add_field(path, end, type.name, value, describe_value(path.rpartition(".")[2], value))
     return value
 
 
-def flags_of(cursor: Cursor, path: str, type: Fixed, magic: int) -> int:
-    """Tell of attributes, and return them."""
+def explain_attributes(cursor: Cursor, path: str, type: Fixed, magic: int) -> int:
+    """Explain attributes; return them."""
     end = cursor.check(type.size, path)
     value: int = struct.unpack_from(f">{type.code}", cursor.data, cursor.at)[0]
-    cursor.tell(path, end, type.name, value, attributes(value, magic))
+    cursor.add_field(path, end, type.name, value, describe_attributes(value, magic))
     return value
 
 
-def told_checksum(cursor: Cursor, path: str, found: int) -> None:
-    """Tell of a checksum, and whether it fits its bytes; that it does not is a problem that ends nothing."""
+def explain_checksum(cursor: Cursor, path: str, found: int) -> None:
+    """Explain a checksum; a wrong one is a problem that does not stop the decoding."""
     end = cursor.check(UINT32.size, path)
-    told: int = struct.unpack_from(">I", cursor.data, cursor.at)[0]
-    fits = told == found
-    if not fits:
-        cursor.flag(f"the checksum is {told:08x}, that of the bytes {found:08x}", path)
-    cursor.tell(path, end, UINT32.name, told, "fits" if fits else f"does not fit: {found:08x} does")
+    expected: int = struct.unpack_from(">I", cursor.data, cursor.at)[0]
+    if expected != found:
+        cursor.add_problem(f"the checksum must be {found:08x}, got {expected:08x}", path)
+    note = "correct" if expected == found else f"wrong, must be {found:08x}"
+    cursor.add_field(path, end, UINT32.name, expected, note)
 
 
 def _varint(cursor: Cursor, path: str, type: Varint) -> Any:
     value, end = _read(cursor, path, type)
-    cursor.tell(path, end, type.name, value)
+    cursor.add_field(path, end, type.name, value)
     return value
 
 

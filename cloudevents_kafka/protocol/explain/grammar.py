@@ -1,4 +1,4 @@
-"""The grammar of any message in any version, in the notation of the guide to the 0.8 protocol.
+"""The grammar of a message in a version, in the notation of the guide to the 0.8 protocol.
 
 ::
 
@@ -7,10 +7,10 @@
         NodeId => int32
         ...
 
-A sequence of productions is concatenation, ``[foo]`` an array, ``|foo|`` optional. Names are
-the guide's where it has one. The notation has no word for null, which is a length, and
-none for what came later; so ``compact[foo]`` and ``compact_string`` have lengths of
-variable size, and ``tagged_fields(0:Foo)`` are KIP-482's, with the known tags.
+A sequence of productions is concatenation, ``[foo]`` an array, ``|foo|`` optional. Names are the guide's if
+it has one. The guide's notation does not show null, which is a length. It is extended for later versions:
+``compact[foo]`` and ``compact_string`` have variable-length lengths, and ``tagged_fields(0:Foo)`` lists the
+declared tags (KIP-482).
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from cloudevents_kafka.protocol.schema import (
 )
 
 MESSAGE_SETS: Final = Versions(0, 2)
-"""The versions of Produce and Fetch that the guide's names of the records are true of."""
+"""The versions of Produce and Fetch whose records are message sets, as in the guide."""
 
 
 class Production(NamedTuple):
-    """A name, what it stands for, and the productions of that."""
+    """A name, its right side, and the productions of the names in it."""
 
     name: str
     body: str
@@ -48,19 +48,19 @@ class Production(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """A right side, and the productions of its names."""
+    """A right side, and the productions of the names in it."""
 
     body: str
     parts: tuple[Production, ...] = ()
 
 
 def text(structure: type[Structure], version: int) -> str:
-    """Print the grammar of a message; `Unsupported` where it has no such version."""
+    """Return the grammar of a message as text; raise `Unsupported` if it does not have the version."""
     return "\n".join(_lines(production(structure, version), ""))
 
 
 def production(structure: type[Structure], version: int) -> Production:
-    """Return the grammar of a message; `Unsupported` where it has no such version."""
+    """Return the grammar of a message; raise `Unsupported` if it does not have the version."""
     side = _structure(layout_of(structure, version))
     if structure in {RequestHeader, ResponseHeader}:
         side = _before_message(side, structure, version)
@@ -70,13 +70,13 @@ def production(structure: type[Structure], version: int) -> Production:
 
 
 def name_of(structure: type[Structure]) -> str:
-    """Return what the guide calls a whole message, or else its own name."""
+    """Return the guide's name of a message, or its own name."""
     return spec_of(structure).guide or structure.__name__
 
 
-def _lines(given: Production, indent: str) -> Iterator[str]:
-    yield f"{indent}{given.name} => {given.body}"
-    for part in given.parts:
+def _lines(production: Production, indent: str) -> Iterator[str]:
+    yield f"{indent}{production.name} => {production.body}"
+    for part in production.parts:
         yield from _lines(part, f"{indent}  ")
 
 
@@ -90,12 +90,12 @@ def _structure(layout: Layout) -> _Side:
         known = " ".join(f"{tag}:{side.body}" for tag, side in tagged.items())
         words.append(f"tagged_fields({known})" if known else "tagged_fields")
     parts = [part for side in [*sides, *tagged.values()] for part in side.parts]
-    # Structures that are written in place may name one thing twice.
+    # Structures that are written in place may repeat a production.
     return _Side(" ".join(words).replace("] [", "]["), tuple(dict.fromkeys(parts)))
 
 
 def _slot(slot: Slot, version: int) -> _Side:
-    """Return how a field stands in its structure's line, by its name in the guide (`declare.wire`)."""
+    """Return the right side of a field, by its name in the guide (see `schema.wire`)."""
     name = slot.field.wire.guide
     if isinstance(slot.codec, Sized) and slot.codec.type is RECORDS and version in MESSAGE_SETS:
         return _Side(name or "", (Production((name or "").split()[0], "int32"),))
@@ -124,7 +124,7 @@ def _array(codec: Array, element: str) -> str:
 
 
 def _before_message(side: _Side, header: type[Structure], version: int) -> _Side:
-    """Add the message behind a header: one of those that have this version of the header."""
+    """Return a header's right side with the messages that have this version of the header."""
     name = "RequestMessage" if header is RequestHeader else "ResponseMessage"
     either = [name_of(message) for message, used in _headers(header) if version in used]
     parts = (Production(name, " | ".join(either)),) if either else ()
@@ -132,7 +132,7 @@ def _before_message(side: _Side, header: type[Structure], version: int) -> _Side
 
 
 def _headers(header: type[Structure]) -> Iterator[tuple[type[Structure], set[int]]]:
-    """Yield each message with the versions of the header that its own versions have."""
+    """Yield each message with its versions of the header."""
     for api in APIS.values():
         versions = range(api.versions.first, api.versions.last + 1)
         if header is RequestHeader:

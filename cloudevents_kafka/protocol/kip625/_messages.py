@@ -1,8 +1,8 @@
-"""MetadataResponse with integers of variable length, declared in both ways that KIP-625 offers.
+"""MetadataResponse with variable-length integers, in both alternatives of KIP-625.
 
-Versions 0 to 9 are Kafka's. Version 10 encodes the seven integers of a partition as unsigned
-varints, version 11 as zigzag ones. Both are private: the KIP never left discussion, Kafka's own
-version 10 is another one, and no broker speaks these.
+Versions 0 to 9 are Kafka's. Version 10 encodes the seven integers of a partition as unsigned varints,
+version 11 as zigzag varints. Both are private to this module: the KIP is under discussion, Kafka's version
+10 differs, and brokers do not support them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Small pictures as SVG: grouped bars, and steps over a range of integers."""
+"""SVG charts: grouped bars, and steps over ranges of integers."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ WIDTH: Final = 900
 _LEFT: Final = 70
 _RIGHT: Final = 30
 _SPAN: Final = WIDTH - _LEFT - _RIGHT
-_COLOURS: Final = ("#4c6a92", "#3a9d7a", "#d99b2b", "#b5493f")  # tell apart in grey, too
+_COLOURS: Final = ("#4c6a92", "#3a9d7a", "#d99b2b", "#b5493f")  # distinct in grey, too
 _INK: Final = "#222222"
 _GRID: Final = "#d8d8d8"
 
 
 class Panel(NamedTuple):
-    """A part of a page: its height, and its elements, from the panel's own top down."""
+    """A part of a page: its height and elements, with coordinates from its top."""
 
     height: int
     elements: Sequence[str]
 
 
 def page(title: str, *panels: Panel) -> str:
-    """Put panels under each other, with a title on top."""
+    """Return an SVG of a title and panels, from top to bottom."""
     tops = list(accumulate((panel.height for panel in panels), initial=50))
     area = f'viewBox="0 0 {WIDTH} {tops[-1]}" width="{WIDTH}" height="{tops[-1]}"'
     parts = [
@@ -39,7 +39,7 @@ def page(title: str, *panels: Panel) -> str:
 
 
 def bars(title: str, names: Sequence[str], groups: Sequence[tuple[str, Sequence[int]]]) -> Panel:
-    """Draw a group of bars for each of ``groups``, one bar for each of ``names``, with its value on top."""
+    """Return a chart with a group of bars for each of ``groups``, and a bar for each of ``names``."""
     base, full = 300, 210
     most = max(max(values) for _, values in groups)
     elements = [
@@ -47,26 +47,26 @@ def bars(title: str, names: Sequence[str], groups: Sequence[tuple[str, Sequence[
         *_legend(names, 44),
         _line(_LEFT, base, WIDTH - _RIGHT, base),
     ]
-    wide = _SPAN / len(groups)
-    bar = wide * 0.84 / len(names)
+    width = _SPAN / len(groups)
+    bar = width * 0.84 / len(names)
     for number, (label, values) in enumerate(groups):
-        left = _LEFT + wide * number + wide * 0.08
+        left = _LEFT + width * number + width * 0.08
         for colour, value in zip(_COLOURS, values, strict=False):
             height = full * value / most
             elements.append(_rect(left, base - height, bar - 4, height, colour))
             elements.append(_text(left + bar / 2 - 2, base - height - 6, f"{value:,}", anchor="middle"))
             left += bar
-        elements.append(_text(_LEFT + wide * (number + 0.5), base + 20, label, anchor="middle"))
+        elements.append(_text(_LEFT + width * (number + 0.5), base + 20, label, anchor="middle"))
     return Panel(base + 50, elements)
 
 
 def steps(title: str, ranges: Sequence[tuple[int, int, int]], colour: int) -> Panel:
-    """Draw how many bytes (first) the integers from (second) to (third) take, in the colour of a bar.
+    """Return a chart of ranges (size in bytes, first, last), in the colour of a bar.
 
-    The axis is not linear: all ranges are equally wide, with their edges written below.
+    The axis is not linear: all ranges have the same width, with their edges below.
     """
     base, unit = 190, 28
-    wide = _SPAN / len(ranges)
+    width = _SPAN / len(ranges)
     elements = [_text(_LEFT, 20, title, weight="bold")]
     for height in range(1, max(r[0] for r in ranges) + 1):
         elements += [
@@ -74,10 +74,10 @@ def steps(title: str, ranges: Sequence[tuple[int, int, int]], colour: int) -> Pa
             _text(_LEFT - 10, base - unit * height + 5, str(height), anchor="end"),
         ]
     for number, (height, first, last) in enumerate(ranges):
-        left = _LEFT + wide * number
-        elements.append(_rect(left + 1, base - unit * height, wide - 2, unit * height, _COLOURS[colour]))
+        left = _LEFT + width * number
+        elements.append(_rect(left + 1, base - unit * height, width - 2, unit * height, _COLOURS[colour]))
         for line, edge in enumerate((f"{first:,} to", f"{last:,}")):
-            elements.append(_text(left + wide / 2, base + 16 + 14 * line, edge, anchor="middle", size=10))
+            elements.append(_text(left + width / 2, base + 16 + 14 * line, edge, anchor="middle", size=10))
     elements.append(_line(_LEFT, base, WIDTH - _RIGHT, base))
     return Panel(base + 60, elements)
 

@@ -1,8 +1,8 @@
-"""What integers of variable length would save (KIP-625): bytes, as they come out of the encoders.
+"""The sizes of messages with variable-length integers (KIP-625), measured with the encoders.
 
-The KIP's example is a MetadataResponse with one topic of 100 partitions on two brokers. `rows`
-has its sizes, `fills` what it takes to get the KIP's own totals, `ranges` how many bytes
-which integer takes; `table`, `histogram` and `picture` show them.
+The KIP's example is a MetadataResponse with one topic of 100 partitions on two brokers. `rows` returns its
+sizes, `fills` the messages that have the KIP's totals, `unsigned_ranges` and `zigzag_ranges` the size of each
+integer. `table`, `histogram` and `picture` present them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CASES: Final = ((2, 2, 0), (2, 1, 0), (2, 1, 1))
 
 
 class Lists(NamedTuple):
-    """How long the lists of one partition are."""
+    """The lengths of the lists of a partition."""
 
     replicas: int
     in_sync: int
@@ -44,7 +44,7 @@ class Lists(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """Where ids begin to count, and what else stands in every partition."""
+    """The first broker id and partition index, and the epoch and error code of every partition."""
 
     broker: int = 0
     partition: int = 0
@@ -54,11 +54,11 @@ class Numbers(NamedTuple):
 
 SMALL: Final = Numbers()
 LARGE: Final = Numbers(broker=1 << 28, partition=1 << 28, epoch=1 << 28, error=1 << 14)
-"""From here on an unsigned varint takes a byte more than the fixed integer, in all seven fields."""
+"""The first numbers whose unsigned varint has a byte more than the fixed integer, in all seven fields."""
 
 
 class Row(NamedTuple):
-    """The sizes of one message; ``worst`` is as unsigned varints, with `LARGE` numbers."""
+    """The sizes of a message; ``worst`` is with unsigned varints of `LARGE` numbers."""
 
     lists: Lists
     fixed: int
@@ -68,12 +68,12 @@ class Row(NamedTuple):
 
     @property
     def sizes(self) -> tuple[int, int, int, int]:
-        """The sizes, as `ENCODINGS` names them."""
+        """The sizes in the order of `ENCODINGS`."""
         return self.fixed, self.unsigned, self.zigzag, self.worst
 
 
 class Fill(NamedTuple):
-    """Lists that give one of the KIP's totals, and the sizes of that message in all three ways."""
+    """A message that has one of the KIP's totals, and its three sizes."""
 
     which: str
     how: str
@@ -83,7 +83,7 @@ class Fill(NamedTuple):
 
 
 class Range(NamedTuple):
-    """The integers from ``first`` to ``last``, both included, take that many bytes."""
+    """The integers from ``first`` to ``last``, both included, whose encoding has ``bytes`` bytes."""
 
     bytes: int
     first: int
@@ -91,7 +91,7 @@ class Range(NamedTuple):
 
 
 def metadata(lists: Sequence[Lists], numbers: Numbers = SMALL, topic: str = TOPIC) -> MetadataByType:
-    """Make the message: two brokers, one topic, a partition for each of the lists."""
+    """Return the message: two brokers, one topic, and a partition for each item of ``lists``."""
     partitions = [_partition(index, lengths, numbers) for index, lengths in enumerate(lists)]
     return MetadataByType(
         brokers=[MetadataResponseBroker(node_id=numbers.broker + n, host=HOST, port=9092) for n in (0, 1)],
@@ -101,28 +101,28 @@ def metadata(lists: Sequence[Lists], numbers: Numbers = SMALL, topic: str = TOPI
 
 
 def size(message: MetadataByType, version: int) -> int:
-    """Return the bytes of the body in a version of `kip625`."""
+    """Return the size of the body in bytes, in a version of `_messages`."""
     return len(frames.encode(message, version))
 
 
 def expected(hosts: Sequence[str], topic: str, partitions: int, entries: int) -> int:
-    """Return the size with fixed integers by sums; ``entries`` are those of all lists.
+    """Return the computed size with fixed integers; ``entries`` is the number of items in all lists.
 
-    48 is what stands around: throttle time 4, brokers 1 + 2 * (id 4, host's length 1, port 4, rack 1,
-    tags 1), cluster id 1, controller 4, topics 1, error 2, name's length 1, internal 1, partitions
-    1, operations 4, tags 1, operations 4, tags 1. A partition has 18: error 2, index,
-    leader and epoch 4 each, three lengths, and the byte of no tags that the KIP leaves out.
+    The message without partitions has 48 bytes: throttle time 4, brokers 1 + 2 * (id 4, length of host 1,
+    port 4, rack 1, tags 1), cluster id 1, controller 4, topics 1, error 2, length of name 1, internal 1,
+    partitions 1, operations 4, tags 1, operations 4, tags 1. A partition has 18: error 2, index, leader
+    and epoch 4 each, three lengths, and the tags byte, which the KIP omits.
     """
     return 48 + sum(map(len, hosts)) + len(topic) + 18 * partitions + 4 * entries
 
 
 def rows() -> list[Row]:
-    """Measure the KIP's example, with all replicas in sync, with one of two, and the other offline."""
+    """Return the sizes of the KIP's example: all replicas in sync, 1 of 2 in sync, the other offline."""
     return [_row(Lists(*case)) for case in _CASES]
 
 
 def fills() -> list[Fill]:
-    """Measure three messages that give the KIP's totals, one each."""
+    """Return three messages, each of which has one of the KIP's totals."""
     cases = (
         ("fixed", "35 partitions with both replicas in sync, 65 with one", [2] * 35 + [1] * 65),
         ("best", "94 partitions with one of two replicas in sync, 6 with none", [1] * 94 + [0] * 6),
@@ -136,12 +136,12 @@ def fills() -> list[Fill]:
 
 
 def unsigned_ranges() -> list[Range]:
-    """Give the 32-bit patterns by the bytes of their unsigned varint; from 2^31 on they are negative ints."""
+    """Return the 32-bit patterns by the size of their unsigned varint; those from 2^31 on are negative."""
     return _ranges(0, 1 << 32, lambda n: len(varint.encode_unsigned(n - (n >> 31 << 32))))
 
 
 def zigzag_ranges() -> list[Range]:
-    """Give the 32-bit integers by the bytes of their zigzag varint, on both sides of 0."""
+    """Return the 32-bit integers by the size of their zigzag varint, on both sides of 0."""
     above = _ranges(0, 1 << 31, lambda n: len(varint.encode_signed(n)))
     below = _ranges(0, 1 << 31, lambda n: len(varint.encode_signed(-1 - n)))
     around = Range(1, -1 - below[0].last, above[0].last)
@@ -149,32 +149,32 @@ def zigzag_ranges() -> list[Range]:
 
 
 def table() -> str:
-    """Write the sizes as a text."""
+    """Return the sizes as text."""
     lines = [
         f"MetadataResponse v9, bytes of the body: 2 brokers ({HOST}), 1 topic, {PARTITIONS} partitions.",
-        "Seven integers of each partition are encoded in another way, all else is as in version 9.",
+        "The encoding of seven integers of each partition differs; the rest is as in version 9.",
         "",
         "replicas  in sync  offline " + "".join(f"{name:>17}" for name in ENCODINGS),
         *(_line(row) for row in rows()),
         "",
         "worst: broker and partition ids and epochs from 2^28 on, error codes from 2^14 on.",
         "",
-        "The KIP's totals, fixed {:,}, best {:,} and worst {:,}, come out of three messages".format(
+        "The KIP's totals, fixed {:,}, best {:,} and worst {:,}, are those of three messages".format(
             *KIP_TOTALS
         ),
-        f"(topic {KIP_TOPIC}, 2 replicas each), one of them each:",
+        f"(topic {KIP_TOPIC}, 2 replicas each):",
         "",
         f"{'':66}{'fixed':>7}{'best':>8}{'worst':>8}",
         *(_fill(fill) for fill in fills()),
         "",
-        "No one message has all three sizes: with no more int16 than the 101 error codes of 100 partitions,",
-        "they would leave 178 bytes at most for what is no such integer; array lengths alone take 300.",
+        "A message with all three sizes does not exist: beyond the 101 error codes of 100 partitions,",
+        "the totals leave at most 178 bytes for other fields, but array lengths alone have 300.",
     ]
     return "\n".join(lines) + "\n"
 
 
 def histogram() -> str:
-    """Write how many bytes which integer takes in both encodings, as the KIP draws it, edges corrected."""
+    """Return the size of each integer in both encodings as text, as the KIP draws it, with correct edges."""
     return "\n".join(
         [
             "unsigned varint of a 32-bit integer (its pattern; negative integers are those from 2^31 on)",
@@ -188,13 +188,13 @@ def histogram() -> str:
 
 
 def picture() -> str:
-    """Draw both as an SVG."""
+    """Return both as an SVG."""
     groups = [
         (f"{r.lists.replicas} replicas, {r.lists.in_sync} in sync, {r.lists.offline} offline", r.sizes)
         for r in rows()
     ]
     return svg.page(
-        "What variable-length integers would save (KIP-625)",
+        "Sizes with variable-length integers (KIP-625)",
         svg.bars(
             f"Bytes of a MetadataResponse with {PARTITIONS} partitions on 2 brokers (worst: ids from 2^28)",
             ENCODINGS,
@@ -234,12 +234,12 @@ def _three(lists: Sequence[Lists]) -> tuple[int, int, int]:
     return size(small, FIXED), size(small, UNSIGNED), size(large, UNSIGNED)
 
 
-def _ranges(first: int, end: int, taken: Callable[[int], int]) -> list[Range]:
-    """Find the edges among integers whose encoding only gets longer."""
+def _ranges(first: int, end: int, size_of: Callable[[int], int]) -> list[Range]:
+    """Return the ranges of integers, whose sizes must ascend."""
     found, start = [], first
     while start < end:
-        count = taken(start)
-        stop = bisect_right(range(end), count, lo=start, key=taken)
+        count = size_of(start)
+        stop = bisect_right(range(end), count, lo=start, key=size_of)
         found.append(Range(count, start, stop - 1))
         start = stop
     return found
@@ -256,7 +256,7 @@ def _fill(fill: Fill) -> str:
 
 
 def _staircase(ranges: Sequence[Range]) -> list[str]:
-    """Draw each range as long as its number of bytes, at their height; the axis is not linear."""
+    """Return the lines of a drawing: each range at the height of its size; the axis is not linear."""
     starts = [2 * sum(r.bytes for r in ranges[:n]) for n in range(len(ranges) + 1)]
     width = starts[-1]
     lines = []

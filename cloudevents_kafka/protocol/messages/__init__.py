@@ -1,6 +1,7 @@
-"""Every request and response, one module an API, each declared once for all its versions.
+"""The requests and responses, a module for each API or group of APIs.
 
-`APIS` has them by API key.
+Each message is declared once for all its versions. `APIS` has the pairs by API key; `headers` has the
+headers of requests and responses.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from cloudevents_kafka.protocol.schema import Structure, Versions, spec_of
 
 
 class Api(NamedTuple):
-    """An API: its key, its name, and the pair of messages that it is made of."""
+    """An API: its key, name, request and response."""
 
     key: int
     name: str
@@ -53,13 +54,13 @@ class Api(NamedTuple):
 
     @property
     def versions(self) -> Versions:
-        """The versions that both are declared for."""
+        """The versions of request and response."""
         return spec_of(self.request).versions
 
 
 def _api(request: type[Structure], response: type[Structure]) -> Api:
-    about = spec_of(request)
-    return Api(about.key, about.name, request, response)
+    spec = spec_of(request)
+    return Api(spec.key, spec.name, request, response)
 
 
 APIS: Final = {
@@ -83,4 +84,4 @@ APIS: Final = {
         _api(SaslAuthenticateRequest, SaslAuthenticateResponse),
     )
 }
-"""The APIs that are declared here, by their key."""
+"""The supported APIs by API key."""

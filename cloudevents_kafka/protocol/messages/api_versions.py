@@ -1,6 +1,6 @@
-"""ApiVersions (18): which versions of which requests a broker takes (KIP-35).
+"""ApiVersions (18): the versions of the requests that a broker supports (KIP-35).
 
-To a version that it does not know a broker answers in version 0, with the error 35.
+For an unsupported version, a broker responds in version 0 with UNSUPPORTED_VERSION.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class ApiVersionsRequest(Structure, kw_only=True):
-    """Ask for versions; from 3 on the client says what it is (KIP-511)."""
+    """List the versions; from 3 on with the client's name and version (KIP-511)."""
 
     spec: ClassVar = MessageSpec.of("ApiVersions", 18, "request", versions="0-4", flexible="3+")
 
@@ -29,7 +29,7 @@ class ApiVersionsRequest(Structure, kw_only=True):
 
 
 class ApiVersion(Structure, kw_only=True):
-    """One API, and the versions of it that the broker takes."""
+    """An API and the versions that the broker supports."""
 
     api_key: Int16
     min_version: Int16
@@ -37,7 +37,7 @@ class ApiVersion(Structure, kw_only=True):
 
 
 class SupportedFeatureKey(Structure, kw_only=True):
-    """A feature that the broker can have."""
+    """A feature that the broker supports."""
 
     name: String
     min_version: Int16
@@ -45,7 +45,7 @@ class SupportedFeatureKey(Structure, kw_only=True):
 
 
 class FinalizedFeatureKey(Structure, kw_only=True):
-    """A feature that the cluster has."""
+    """A feature that the cluster uses."""
 
     name: String
     max_version_level: Int16
@@ -53,7 +53,7 @@ class FinalizedFeatureKey(Structure, kw_only=True):
 
 
 class ApiVersionsResponse(Structure, kw_only=True):
-    """The versions of everything. Its own header never has tags, so that any client can read it."""
+    """The versions of all APIs. Its header never has tagged fields, so that any client can decode it."""
 
     spec: ClassVar = MessageSpec.of("ApiVersions", 18, "response", versions="0-4", flexible="3+")
 

@@ -1,4 +1,4 @@
-"""CreateTopics (19): make topics, at the controller (KIP-4)."""
+"""CreateTopics (19): create topics, at the controller (KIP-4)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class CreatableReplicaAssignment(Structure, kw_only=True):
-    """The brokers of one partition, by hand."""
+    """The brokers of a partition, if assigned manually."""
 
     partition_index: Int32
     broker_ids: list[Int32]
@@ -33,7 +33,7 @@ class CreatableTopicConfig(Structure, kw_only=True):
 
 
 class CreatableTopic(Structure, kw_only=True):
-    """A topic to make; -1 partitions or replicas are as many as the broker's default says."""
+    """A topic to create; -1 partitions or replicas use the broker's default."""
 
     name: String
     num_partitions: Int32
@@ -43,7 +43,7 @@ class CreatableTopic(Structure, kw_only=True):
 
 
 class CreateTopicsRequest(Structure, kw_only=True):
-    """Make topics, or only say whether one could."""
+    """Create topics, or only validate the request."""
 
     spec: ClassVar = MessageSpec.of("CreateTopics", 19, "request", versions="0-7", flexible="5+")
 
@@ -53,7 +53,7 @@ class CreateTopicsRequest(Structure, kw_only=True):
 
 
 class CreatableTopicConfigs(Structure, kw_only=True):
-    """A setting that the new topic has."""
+    """A setting of the new topic."""
 
     name: String
     value: Annotated[String | None, wire(nullable="5+")]
@@ -63,7 +63,7 @@ class CreatableTopicConfigs(Structure, kw_only=True):
 
 
 class CreatableTopicResult(Structure, kw_only=True):
-    """What became of one topic."""
+    """The result for a topic."""
 
     name: String
     topic_id: Annotated[UuidField, wire("7+", ignorable=True)] = NO_UUID
@@ -76,7 +76,7 @@ class CreatableTopicResult(Structure, kw_only=True):
 
 
 class CreateTopicsResponse(Structure, kw_only=True):
-    """What became of the topics."""
+    """The results for the topics."""
 
     spec: ClassVar = MessageSpec.of("CreateTopics", 19, "response", versions="0-7", flexible="5+")
 

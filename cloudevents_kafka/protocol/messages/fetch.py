@@ -1,4 +1,4 @@
-"""Fetch (1): read message sets or record batches, from the partitions' leaders, by long poll.
+"""Fetch (1): fetch message sets or record batches from the partition leaders, by long poll.
 
 Guide, "Fetch API".
 """
@@ -25,14 +25,14 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class ReplicaState(Structure, kw_only=True):
-    """Which replica asks; a client is -1."""
+    """The replica that fetches; -1 for a client."""
 
     replica_id: Int32 = -1
     replica_epoch: Int64 = -1
 
 
 class FetchPartition(Structure, kw_only=True):
-    """A partition to read, from an offset, at most so many bytes."""
+    """A partition to fetch, with offset and size limit."""
 
     partition: Int32
     current_leader_epoch: Annotated[Int32, wire("9+", ignorable=True)] = -1
@@ -45,7 +45,7 @@ class FetchPartition(Structure, kw_only=True):
 
 
 class FetchTopic(Structure, kw_only=True):
-    """A topic to read."""
+    """A topic to fetch."""
 
     topic: Annotated[String, wire("0-12", ignorable=True, guide="TopicName")] = ""
     topic_id: Annotated[UuidField, wire("13+", ignorable=True)] = NO_UUID
@@ -53,7 +53,7 @@ class FetchTopic(Structure, kw_only=True):
 
 
 class ForgottenTopic(Structure, kw_only=True):
-    """Partitions to leave out of a fetch session from now on (KIP-227)."""
+    """Partitions to remove from a fetch session (KIP-227)."""
 
     topic: Annotated[String, wire("7-12", ignorable=True)] = ""
     topic_id: Annotated[UuidField, wire("13+", ignorable=True)] = NO_UUID
@@ -61,7 +61,7 @@ class ForgottenTopic(Structure, kw_only=True):
 
 
 class FetchRequest(Structure, kw_only=True):
-    """Read records; wait ``max_wait_ms`` for ``min_bytes`` of them. Session epoch -1 asks for no session."""
+    """Fetch records; wait ``max_wait_ms`` for ``min_bytes``. Session epoch -1 is without a session."""
 
     spec: ClassVar = MessageSpec.of("Fetch", 1, "request", versions="0-18", flexible="12+")
 
@@ -84,35 +84,35 @@ class FetchRequest(Structure, kw_only=True):
 
 
 class EpochEndOffset(Structure, kw_only=True):
-    """Where an epoch ends, for a client that read what was since cut off."""
+    """The end of an epoch, for a client that read truncated records."""
 
     epoch: Int32 = -1
     end_offset: Int64 = -1
 
 
 class LeaderIdAndEpoch(Structure, kw_only=True):
-    """Who leads now, where it is not this broker."""
+    """The current leader, if it is another broker."""
 
     leader_id: Int32 = -1
     leader_epoch: Int32 = -1
 
 
 class SnapshotId(Structure, kw_only=True):
-    """A snapshot to read instead; for controllers."""
+    """A snapshot to fetch instead; for controllers."""
 
     end_offset: Int64 = -1
     epoch: Int32 = -1
 
 
 class AbortedTransaction(Structure, kw_only=True):
-    """A transaction whose records, from an offset on, do not count."""
+    """An aborted transaction, whose records from an offset on are invalid."""
 
     producer_id: Int64
     first_offset: Int64
 
 
 class PartitionData(Structure, kw_only=True):
-    """What one partition holds from the offset on; it may end within a message."""
+    """The records of a partition; they may end within a message."""
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
     error_code: Int16
@@ -134,7 +134,7 @@ class PartitionData(Structure, kw_only=True):
 
 
 class FetchableTopicResponse(Structure, kw_only=True):
-    """What one topic holds."""
+    """The records of a topic."""
 
     topic: Annotated[String, wire("0-12", ignorable=True, guide="TopicName")] = ""
     topic_id: Annotated[UuidField, wire("13+", ignorable=True)] = NO_UUID
@@ -142,7 +142,7 @@ class FetchableTopicResponse(Structure, kw_only=True):
 
 
 class NodeEndpoint(Structure, kw_only=True):
-    """The address of a broker that another part names."""
+    """The address of a broker in ``current_leader``."""
 
     node_id: Int32
     host: String
@@ -151,7 +151,7 @@ class NodeEndpoint(Structure, kw_only=True):
 
 
 class FetchResponse(Structure, kw_only=True):
-    """Records, and how far each partition goes."""
+    """The records and high watermarks of the partitions."""
 
     spec: ClassVar = MessageSpec.of("Fetch", 1, "response", versions="0-18", flexible="12+")
 

@@ -1,4 +1,4 @@
-"""FindCoordinator (10), in the guide ConsumerMetadata: which broker keeps a group, or a transactional id."""
+"""FindCoordinator (10), in the guide ConsumerMetadata: the coordinator of a group or transactional id."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cloudevents_kafka.protocol.schema import Int8, Int16, Int32, MessageSpec, S
 
 
 class FindCoordinatorRequest(Structure, kw_only=True):
-    """Ask who keeps a group (key type 0) or a transactional id (1); from version 4 on, several."""
+    """Find the coordinator of a group (key type 0) or transactional id (1); from version 4 on, of several."""
 
     spec: ClassVar = MessageSpec.of(
         "FindCoordinator", 10, "request", versions="0-6", flexible="3+", guide="ConsumerMetadataRequest"
@@ -20,7 +20,7 @@ class FindCoordinatorRequest(Structure, kw_only=True):
 
 
 class Coordinator(Structure, kw_only=True):
-    """One of several coordinators."""
+    """A coordinator."""
 
     key: String
     node_id: Int32
@@ -31,7 +31,7 @@ class Coordinator(Structure, kw_only=True):
 
 
 class FindCoordinatorResponse(Structure, kw_only=True):
-    """The coordinator: its id and address, -1 and nothing on error."""
+    """The coordinator's id and address; -1 and "" for an error."""
 
     spec: ClassVar = MessageSpec.of(
         "FindCoordinator", 10, "response", versions="0-6", flexible="3+", guide="ConsumerMetadataResponse"

@@ -22,14 +22,14 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class JoinGroupRequestProtocol(Structure, kw_only=True):
-    """A protocol that the member supports, and what it says in it."""
+    """A protocol that the member supports, with its metadata."""
 
     name: Annotated[String, wire(guide="ProtocolName")]
     metadata: Annotated[Bytes, wire(guide="ProtocolMetadata")]
 
 
 class JoinGroupRequest(Structure, kw_only=True):
-    """Join. The member id is empty at first, and from then on the one that was given."""
+    """Join a group. The member id is "" at first, then the one of the response."""
 
     spec: ClassVar = MessageSpec.of("JoinGroup", 11, "request", versions="0-9", flexible="6+")
 
@@ -44,7 +44,7 @@ class JoinGroupRequest(Structure, kw_only=True):
 
 
 class JoinGroupResponseMember(Structure, kw_only=True):
-    """A member, as its leader gets to know it."""
+    """A member, for the leader of the group."""
 
     member_id: String
     group_instance_id: Annotated[String | None, wire("5+", nullable="5+", ignorable=True)] = None
@@ -52,7 +52,7 @@ class JoinGroupResponseMember(Structure, kw_only=True):
 
 
 class JoinGroupResponse(Structure, kw_only=True):
-    """The generation that was joined; only the leader is told the members."""
+    """The joined generation; only the leader's response has the members."""
 
     spec: ClassVar = MessageSpec.of("JoinGroup", 11, "response", versions="0-9", flexible="6+")
 
@@ -68,14 +68,14 @@ class JoinGroupResponse(Structure, kw_only=True):
 
 
 class SyncGroupRequestAssignment(Structure, kw_only=True):
-    """What one member is to read."""
+    """The assignment of a member."""
 
     member_id: String
     assignment: Bytes
 
 
 class SyncGroupRequest(Structure, kw_only=True):
-    """Hand out the assignments; all but the leader send none."""
+    """Send the assignments; only the leader has any."""
 
     spec: ClassVar = MessageSpec.of("SyncGroup", 14, "request", versions="0-5", flexible="4+")
 
@@ -89,7 +89,7 @@ class SyncGroupRequest(Structure, kw_only=True):
 
 
 class SyncGroupResponse(Structure, kw_only=True):
-    """What this member is to read."""
+    """The assignment of this member."""
 
     spec: ClassVar = MessageSpec.of("SyncGroup", 14, "response", versions="0-5", flexible="4+")
 
@@ -101,7 +101,7 @@ class SyncGroupResponse(Structure, kw_only=True):
 
 
 class HeartbeatRequest(Structure, kw_only=True):
-    """Tell that this member is alive."""
+    """Keep the membership alive."""
 
     spec: ClassVar = MessageSpec.of("Heartbeat", 12, "request", versions="0-4", flexible="4+")
 
@@ -112,7 +112,7 @@ class HeartbeatRequest(Structure, kw_only=True):
 
 
 class HeartbeatResponse(Structure, kw_only=True):
-    """Whether all is well; 27 calls for joining again."""
+    """The result; REBALANCE_IN_PROGRESS requires the member to rejoin."""
 
     spec: ClassVar = MessageSpec.of("Heartbeat", 12, "response", versions="0-4", flexible="4+")
 
@@ -121,7 +121,7 @@ class HeartbeatResponse(Structure, kw_only=True):
 
 
 class MemberIdentity(Structure, kw_only=True):
-    """A member that leaves."""
+    """A member that leaves the group."""
 
     member_id: String
     group_instance_id: Annotated[String | None, wire(nullable="3+")] = None
@@ -129,7 +129,7 @@ class MemberIdentity(Structure, kw_only=True):
 
 
 class LeaveGroupRequest(Structure, kw_only=True):
-    """Leave: one member, from version 3 on several."""
+    """Leave a group: one member, from version 3 on several."""
 
     spec: ClassVar = MessageSpec.of("LeaveGroup", 13, "request", versions="0-5", flexible="4+")
 
@@ -139,7 +139,7 @@ class LeaveGroupRequest(Structure, kw_only=True):
 
 
 class MemberResponse(Structure, kw_only=True):
-    """Whether one of several members could leave."""
+    """The result for a member."""
 
     member_id: String
     group_instance_id: Annotated[String | None, wire(nullable="3+")]
@@ -147,7 +147,7 @@ class MemberResponse(Structure, kw_only=True):
 
 
 class LeaveGroupResponse(Structure, kw_only=True):
-    """Whether the member could leave."""
+    """The result of leaving."""
 
     spec: ClassVar = MessageSpec.of("LeaveGroup", 13, "response", versions="0-5", flexible="4+")
 
@@ -157,7 +157,7 @@ class LeaveGroupResponse(Structure, kw_only=True):
 
 
 class Subscription(Structure, kw_only=True):
-    """What a member wants to read."""
+    """The topics that a member subscribes to."""
 
     spec: ClassVar = MessageSpec.of("ConsumerProtocolSubscription", -1, "data", versions="0")
 
@@ -167,14 +167,14 @@ class Subscription(Structure, kw_only=True):
 
 
 class AssignedTopic(Structure, kw_only=True):
-    """The partitions of one topic."""
+    """The partitions of a topic."""
 
     topic: String
     partitions: list[Int32]
 
 
 class Assignment(Structure, kw_only=True):
-    """What a member is to read."""
+    """The partitions of a member."""
 
     spec: ClassVar = MessageSpec.of("ConsumerProtocolAssignment", -1, "data", versions="0")
 

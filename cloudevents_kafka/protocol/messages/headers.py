@@ -1,4 +1,4 @@
-"""What stands before every request and response: guide, "Common Request and Response Structure"."""
+"""The headers of requests and responses (guide, "Common Request and Response Structure")."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cloudevents_kafka.protocol.schema import Int16, Int32, MessageSpec, String,
 
 
 class RequestHeader(Structure, kw_only=True):
-    """Which API in which version, which answer will be whose, and who asks."""
+    """API key, version, correlation id and client id."""
 
     spec: ClassVar = MessageSpec.of(
         "RequestHeader", -1, "header", versions="0-2", flexible="2+", guide="RequestMessage"
@@ -21,7 +21,7 @@ class RequestHeader(Structure, kw_only=True):
 
 
 class ResponseHeader(Structure, kw_only=True):
-    """Whose answer this is."""
+    """The correlation id of the request."""
 
     spec: ClassVar = MessageSpec.of(
         "ResponseHeader", -1, "header", versions="0-1", flexible="1+", guide="Response"

@@ -1,6 +1,6 @@
-"""ListOffsets (2), in the guide the Offset API: where a partition begins and ends, or what lies at a time.
+"""ListOffsets (2), in the guide the Offset API: the first and last offset of a partition, or one by time.
 
-Version 0 lists the beginnings of segments, newest first; later ones give one offset.
+Version 0 lists the start offsets of segments, newest first; later versions return one offset.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from cloudevents_kafka.protocol.schema import Int8, Int16, Int32, Int64, Message
 
 
 class ListOffsetsPartition(Structure, kw_only=True):
-    """A partition, and a time in ms: -1 is its end, -2 its beginning."""
+    """A partition and a time in ms; -1 is its end, -2 its start."""
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
     current_leader_epoch: Annotated[Int32, wire("4+", ignorable=True)] = -1
@@ -20,14 +20,14 @@ class ListOffsetsPartition(Structure, kw_only=True):
 
 
 class ListOffsetsTopic(Structure, kw_only=True):
-    """A topic that is asked about."""
+    """A topic."""
 
     name: Annotated[String, wire(guide="TopicName")]
     partitions: Annotated[list[ListOffsetsPartition], wire(guide="")]
 
 
 class ListOffsetsRequest(Structure, kw_only=True):
-    """Ask for offsets by time."""
+    """List offsets by time."""
 
     spec: ClassVar = MessageSpec.of(
         "ListOffsets", 2, "request", versions="0-11", flexible="6+", guide="OffsetRequest"
@@ -40,7 +40,7 @@ class ListOffsetsRequest(Structure, kw_only=True):
 
 
 class ListOffsetsPartitionResponse(Structure, kw_only=True):
-    """The offset found, or in version 0 some, newest first."""
+    """The offset, or in version 0 several, newest first."""
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
     error_code: Int16
@@ -51,14 +51,14 @@ class ListOffsetsPartitionResponse(Structure, kw_only=True):
 
 
 class ListOffsetsTopicResponse(Structure, kw_only=True):
-    """The offsets of one topic."""
+    """The offsets of a topic."""
 
     name: Annotated[String, wire(guide="TopicName")]
     partitions: Annotated[list[ListOffsetsPartitionResponse], wire(guide="[PartitionOffsets]")]
 
 
 class ListOffsetsResponse(Structure, kw_only=True):
-    """The offsets found."""
+    """The offsets."""
 
     spec: ClassVar = MessageSpec.of(
         "ListOffsets", 2, "response", versions="0-11", flexible="6+", guide="OffsetResponse"

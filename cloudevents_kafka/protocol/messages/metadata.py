@@ -1,6 +1,6 @@
-"""Metadata (3): which brokers there are, and which of them leads which partition.
+"""Metadata (3): the brokers, and the leader of each partition.
 
-The one request that any broker answers. Guide, "Metadata API".
+Every broker answers it. Guide, "Metadata API".
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class MetadataRequestTopic(Structure, kw_only=True):
-    """A topic that is asked about."""
+    """A topic."""
 
     topic_id: Annotated[UuidField, wire("10+", ignorable=True)] = NO_UUID
     name: Annotated[String | None, wire(nullable="10+", guide="TopicName")]
 
 
 class MetadataRequest(Structure, kw_only=True):
-    """Ask about topics; in version 0 an empty list is all of them, from 1 on null is all, empty is none."""
+    """Describe topics; in version 0, [] is all topics; from 1 on, null is all and [] none."""
 
     spec: ClassVar = MessageSpec.of("Metadata", 3, "request", versions="0-13", flexible="9+")
 
@@ -39,7 +39,7 @@ class MetadataRequest(Structure, kw_only=True):
 
 
 class MetadataResponseBroker(Structure, kw_only=True):
-    """A broker, and the address that clients reach it at."""
+    """A broker and its address for clients."""
 
     node_id: Int32
     host: String
@@ -48,7 +48,7 @@ class MetadataResponseBroker(Structure, kw_only=True):
 
 
 class MetadataResponsePartition(Structure, kw_only=True):
-    """A partition: its leader (-1 for none), its replicas, and those in sync."""
+    """A partition: leader (-1 without one), replicas, and replicas in sync."""
 
     error_code: Annotated[Int16, wire(guide="PartitionErrorCode")]
     partition_index: Annotated[Int32, wire(guide="PartitionId")]
@@ -71,7 +71,7 @@ class MetadataResponseTopic(Structure, kw_only=True):
 
 
 class MetadataResponse(Structure, kw_only=True):
-    """The brokers and topics of a cluster."""
+    """The brokers and topics of the cluster."""
 
     spec: ClassVar = MessageSpec.of("Metadata", 3, "response", versions="0-13", flexible="9+")
 

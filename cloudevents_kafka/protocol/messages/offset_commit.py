@@ -1,8 +1,8 @@
-"""OffsetCommit (8): keep a group's positions, at its coordinator.
+"""OffsetCommit (8): commit a group's offsets, at its coordinator.
 
-Of version 0 there are two layouts. The guide prints one with a time stamp, which only
-0.8.2-beta ever spoke (`OffsetCommitRequestBeta`); all releases leave it out, and have it in version 1
-(KAFKA-1841). A release that is sent the guide's layout reads the time stamp -1 as null metadata.
+Version 0 has two layouts. The guide prints one with a timestamp, which only 0.8.2-beta has
+(`OffsetCommitRequestBeta`); all releases have the timestamp in version 1 only (KAFKA-1841). A release decodes
+the guide's layout with the timestamp -1 as null metadata.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class OffsetCommitRequestPartition(Structure, kw_only=True):
-    """A position to keep, and a text of the client's."""
+    """An offset to commit, with the client's metadata."""
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
     committed_offset: Annotated[Int64, wire(guide="Offset")]
@@ -33,7 +33,7 @@ class OffsetCommitRequestPartition(Structure, kw_only=True):
 
 
 class OffsetCommitRequestTopic(Structure, kw_only=True):
-    """The positions in one topic."""
+    """The offsets in a topic."""
 
     name: Annotated[String, wire("0-9", ignorable=True, guide="TopicName")] = ""
     topic_id: Annotated[UuidField, wire("10+", ignorable=True)] = NO_UUID
@@ -41,7 +41,7 @@ class OffsetCommitRequestTopic(Structure, kw_only=True):
 
 
 class OffsetCommitRequest(Structure, kw_only=True):
-    """Keep positions. Generation -1 and no member is a client outside the group protocol."""
+    """Commit offsets. Generation -1 and member "" is a client outside the group protocol."""
 
     spec: ClassVar = MessageSpec.of("OffsetCommit", 8, "request", versions="0-10", flexible="8+")
 
@@ -54,7 +54,7 @@ class OffsetCommitRequest(Structure, kw_only=True):
 
 
 class OffsetCommitRequestBetaPartition(Structure, kw_only=True):
-    """A position to keep, as the guide prints it: with the time it counts from, -1 for now."""
+    """An offset to commit in the guide's layout, with its timestamp, -1 for now."""
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
     committed_offset: Annotated[Int64, wire(guide="Offset")]
@@ -63,14 +63,14 @@ class OffsetCommitRequestBetaPartition(Structure, kw_only=True):
 
 
 class OffsetCommitRequestBetaTopic(Structure, kw_only=True):
-    """The positions in one topic."""
+    """The offsets in a topic."""
 
     name: Annotated[String, wire(guide="TopicName")]
     partitions: Annotated[list[OffsetCommitRequestBetaPartition], wire(guide="")]
 
 
 class OffsetCommitRequestBeta(Structure, kw_only=True):
-    """Keep positions, in the layout that the guide gives version 0: for 0.8.2-beta alone."""
+    """Commit offsets in the guide's layout of version 0, for 0.8.2-beta only."""
 
     spec: ClassVar = MessageSpec.of("OffsetCommit", 8, "request", versions="0", guide="OffsetCommitRequest")
 
@@ -79,14 +79,14 @@ class OffsetCommitRequestBeta(Structure, kw_only=True):
 
 
 class OffsetCommitResponsePartition(Structure, kw_only=True):
-    """Whether a position was kept."""
+    """The result for a partition."""
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
     error_code: Int16
 
 
 class OffsetCommitResponseTopic(Structure, kw_only=True):
-    """What became of one topic's positions."""
+    """The results for a topic."""
 
     name: Annotated[String, wire("0-9", ignorable=True, guide="TopicName")] = ""
     topic_id: Annotated[UuidField, wire("10+", ignorable=True)] = NO_UUID
@@ -94,7 +94,7 @@ class OffsetCommitResponseTopic(Structure, kw_only=True):
 
 
 class OffsetCommitResponse(Structure, kw_only=True):
-    """What became of the positions."""
+    """The results of the commit."""
 
     spec: ClassVar = MessageSpec.of("OffsetCommit", 8, "response", versions="0-10", flexible="8+")
 

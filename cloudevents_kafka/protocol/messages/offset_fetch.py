@@ -1,6 +1,6 @@
-"""OffsetFetch (9): ask for a group's positions, at its coordinator.
+"""OffsetFetch (9): fetch a group's committed offsets, at its coordinator.
 
-Version 0 reads what was committed with version 0, which is kept in ZooKeeper.
+Version 0 fetches the offsets that version 0 committed, which are in ZooKeeper.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class OffsetFetchRequestTopic(Structure, kw_only=True):
-    """A topic that is asked about."""
+    """A topic."""
 
     name: Annotated[String, wire(guide="TopicName")]
     partition_indexes: Annotated[list[Int32], wire(guide="[Partition]")]
 
 
 class OffsetFetchRequestTopics(Structure, kw_only=True):
-    """A topic that is asked about, in a question about several groups."""
+    """A topic of one of several groups."""
 
     name: Annotated[String, wire("8-9", ignorable=True)] = ""
     topic_id: Annotated[UuidField, wire("10+", ignorable=True)] = NO_UUID
@@ -37,7 +37,7 @@ class OffsetFetchRequestTopics(Structure, kw_only=True):
 
 
 class OffsetFetchRequestGroup(Structure, kw_only=True):
-    """A group that is asked about; null topics are all of them."""
+    """A group; null topics are all topics."""
 
     group_id: String
     member_id: Annotated[String | None, wire("9+", nullable="9+", ignorable=True)] = None
@@ -46,7 +46,7 @@ class OffsetFetchRequestGroup(Structure, kw_only=True):
 
 
 class OffsetFetchRequest(Structure, kw_only=True):
-    """Ask for positions: of one group, from version 8 on of several."""
+    """Fetch the offsets of a group, from version 8 on of several."""
 
     spec: ClassVar = MessageSpec.of("OffsetFetch", 9, "request", versions="0-10", flexible="6+")
 
@@ -57,7 +57,7 @@ class OffsetFetchRequest(Structure, kw_only=True):
 
 
 class OffsetFetchResponsePartition(Structure, kw_only=True):
-    """A position; the offset -1 where none is kept, which is no error."""
+    """A committed offset; -1 without one, which is not an error."""
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
     committed_offset: Annotated[Int64, wire(guide="Offset")]
@@ -67,14 +67,14 @@ class OffsetFetchResponsePartition(Structure, kw_only=True):
 
 
 class OffsetFetchResponseTopic(Structure, kw_only=True):
-    """The positions in one topic."""
+    """The offsets in a topic."""
 
     name: Annotated[String, wire(guide="TopicName")]
     partitions: Annotated[list[OffsetFetchResponsePartition], wire(guide="")]
 
 
 class OffsetFetchResponsePartitions(Structure, kw_only=True):
-    """A position of one of several groups."""
+    """A committed offset of one of several groups."""
 
     partition_index: Int32
     committed_offset: Int64
@@ -84,7 +84,7 @@ class OffsetFetchResponsePartitions(Structure, kw_only=True):
 
 
 class OffsetFetchResponseTopics(Structure, kw_only=True):
-    """The positions of one of several groups in one topic."""
+    """The offsets of one of several groups in a topic."""
 
     name: Annotated[String, wire("8-9", ignorable=True)] = ""
     topic_id: Annotated[UuidField, wire("10+", ignorable=True)] = NO_UUID
@@ -92,7 +92,7 @@ class OffsetFetchResponseTopics(Structure, kw_only=True):
 
 
 class OffsetFetchResponseGroup(Structure, kw_only=True):
-    """The positions of one of several groups."""
+    """The offsets of one of several groups."""
 
     group_id: String
     topics: list[OffsetFetchResponseTopics]
@@ -100,7 +100,7 @@ class OffsetFetchResponseGroup(Structure, kw_only=True):
 
 
 class OffsetFetchResponse(Structure, kw_only=True):
-    """The positions kept."""
+    """The committed offsets."""
 
     spec: ClassVar = MessageSpec.of("OffsetFetch", 9, "response", versions="0-10", flexible="6+")
 

@@ -32,14 +32,14 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class PartitionProduceData(Structure, kw_only=True):
-    """What to append to one partition."""
+    """The records for a partition."""
 
     index: Annotated[Int32, wire(guide="Partition")]
     records: Annotated[Records | None, wire(nullable="0+", guide="MessageSetSize MessageSet")]
 
 
 class TopicProduceData(Structure, kw_only=True):
-    """What to append to partitions of one topic."""
+    """The records for a topic."""
 
     name: Annotated[String, wire("0-12", ignorable=True, guide="TopicName")] = ""
     topic_id: Annotated[UuidField, wire("13+", ignorable=True)] = NO_UUID
@@ -47,7 +47,7 @@ class TopicProduceData(Structure, kw_only=True):
 
 
 class ProduceRequest(Structure, kw_only=True):
-    """Append records; ``acks`` 0 has no answer at all, 1 waits for the leader, -1 for all in sync."""
+    """Append records; ``acks`` 0 has no response, 1 waits for the leader, -1 for all replicas in sync."""
 
     spec: ClassVar = MessageSpec.of("Produce", 0, "request", versions="0-13", flexible="9+")
 
@@ -58,21 +58,21 @@ class ProduceRequest(Structure, kw_only=True):
 
 
 class BatchIndexAndErrorMessage(Structure, kw_only=True):
-    """A record that was refused, by its number in the batch."""
+    """A refused record, by its index in the batch."""
 
     batch_index: Int32
     batch_index_error_message: Annotated[String | None, wire(nullable="8+")] = None
 
 
 class LeaderIdAndEpoch(Structure, kw_only=True):
-    """Who leads now, where it is not this broker."""
+    """The current leader, if it is another broker."""
 
     leader_id: Int32 = -1
     leader_epoch: Int32 = -1
 
 
 class PartitionProduceResponse(Structure, kw_only=True):
-    """What became of one partition's records: the offset of the first, or why not."""
+    """The result for a partition: the offset of the first record, or an error."""
 
     index: Annotated[Int32, wire(guide="Partition")]
     error_code: Int16
@@ -87,7 +87,7 @@ class PartitionProduceResponse(Structure, kw_only=True):
 
 
 class TopicProduceResponse(Structure, kw_only=True):
-    """What became of one topic's records."""
+    """The results for a topic."""
 
     name: Annotated[String, wire("0-12", ignorable=True, guide="TopicName")] = ""
     topic_id: Annotated[UuidField, wire("13+", ignorable=True)] = NO_UUID
@@ -95,7 +95,7 @@ class TopicProduceResponse(Structure, kw_only=True):
 
 
 class NodeEndpoint(Structure, kw_only=True):
-    """The address of a broker that another part names."""
+    """The address of a broker in ``current_leader``."""
 
     node_id: Int32
     host: String
@@ -104,7 +104,7 @@ class NodeEndpoint(Structure, kw_only=True):
 
 
 class ProduceResponse(Structure, kw_only=True):
-    """What became of the records; topics come in any order."""
+    """The results; topics are in any order."""
 
     spec: ClassVar = MessageSpec.of("Produce", 0, "response", versions="0-13", flexible="9+")
 
@@ -114,7 +114,7 @@ class ProduceResponse(Structure, kw_only=True):
 
 
 class InitProducerIdRequest(Structure, kw_only=True):
-    """Ask for a producer id; a null transactional id is for an idempotent producer."""
+    """Request a producer id; a null transactional id is for an idempotent producer."""
 
     spec: ClassVar = MessageSpec.of("InitProducerId", 22, "request", versions="0-6", flexible="2+")
 
@@ -140,7 +140,7 @@ class InitProducerIdResponse(Structure, kw_only=True):
 
 
 class MessageOfSet(Structure, kw_only=True):
-    """A message: ``crc`` is over all behind it, the two lowest bits of ``attributes`` are the codec."""
+    """A message: ``crc`` covers all fields after it, the lowest two bits of ``attributes`` are the codec."""
 
     crc: Int32
     magic_byte: Int8
@@ -151,7 +151,7 @@ class MessageOfSet(Structure, kw_only=True):
 
 
 class MessageSetEntry(Structure, kw_only=True):
-    """A message with its offset, and its size in bytes."""
+    """A message with its offset and size in bytes."""
 
     spec: ClassVar = MessageSpec.of("MessageSet", -1, "data", versions="0-1", guide="MessageSet")
 

@@ -1,4 +1,4 @@
-"""SaslHandshake (17) and SaslAuthenticate (36): choose a mechanism, carry its messages.
+"""SaslHandshake (17) and SaslAuthenticate (36): choose a SASL mechanism and carry its messages.
 
 KIP-43, KIP-152.
 """
@@ -11,7 +11,7 @@ from cloudevents_kafka.protocol.schema import Bytes, Int16, Int64, MessageSpec, 
 
 
 class SaslHandshakeRequest(Structure, kw_only=True):
-    """Choose a mechanism. After version 0 its messages go bare, after version 1 in SaslAuthenticate."""
+    """Choose a mechanism. Its messages follow without frames (version 0) or in SaslAuthenticate (1)."""
 
     spec: ClassVar = MessageSpec.of("SaslHandshake", 17, "request", versions="0-1", flexible="none")
 
@@ -19,7 +19,7 @@ class SaslHandshakeRequest(Structure, kw_only=True):
 
 
 class SaslHandshakeResponse(Structure, kw_only=True):
-    """Whether the mechanism is on offer, and which ones are."""
+    """The result, and the supported mechanisms."""
 
     spec: ClassVar = MessageSpec.of("SaslHandshake", 17, "response", versions="0-1", flexible="none")
 
@@ -28,7 +28,7 @@ class SaslHandshakeResponse(Structure, kw_only=True):
 
 
 class SaslAuthenticateRequest(Structure, kw_only=True):
-    """Carry one message of the mechanism."""
+    """A message of the mechanism."""
 
     spec: ClassVar = MessageSpec.of("SaslAuthenticate", 36, "request", versions="0-2", flexible="2+")
 
@@ -36,7 +36,7 @@ class SaslAuthenticateRequest(Structure, kw_only=True):
 
 
 class SaslAuthenticateResponse(Structure, kw_only=True):
-    """Carry the answer to it."""
+    """The response of the mechanism."""
 
     spec: ClassVar = MessageSpec.of("SaslAuthenticate", 36, "response", versions="0-2", flexible="2+")
 

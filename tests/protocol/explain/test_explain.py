@@ -24,8 +24,8 @@ from cloudevents_kafka.protocol.explain import (
     explain_response,
     explain_response_07,
 )
-from cloudevents_kafka.protocol.explain._field import Collected, Cursor
-from cloudevents_kafka.protocol.explain._frame import tell_structure
+from cloudevents_kafka.protocol.explain._field import Cursor, Findings
+from cloudevents_kafka.protocol.explain._frame import explain_structure
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from cloudevents_kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -165,8 +165,8 @@ def test_any_message(case, data):
     """Every byte of any message, in any version, is told once, and nothing else."""
     structure, version = case
     encoded = frames.encode(data.draw(messages(structure, version)), version)
-    into = Collected()
-    tell_structure(Cursor(into, encoded, 0, len(encoded)), structure, version, inside={})
+    into = Findings()
+    explain_structure(Cursor(into, encoded, 0, len(encoded)), structure, version, inside={})
     assert b"".join(field.raw for field in into.fields) == encoded
     assert [field.at for field in into.fields[1:]] == [field.end for field in into.fields[:-1]]
 
@@ -188,8 +188,8 @@ def test_batches(codec):
     assert names == [b"h", b"n"]
     said = notes(found)
     batch = "topic_data[0].partition_data[0].records[0]"
-    assert said[f"{batch}.crc"] == "fits"
-    assert said[f"{batch}.attributes"] == f"{codec.name.lower()}, producer's time"
+    assert said[f"{batch}.crc"] == "correct"
+    assert said[f"{batch}.attributes"] == f"{codec.name.lower()}, create time"
     assert said[f"{batch}.records[1].offset_delta"] == "offset 4"
     assert said[f"{batch}.records[1].timestamp_delta"] == "1970-01-01T00:00:00.007Z"
     assert {f.within for f in found.fields} == {""} | ({f"{batch}.compressed"} if codec else set())
@@ -204,7 +204,7 @@ def test_message_sets(magic, codec):
     found = check(explain_request(data), data)
     assert found.problems == []
     assert only_records(found)[2 if codec else 0 :] == PLAIN
-    assert all(note == "fits" for path, note in notes(found).items() if path.endswith(".crc"))
+    assert all(note == "correct" for path, note in notes(found).items() if path.endswith(".crc"))
 
 
 def test_control_batches():
@@ -221,7 +221,7 @@ def test_a_wrong_checksum():
     found = check(explain_request(data), data)
     (problem,) = found.problems
     assert problem.path == "topic_data[0].partition_data[0].records[0].crc"
-    assert problem.rule.startswith("the checksum is ")
+    assert problem.rule.startswith("the checksum must be ")
     assert data[problem.at : problem.at + 4] == records[17:21]
     assert only_records(found)[0] == ("key", b"k")
 
@@ -243,7 +243,9 @@ def test_no_headers_at_all():
     records[-1] = 1  # -1
     data = produced(bytes(records), 3)
     found = check(explain_request(data), data)
-    assert [problem.rule for problem in found.problems if not problem.path.endswith(".crc")] == ["-1 headers"]
+    assert [problem.rule for problem in found.problems if not problem.path.endswith(".crc")] == [
+        "the number of headers must be at least 0, got -1"
+    ]
 
 
 def test_a_cut_batch():
@@ -254,7 +256,10 @@ def test_a_cut_batch():
     data = frames.encode_response(answer, 4, correlation_id=1)
     found = check(explain_response(data, 1, 4), data)
     assert found.problems == []
-    assert (found.fields[-1].type, found.fields[-1].path) == ("cut", "responses[0].partitions[0].records[1]")
+    assert (found.fields[-1].type, found.fields[-1].path) == (
+        "partial",
+        "responses[0].partitions[0].records[1]",
+    )
 
 
 def test_bombs_are_not_unpacked():
@@ -268,9 +273,9 @@ def test_bombs_are_not_unpacked():
 def test_most_fields():
     """Of very many fields the first are told, then that there are more."""
     data = produced(encode_batch([Record(value=b"")] * 2000), 3)
-    found = check(explain_request(data, most=300), data)
+    found = check(explain_request(data, max_fields=300), data)
     assert len(found.fields) < 310
-    assert [p.rule for p in found.problems] == ["there are more than 300 fields, so the rest is left out"]
+    assert [p.rule for p in found.problems] == ["a frame must have at most 300 fields; the rest is omitted"]
 
 
 def test_compressed_sets_of_07():
@@ -296,16 +301,16 @@ def test_error_codes_have_names():
 @pytest.mark.parametrize(
     ("hex", "at", "rule"),
     [
-        ("", 0, "the bytes end here; 4 more are needed at least"),
-        ("0003000100000065ffff", 10, "the bytes end here; 4 more are needed at least"),
-        ("0003000100000065ffff00000001000261", 16, "the bytes end here; 1 more are needed at least"),
-        ("0003000100000005ffff00000001000261", 16, "the bytes end here; 1 more are needed at least"),
-        ("000300010000006500017a0000000001", 15, "1 bytes are left over"),
-        ("003c000000000065ffff", 10, "DescribeCluster (key 60) is an API that this library does not read"),
-        ("03e7000000000065ffff", 10, "API 999 (key 999) is an API that this library does not read"),
-        ("0003006300000065ffff", 10, "Metadata is read in the versions 0-13, not 99"),
-        ("000000630003000100000065ffff00000000", 0, "the size says 99 bytes, 14 follow it"),
-        ("0000000e0003000100000065ffff0000000000", 0, "the size says 14 bytes, 15 follow it"),
+        ("", 0, "the data must have at least 4 more bytes"),
+        ("0003000100000065ffff", 10, "the data must have at least 4 more bytes"),
+        ("0003000100000065ffff00000001000261", 16, "the data must have at least 1 more byte"),
+        ("0003000100000005ffff00000001000261", 16, "the data must have at least 1 more byte"),
+        ("000300010000006500017a0000000001", 15, "1 byte follows the last field"),
+        ("003c000000000065ffff", 10, "DescribeCluster (API key 60) is not supported"),
+        ("03e7000000000065ffff", 10, "API 999 (API key 999) is not supported"),
+        ("0003006300000065ffff", 10, "Metadata (API key 3) must have a version in 0-13, got 99"),
+        ("000000630003000100000065ffff00000000", 0, "the size must be 14, got 99"),
+        ("0000000e0003000100000065ffff0000000000", 0, "the size must be 15, got 14"),
     ],
 )
 def test_problems(hex, at, rule):
@@ -346,7 +351,7 @@ def test_answers_to_nothing():
     data = struct.pack(">iihi", 10, 7, 35, 0)
     found = check(CaptureExplainer().explain(frame("received", data)), data)
     assert found.value("header.correlation_id") == 7
-    assert "no request with the correlation id 7" in found.problems[0].rule
+    assert "a request with the correlation id 7 is missing" in found.problems[0].rule
 
 
 def test_acks_0_waits_for_no_answer():

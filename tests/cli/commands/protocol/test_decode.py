@@ -175,14 +175,11 @@ def test_a_cut_frame(run):
     result = run("protocol", "decode", "--hex", "0000001200030001000000650005")
     assert result.exit_code == 1
     assert "header.correlation_id       int32   101" in result.stdout
-    assert "     0  ! size at byte 0: the size says 18 bytes, 10 follow it" in result.stdout
-    assert (
-        "    14  ! header.client_id at byte 14: the bytes end here; 5 more are needed at least"
-        in result.stdout
-    )
+    assert "     0  ! size at byte 0: the size must be 10, got 18" in result.stdout
+    assert "    14  ! header.client_id at byte 14: the data must have at least 5 more bytes" in result.stdout
     assert result.stderr == (
         "cloudevents-kafka: --hex: Metadata request, version 1, 14 bytes: "
-        "size at byte 0: the size says 18 bytes, 10 follow it (and 1 more)\n"
+        "size at byte 0: the size must be 10, got 18 (and 1 more)\n"
     )
 
 
