@@ -1,7 +1,7 @@
 """CloudEvents over Kafka: converters, clients, and a Spark pipeline.
 
-The names below are the everyday ones; each room of the package has more. Importing
-this package loads neither a Kafka client nor Spark.
+This module exports the names that most programs need; the folders of the package export
+more. Importing it imports neither a Kafka client nor Spark.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The clauses this library names in its errors: a short id, and where the text stands.
+"""The clauses of the specification that errors cite, and their sections.
 
-Ids are those of ``spec-conformance``. Sections are of the CloudEvents core
-specification, its extension documents, its JSON, Avro and Protobuf formats, and the
-Kafka protocol binding.
+The ids are those of ``spec-conformance``. The sections are those of the CloudEvents core
+specification, its extension documents, its JSON, Avro and Protobuf formats, and the Kafka
+protocol binding.
 """
 
 from __future__ import annotations

@@ -79,9 +79,9 @@ def preview_name(name: str | None) -> str:
 def message_without_data(error: Exception) -> str:
     """Return the message of a codec's error, without the byte or character of data that it quotes."""
     if isinstance(error, UnicodeDecodeError):
-        return f"byte {error.start} does not fit ({error.reason})"
+        return f"byte {error.start} cannot be decoded ({error.reason})"
     if isinstance(error, UnicodeEncodeError):
-        return f"character {error.start} does not fit ({error.reason})"
+        return f"character {error.start} cannot be encoded ({error.reason})"
     return str(error)
 
 

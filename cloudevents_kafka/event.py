@@ -1,9 +1,9 @@
-"""Event: one CloudEvent, read-only, exact, and lazy about its data.
+"""Event: an immutable CloudEvent that decodes its data on first access.
 
-An `Event` passes wherever the official SDK takes a ``BaseCloudEvent``. It never
-invents an attribute: what is not given is absent. It keeps what came: the payload
-bytes, the text of ``time``, and, if it was read from a structured record, that
-record's value, so that writing it again gives the same bytes.
+An `Event` satisfies the official SDK's protocol ``BaseCloudEvent``. It has only the
+attributes that were set. It keeps the exact payload bytes and the text of ``time``, and
+an event from a structured record keeps the record's value, so that it is written as the
+same bytes.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from cloudevents_kafka.codecs.payload import DataKind, data_problem, from_payloa
 from cloudevents_kafka.codecs.registry import call_decode
 from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
 
-_UNREAD: Final = object()
+_UNSET: Final = object()
 _new: Final = object.__new__
 
 
 class Event:
     """A CloudEvent of specversion 1.0.
 
-    Attributes are given by keyword, core and extension alike; those that are None
-    are absent. ``data`` is kept as bytes at once, so later changes to the object
-    given do not reach the event: None is no data, bytes are the payload itself, text
-    and other values are written as the content type says (JSON where none is set).
+    Core and extension attributes are keyword arguments; None means absent. ``data`` is
+    encoded at once, so that later changes of the object do not change the event: None is
+    no data, bytes are the payload, text and other values are encoded by their content type,
+    as JSON if there is none.
 
-    Raises `InvalidEvent`, which names every broken rule.
+    Raises `InvalidEvent` with every broken rule.
     """
 
     __slots__ = ("_attributes", "_data", "_kind", "_payload", "_wire")
@@ -67,7 +67,7 @@ class Event:
         data: Any = None,
         **extensions: AttributeValue | datetime | None,
     ) -> None:
-        given = {
+        attributes = {
             "specversion": specversion,
             "id": id,
             "source": source,
@@ -78,10 +78,10 @@ class Event:
             "time": time,
             **extensions,
         }
-        self._fill(given, data)
+        self._set(attributes, data)
 
-    def _fill(self, given: Mapping[str, object], data: Any) -> None:
-        attributes, problems = _checked(given)
+    def _set(self, values: Mapping[str, object], data: Any) -> None:
+        attributes, problems = _check(values)
         content_type = attributes.get("datacontenttype")
         try:
             self._payload, self._kind = to_payload(
@@ -93,81 +93,83 @@ class Event:
             raise InvalidEvent(problems)
         self._attributes = attributes
         self._wire = None
-        self._data = _UNREAD
+        self._data = _UNSET
 
     @classmethod
     def of(cls, source: Any) -> Event:
-        """Make an event of an official SDK's, version 2 or 1, or of an `Event` (itself).
+        """Return the event of any object with ``get_attributes()`` and ``get_data()``.
 
-        Taken by shape: ``get_attributes()`` and ``get_data()``. Nothing is added and
-        the object is not changed. Raises `InvalidEvent`, and `TypeError` for anything
-        that has no such shape.
+        Events of the official SDK, versions 1 and 2, have these methods. An `Event` is
+        returned itself. No attribute is added, and the object is not changed. Raises
+        `InvalidEvent`, and `TypeError` for other objects.
         """
         if isinstance(source, cls):
             return source
         if not (
             callable(getattr(source, "get_attributes", None)) and callable(getattr(source, "get_data", None))
         ):
-            raise TypeError(f"no CloudEvent: {type(source).__name__} has no get_attributes() and get_data()")
+            raise TypeError(
+                f"an event must have get_attributes() and get_data(), got a {type(source).__name__}"
+            )
         event = cls.__new__(cls)
-        event._fill(source.get_attributes(), source.get_data())
+        event._set(source.get_attributes(), source.get_data())
         return event
 
     # --- attributes ---
 
     @property
     def id(self) -> str:
-        """Identifies the event within its source."""
-        return self._attributes["id"]  # type: ignore[return-value]  # core attributes are text, by the rules
+        """The identifier of the event within its source."""
+        return self._attributes["id"]  # type: ignore[return-value]  # validation makes sure that core attributes are str
 
     @property
     def source(self) -> str:
-        """The context in which it happened, a URI-reference."""
+        """The context in which the event happened, a URI-reference."""
         return self._attributes["source"]  # type: ignore[return-value]  # see id
 
     @property
     def type(self) -> str:
-        """What kind of event this is."""
+        """The type of the event, such as ``com.example.order.created``."""
         return self._attributes["type"]  # type: ignore[return-value]  # see id
 
     @property
     def specversion(self) -> str:
-        """The version of the specification: 1.0."""
+        """The version of the specification, ``1.0``."""
         return self._attributes["specversion"]  # type: ignore[return-value]  # see id
 
     @property
     def datacontenttype(self) -> str | None:
-        """The media type of the data, as received."""
+        """The media type of the data, as received, or None."""
         return self._attributes.get("datacontenttype")  # type: ignore[return-value]  # see id
 
     @property
     def dataschema(self) -> str | None:
-        """The URI of the schema that the data follows."""
+        """The URI of the schema of the data, or None."""
         return self._attributes.get("dataschema")  # type: ignore[return-value]  # see id
 
     @property
     def subject(self) -> str | None:
-        """What within the source it is about."""
+        """The subject of the event in the context of its source, or None."""
         return self._attributes.get("subject")  # type: ignore[return-value]  # see id
 
     @property
     def time(self) -> datetime | None:
-        """When it happened, in the offset it was told in; ``text("time")`` is exact."""
-        return self.get("time")  # type: ignore[return-value]  # a Timestamp, by type_of
+        """The time of the event in its own offset, or None; ``text("time")`` is the exact text."""
+        return self.get("time")  # type: ignore[return-value]  # type_of says Timestamp
 
     def __getitem__(self, name: str) -> AttributeValue | datetime:
-        """Return an attribute: its typed value, a datetime for a known Timestamp."""
+        """Return the value of an attribute; a datetime for a known Timestamp."""
         value = self._attributes[name]
         if type_of(name) is AttributeType.TIMESTAMP and isinstance(value, str):
-            return to_datetime(value) if is_timestamp(value) else value  # lenient reading keeps bad ones
+            return to_datetime(value) if is_timestamp(value) else value  # lenient reading keeps invalid ones
         return value
 
     def get(self, name: str) -> AttributeValue | datetime | None:
-        """Return an attribute as ``event[name]`` does, or None where it is absent."""
+        """Return the value of an attribute, or None if it is absent."""
         return self[name] if name in self._attributes else None
 
     def text(self, name: str) -> str | None:
-        """Return an attribute's canonical text, for `time` as it was received; None if absent."""
+        """Return the canonical text of an attribute, of `time` as received; None if it is absent."""
         value = self._attributes.get(name)
         return None if value is None else canonical_text(value)
 
@@ -175,39 +177,39 @@ class Event:
         return name in self._attributes
 
     def __iter__(self) -> Iterator[str]:
-        """Names of the attributes, in the order they came."""
+        """Yield the names of the attributes, in the order of the record or call."""
         return iter(self._attributes)
 
     @property
     def attributes(self) -> Mapping[str, AttributeValue | datetime]:
-        """All attributes by name, in the order they came, read-only."""
+        """All attributes by name, in the order of the record or call; read-only."""
         return MappingProxyType({name: self[name] for name in self._attributes})
 
     @property
     def extensions(self) -> Mapping[str, AttributeValue | datetime]:
-        """The attributes beyond the core ones, read-only."""
+        """The extension attributes by name; read-only."""
         return MappingProxyType({name: self[name] for name in self._attributes if name not in CORE})
 
     # --- data ---
 
     @property
     def payload(self) -> bytes | None:
-        """The data as bytes, exactly as they came or will go; None is no data."""
+        """The exact bytes of the data, or None if there is no data."""
         return self._payload
 
     @property
     def kind(self) -> DataKind:
-        """Whether the payload is bytes, a JSON value's text, or a text."""
+        """What the payload is: bytes, JSON, a text or a Protobuf message."""
         return self._kind
 
     @property
     def data(self) -> Any:
-        """The data as a Python value: of JSON, a text, or bytes; decoded once, when asked for.
+        """The data as a Python value: that of JSON, a text, or bytes. It is decoded once.
 
-        A codec that is registered for ``datacontenttype`` makes of it what it makes.
-        Raises `DataError` where the payload is not what ``datacontenttype`` says.
+        A codec that is registered for ``datacontenttype`` decodes the payload instead.
+        Raises `DataError` if the payload does not match ``datacontenttype``.
         """
-        if self._data is _UNREAD:
+        if self._data is _UNSET:
             self._data = self._read()
         return self._data
 
@@ -215,29 +217,30 @@ class Event:
         return from_payload(self._payload, self._kind, self.datacontenttype, self._attributes)
 
     def read_with(self, read: Callable[[Event], Any]) -> Event:
-        """Make the same event, whose ``data`` is what ``read`` makes of it when asked for.
+        """Return the same event with ``data`` decoded by a function of the event.
 
-        That goes before every codec, and for what `replace` makes with the same data; not in
-        a pickled copy. What ``read`` raises becomes a `DataError`; no data is not read.
+        ``read`` has precedence over codecs, also in an event that `replace` returns with the
+        same data, but not in a pickled copy. It is not called for an event without data. An
+        exception in it becomes a `DataError`.
         """
-        event = _ReadAsTold.__new__(_ReadAsTold)
+        event = _EventWithReader.__new__(_EventWithReader)
         event._attributes, event._payload, event._kind = self._attributes, self._payload, self._kind
-        event._wire, event._data, event._reader = self._wire, _UNREAD, read
+        event._wire, event._data, event._reader = self._wire, _UNSET, read
         return event
 
-    # --- a value among values ---
+    # --- copies and comparison ---
 
-    def replace(self, /, *, data: Any = _UNREAD, **attributes: AttributeValue | datetime | None) -> Event:
-        """Make a changed event; an attribute set to None goes, data stays unless given.
+    def replace(self, /, *, data: Any = _UNSET, **attributes: AttributeValue | datetime | None) -> Event:
+        """Return a changed event; None removes an attribute.
 
-        A new ``datacontenttype`` alone does not touch the payload: it says anew what the
-        bytes are. Raises `InvalidEvent`.
+        The payload stays the same without ``data``, also if ``datacontenttype`` changes.
+        Raises `InvalidEvent`.
         """
         changed = {**self._attributes, **attributes}
         event = Event.__new__(type(self))
-        event._fill(changed, self._payload if data is _UNREAD else data)
+        event._set(changed, self._payload if data is _UNSET else data)
         if (
-            data is _UNREAD
+            data is _UNSET
             and self._kind is not DataKind.BYTES
             and event.datacontenttype == self.datacontenttype
         ):
@@ -247,7 +250,7 @@ class Event:
     __replace__ = replace
 
     def __eq__(self, other: object) -> bool:
-        """Equal attributes (times by instant) and equal payloads."""
+        """Return whether attributes (times by instant) and payloads are equal."""
         if not isinstance(other, Event):
             return NotImplemented
         return (
@@ -257,7 +260,7 @@ class Event:
         )
 
     def __hash__(self) -> int:
-        """By id and source, which tell events apart (core: id)."""
+        """Return the hash of id and source, which identify an event (core: id)."""
         return hash((self.id, self.source))
 
     def __repr__(self) -> str:
@@ -281,52 +284,52 @@ class Event:
     # --- the SDK's BaseCloudEvent ---
 
     def get_id(self) -> str:
-        """SDK form of ``id``."""
+        """Return ``id``."""
         return self.id
 
     def get_source(self) -> str:
-        """SDK form of ``source``."""
+        """Return ``source``."""
         return self.source
 
     def get_type(self) -> str:
-        """SDK form of ``type``."""
+        """Return ``type``."""
         return self.type
 
     def get_specversion(self) -> str:
-        """SDK form of ``specversion``."""
+        """Return ``specversion``."""
         return self.specversion
 
     def get_datacontenttype(self) -> str | None:
-        """SDK form of ``datacontenttype``."""
+        """Return ``datacontenttype``."""
         return self.datacontenttype
 
     def get_dataschema(self) -> str | None:
-        """SDK form of ``dataschema``."""
+        """Return ``dataschema``."""
         return self.dataschema
 
     def get_subject(self) -> str | None:
-        """SDK form of ``subject``."""
+        """Return ``subject``."""
         return self.subject
 
     def get_time(self) -> datetime | None:
-        """SDK form of ``time``."""
+        """Return ``time``."""
         return self.time
 
     def get_extension(self, extension_name: str) -> Any:
-        """SDK form of ``get``; None where the extension is absent."""
+        """Return an extension, or None if it is absent."""
         return self.get(extension_name)
 
     def get_data(self) -> Any:
-        """SDK form of ``data``."""
+        """Return ``data``."""
         return self.data
 
     def get_attributes(self) -> dict[str, Any]:
-        """SDK form of ``attributes``: a fresh dict, the caller's own."""
+        """Return a new dictionary of ``attributes``."""
         return dict(self.attributes)
 
 
-class _ReadAsTold(Event):
-    """An event whose data a function of the user's reads."""
+class _EventWithReader(Event):
+    """An event with a function that decodes its data."""
 
     __slots__ = ("_reader",)
 
@@ -335,9 +338,9 @@ class _ReadAsTold(Event):
     def _read(self) -> Any:
         return None if self._payload is None else call_decode(self._reader, self, self.datacontenttype)
 
-    def replace(self, /, *, data: Any = _UNREAD, **attributes: AttributeValue | datetime | None) -> Event:
-        """Make a changed event; the reader stays with it unless the data is another."""
-        if data is not _UNREAD:
+    def replace(self, /, *, data: Any = _UNSET, **attributes: AttributeValue | datetime | None) -> Event:
+        """Return a changed event, with the same reader if the data is the same."""
+        if data is not _UNSET:
             return unchecked_event(self._attributes, self._payload, self._kind).replace(
                 data=data, **attributes
             )
@@ -352,16 +355,18 @@ def unchecked_event(
     kind: DataKind = DataKind.BYTES,
     wire: tuple[str, bytes] | None = None,
 ) -> Event:
-    """Make an event of attributes that were checked already; the dict becomes its own.
+    """Return an event with attributes that are valid, without a check.
 
-    ``wire`` is the event format's name and the structured value it was read from.
+    This is how formats and readers create events: they validate the attributes first. The
+    event keeps the dictionary itself. ``wire`` is the name of the event format and the
+    structured value that the event was read from, if any.
     """
     event = _new(Event)
     event._attributes = attributes
     event._payload = payload
     event._kind = kind
     event._wire = wire
-    event._data = _UNREAD
+    event._data = _UNSET
     return event
 
 
@@ -369,31 +374,30 @@ _restore = unchecked_event
 
 
 def select_attributes(event: Event, names: Container[str]) -> Event:
-    """Make an event of some of the attributes of another, and its data; unchecked, as nothing is new."""
-    kept = {name: value for name, value in event._attributes.items() if name in names}
-    made = unchecked_event(kept, event._payload, event._kind)
-    return made.read_with(event._reader) if isinstance(event, _ReadAsTold) else made
+    """Return an event with some of the attributes of another, and its data; they are not checked again."""
+    attributes = {name: value for name, value in event._attributes.items() if name in names}
+    selected = unchecked_event(attributes, event._payload, event._kind)
+    return selected.read_with(event._reader) if isinstance(event, _EventWithReader) else selected
 
 
 def with_content_type(event: Event) -> Event:
-    """Tell the content type that JSON data implies, as most forms have to (R-10); else the very event."""
+    """Return an event whose JSON data has an explicit content type (R-10): itself if it has one."""
     if event.kind is not DataKind.JSON or event.datacontenttype is not None:
         return event
     return event.replace(datacontenttype="application/json")
 
 
 def raw_parts(event: Event) -> tuple[dict[str, AttributeValue], tuple[str, bytes] | None]:
-    """Give writers what they need beside an event's public face; not to be changed.
+    """Return the attributes of an event as it stores them, and its ``wire``, for encoders.
 
-    That is its attributes as it holds them (see `attributes`), and the format and
-    value it was read from, if it came in structured mode.
+    Do not change the dictionary. ``wire`` is that of `unchecked_event`.
     """
     return event._attributes, event._wire
 
 
-def _checked(given: Mapping[str, object]) -> tuple[dict[str, AttributeValue], list[Problem]]:
-    """Attribute values in canonical form, and every rule they break."""
-    attributes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+def _check(values: Mapping[str, object]) -> tuple[dict[str, AttributeValue], list[Problem]]:
+    """Return attributes with values in canonical form, and their problems."""
+    attributes: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
     if is_valid_fast(attributes):
         return attributes, []
     problems: list[Problem] = []

@@ -1,8 +1,8 @@
-"""Record: what Kafka carries, and the one currency between the rooms.
+"""Record: a Kafka record, which all rooms of the package pass to each other.
 
-None and ``b""`` are different things in a key, a value and a header: null is
-"no value" (a tombstone, where the value is null), ``b""`` is a value of no bytes.
-Headers are ordered, names may repeat, values may be null.
+None and ``b""`` differ in a key, a value and a header: None is Kafka's null (as a value,
+a tombstone), ``b""`` is an empty value. Headers are ordered; names may repeat, and values
+may be null.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import msgspec
 from msgspec.structs import force_setattr
 
 Headers = list[tuple[str, bytes | None]]
-"""Header names and values in wire order; the same type that confluent-kafka takes."""
+"""Header names and values in wire order, as in confluent-kafka."""
 
 HeaderInput = Mapping[str, str | bytes | None] | Iterable[tuple[str, str | bytes | None]] | None
-"""What users and clients hand in as headers; text values become UTF-8."""
+"""Headers as users and clients pass them; text values are encoded as UTF-8."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A Kafka record: key, value and headers as bytes, and where it stood if known.
+    """A Kafka record: key, value and headers as bytes, and its position if known.
 
-    ``timestamp`` is in milliseconds since the epoch. A record is truthy always;
-    ask ``record.value is None`` for a tombstone. A key and a value that are bytes-like, as
-    PySpark's bytearrays are, become bytes, so that nobody can change them afterwards; text
-    becomes UTF-8, and anything else is a `TypeError`. Values of headers become that where
-    they are read: to look at each of them here would take longer than all the rest.
+    ``timestamp`` is in milliseconds since the epoch. A record is always true: compare
+    ``record.value is None`` to find a tombstone. A bytes-like key or value, such as PySpark's
+    bytearray, is copied as bytes, and text is encoded as UTF-8; other types raise `TypeError`.
+    Values of headers are converted when they are read, since a check of each would take
+    longer than the rest of the constructor.
     """
 
     key: bytes | None = None
@@ -40,21 +40,21 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     timestamp: int | None = None
 
     def __post_init__(self) -> None:
-        """Make bytes of a key and a value that are none yet."""
+        """Convert the key and the value to bytes."""
         if type(self.value) is not bytes and self.value is not None:
             force_setattr(self, "value", to_bytes(self.value))
         if type(self.key) is not bytes and self.key is not None:
             force_setattr(self, "key", to_bytes(self.key))
 
     def __repr__(self) -> str:
-        """Show all but the value's bytes, which may not be for logs."""
+        """Return all fields without the bytes of the value, which may be confidential."""
         size = "None" if self.value is None else f"<{len(self.value)} bytes>"
         where = f", where={self.where!r}" if self.where else ""
         return f"Record(key={self.key!r}, value={size}, headers={self.headers!r}{where})"
 
     @property
     def where(self) -> str:
-        """Where the record stood, as ``topic[partition]@offset``; empty if unknown."""
+        """The position as ``topic[partition]@offset``; empty if unknown."""
         if self.topic is None:
             return ""
         partition = "" if self.partition is None else f"[{self.partition}]"
@@ -63,18 +63,18 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @classmethod
     def of(cls, source: Any) -> Record:
-        """Make a record from a client's by its shape, never by its type.
+        """Return the record of a client's message, which is recognized by its methods or attributes.
 
-        Takes a confluent-kafka ``Message`` (methods), an aiokafka, kafka-python or
-        `protocol` record (attributes), a Spark ``Row``, a mapping, or a `Record`.
-        Raises `TypeError` for anything else, also for the None of a poll that brought nothing,
-        and `ValueError` for a client's message that is an error instead of a record.
+        Accepts a confluent-kafka ``Message`` (methods), an aiokafka, kafka-python or
+        `protocol` record (attributes), a Spark ``Row``, a mapping, or a `Record`. Raises
+        `TypeError` for other objects, also for None, which an empty poll returns, and
+        `ValueError` for a message that has an error instead of a record.
         """
         if isinstance(source, cls):
             return source
         if isinstance(source, Mapping):
             return _of_fields(source.get)
-        if hasattr(source, "asDict"):  # a Spark Row: its `offset` could be a tuple's, so fields only
+        if hasattr(source, "asDict"):  # a Spark Row, a tuple, whose attributes are not only its fields
             return _of_fields(source.asDict().get)
         if callable(getattr(source, "value", None)):
             return _of_message(source)
@@ -82,12 +82,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             return _of_fields(lambda name: getattr(source, name, None))
         raise TypeError(
             f"a Kafka record must have value() or value and headers, got {type(source).__name__}"
-            + ("; skip a poll that brought nothing" if source is None else "")
+            + ("; skip an empty poll" if source is None else "")
         )
 
 
 def to_headers(headers: HeaderInput) -> Headers:
-    """Make one fresh list of (name, bytes or None) from any shape clients use."""
+    """Return a new list of (name, bytes or None) pairs from the headers of any client."""
     if not headers:
         return []
     pairs = headers.items() if isinstance(headers, Mapping) else headers
@@ -95,7 +95,7 @@ def to_headers(headers: HeaderInput) -> Headers:
 
 
 def with_bytes_headers(record: Record) -> Record:
-    """Return a record whose headers' values are bytes or None: itself, where they are."""
+    """Return a record whose header values are bytes or None: the record itself if they are."""
     if all(type(value) is bytes or value is None for _, value in record.headers):
         return record
     return msgspec.structs.replace(record, headers=to_headers(record.headers))
@@ -113,7 +113,7 @@ def _of_message(message: Any) -> Record:
         topic=message.topic(),
         partition=message.partition(),
         offset=message.offset(),
-        timestamp=timestamp if kind else None,  # kind 0: the broker told none
+        timestamp=timestamp if kind else None,  # kind 0: not available
     )
 
 
@@ -130,9 +130,9 @@ def _of_fields(get: Any) -> Record:
 
 
 def to_bytes(value: Any) -> bytes | None:
-    """Make bytes of what may stand for a key, a value or a header's value; text becomes UTF-8.
+    """Return a key, a value or a header value as bytes or None; text is encoded as UTF-8.
 
-    `TypeError` for anything else but None, `ValueError` for text that UTF-8 does not have.
+    Raises `TypeError` for other types, and `ValueError` for text with a lone surrogate.
     """
     if value is None or type(value) is bytes:
         return value
@@ -140,16 +140,16 @@ def to_bytes(value: Any) -> bytes | None:
         return _utf8(value)
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
-    raise TypeError(f"Kafka keys, values and header values are bytes or None, not {type(value).__name__}")
+    raise TypeError(f"a key, a value or a header's value must be bytes or None, got {type(value).__name__}")
 
 
 def _utf8(text: str) -> bytes:
     try:
         return text.encode()
-    except UnicodeEncodeError as error:  # whose text has a character of what was given
+    except UnicodeEncodeError as error:  # its message quotes a character of the data
         raise ValueError(
-            f"a key, a value or a header's value must be bytes, or text that UTF-8 has, "
-            f"got one where character {error.start} does not fit ({error.reason})"
+            f"a key, a value or a header's value must be bytes, or text without lone surrogates, "
+            f"but character {error.start} cannot be encoded ({error.reason})"
         ) from None
 
 

@@ -213,5 +213,5 @@ def test_a_message_that_is_an_error_is_refused() -> None:
 
 def test_the_none_of_a_poll_is_refused_with_advice() -> None:
     """Where a poll brought nothing there is nothing to convert."""
-    with pytest.raises(TypeError, match="got NoneType; skip a poll that brought nothing"):
+    with pytest.raises(TypeError, match="got NoneType; skip an empty poll"):
         Record.of(None)

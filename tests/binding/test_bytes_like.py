@@ -162,13 +162,13 @@ def test_what_users_register_may_give_them(like: Like) -> None:
 @pytest.mark.parametrize("value", [5, 1.5, ["x"], {"a": 1}, object()], ids=stable)
 def test_what_is_neither_is_refused(value: Any) -> None:
     """Where it is given, in words; a header's value, where it is read."""
-    with pytest.raises(TypeError, match="bytes or None, not"):
+    with pytest.raises(TypeError, match="bytes or None, got"):
         Record(value=value)
-    with pytest.raises(TypeError, match="bytes or None, not"):
+    with pytest.raises(TypeError, match="bytes or None, got"):
         Record(key=value)
-    with pytest.raises(TypeError, match="bytes or None, not"):
+    with pytest.raises(TypeError, match="bytes or None, got"):
         from_record(Record(value=b"", headers=[("ce_id", value)]))
-    with pytest.raises(TypeError, match="bytes or None, not"):
+    with pytest.raises(TypeError, match="bytes or None, got"):
         to_record(EVENT, key=value)
 
 

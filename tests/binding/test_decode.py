@@ -112,7 +112,7 @@ def test_headers_are_sniffed_in_any_shape() -> None:
 @pytest.mark.parametrize(
     ("thing", "error", "said"),
     [
-        (None, TypeError, "skip a poll that brought nothing"),
+        (None, TypeError, "skip an empty poll"),
         (b"value", TypeError, "got bytes"),
         (FakeMessage(error=KafkaError(KafkaError._PARTITION_EOF)), ValueError, "check message.error"),
     ],
@@ -167,7 +167,7 @@ def test_what_cannot_be_asked_for(arguments: Any, said: str) -> None:
 @pytest.mark.parametrize("thing", [None, {}, "x", b"", object(), CE])
 def test_what_is_no_event_is_refused(thing: object) -> None:
     """Nothing is turned into an event by guessing."""
-    with pytest.raises(TypeError, match="no CloudEvent"):
+    with pytest.raises(TypeError, match="an event must have get_attributes"):
         to_record(thing)
 
 
@@ -370,7 +370,7 @@ def test_a_record_of_a_client_may_be_the_like(mode: Any) -> None:
 )
 def test_text_that_utf8_does_not_have_is_refused_without_showing_it(write: Any) -> None:
     """No error of a codec's comes out, whose message and object have what was given."""
-    with pytest.raises((EncodeError, ValueError), match="character 1 does not fit") as caught:
+    with pytest.raises((EncodeError, ValueError), match="character 1 cannot be encoded") as caught:
         write("S\ud83d")
     assert not isinstance(caught.value, UnicodeError)
     assert "ud83d" not in str(caught.value)
