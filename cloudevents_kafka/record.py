@@ -148,7 +148,7 @@ def _utf8(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:  # its message quotes a character of the data
         raise ValueError(
-            f"a key, a value or a header's value must be bytes, or text without lone surrogates, "
+            f"a key, a value or a header's value must be bytes, or text in UTF-8, "
             f"but character {error.start} cannot be encoded ({error.reason})"
         ) from None
 
