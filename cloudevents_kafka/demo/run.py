@@ -13,7 +13,7 @@ import msgspec
 from cloudevents_kafka.demo._checks import Check, run_checks
 from cloudevents_kafka.demo.clients import ReadCounts, TrafficCounts, read_back, send_traffic
 from cloudevents_kafka.demo.traffic import InvalidLine, Item, file_traffic, shop_traffic
-from cloudevents_kafka.jvm.progress import Progress
+from cloudevents_kafka.jvm import Progress
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.spark.pipeline import PipelineOptions, Summary, run
 

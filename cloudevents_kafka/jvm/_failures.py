@@ -8,8 +8,8 @@ from http import HTTPStatus
 from http.client import HTTPException
 from typing import Final, Literal
 
-from cloudevents_kafka.jvm.cache import CACHE_VARIABLE
-from cloudevents_kafka.jvm.errors import FetchFailed
+from cloudevents_kafka.jvm._cache import CACHE_VARIABLE
+from cloudevents_kafka.jvm._errors import FetchFailed
 from cloudevents_kafka.redaction import mask_url
 
 MIRROR_VARIABLE: Final = "CLOUDEVENTS_KAFKA_MAVEN_MIRROR"

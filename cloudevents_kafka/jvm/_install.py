@@ -13,6 +13,7 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
+from cloudevents_kafka.jvm._errors import NoJava
 from cloudevents_kafka.jvm._java import (
     HINT,
     INSTALL_VARIABLE,
@@ -22,8 +23,7 @@ from cloudevents_kafka.jvm._java import (
     Java,
     find_java,
 )
-from cloudevents_kafka.jvm.errors import NoJava
-from cloudevents_kafka.jvm.progress import Progress
+from cloudevents_kafka.jvm._progress import Progress
 
 INSTALL_OPTION: Final = "--install-jdk"
 

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from cloudevents_kafka.jvm import _web
+from cloudevents_kafka.jvm._cache import building, cache_folder, locked
 from cloudevents_kafka.jvm._checksums import (
     CHECKSUM_LIMIT,
     BadJar,
@@ -22,12 +23,11 @@ from cloudevents_kafka.jvm._checksums import (
     published_checksum,
 )
 from cloudevents_kafka.jvm._coordinates import Coordinate, JarRequest
+from cloudevents_kafka.jvm._errors import FetchFailed, NoJars, PlainHttp
 from cloudevents_kafka.jvm._failures import MIRROR_VARIABLE, REJECTED_HINT, status_error
 from cloudevents_kafka.jvm._jar_sets import listed_jars, pinned_checksums
+from cloudevents_kafka.jvm._progress import Progress
 from cloudevents_kafka.jvm._repository import JGO_HINT, Repository, find_repository
-from cloudevents_kafka.jvm.cache import building, cache_folder, locked
-from cloudevents_kafka.jvm.errors import FetchFailed, NoJars, PlainHttp
-from cloudevents_kafka.jvm.progress import Progress
 from cloudevents_kafka.redaction import mask_url
 
 MANIFEST: Final = "manifest.json"

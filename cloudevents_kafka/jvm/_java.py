@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cloudevents_kafka.jvm.errors import NoJava
+from cloudevents_kafka.jvm._errors import NoJava
 
 SUPPORTED: Final = (17, 21)
 NEEDED_MODULE: Final = "jdk.incubator.vector"

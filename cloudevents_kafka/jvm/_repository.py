@@ -10,9 +10,9 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 
+from cloudevents_kafka.jvm._errors import FetchFailed
 from cloudevents_kafka.jvm._failures import MIRROR_VARIABLE
 from cloudevents_kafka.jvm._web import Login, split_login
-from cloudevents_kafka.jvm.errors import FetchFailed
 
 JGO_HINT: Final = "Do: pip install 'cloudevents-kafka[testing]'"
 _CENTRAL: Final = {"*", "external:*", "central"}  # the values of mirrorOf that include Maven Central

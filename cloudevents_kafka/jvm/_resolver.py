@@ -16,10 +16,10 @@ from jgo.parse import Coordinate as JgoCoordinate
 from cloudevents_kafka.jvm import _web
 from cloudevents_kafka.jvm._checksums import CHECKSUM_LIMIT, parse
 from cloudevents_kafka.jvm._coordinates import Coordinate, JarRequest
+from cloudevents_kafka.jvm._errors import FetchFailed
 from cloudevents_kafka.jvm._failures import REJECTED_HINT, status_error
+from cloudevents_kafka.jvm._progress import Progress
 from cloudevents_kafka.jvm._repository import Repository
-from cloudevents_kafka.jvm.errors import FetchFailed
-from cloudevents_kafka.jvm.progress import Progress
 
 POM_LIMIT: Final = 1 << 22  # bytes of a POM file
 _PARENTS: Final = 10_000  # steps from a POM to its parent; a repository could send a circle

@@ -15,8 +15,8 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 import msgspec
 
+from cloudevents_kafka.jvm._errors import FetchFailed
 from cloudevents_kafka.jvm._failures import network_error, status_error, truncated_error
-from cloudevents_kafka.jvm.errors import FetchFailed
 from cloudevents_kafka.redaction import mask_url
 
 _TIMEOUT: Final = 20.0  # seconds for each read

@@ -13,8 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from cloudevents_kafka.jvm import JvmError, cache_folder, find_java, resolve
-from cloudevents_kafka.jvm.cache import building, locked
+from cloudevents_kafka.jvm import JvmError, building, cache_folder, find_java, locked, resolve
 
 HERE: Final = Path(__file__).parent
 

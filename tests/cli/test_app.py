@@ -14,7 +14,7 @@ from cloudevents_kafka.cli.app import COMMANDS, LazyGroup
 from cloudevents_kafka.cli.commands.protocol import COMMANDS as PROTOCOL_COMMANDS
 from cloudevents_kafka.cli.terminal import BadUsage, Interrupted
 from cloudevents_kafka.errors import EncodeError
-from cloudevents_kafka.jvm.errors import NoJars
+from cloudevents_kafka.jvm import NoJars
 from cloudevents_kafka.producer import DeliveryError
 from cloudevents_kafka.testing import BrokerFailed
 

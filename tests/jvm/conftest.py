@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from jvm.repository import serving
 
-from cloudevents_kafka.jvm import cache
+from cloudevents_kafka.jvm import CACHE_VARIABLE
 from cloudevents_kafka.jvm._failures import MIRROR_VARIABLE
 
 
 @pytest.fixture
 def empty_cache(monkeypatch, tmp_path):
     """Return the folder of an empty cache, which replaces the user's."""
-    monkeypatch.setenv(cache.CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 

@@ -15,9 +15,9 @@ import cloudevents_kafka.jvm
 from cloudevents_kafka.jvm import _jars
 from cloudevents_kafka.jvm._coordinates import Coordinate, JarRequest
 from cloudevents_kafka.jvm._jar_sets import FILE_NAME, jar_sets, listed_jars
+from cloudevents_kafka.jvm._progress import Progress
 from cloudevents_kafka.jvm._repository import Repository, find_repository
 from cloudevents_kafka.jvm._resolver import resolve_request
-from cloudevents_kafka.jvm.progress import Progress
 from cloudevents_kafka.spark.connector import IN_PYSPARK
 from cloudevents_kafka.testing.local import kafka_coordinates
 from cloudevents_kafka.testing.local.old_brokers import RELEASES

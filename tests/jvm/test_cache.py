@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from cloudevents_kafka.jvm import cache, cache_folder
+from cloudevents_kafka.jvm import CACHE_VARIABLE, cache_folder
 
 
 @pytest.mark.parametrize(
     ("env", "folder"),
     [
-        ({cache.CACHE_VARIABLE: "/own"}, "/own"),
+        ({CACHE_VARIABLE: "/own"}, "/own"),
         ({"XDG_CACHE_HOME": "/xdg"}, "/xdg/cloudevents-kafka"),
         ({"XDG_CACHE_HOME": "relative"}, "/home/.cache/cloudevents-kafka"),
         ({}, "/home/.cache/cloudevents-kafka"),
@@ -18,7 +18,7 @@ from cloudevents_kafka.jvm import cache, cache_folder
 )
 def test_cache_folder(monkeypatch, env, folder):
     """The package's variable comes first, then XDG's (absolute, as XDG requires), then the home folder."""
-    for name in (cache.CACHE_VARIABLE, "XDG_CACHE_HOME"):
+    for name in (CACHE_VARIABLE, "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", "/home")
     for name, value in env.items():

@@ -13,7 +13,7 @@ import sys
 import pytest
 from jvm.repository import NEEDED, THING, jar, pom
 
-from cloudevents_kafka.jvm import NoJars, PlainHttp, _jars, cache, cache_folder, resolve
+from cloudevents_kafka.jvm import CACHE_VARIABLE, NoJars, PlainHttp, _jars, cache_folder, resolve
 from cloudevents_kafka.jvm._checksums import ALGORITHMS
 from cloudevents_kafka.jvm._coordinates import Coordinate, JarRequest
 from cloudevents_kafka.jvm._failures import MIRROR_VARIABLE
@@ -328,7 +328,7 @@ def test_no_server(mirror, monkeypatch):
     text = failure()
     assert "cannot be reached: the connection failed" in text
     assert MIRROR_VARIABLE in text
-    assert cache.CACHE_VARIABLE in text
+    assert CACHE_VARIABLE in text
 
 
 def test_login(mirror, monkeypatch, capfd):

@@ -8,9 +8,9 @@ import pytest
 from jvm.repository import NEEDED, THING, pom
 
 from cloudevents_kafka.jvm._coordinates import Coordinate, JarRequest
+from cloudevents_kafka.jvm._errors import FetchFailed
+from cloudevents_kafka.jvm._progress import Progress
 from cloudevents_kafka.jvm._repository import Repository
-from cloudevents_kafka.jvm.errors import FetchFailed
-from cloudevents_kafka.jvm.progress import Progress
 
 _resolver = pytest.importorskip("cloudevents_kafka.jvm._resolver", exc_type=ImportError)
 PARENT = Coordinate("org.example", "parent", "1")

@@ -9,8 +9,8 @@ import threading
 import pytest
 
 from cloudevents_kafka.jvm import _web
+from cloudevents_kafka.jvm._errors import FetchFailed
 from cloudevents_kafka.jvm._web import Login, split_login
-from cloudevents_kafka.jvm.errors import FetchFailed
 
 
 def read(url, login=None, limit=1 << 16):

@@ -20,9 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cloudevents_kafka.jvm import Java, cache_folder, find_java, resolve
-from cloudevents_kafka.jvm.cache import building, locked
-from cloudevents_kafka.jvm.progress import Progress
+from cloudevents_kafka.jvm import Java, Progress, building, cache_folder, find_java, locked, resolve
 from cloudevents_kafka.testing.local import clients
 from cloudevents_kafka.testing.local._ports import HOST, Ports, free_ports
 from cloudevents_kafka.testing.local._process import BrokerFailed, Process

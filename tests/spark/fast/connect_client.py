@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from spark.records import changed, edges, vectors
 from spark.rows import expected, read_back, rows_of
 
-from cloudevents_kafka.jvm.cache import CACHE_VARIABLE
+from cloudevents_kafka.jvm import CACHE_VARIABLE
 from cloudevents_kafka.spark import decode_events
 
 RECORDS = [*vectors(), *edges(), *changed(300)]

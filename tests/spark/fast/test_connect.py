@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloudevents_kafka.jvm.cache import CACHE_VARIABLE
+from cloudevents_kafka.jvm import CACHE_VARIABLE
 
 from .connect_server import connect_server, environment
 

@@ -10,11 +10,10 @@ import sys
 import pytest
 from jvm.repository import serving
 
-from cloudevents_kafka.jvm import find_java, resolve
+from cloudevents_kafka.jvm import CACHE_VARIABLE, find_java, resolve
 from cloudevents_kafka.jvm._coordinates import JarRequest
 from cloudevents_kafka.jvm._failures import MIRROR_VARIABLE
 from cloudevents_kafka.jvm._jar_sets import listed_jars
-from cloudevents_kafka.jvm.cache import CACHE_VARIABLE
 from cloudevents_kafka.testing.local import KAFKA_VERSION, kafka_coordinates
 
 pytestmark = pytest.mark.broker
