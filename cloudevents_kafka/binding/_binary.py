@@ -1,7 +1,7 @@
 """Binary content mode: attributes in ``ce_`` headers, the data as the record's value.
 
-Header values are the canonical texts in UTF-8, unquoted and without percent-encoding;
-``content-type`` carries datacontenttype; no data is a null value (Kafka binding 3.2).
+Header values are the canonical texts of attributes in UTF-8, without quotes or percent-encoding.
+An event without data has a null value (Kafka binding 3.2).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cloudevents_kafka.attributes.validation import validate
 from cloudevents_kafka.binding._headers import (
     CONTENT_TYPE,
     CONTENT_TYPE_COPY,
-    _attribute_of,
+    attribute_of,
     header_names,
     header_of,
     name_in,
@@ -28,50 +28,51 @@ from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.primitives.bounded import remember
 from cloudevents_kafka.record import Headers, Record
 
-_IMPLIED: Final = b"application/json"
-_SUSPICIOUS: Final = "?"  # stands for every header that needs a closer look; no attribute has this name
+_JSON: Final = b"application/json"
+_NOT_PLAIN: Final = "?"  # replaces the name of an attribute that is invalid or not a text
 
 
 # --- reading -----------------------------------------------------------------
 
 
 def plain_attributes(headers: Headers) -> dict[str, Any] | None:
-    """Collect attributes from plain headers; None where one of them needs a closer look."""
+    """Return the attributes in headers, or None if `decode_binary` must read them.
+
+    It must if a header of the event is null, not UTF-8 or repeated, or if its attribute has an invalid
+    name or is not a text.
+    """
     attributes: dict[str, Any] = {}
-    foreign = 0
+    others = 0
     names = current.table.header_names
     try:
         for header, value in headers:
             name = names[header]
             if name is None:
-                foreign += 1
+                others += 1
             else:
-                attributes[name] = value.decode()  # type: ignore[union-attr]  # a null's AttributeError is the test
+                attributes[name] = value.decode()  # type: ignore[union-attr]  # None raises AttributeError
     except KeyError:
-        return plain_attributes(headers) if _learn(headers, names) else None
+        return plain_attributes(headers) if _cache_names(headers, names) else None
     except (AttributeError, UnicodeDecodeError):
         return None
-    if len(attributes) + foreign != len(headers) or _SUSPICIOUS in attributes:
-        return None  # one occurs twice, or has a bad name
+    if len(attributes) + others != len(headers) or _NOT_PLAIN in attributes:
+        return None
     return attributes
 
 
-def _learn(headers: Headers, names: dict[str, str | None]) -> bool:
-    """Remember, within bounds, which attributes headers carry, None for foreign ones; false if too many.
-
-    An attribute that is not plain text, by its name or by its type, is suspicious.
-    """
+def _cache_names(headers: Headers, names: dict[str, str | None]) -> bool:
+    """Cache the attributes that headers carry; return whether the cache has room for all of them."""
     for header, _ in headers:
         if isinstance(header, str):
-            name = _attribute_of(header)
-            remember(names, header, name if name is None or are_text_names({name}) else _SUSPICIOUS)
+            name = attribute_of(header)
+            remember(names, header, name if name is None or are_text_names({name}) else _NOT_PLAIN)
     return all(header in names for header, _ in headers)
 
 
 def decode_binary(record: Record) -> Event:
-    """Read a binary-mode record; raises `InvalidEvent`, naming every problem."""
+    """Return the event of a record in binary mode; raise `InvalidEvent` with every problem."""
     texts, problems = _read_headers(record.headers)
-    unread = [_attribute_of(str(problem.attribute)) for problem in problems]
+    unread = [attribute_of(str(problem.attribute)) for problem in problems]
     attributes, problems = validate(texts, problems, unread)
     if problems:
         raise InvalidEvent(problems)
@@ -79,13 +80,13 @@ def decode_binary(record: Record) -> Event:
 
 
 def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Problem]]:
-    """Give the texts of attributes, also of badly named ones, and what is wrong with how they came."""
+    """Return the texts of attributes, also of those with invalid names, and the problems of headers."""
     attributes: dict[str, AttributeValue] = {}
     problems: list[Problem] = []
     copies: list[str] = []
     counts: Counter[str] = Counter()
     for header, value in headers:
-        if value is None or _attribute_of(header) is None:
+        if value is None or attribute_of(header) is None:
             continue
         counts[header] += 1
         try:
@@ -96,7 +97,7 @@ def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Pro
         if header == CONTENT_TYPE_COPY:
             copies.append(text)
         else:
-            attributes[name_in(header)] = text  # the last one counts, as in JSON
+            attributes[name_in(header)] = text  # of repeated headers the last, as in JSON
     problems += [
         Problem(name_in(header), f"header {header} occurs more than once", "N-05")
         for header, count in counts.items()
@@ -106,8 +107,8 @@ def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Pro
 
 
 def _copy_problems(texts: list[str], content_type: AttributeValue | None) -> list[Problem]:
-    """Judge ce_datacontenttype, which some write beside content-type: a copy does no harm."""
-    rule = "is carried by the content-type header, not by ce_datacontenttype"
+    """Return a problem if ce_datacontenttype is not a copy of content-type (K-04)."""
+    rule = "must be in the content-type header, not in ce_datacontenttype"
     others = [text for text in texts if text != content_type]
     return [Problem("datacontenttype", rule, "K-04", preview(text)) for text in others[:1]]
 
@@ -116,25 +117,24 @@ def _copy_problems(texts: list[str], content_type: AttributeValue | None) -> lis
 
 
 def encode_binary(event: Event) -> tuple[Headers, bytes | None]:
-    """Write an event as headers, in the order of its attributes, and a value.
+    """Return the headers of an event, in the order of its attributes, and its value.
 
-    A JSON value without a content type gets one, ``application/json``, which is what
-    it is (R-10). Raises `EncodeError` for a datacontenttype that would make receivers
-    take the record for a structured one (K-20).
+    JSON data without a content type gets ``application/json`` (R-10: an absent datacontenttype
+    implies it). Raises `EncodeError` for a datacontenttype of structured mode (K-20).
     """
     attributes, _ = raw_parts(event)
     names = header_names
     try:
-        headers: Headers = [(names[name], value.encode()) for name, value in attributes.items()]  # type: ignore[union-attr]  # all text, nearly always
-    except (AttributeError, KeyError):  # not all text, or a name that is not cached
+        headers: Headers = [(names[name], value.encode()) for name, value in attributes.items()]  # type: ignore[union-attr]  # nearly always all are str
+    except (AttributeError, KeyError):  # a value is not a str, or a name is not cached
         headers = [(header_of(name), canonical_text(value).encode()) for name, value in attributes.items()]
     content_type = attributes.get("datacontenttype")
     if not isinstance(content_type, str):
         if event.kind is DataKind.JSON:
-            headers.append((CONTENT_TYPE, _IMPLIED))
+            headers.append((CONTENT_TYPE, _JSON))
     elif media_type(content_type).cloudevents:
         raise EncodeError(
-            f"datacontenttype {preview(content_type)} would make the record look structured "
-            "(K-20, Kafka binding 3); use structured mode"
+            "datacontenttype must not start with application/cloudevents in binary mode "
+            f"(K-20, Kafka binding 3), got {preview(content_type)}; use structured mode"
         )
     return headers, event.payload

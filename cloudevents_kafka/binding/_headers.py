@@ -1,4 +1,8 @@
-"""The names of the headers that carry attributes, and the attributes that headers carry."""
+"""The headers that carry attributes in binary mode, and the attributes that they carry.
+
+``content-type`` carries ``datacontenttype``, and ``ce_`` + name any other attribute (Kafka binding
+3.2.3).
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,9 @@ from typing import Final
 from cloudevents_kafka.attributes.types import is_name
 from cloudevents_kafka.primitives.bounded import remember
 
-
-def _attribute_of(header: str) -> str | None:
-    if header == CONTENT_TYPE:
-        return "datacontenttype"
-    if not isinstance(header, str) or not header.startswith(PREFIX) or header == PREFIX:
-        return None
-    name = header[len(PREFIX) :]
-    return name if is_name(name) and name != "datacontenttype" else ""
-
+CONTENT_TYPE: Final = "content-type"
+CONTENT_TYPE_COPY: Final = "ce_datacontenttype"  # which some producers write in addition to content-type
+PREFIX: Final = "ce_"
 
 header_names: Final[dict[str, str]] = {}
 """The headers of the attributes of earlier calls of `header_of`."""
@@ -28,15 +26,15 @@ def header_of(attribute: str) -> str:
 
 
 def attribute_of(header: str) -> str | None:
-    """Return the attribute that a header carries; None for a foreign one, ``""`` for a bad name."""
-    return _attribute_of(header)
+    """Return the attribute that a header carries, ``""`` if its name is invalid, None for other headers."""
+    if header == CONTENT_TYPE:
+        return "datacontenttype"
+    if not isinstance(header, str) or not header.startswith(PREFIX) or header == PREFIX:
+        return None
+    name = header[len(PREFIX) :]
+    return name if is_name(name) and name != "datacontenttype" else ""
 
 
 def name_in(header: str) -> str:
-    """Return what a header of the event's names, be it a good name or none."""
-    return _attribute_of(header) or header[len(PREFIX) :]
-
-
-CONTENT_TYPE: Final = "content-type"
-CONTENT_TYPE_COPY: Final = "ce_datacontenttype"  # which some producers write beside content-type
-PREFIX: Final = "ce_"
+    """Return the attribute name in a header of the event, valid or not."""
+    return attribute_of(header) or header[len(PREFIX) :]

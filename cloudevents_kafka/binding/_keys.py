@@ -14,7 +14,7 @@ from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Record
 
 KeyMapper = Callable[[Event], str | bytes | None]
-"""Return the key for an event; a str is encoded in UTF-8, None is no key."""
+"""Return the key for an event; a str is encoded in UTF-8; None means without a key."""
 
 ReverseKeyMapper = Callable[[Event, Record], Event]
 """Return the event for the receiver, from the event that was read and its record."""

@@ -6,7 +6,7 @@ invented: a missing attribute stays absent, and ambiguous records are refused he
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -43,7 +43,7 @@ from cloudevents_kafka.codecs.payload import DataKind, implies_json
 from cloudevents_kafka.errors import DecodeError, InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.formats import InvalidAttributes
-from cloudevents_kafka.formats.json import member_texts, read_data, split_envelope
+from cloudevents_kafka.formats.json import Envelope, InvalidEnvelope, read_data, split_envelope
 from cloudevents_kafka.record import Record
 
 _BOM: Final = b"\xef\xbb\xbf"
@@ -54,7 +54,6 @@ _KEPT_CLAUSES: Final = (
     "R-07",
 )  # of core attributes whose text is kept although it breaks them
 
-_Envelope = tuple[dict[str, Any], bytes | None, bytes | None, list[Problem]]
 Outcome = Event | InvalidEvent | DecodeError
 """The result of strict reading: an event or the error."""
 
@@ -156,24 +155,21 @@ def _read_structured(
 ) -> tuple[Event, tuple[Problem, ...]]:
     """Read a structured record, or one whose value is a complete event in JSON.
 
-    ``outcome`` is the result of strict reading if that read the value in its format.
+    ``outcome`` is the result of strict reading if it has read the value in its format.
     """
     tolerated = content_type_problems(headers.tolerated)
     envelope = _complete_envelope(record.value) if verdict.mode == "not-an-event" else None
     if verdict.mode == "batch" or (verdict.mode == "not-an-event" and envelope is None):
         raise decode_error(verdict, record)
     _check_content_type(headers.values.get(CONTENT_TYPE, b""), content_type_problems(headers.ambiguous))
-    if isinstance(outcome, InvalidContentType):
-        outcome = outcome.outcome
-    if isinstance(outcome, Event):
-        return outcome, tuple(tolerated)
-    if verdict.mode == "structured" and verdict.format != "json":
-        event = _decode_format(record.value, media_type(str(verdict.media_type)), outcome, tolerated)
-        if event is not None:
-            return event, tuple(tolerated)
-    if verdict.mode == "structured" or _is_read_as_json(verdict.media_type, tolerated):
-        return _decode_json(record.value, envelope, tolerated, verdict.media_type), tuple(tolerated)
-    raise decode_error(verdict, record)
+    event: Event | None = None
+    if verdict.mode == "structured":
+        event = _read_format(record.value, media_type(str(verdict.media_type)), outcome, tolerated)
+    elif _is_read_as_json(verdict.media_type, tolerated):
+        event = _read_json(record.value, envelope, tolerated, verdict.media_type)
+    if event is None:
+        raise decode_error(verdict, record)
+    return event, tuple(tolerated)
 
 
 def _check_content_type(content_type: bytes, problems: list[Problem]) -> None:
@@ -204,56 +200,71 @@ def _is_read_as_json(content_type: str | None, tolerated: list[Problem]) -> bool
 # --- values --------------------------------------------------------------------
 
 
-def _decode_format(
-    value: bytes | None,
-    media: MediaType,
-    outcome: InvalidEvent | DecodeError | None,
-    tolerated: list[Problem],
+def _read_format(
+    value: bytes | None, media: MediaType, outcome: Outcome | None, tolerated: list[Problem]
 ) -> Event | None:
-    """Return the event in a value of a format other than JSON, also if its attributes break rules."""
-    try:
-        if outcome is None:
-            return decode_structured(value, media)
-    except InvalidEvent as error:
-        outcome = error
-    if not isinstance(outcome, InvalidAttributes):
-        raise outcome
-    attributes, _ = raw_parts(outcome.event)
+    """Return the event in a value in its format, also if attributes break rules; None if it is unknown."""
+    if isinstance(outcome, InvalidContentType):
+        outcome = outcome.outcome
+    if outcome is None:
+        try:
+            outcome = decode_structured(value, media)
+        except InvalidEvent as error:
+            outcome = error
+    if outcome is None or isinstance(outcome, Event):
+        return outcome
+    if isinstance(outcome, InvalidEnvelope):
+        return _correct_envelope(outcome.envelope, tolerated)
+    if isinstance(outcome, InvalidAttributes):
+        return _correct_event(outcome.event, tolerated)
+    if media.format == "json" and value is not None and value.startswith(_BOM):
+        return _read_json(value, None, tolerated)
+    raise outcome
+
+
+def _correct_event(event: Event, tolerated: list[Problem]) -> Event:
+    attributes, _ = raw_parts(event)
     problems: list[Problem] = []
     attributes = _correct(_lower_case_names(attributes, tolerated, problems), problems, tolerated)
-    return _make_event(attributes, outcome.event.payload, outcome.event.kind, problems)
+    return _make_event(attributes, event.payload, event.kind, problems)
 
 
-def _complete_envelope(value: bytes | None) -> _Envelope | None:
+def _complete_envelope(value: bytes | None) -> Envelope | None:
     """Return the members of a JSON object that has all required attributes, or None."""
     try:
         envelope = split_envelope((value or b"").removeprefix(_BOM))
     except InvalidEvent:
         return None
-    members, _, _, repeats = envelope
-    complete = not repeats and all(isinstance(members.get(name), str) for name in REQUIRED)
-    return envelope if complete and members["specversion"] == SPECVERSION else None
+    attributes = envelope.attributes
+    complete = not envelope.problems and all(isinstance(attributes.get(name), str) for name in REQUIRED)
+    return envelope if complete and attributes["specversion"] == SPECVERSION else None
 
 
-def _decode_json(
-    value: bytes | None, envelope: _Envelope | None, tolerated: list[Problem], content_type: str | None
+def _read_json(
+    value: bytes | None,
+    envelope: Envelope | None,
+    tolerated: list[Problem],
+    content_type: str | None = None,
 ) -> Event:
     """Return the event in a JSON value; ``envelope`` are its members if they were split already."""
     if value is None:
         raise InvalidEvent([null_value()])
     if value.startswith(_BOM):
         tolerated.append(Problem(None, "the value starts with a byte order mark", "J-01"))
-        value = value[len(_BOM) :]
-    members, data, encoded, problems = split_envelope(value) if envelope is None else envelope
+    if envelope is None:
+        envelope = split_envelope(value.removeprefix(_BOM))
     if content_type and not (media_type(content_type).cloudevents or implies_json(content_type)):
-        members.setdefault("datacontenttype", content_type)  # of the data, as it is not of the value
-    texts = _lower_case_names(
-        {name: text for name, text in member_texts(value).items() if name in members}, [], []
-    )
-    named = _lower_case_names(members, tolerated, problems)
-    attributes = _correct(_to_json_texts(named, texts, tolerated), problems, tolerated)
+        envelope.attributes.setdefault("datacontenttype", content_type)  # of the data, as it is not of JSON
+    return _correct_envelope(envelope, tolerated)
+
+
+def _correct_envelope(envelope: Envelope, tolerated: list[Problem]) -> Event:
+    problems = [*envelope.problems]
+    members = _lower_case_names(envelope.attributes, tolerated, problems)
+    attributes = _correct(_keep_json_texts(members, envelope.texts, tolerated), problems, tolerated)
     try:
-        payload, kind = _read_data(data, encoded, attributes.get("datacontenttype"), tolerated)
+        content_type = attributes.get("datacontenttype")
+        payload, kind = _read_data(envelope.data, envelope.encoded, content_type, tolerated)
     except InvalidEvent as error:
         raise InvalidEvent([*problems, *error.problems]) from None
     return _make_event(attributes, payload, kind, problems)
@@ -265,8 +276,8 @@ def _lower_case_names(
     """Return members with their names in lower case if that makes these valid and unique."""
     named: dict[str, Any] = {}
     for name, value in members.items():
-        lower = name.lower()
-        if is_name(name) or not (name.isascii() and is_name(lower)) or lower in members:
+        lower = _lower(name)
+        if is_name(name) or not is_name(lower) or lower in members:
             named[name] = value
         elif lower in named and not _is_same_scalar(named[lower], value):
             problems.append(Problem(name, f"is one of several members for {lower} that differ", "N-01"))
@@ -276,21 +287,29 @@ def _lower_case_names(
     return named
 
 
+def _lower(name: str) -> str:
+    """Return an ASCII name in lower case; other names have no attribute name."""
+    return name.lower() if name.isascii() else ""
+
+
 def _is_same_scalar(one: Any, other: Any) -> bool:
     """Return whether two scalars are equal; a nested value may be too deep to compare."""
     return type(one) is type(other) and not isinstance(one, dict | list) and bool(one == other)
 
 
-def _to_json_texts(
-    members: dict[str, Any], texts: dict[str, bytes], tolerated: list[Problem]
+def _keep_json_texts(
+    members: dict[str, Any], texts: Mapping[str, msgspec.Raw], tolerated: list[Problem]
 ) -> dict[str, Any]:
     """Return members with the objects and lists of extensions as JSON text, without white space."""
-    flat = dict(members)
+    kept = dict(members)
     for name, value in members.items():
         if isinstance(value, dict | list) and is_name(name) and name not in CORE:
-            flat[name] = msgspec.json.format(texts[name], indent=-1).decode()
+            text = (
+                texts[name] if name in texts else next(texts[each] for each in texts if _lower(each) == name)
+            )
+            kept[name] = msgspec.json.format(bytes(text), indent=-1).decode()
             tolerated.append(Problem(name, "is an object or a list: kept as its JSON text", "J-03"))
-    return flat
+    return kept
 
 
 def _read_data(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -49,6 +50,30 @@ _BRACE: Final = ord("}")
 _SPACE: Final = ord(" ")  # the highest of the four white space characters of JSON
 _QUOTE: Final = b'"'
 _NULL: Final = b"null"
+
+
+class Envelope(msgspec.Struct, frozen=True):
+    """The members of a JSON object, split but not validated.
+
+    ``attributes`` are the values of all members that are not null, except ``data`` and
+    ``data_base64``, and ``texts`` the JSON of the same members. ``data`` and ``encoded`` are the
+    JSON of ``data``, also if it is null, and of ``data_base64``. ``problems`` are repeated names,
+    of which the last member is kept.
+    """
+
+    attributes: dict[str, Any]
+    texts: dict[str, msgspec.Raw]
+    data: bytes | None
+    encoded: bytes | None
+    problems: list[Problem]
+
+
+class InvalidEnvelope(InvalidEvent):
+    """The value is a JSON object, and its members break rules. ``envelope`` has them."""
+
+    def __init__(self, problems: Sequence[Problem], envelope: Envelope) -> None:
+        super().__init__(problems)
+        self.envelope = envelope
 
 
 class JsonFormat(BaseFormat):
@@ -145,15 +170,20 @@ def _is_textual(media: MediaType) -> bool:
 
 def _decode_slow(value: bytes) -> Event:
     """Return the event of any JSON object; raise `InvalidEvent` with all problems."""
-    members, data, encoded, problems = split_envelope(value)
+    envelope = split_envelope(value)
+    members = envelope.attributes
     attributes = {name: member for name, member in members.items() if isinstance(member, AttributeValue)}
+    problems = [*envelope.problems]
     problems += [_type_problem(name, members[name]) for name in members if name not in attributes]
     payload, kind = None, DataKind.BYTES
     try:
-        payload, kind = read_data(data, encoded, attributes.get("datacontenttype"))
+        payload, kind = read_data(envelope.data, envelope.encoded, attributes.get("datacontenttype"))
     except InvalidEvent as error:
         problems += error.problems
-    return build_event(attributes, payload, kind, (_NAME, value), problems)
+    try:
+        return build_event(attributes, payload, kind, (_NAME, value), problems)
+    except InvalidEvent as error:
+        raise InvalidEnvelope(error.problems, envelope) from None
 
 
 def _is_utf8(value: bytes) -> bool:
@@ -164,12 +194,10 @@ def _is_utf8(value: bytes) -> bool:
     return True
 
 
-def split_envelope(value: bytes) -> tuple[dict[str, Any], bytes | None, bytes | None, list[Problem]]:
-    """Return the attributes, the texts of ``data`` and ``data_base64``, and repeated members.
+def split_envelope(value: bytes) -> Envelope:
+    """Return the members of a JSON object; raise `InvalidEvent` if the value is not one.
 
-    Members that are null are absent, except ``data``. Values of attributes are any JSON
-    values. Of repeated members the last one is returned. ``data`` may be JSON that msgspec
-    refuses, such as a lone surrogate. Raises `InvalidEvent` if the value is not a JSON object.
+    ``data`` may be JSON that the parser refuses, such as a lone surrogate.
     """
     try:
         value.decode()
@@ -179,21 +207,22 @@ def split_envelope(value: bytes) -> tuple[dict[str, Any], bytes | None, bytes | 
     except _REFUSED:
         readable, kept = blank_members(value, "data") or (value, {})
     try:
-        attributes, data, encoded, repeats = _split_members(readable)
+        envelope = _split_members(readable)
     except _REFUSED as error:
         raise InvalidEvent([_malformed(readable, error)]) from None
-    return attributes, kept.get("data", data), encoded, repeats
+    return msgspec.structs.replace(envelope, data=kept.get("data", envelope.data))
 
 
-def _split_members(value: bytes) -> tuple[dict[str, Any], bytes | None, bytes | None, list[Problem]]:
-    members: dict[str, Any] = _split(value)
+def _split_members(value: bytes) -> Envelope:
+    members = _split(value)
     count = len(members)
     data, encoded = bytes(members.pop("data", b"")), bytes(members.pop("data_base64", b""))
     texts = b"[" + b",".join(members.values()) + b"]"
     values: list[Any] = _values(texts, members)
     repeats = _find_repeats(value, texts + data + encoded, count)
     attributes = {name: value for name, value in zip(members, values, strict=True) if value is not None}
-    return attributes, data or None, None if encoded in (b"", _NULL) else encoded, repeats
+    texts_of = {name: members[name] for name in attributes}
+    return Envelope(attributes, texts_of, data or None, None if encoded in (b"", _NULL) else encoded, repeats)
 
 
 def _values(texts: bytes, members: dict[str, Any]) -> list[Any]:
@@ -210,16 +239,6 @@ def _value(text: bytes) -> Any:
         return _parse(text)
     except msgspec.ValidationError:
         return {b"{": {}, b"[": []}.get(text[:1], math.inf)
-
-
-def member_texts(value: bytes) -> dict[str, bytes]:
-    """Return the exact JSON texts of the attributes of an envelope, by name."""
-    try:
-        members = _split(value)
-    except _REFUSED:
-        readable, _ = blank_members(value, "data") or (value, {})
-        members = _split(readable)
-    return {name: bytes(text) for name, text in members.items() if name != "data"}
 
 
 def _find_repeats(value: bytes, kept: bytes, count: int) -> list[Problem]:

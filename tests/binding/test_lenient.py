@@ -11,17 +11,26 @@ import strategies as make
 from cloudevents_kafka import (
     BrokenEvent,
     Decoded,
+    EncodeError,
     Event,
+    InvalidEvent,
     NotAnEvent,
+    Problem,
     Record,
     Undecodable,
     UnsupportedFormat,
+    Verdict,
     decode,
     from_record,
+    register_format,
+    sniff,
     to_record,
 )
+from cloudevents_kafka.binding import _decode, _lenient
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.event import unchecked_event
+from cloudevents_kafka.formats import InvalidAttributes
+from cloudevents_kafka.formats import json as json_format
 from cloudevents_kafka.formats.registry import Format, find
 
 CE = make.required_headers
@@ -132,6 +141,8 @@ def test_what_is_refused_either_way_is_refused_in_the_same_words(record: Record)
         (b',"myExt":"v","MYEXT":"v"', "myext", "v", ["N-01", "N-01"]),
         (b',"myExt":[1]', "myext", "[1]", ["N-01", "J-03"]),
         (b',"dataSchema":"#"', "dataschema", "#", ["N-01", "T-10"]),
+        (b',"MYEXT":null,"myExt":[1]', "myext", "[1]", ["N-01", "J-03"]),
+        (b',"\xe2\x84\xaa":[2],"K":[1]', "k", "[1]", ["N-01", "J-03", "N-01"]),
         (b',"Data":1', "data", None, ["N-01"]),
         (b',"\xe2\x84\xaa":1', "k", None, ["N-01"]),
         (b',"expirytime":"2018-04-05 17:31:00Z"', "expirytime", "2018-04-05T17:31:00Z", ["T-12"]),
@@ -434,3 +445,80 @@ def test_other_formats_have_one_spelling(form: str) -> None:
 def test_the_list_of_what_is_let_pass_is_made_of_the_vectors() -> None:
     """`spec-conformance/lenient.md` says what the vectors say."""
     assert lenient_table.TABLE.read_text("utf-8") == lenient_table.markdown()
+
+
+class CountingFormat:
+    """A format that counts its calls and raises an error."""
+
+    name = "counting"
+
+    def __init__(self, error: InvalidEvent) -> None:
+        self.error = error
+        self.calls = 0
+
+    def encode(self, _: Event) -> bytes:
+        raise EncodeError("this format is read only")
+
+    def decode(self, _: bytes) -> Event:
+        self.calls += 1
+        raise self.error
+
+
+PROBLEM = Problem("dataschema", "must be a URI with a scheme", "T-10", "'rel'")
+INVALID = unchecked_event({**make.GOOD, "dataschema": "rel"}, b"x")
+
+
+@pytest.mark.usefixtures("registry")
+@pytest.mark.parametrize("headers", [1, 2], ids=["once", "twice"])
+@pytest.mark.parametrize(
+    ("error", "accepted"), [(InvalidEvent([PROBLEM]), False), (InvalidAttributes([PROBLEM], INVALID), True)]
+)
+def test_a_value_is_decoded_once(error: InvalidEvent, headers: int, *, accepted: bool) -> None:
+    """Lenient reading uses the result of strict reading, also if the content-type header is repeated."""
+    counting = CountingFormat(error)
+    register_format("counting", lambda: counting)
+    header = ("content-type", b"application/cloudevents+counting")
+    item = decode(Record(headers=[header] * headers, value=b"x"), lenient=True)
+    assert isinstance(item, Decoded) is accepted
+    assert counting.calls == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "value"),
+    [
+        ([JSON], HEAD + b',"myExt":[1]}'),
+        ([JSON, JSON], HEAD + b',"time":"2018-04-05 17:31:00Z"}'),
+        ([JSON], HEAD + b',"id":"2"}'),
+        ([], HEAD + b',"x":{}}'),
+        ([("Content-Type", JSON[1])], HEAD + b',"dataschema":"rel"}'),
+        ([JSON], b"\xef\xbb\xbf" + HEAD + b',"dataschema":"rel"}'),
+    ],
+)
+def test_a_json_value_is_split_once(headers: Any, value: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Strict reading passes the members on, whether lenient reading accepts them or not."""
+    split = []
+
+    def count(value: bytes) -> json_format.Envelope:
+        split.append(value)
+        return original(value)
+
+    original = json_format._split_members
+    monkeypatch.setattr(json_format, "_split_members", count)
+    decode(Record(headers=headers, value=value), lenient=True)
+    assert len([value for value in split if not value.startswith(b"\xef")]) == 1
+
+
+def test_unchanged_headers_are_sniffed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lenient reading uses the verdict of strict reading unless it has corrected header names."""
+    calls = []
+
+    def count(headers: Any) -> Verdict:
+        calls.append(headers)
+        return sniff(headers)
+
+    for module in (_decode, _lenient):
+        monkeypatch.setattr(module, "sniff", count)
+    for headers in (CE, [*CE, ("ce_time", b"noon")], [JSON], [JSON, JSON], CE[:3]):
+        calls.clear()
+        decode(Record(headers=headers, value=HEAD + b',"time":"2018"}'), lenient=True)
+        assert len(calls) == (2 if headers == [JSON, JSON] else 1), headers
