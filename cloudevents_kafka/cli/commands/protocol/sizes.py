@@ -17,7 +17,7 @@ the totals of the proposal.
 
 
 @click.command(help=_HELP)
-@click.option("--histogram", is_flag=True, help="Also print how many integers have each size.")
+@click.option("--histogram", is_flag=True, help="Also print the size of each range of integers.")
 @click.option("--picture", type=FILE, metavar="FILE.svg", help="Draw both as SVG.")
 def command(picture: str | None, *, histogram: bool) -> None:
     """Print the table, and the histogram or the picture on request."""
