@@ -7,10 +7,7 @@ finds the fixtures `kafka_broker` and `kafka_topic` by itself (see `pytest_plugi
 
 from __future__ import annotations
 
-from cloudevents_kafka.testing.fakes.consumer import FakeConsumer
-from cloudevents_kafka.testing.fakes.log import FakeLog
-from cloudevents_kafka.testing.fakes.message import FakeMessage
-from cloudevents_kafka.testing.fakes.producer import FakeProducer
+from cloudevents_kafka.testing.fakes import FakeConsumer, FakeLog, FakeMessage, FakeProducer
 from cloudevents_kafka.testing.local import BrokerFailed, LocalBroker
 
 __all__ = ["BrokerFailed", "FakeConsumer", "FakeLog", "FakeMessage", "FakeProducer", "LocalBroker"]

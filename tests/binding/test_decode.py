@@ -21,7 +21,7 @@ from cloudevents_kafka import (
     sniff,
     to_record,
 )
-from cloudevents_kafka.testing.fakes.message import FakeMessage
+from cloudevents_kafka.testing import FakeMessage
 
 CE = make.required_headers
 JSON = ("content-type", b"application/cloudevents+json")

@@ -76,7 +76,7 @@ def encode_assignment(partitions: Iterable[TopicAndPartition]) -> bytes:
 
 
 def decode_assignment(data: bytes) -> list[TopicAndPartition]:
-    """Return the partitions of an assignment; no bytes are no partitions."""
+    """Return the partitions of an assignment, which may be empty bytes."""
     if not data:
         return []
     assignment = frames.decode(Assignment, 0, data)

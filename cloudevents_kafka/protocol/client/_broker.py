@@ -43,7 +43,7 @@ class BrokerConnection(NamedTuple):
 
 
 def connect(address: Address, settings: ConnectionSettings, deadline: Deadline) -> BrokerConnection:
-    """Open a connection, find out the broker's versions, and log in."""
+    """Return a connection that is logged in, with the broker's versions."""
     connection, versions = _negotiate(address, settings, deadline)
     if settings.security.sasl is not None:
         try:

@@ -38,7 +38,7 @@ def is_retriable_or_timeout(error: ProtocolError) -> bool:
 
 
 def is_unknown_server_error(error: ProtocolError) -> bool:
-    """Return whether the broker gave no reason: 0.8 does so while a partition is created or moved."""
+    """Return whether the broker failed for no reason, as 0.8 does while a partition is created or moved."""
     return isinstance(error, BrokerError) and error.code == ErrorCode.UNKNOWN_SERVER_ERROR
 
 

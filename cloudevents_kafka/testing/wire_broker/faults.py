@@ -18,8 +18,8 @@ from typing import Final, TypeAlias
 
 from cloudevents_kafka.protocol.messages.fetch import FetchResponse
 from cloudevents_kafka.protocol.schema import Structure
-from cloudevents_kafka.testing.wire_broker.call import Call, InjectedError
-from cloudevents_kafka.testing.wire_broker.errors import CloseConnection
+from cloudevents_kafka.testing.wire_broker._call import Call, InjectedError
+from cloudevents_kafka.testing.wire_broker._errors import CloseConnection
 
 Handle: TypeAlias = Callable[[], Structure | None]
 Fault: TypeAlias = Callable[[Call, Handle], Structure | None]

@@ -6,23 +6,23 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from cloudevents_kafka.protocol.schema import Structure
-from cloudevents_kafka.testing.wire_broker.apis.fetch import fetch
-from cloudevents_kafka.testing.wire_broker.apis.groups import (
+from cloudevents_kafka.testing.wire_broker.apis._fetch import fetch
+from cloudevents_kafka.testing.wire_broker.apis._groups import (
     heartbeat,
     join_group,
     leave_group,
     sync_group,
 )
-from cloudevents_kafka.testing.wire_broker.apis.list_offsets import list_offsets
-from cloudevents_kafka.testing.wire_broker.apis.metadata import (
+from cloudevents_kafka.testing.wire_broker.apis._list_offsets import list_offsets
+from cloudevents_kafka.testing.wire_broker.apis._metadata import (
     api_versions,
     create_topics,
     find_coordinator,
     metadata,
 )
-from cloudevents_kafka.testing.wire_broker.apis.offsets import offset_commit, offset_fetch
-from cloudevents_kafka.testing.wire_broker.apis.produce import init_producer_id, produce
-from cloudevents_kafka.testing.wire_broker.apis.sasl import authenticate, handshake
+from cloudevents_kafka.testing.wire_broker.apis._offsets import offset_commit, offset_fetch
+from cloudevents_kafka.testing.wire_broker.apis._produce import init_producer_id, produce
+from cloudevents_kafka.testing.wire_broker.apis._sasl import authenticate, handshake
 
 Handler = Callable[[Any, Any], Structure | None]
 

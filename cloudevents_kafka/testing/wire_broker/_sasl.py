@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from cloudevents_kafka.protocol.client import SCRAM_HASHES, ScramKeys
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from cloudevents_kafka.testing.wire_broker.errors import ApiError
+from cloudevents_kafka.testing.wire_broker._errors import ApiError
 
 _ITERATIONS: Final = 4096
 _MECHANISMS: Final = ("PLAIN", *SCRAM_HASHES)

@@ -15,7 +15,7 @@ from cloudevents_kafka.protocol.records import (
     RecordBatch,
     encode_message_set,
 )
-from cloudevents_kafka.testing.wire_broker.append import Entry, SentBatch
+from cloudevents_kafka.testing.wire_broker._append import Entry, SentBatch
 
 
 class Segment(NamedTuple):

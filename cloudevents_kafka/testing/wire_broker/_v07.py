@@ -33,8 +33,8 @@ from cloudevents_kafka.protocol.v07 import (
     frames,
 )
 from cloudevents_kafka.protocol.v07.error_codes import ErrorCode
-from cloudevents_kafka.testing.wire_broker.errors import CloseConnection
-from cloudevents_kafka.testing.wire_broker.listener import ClientSocket, Listener
+from cloudevents_kafka.testing.wire_broker._errors import CloseConnection
+from cloudevents_kafka.testing.wire_broker._listener import ClientSocket, Listener
 
 _MAX_FRAME: Final = 100 * 1024 * 1024
 _HISTORY: Final = 10_000

@@ -1,4 +1,4 @@
-"""A message as confluent-kafka hands it out, without confluent-kafka."""
+"""`FakeMessage`: a message with confluent-kafka's methods, without confluent-kafka."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ TIMESTAMP_NOT_AVAILABLE, TIMESTAMP_CREATE_TIME = 0, 1
 
 
 class FakeMessage:
-    """Has the methods of `confluent_kafka.Message`; make one to feed a `FakeConsumer`.
+    """A fake of `confluent_kafka.Message`, for a `FakeConsumer` to read.
 
-    Text becomes UTF-8 bytes and no headers become None, as in a real message.
-    ``timestamp`` is in ms since the epoch, None if there is none.
+    Text becomes UTF-8 bytes, and empty headers become None, as in a real message. ``timestamp`` is
+    in ms since the epoch, None without one.
     """
 
     def __init__(
@@ -32,70 +32,70 @@ class FakeMessage:
         error: KafkaError | None = None,
     ) -> None:
         self._topic = topic
-        self._value = as_bytes(value)
-        self._key = as_bytes(key)
-        self._headers = as_headers(headers)
+        self._value = to_bytes(value)
+        self._key = to_bytes(key)
+        self._headers = to_headers(headers)
         self._partition = partition
         self._offset = offset
         self._timestamp = timestamp
         self._error = error
 
     def topic(self) -> str | None:
-        """Give the topic."""
+        """Return the topic."""
         return self._topic
 
     def partition(self) -> int | None:
-        """Give the partition."""
+        """Return the partition."""
         return self._partition
 
     def offset(self) -> int | None:
-        """Give the offset; None before the broker gave one."""
+        """Return the offset, None before delivery."""
         return self._offset
 
     def key(self) -> bytes | None:
-        """Give the key."""
+        """Return the key."""
         return self._key
 
     def value(self) -> bytes | None:
-        """Give the value; for an error, its text."""
+        """Return the value; for an error, its text."""
         return self._value
 
     def headers(self) -> list[tuple[str, bytes | None]] | None:
-        """Give the headers, a fresh list each time; None if there are none."""
+        """Return the headers in a new list, None without headers."""
         return None if self._headers is None else list(self._headers)
 
     def timestamp(self) -> tuple[int, int]:
-        """Give the type of timestamp and the ms since the epoch, (0, -1) if none."""
+        """Return the type of the timestamp and the ms since the epoch; (0, -1) without a timestamp."""
         if self._timestamp is None:
             return TIMESTAMP_NOT_AVAILABLE, -1
         return TIMESTAMP_CREATE_TIME, self._timestamp
 
     def error(self) -> KafkaError | None:
-        """Give the error that this message stands for, or None."""
+        """Return the error, None for a record."""
         return self._error
 
     def latency(self) -> float | None:
-        """Give None: nothing travelled."""
+        """Return None: the latency is unknown."""
         return None
 
     def leader_epoch(self) -> int | None:
-        """Give the leader epoch, always 0 here."""
+        """Return the leader epoch, always 0."""
         return 0
 
     def set_key(self, key: bytes | str | None) -> None:
         """Replace the key."""
-        self._key = as_bytes(key)
+        self._key = to_bytes(key)
 
     def set_value(self, value: bytes | str | None) -> None:
         """Replace the value."""
-        self._value = as_bytes(value)
+        self._value = to_bytes(value)
 
     def set_headers(self, headers: object) -> None:
         """Replace the headers."""
-        self._headers = as_headers(headers)
+        self._headers = to_headers(headers)
 
     def __len__(self) -> int:
-        """Give the length of the value, so a message without one is false in an ``if``."""
+        """Return the length of the value; a message without one is falsy."""
         return len(self._value or b"")
 
     def __repr__(self) -> str:
@@ -103,8 +103,8 @@ class FakeMessage:
         return f"FakeMessage({where} key={self._key!r} value={self._value!r})"
 
 
-def as_bytes(value: Any) -> bytes | None:
-    """Turn a key or value into bytes as the client does; TypeError for what it refuses."""
+def to_bytes(value: Any) -> bytes | None:
+    """Return a key or value as bytes, as the client does; TypeError for types that it refuses."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -116,10 +116,10 @@ def as_bytes(value: Any) -> bytes | None:
     raise TypeError(f"a bytes-like object is required, not '{type(value).__name__}'")
 
 
-def as_headers(headers: Any) -> list[tuple[str, bytes | None]] | None:
-    """Turn headers into what a consumer gets to see; TypeError for what the client refuses.
+def to_headers(headers: Any) -> list[tuple[str, bytes | None]] | None:
+    """Return headers as a consumer reads them; TypeError for types that the client refuses.
 
-    A key in bytes becomes the text of its ``repr``: the client does just that.
+    A name in bytes becomes its ``repr``, as in the client.
     """
     if headers is None:
         return None
@@ -131,14 +131,14 @@ def as_headers(headers: Any) -> list[tuple[str, bytes | None]] | None:
         raise TypeError(
             f"expected headers to be dict or list of (key, value) tuples, not {type(headers).__name__}"
         )
-    return [_as_header(pair) for pair in pairs] or None
+    return [_to_header(pair) for pair in pairs] or None
 
 
-def _as_header(pair: Any) -> tuple[str, bytes | None]:
+def _to_header(pair: Any) -> tuple[str, bytes | None]:
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise TypeError("Headers are expected to be a list of (key, value) tuples")
     name, value = pair
     if not isinstance(value, bytes | str | None):
         kind = type(value).__name__
         raise TypeError(f"expected header value to be None, binary, or unicode string, not {kind}")
-    return str(name), as_bytes(value)
+    return str(name), to_bytes(value)

@@ -15,14 +15,17 @@ from cloudevents_kafka.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from cloudevents_kafka.testing.wire_broker.append import parse_message_set, parse_record_batch
-from cloudevents_kafka.testing.wire_broker.call import Call
-from cloudevents_kafka.testing.wire_broker.cluster import Partition
-from cloudevents_kafka.testing.wire_broker.errors import ApiError, CloseConnection, error_code_of
+from cloudevents_kafka.testing.wire_broker._append import parse_message_set, parse_record_batch
+from cloudevents_kafka.testing.wire_broker._call import Call
+from cloudevents_kafka.testing.wire_broker._cluster import Partition
+from cloudevents_kafka.testing.wire_broker._errors import ApiError, CloseConnection, error_code_of
 
 
 def produce(call: Call, request: ProduceRequest) -> ProduceResponse | None:
-    """Append the records; with acks 0 there is no response, and an error closes the connection."""
+    """Append the records and return the response.
+
+    With acks 0 there is no response, and an error closes the connection.
+    """
     response = ProduceResponse(
         responses=[
             TopicProduceResponse(

@@ -14,9 +14,9 @@ from cloudevents_kafka.protocol.messages.fetch import (
     FetchTopic,
     PartitionData,
 )
-from cloudevents_kafka.testing.wire_broker.call import Call
-from cloudevents_kafka.testing.wire_broker.cluster import Partition
-from cloudevents_kafka.testing.wire_broker.errors import ApiError
+from cloudevents_kafka.testing.wire_broker._call import Call
+from cloudevents_kafka.testing.wire_broker._cluster import Partition
+from cloudevents_kafka.testing.wire_broker._errors import ApiError
 
 _DEBUGGER: Final = -2
 """The replica id that may read from nodes other than the leader."""

@@ -12,9 +12,9 @@ from cloudevents_kafka.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from cloudevents_kafka.testing.wire_broker.call import Call
-from cloudevents_kafka.testing.wire_broker.errors import ApiError
-from cloudevents_kafka.testing.wire_broker.log import Log
+from cloudevents_kafka.testing.wire_broker._call import Call
+from cloudevents_kafka.testing.wire_broker._errors import ApiError
+from cloudevents_kafka.testing.wire_broker._log import Log
 
 _LATEST: Final = -1
 _EARLIEST: Final = frozenset({-2, -4})

@@ -26,17 +26,17 @@ from cloudevents_kafka.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from cloudevents_kafka.protocol.schema import NO_UUID
-from cloudevents_kafka.testing.wire_broker.apis.groups import check_coordinator
-from cloudevents_kafka.testing.wire_broker.call import Call
-from cloudevents_kafka.testing.wire_broker.coordinator import CommittedOffset
-from cloudevents_kafka.testing.wire_broker.errors import ApiError, error_code_of
+from cloudevents_kafka.testing.wire_broker._call import Call
+from cloudevents_kafka.testing.wire_broker._coordinator import CommittedOffset
+from cloudevents_kafka.testing.wire_broker._errors import ApiError, error_code_of
+from cloudevents_kafka.testing.wire_broker.apis._groups import check_coordinator
 
 _MAX_METADATA: Final = 4096
 _NOT_COMMITTED: Final = CommittedOffset(-1)
 
 
 def offset_commit(call: Call, request: OffsetCommitRequest | OffsetCommitRequestBeta) -> OffsetCommitResponse:
-    """Store offsets; an error of the group is repeated for each partition."""
+    """Store offsets and return the response; an error of the group is repeated for each partition."""
     if isinstance(request, OffsetCommitRequestBeta):
         request = _released_layout(request)
     code = error_code_of(partial(_check_group, call, request))

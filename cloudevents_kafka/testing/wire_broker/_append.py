@@ -23,7 +23,7 @@ from cloudevents_kafka.protocol.records import (
     encode_batch,
     encode_message_set,
 )
-from cloudevents_kafka.testing.wire_broker.errors import ApiError
+from cloudevents_kafka.testing.wire_broker._errors import ApiError
 
 _OFFSET: Final = struct.Struct(">q")
 _OFFSET_AND_EPOCH: Final = struct.Struct(">qii")

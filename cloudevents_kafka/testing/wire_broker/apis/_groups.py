@@ -18,10 +18,10 @@ from cloudevents_kafka.protocol.messages.groups import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from cloudevents_kafka.testing.wire_broker.call import Call
-from cloudevents_kafka.testing.wire_broker.coordinator import MemberIdRequired
-from cloudevents_kafka.testing.wire_broker.errors import ApiError, error_code_of
-from cloudevents_kafka.testing.wire_broker.group import JoinParameters
+from cloudevents_kafka.testing.wire_broker._call import Call
+from cloudevents_kafka.testing.wire_broker._coordinator import MemberIdRequired
+from cloudevents_kafka.testing.wire_broker._errors import ApiError, error_code_of
+from cloudevents_kafka.testing.wire_broker._group import JoinParameters
 
 _ID_FIRST: Final = 4
 """The version of JoinGroup from which new members receive an id first, and join with it (KIP-394)."""
@@ -102,36 +102,36 @@ def sync_group(call: Call, request: SyncGroupRequest) -> SyncGroupResponse:
 
 
 def heartbeat(call: Call, request: HeartbeatRequest) -> HeartbeatResponse:
-    """Record that the member is alive."""
+    """Record that the member is alive, and return the response."""
 
-    def beat() -> None:
+    def record() -> None:
         check_coordinator(call, request.group_id)
         member = request.member_id, request.group_instance_id
         call.cluster.groups.heartbeat(request.group_id, member, request.generation_id)
 
-    return HeartbeatResponse(error_code=error_code_of(beat))
+    return HeartbeatResponse(error_code=error_code_of(record))
 
 
 def leave_group(call: Call, request: LeaveGroupRequest) -> LeaveGroupResponse:
-    """Remove one member, from version 3 on several."""
+    """Remove one member, from version 3 on several, and return the response."""
     code = error_code_of(lambda: check_coordinator(call, request.group_id))
     if code:
         return LeaveGroupResponse(error_code=code)
     if call.version < 3:
-        return LeaveGroupResponse(error_code=_left(call, request.group_id, request.member_id, None))
+        return LeaveGroupResponse(error_code=_remove_member(call, request.group_id, request.member_id, None))
     return LeaveGroupResponse(
         error_code=ErrorCode.NONE,
-        members=[_one_left(call, request.group_id, member) for member in request.members],
+        members=[_member_response(call, request.group_id, member) for member in request.members],
     )
 
 
-def _one_left(call: Call, group_id: str, member: MemberIdentity) -> MemberResponse:
+def _member_response(call: Call, group_id: str, member: MemberIdentity) -> MemberResponse:
     return MemberResponse(
         member_id=member.member_id,
         group_instance_id=member.group_instance_id,
-        error_code=_left(call, group_id, member.member_id, member.group_instance_id),
+        error_code=_remove_member(call, group_id, member.member_id, member.group_instance_id),
     )
 
 
-def _left(call: Call, group_id: str, member_id: str, instance: str | None) -> int:
+def _remove_member(call: Call, group_id: str, member_id: str, instance: str | None) -> int:
     return error_code_of(lambda: call.cluster.groups.leave(group_id, member_id, instance))

@@ -13,8 +13,8 @@ from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest
 from cloudevents_kafka.protocol.messages.headers import RequestHeader
 from cloudevents_kafka.protocol.messages.offset_commit import OffsetCommitRequestBeta
 from cloudevents_kafka.protocol.schema import Structure
-from cloudevents_kafka.testing.wire_broker.errors import NoResponse
-from cloudevents_kafka.testing.wire_broker.releases import Release
+from cloudevents_kafka.testing.wire_broker._errors import NoResponse
+from cloudevents_kafka.testing.wire_broker._releases import Release
 
 _API_VERSIONS: Final = 18
 _START: Final = struct.Struct(">hhi")  # API key, API version, correlation id

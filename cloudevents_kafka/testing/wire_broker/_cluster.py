@@ -8,11 +8,11 @@ import zlib
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from cloudevents_kafka.testing.wire_broker.changes import Changes
-from cloudevents_kafka.testing.wire_broker.coordinator import CommittedOffsets, GroupCoordinator
-from cloudevents_kafka.testing.wire_broker.errors import ApiError
-from cloudevents_kafka.testing.wire_broker.log import Log
-from cloudevents_kafka.testing.wire_broker.sequences import Sequences
+from cloudevents_kafka.testing.wire_broker._changes import Changes
+from cloudevents_kafka.testing.wire_broker._coordinator import CommittedOffsets, GroupCoordinator
+from cloudevents_kafka.testing.wire_broker._errors import ApiError
+from cloudevents_kafka.testing.wire_broker._log import Log
+from cloudevents_kafka.testing.wire_broker._sequences import Sequences
 
 _TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}\Z")
 
@@ -79,7 +79,7 @@ class Cluster:
         self._producers = 0
 
     def create_topic(self, name: str, partitions: int | None = None) -> Topic:
-        """Create a topic, led by all nodes in turn; `ApiError` for an illegal name."""
+        """Create and return a topic, led by all nodes in turn; `ApiError` for an illegal name."""
         self.check_topic_name(name)
         nodes = sorted(self.nodes)
         count = self.settings.partitions if partitions is None else partitions

@@ -10,14 +10,14 @@ from types import TracebackType
 from typing import Final, Self
 
 from cloudevents_kafka.protocol.records import Record
-from cloudevents_kafka.testing.wire_broker.call import Call
-from cloudevents_kafka.testing.wire_broker.cluster import Cluster, Node, Settings
-from cloudevents_kafka.testing.wire_broker.connection import Connection, ServerState
-from cloudevents_kafka.testing.wire_broker.coordinator import CommittedOffset
+from cloudevents_kafka.testing.wire_broker._call import Call
+from cloudevents_kafka.testing.wire_broker._cluster import Cluster, Node, Settings
+from cloudevents_kafka.testing.wire_broker._connection import Connection, ServerState
+from cloudevents_kafka.testing.wire_broker._coordinator import CommittedOffset
+from cloudevents_kafka.testing.wire_broker._group import Group
+from cloudevents_kafka.testing.wire_broker._listener import ClientSocket, Listener
+from cloudevents_kafka.testing.wire_broker._releases import Release, find_release
 from cloudevents_kafka.testing.wire_broker.faults import Faults
-from cloudevents_kafka.testing.wire_broker.group import Group
-from cloudevents_kafka.testing.wire_broker.listener import ClientSocket, Listener
-from cloudevents_kafka.testing.wire_broker.releases import Release, find_release
 
 _HOST: Final = "127.0.0.1"
 

@@ -9,13 +9,13 @@ from cloudevents_kafka.protocol.messages.sasl import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-from cloudevents_kafka.testing.wire_broker.call import Call
-from cloudevents_kafka.testing.wire_broker.errors import ApiError, error_code_of
-from cloudevents_kafka.testing.wire_broker.sasl import LoginFailed
+from cloudevents_kafka.testing.wire_broker._call import Call
+from cloudevents_kafka.testing.wire_broker._errors import ApiError, error_code_of
+from cloudevents_kafka.testing.wire_broker._sasl import LoginFailed
 
 
 def handshake(call: Call, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
-    """Choose a mechanism; the response lists the mechanisms, also with an error."""
+    """Choose a mechanism and return the response, which lists the mechanisms, also with an error."""
 
     def begin() -> None:
         call.check()
@@ -26,7 +26,7 @@ def handshake(call: Call, request: SaslHandshakeRequest) -> SaslHandshakeRespons
 
 
 def authenticate(call: Call, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
-    """Answer a message of the mechanism; a failed login closes the connection."""
+    """Return the answer to a message of the mechanism; a failed login closes the connection."""
     try:
         call.check()
         answer = call.login.answer(request.auth_bytes)

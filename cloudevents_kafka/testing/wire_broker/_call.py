@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.schema import NO_UUID
-from cloudevents_kafka.testing.wire_broker.cluster import Cluster, Node, Partition
-from cloudevents_kafka.testing.wire_broker.errors import ApiError
-from cloudevents_kafka.testing.wire_broker.releases import Release
-from cloudevents_kafka.testing.wire_broker.requests import ParsedRequest
-from cloudevents_kafka.testing.wire_broker.sasl import Login
+from cloudevents_kafka.testing.wire_broker._cluster import Cluster, Node, Partition
+from cloudevents_kafka.testing.wire_broker._errors import ApiError
+from cloudevents_kafka.testing.wire_broker._releases import Release
+from cloudevents_kafka.testing.wire_broker._requests import ParsedRequest
+from cloudevents_kafka.testing.wire_broker._sasl import Login
 
 
 class InjectedError(NamedTuple):

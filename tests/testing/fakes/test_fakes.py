@@ -407,7 +407,7 @@ def test_log_spreads_keys():
     for message in producer.log:
         places.setdefault(message.key(), set()).add(message.partition())
     assert all(len(partitions) == 1 for partitions in places.values())
-    assert len(producer.log.places()) == 3
+    assert len(producer.log.topic_partitions()) == 3
     assert len(producer.log) == 30
 
 

@@ -9,9 +9,9 @@ import time
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from cloudevents_kafka.testing.wire_broker.changes import Changes
-from cloudevents_kafka.testing.wire_broker.errors import ApiError
-from cloudevents_kafka.testing.wire_broker.group import Group, JoinParameters, Member, State
+from cloudevents_kafka.testing.wire_broker._changes import Changes
+from cloudevents_kafka.testing.wire_broker._errors import ApiError
+from cloudevents_kafka.testing.wire_broker._group import Group, JoinParameters, Member, State
 
 
 class CommittedOffset(NamedTuple):
@@ -82,7 +82,7 @@ class GroupCoordinator:
             self._changes.notify_all()
 
     def join(self, group_id: str, parameters: JoinParameters, *, id_first: bool) -> Generation:
-        """Join, and wait until a generation begins; `MemberIdRequired` for new members if ``id_first``."""
+        """Join, and return the next generation; `MemberIdRequired` for new members if ``id_first``."""
         self._check_parameters(group_id, parameters)
         group = self._groups.setdefault(group_id, Group(self._delay))
         self._tick(group)

@@ -30,9 +30,9 @@ from cloudevents_kafka.protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from cloudevents_kafka.protocol.schema import NO_UUID
-from cloudevents_kafka.testing.wire_broker.call import Call
-from cloudevents_kafka.testing.wire_broker.cluster import Topic
-from cloudevents_kafka.testing.wire_broker.errors import ApiError, error_code_of
+from cloudevents_kafka.testing.wire_broker._call import Call
+from cloudevents_kafka.testing.wire_broker._cluster import Topic
+from cloudevents_kafka.testing.wire_broker._errors import ApiError, error_code_of
 
 _API_VERSIONS: Final = 18
 _MAX_PARTITIONS: Final = 10_000
@@ -144,7 +144,7 @@ def _coordinator(call: Call, key: str, key_type: int) -> Coordinator:
 
 
 def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse:
-    """Create topics; every node does it."""
+    """Create topics, on any node, and return the response."""
     return CreateTopicsResponse(
         topics=[_create_topic(call, topic, validate_only=request.validate_only) for topic in request.topics]
     )

@@ -10,15 +10,15 @@ from typing import Final
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.errors import ProtocolError
 from cloudevents_kafka.protocol.schema import Structure
-from cloudevents_kafka.testing.wire_broker import requests
+from cloudevents_kafka.testing.wire_broker import _requests as requests
+from cloudevents_kafka.testing.wire_broker._call import Call
+from cloudevents_kafka.testing.wire_broker._cluster import Cluster, Node
+from cloudevents_kafka.testing.wire_broker._errors import CloseConnection, NoResponse
+from cloudevents_kafka.testing.wire_broker._listener import ClientSocket
+from cloudevents_kafka.testing.wire_broker._releases import Release
+from cloudevents_kafka.testing.wire_broker._sasl import Login, LoginFailed
 from cloudevents_kafka.testing.wire_broker.apis import HANDLERS
-from cloudevents_kafka.testing.wire_broker.call import Call
-from cloudevents_kafka.testing.wire_broker.cluster import Cluster, Node
-from cloudevents_kafka.testing.wire_broker.errors import CloseConnection, NoResponse
 from cloudevents_kafka.testing.wire_broker.faults import Faults
-from cloudevents_kafka.testing.wire_broker.listener import ClientSocket
-from cloudevents_kafka.testing.wire_broker.releases import Release
-from cloudevents_kafka.testing.wire_broker.sasl import Login, LoginFailed
 
 _HISTORY: Final = 10_000
 _SIZE: Final = struct.Struct(">i")

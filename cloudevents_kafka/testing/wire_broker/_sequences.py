@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.records import RecordBatch
-from cloudevents_kafka.testing.wire_broker.errors import ApiError
+from cloudevents_kafka.testing.wire_broker._errors import ApiError
 
 _NUMBERS: Final = 1 << 31
 """Sequence numbers wrap to 0 after the largest int32."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from cloudevents_kafka.testing.wire_broker.errors import CloseConnection
+from cloudevents_kafka.testing.wire_broker._errors import CloseConnection
 
 
 class Changes(threading.Condition):

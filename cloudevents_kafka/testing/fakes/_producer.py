@@ -1,4 +1,4 @@
-"""A producer of confluent-kafka's shape that writes into memory."""
+"""`FakeProducer`: a producer with confluent-kafka's methods that writes to memory."""
 
 from __future__ import annotations
 
@@ -11,32 +11,37 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from zlib import crc32
 
-from cloudevents_kafka.testing.fakes.log import Entry, FakeLog, Fate, kafka_error, kafka_exception
-from cloudevents_kafka.testing.fakes.message import FakeMessage
+from cloudevents_kafka.testing.fakes._log import (
+    Entry,
+    FakeLog,
+    TransactionState,
+    kafka_error,
+    kafka_exception,
+)
+from cloudevents_kafka.testing.fakes._message import FakeMessage
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
-Report = Callable[["KafkaError | None", Any], object]
+DeliveryCallback = Callable[["KafkaError | None", Any], object]
 
 
 @dataclass(slots=True)
 class _Pending:
-    """A message that was produced and whose delivery was not reported yet."""
+    """A produced message that is not reported yet."""
 
     message: FakeMessage
-    report: Report | None
+    on_delivery: DeliveryCallback | None
     error: KafkaError | None = None
 
 
 class FakeProducer:
-    """Stands in for `confluent_kafka.Producer` in tests; what is sent lands in `log`.
+    """A fake of `confluent_kafka.Producer` that writes to a `FakeLog`.
 
-    Deliveries happen and are reported in `poll` and `flush`, in order. Trouble on
-    demand: `queue_limit` makes `produce` raise BufferError, `fail_next` fails
-    deliveries, `hold` keeps the broker from answering. ``transactional=True``
-    gives it the transactions of a producer with a transactional id. Threads may share
-    one, as they may share the real client.
+    `poll` and `flush` deliver messages and call their callbacks, in order. To test failures,
+    ``queue_limit`` makes `produce` raise BufferError, `fail_next` fails deliveries, and ``hold``
+    keeps messages in the queue. ``transactional=True`` allows transactions, as a transactional id
+    does. Threads may share a producer, as they may share the real one.
     """
 
     def __init__(
@@ -50,10 +55,10 @@ class FakeProducer:
         self._state: str = "Init" if transactional else "plain"
         self._written: list[Entry] = []
         self._closed = False
-        self._lock = Lock()  # never kept while a report is made, which may call the producer
+        self._lock = Lock()  # released before callbacks, which may call the producer
 
     def fail_next(self, *codes: str) -> None:
-        """Fail the next deliveries, one for each error name, such as ``_MSG_TIMED_OUT``."""
+        """Make the next deliveries fail, one for each error name, such as ``_MSG_TIMED_OUT``."""
         self._failures.extend(codes)
 
     def produce(
@@ -62,15 +67,15 @@ class FakeProducer:
         value: bytes | str | None = None,
         key: bytes | str | None = None,
         partition: int = -1,
-        callback: Report | None = None,
-        on_delivery: Report | None = None,
+        callback: DeliveryCallback | None = None,
+        on_delivery: DeliveryCallback | None = None,
         timestamp: int = 0,
         headers: object = None,
     ) -> None:
         """Queue a message; BufferError if the queue is full.
 
-        Without a partition the key's hash chooses one, as in the real client
-        (by default CRC-32; keyless messages go to partition 0 here).
+        Without a partition the CRC-32 of the key chooses one, as in the real client by default;
+        messages without a key go to partition 0.
         """
         self._check_open()
         if self._state not in {"plain", "InTransaction"}:
@@ -78,29 +83,29 @@ class FakeProducer:
         if not isinstance(topic, str):
             raise TypeError(f"argument 1 must be str, not {type(topic).__name__}")
         message = FakeMessage(topic, value, key, headers, timestamp=timestamp or time.time_ns() // 1_000_000)
-        message._partition = self._choose(message.key(), partition)  # noqa: SLF001 (the client sets it)
+        message._partition = self._choose_partition(message.key(), partition)  # noqa: SLF001 (the client sets it)
         with self._lock:
             if len(self._pending) >= self.queue_limit:
                 raise BufferError("Local: Queue full")
             self._pending.append(_Pending(message, on_delivery or callback))
 
     def poll(self, timeout: float = -1) -> int:
-        """Deliver and report what is queued; return how many reports were made."""
+        """Deliver the queued messages; return the number of callbacks called."""
         self._check_open()
         reports = 0
-        while (pending := self._deliver()) is not None:
-            if pending.report is not None:
-                pending.report(pending.error, _reported(pending.message, pending.error))
+        while (pending := self._deliver_next()) is not None:
+            if pending.on_delivery is not None:
+                pending.on_delivery(pending.error, _report_message(pending.message, pending.error))
                 reports += 1
         return reports
 
     def flush(self, timeout: float = -1) -> int:
-        """Deliver and report all; give how many are left, which only `hold` causes."""
+        """Deliver the queued messages; return the number left, which is 0 unless ``hold``."""
         self.poll(timeout)
         return len(self._pending)
 
     def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
-        """Give up all that is queued; `poll` reports each as ``_PURGE_QUEUE``."""
+        """Discard the queued messages; `poll` reports each as ``_PURGE_QUEUE``."""
         self._check_open()
         with self._lock:
             for pending in self._pending:
@@ -108,28 +113,28 @@ class FakeProducer:
                     pending.error = kafka_error("_PURGE_QUEUE")
 
     def init_transactions(self, timeout: float = -1) -> None:
-        """Get ready for transactions."""
-        self._move("Init", "Ready")
+        """Prepare for transactions."""
+        self._change_state("Init", "Ready")
 
     def begin_transaction(self) -> None:
         """Begin a transaction."""
-        self._move("Ready", "InTransaction")
+        self._change_state("Ready", "InTransaction")
 
     def commit_transaction(self, timeout: float = -1) -> None:
-        """Deliver what is queued, and let readers see what the transaction wrote."""
-        self._require("InTransaction")
+        """Deliver the queued messages, and make the transaction's messages readable."""
+        self._check_state("InTransaction")
         self.flush(timeout)
-        self._finish(Fate.COMMITTED)
+        self._end_transaction(TransactionState.COMMITTED)
 
     def abort_transaction(self, timeout: float = -1) -> None:
-        """Give up what is queued, and hide what the transaction wrote for good."""
-        self._require("InTransaction")
+        """Discard the queued messages, and hide the transaction's messages."""
+        self._check_state("InTransaction")
         self.purge()
         self.flush(timeout)
-        self._finish(Fate.ABORTED)
+        self._end_transaction(TransactionState.ABORTED)
 
     def close(self) -> None:
-        """Flush, then refuse all further work."""
+        """Flush, and refuse further calls."""
         if not self._closed:
             self.flush()
         self._closed = True
@@ -152,13 +157,13 @@ class FakeProducer:
         if self._closed:
             raise RuntimeError("Producer has been closed")
 
-    def _choose(self, key: bytes | None, partition: int) -> int:
+    def _choose_partition(self, key: bytes | None, partition: int) -> int:
         if partition >= 0:
             return partition
         return crc32(key) % self.log.partitions if key else 0
 
-    def _deliver(self) -> _Pending | None:
-        """Store or fail the next message; None if there is none, or the broker does not answer."""
+    def _deliver_next(self) -> _Pending | None:
+        """Append or fail the next message, and return it; None if the queue is empty or ``hold``."""
         with self._lock:
             if not self._pending or (self.hold and self._pending[0].error is None):
                 return None
@@ -166,28 +171,30 @@ class FakeProducer:
             if pending.error is None and self._failures:
                 pending.error = kafka_error(self._failures.popleft())
             if pending.error is None:
-                fate = Fate.OPEN if self._state == "InTransaction" else Fate.COMMITTED
-                self._written.append(self.log.append(pending.message, fate))
+                state = (
+                    TransactionState.OPEN if self._state == "InTransaction" else TransactionState.COMMITTED
+                )
+                self._written.append(self.log.append(pending.message, state))
         return pending
 
-    def _move(self, before: str, after: str) -> None:
-        self._require(before)
+    def _change_state(self, before: str, after: str) -> None:
+        self._check_state(before)
         self._state = after
 
-    def _require(self, state: str) -> None:
+    def _check_state(self, state: str) -> None:
         self._check_open()
         if self._state != state:
             raise kafka_exception("_STATE", f"Operation not valid in state {self._state}")
 
-    def _finish(self, fate: Fate) -> None:
+    def _end_transaction(self, state: TransactionState) -> None:
         for entry in self._written:
-            entry.fate = fate if entry.fate is Fate.OPEN else entry.fate
+            entry.state = state if entry.state is TransactionState.OPEN else entry.state
         self._written.clear()
         self._state = "Ready"
 
 
-def _reported(message: FakeMessage, error: KafkaError | None) -> FakeMessage:
-    """Give the message of a delivery report, which in the real client has no headers."""
+def _report_message(message: FakeMessage, error: KafkaError | None) -> FakeMessage:
+    """Return the message of a delivery report, which has no headers, as in the real client."""
     _, millis = message.timestamp()
     return FakeMessage(
         message.topic(),

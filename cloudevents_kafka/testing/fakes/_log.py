@@ -1,0 +1,96 @@
+"""`FakeLog`: topics in memory, written by a `FakeProducer` and read by a `FakeConsumer`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from cloudevents_kafka.testing.fakes._message import FakeMessage
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, KafkaException
+
+TopicAndPartition = tuple[str, int]
+
+
+class TransactionState(Enum):
+    """The state of the transaction that wrote a message."""
+
+    OPEN = "open"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+
+
+@dataclass(slots=True)
+class Entry:
+    """A message in a partition."""
+
+    message: FakeMessage
+    state: TransactionState = TransactionState.COMMITTED
+
+
+class FakeLog:
+    """Messages by partition and offset; iterates over the messages that consumers can read."""
+
+    def __init__(self, messages: Iterable[FakeMessage] = (), *, partitions: int = 1) -> None:
+        self.partitions = partitions
+        self._entries: dict[TopicAndPartition, list[Entry]] = {}
+        self._lock = Lock()
+        for message in messages:
+            self.append(message)
+
+    def append(self, message: FakeMessage, state: TransactionState = TransactionState.COMMITTED) -> Entry:
+        """Append a message to its partition, and return its entry."""
+        topic_partition = (message.topic() or "", message.partition() or 0)
+        entry = Entry(message, state)
+        with self._lock:  # several producers may write to one log
+            entries = self._entries.setdefault(topic_partition, [])
+            message._offset = len(entries)  # noqa: SLF001 (the broker sets it)
+            entries.append(entry)
+        return entry
+
+    def topic_partitions(self) -> list[TopicAndPartition]:
+        """Return the partitions with messages, sorted."""
+        return sorted(self._entries)
+
+    def end_offset(self, topic_partition: TopicAndPartition) -> int:
+        """Return the offset after the last message."""
+        return len(self._entries.get(topic_partition, ()))
+
+    def read(self, topic_partition: TopicAndPartition, offset: int) -> FakeMessage | None:
+        """Return the first message at or after an offset that a consumer can read, or None."""
+        for entry in self._entries.get(topic_partition, ())[offset:]:
+            if entry.state is TransactionState.OPEN:
+                return None
+            if entry.state is TransactionState.COMMITTED:
+                return entry.message
+        return None
+
+    def __iter__(self) -> Iterator[FakeMessage]:
+        for topic_partition in self.topic_partitions():
+            yield from (
+                entry.message
+                for entry in self._entries[topic_partition]
+                if entry.state is TransactionState.COMMITTED
+            )
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def kafka_error(code: str, reason: str | None = None) -> KafkaError:
+    """Return a `KafkaError` by its name, such as ``_MSG_TIMED_OUT``."""
+    from confluent_kafka import KafkaError  # takes 120 ms, needed only for errors
+
+    number = getattr(KafkaError, code)
+    return KafkaError(number) if reason is None else KafkaError(number, reason)
+
+
+def kafka_exception(code: str, reason: str | None = None) -> KafkaException:
+    """Return a `KafkaException` of `kafka_error`."""
+    from confluent_kafka import KafkaException
+
+    return KafkaException(kafka_error(code, reason))
