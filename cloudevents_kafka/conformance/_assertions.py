@@ -15,14 +15,12 @@ from msgspec import UNSET
 from cloudevents_kafka import registry
 from cloudevents_kafka.attributes.types import AttributeType, AttributeValue
 from cloudevents_kafka.binding import Decoded, Undecodable, decode, sniff
-from cloudevents_kafka.conformance._vectors import (
-    DecodeCase,
+from cloudevents_kafka.conformance._vectors import DecodeCase
+from cloudevents_kafka.conformance.notation import (
+    BodyObject,
     Expectation,
     ExpectedEvent,
     ExpectedFaults,
-)
-from cloudevents_kafka.conformance.notation import (
-    BodyObject,
     ValueObject,
     WrittenRecord,
     as_bytes,

@@ -1,16 +1,19 @@
-"""The folder of clauses and vectors."""
+"""The folder of clauses and vectors, and the decoding of its files."""
 
 from __future__ import annotations
 
 import tomllib
 from functools import cached_property
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal, Union
 
 import msgspec
+from msgspec import UNSET, Struct
 
 from cloudevents_kafka.attributes.extension_types import register_extension
-from cloudevents_kafka.conformance._vectors import Case, VectorFile, decode_case
+from cloudevents_kafka.attributes.types import AttributeType
+from cloudevents_kafka.conformance._vectors import CASE_TYPES, Case, DecodeCase
+from cloudevents_kafka.conformance.notation import Expected, RecordNotation
 from cloudevents_kafka.errors import CloudEventsKafkaError
 
 _PACKAGE: Final = Path(__file__).parents[1]
@@ -29,7 +32,7 @@ class DatasetError(CloudEventsKafkaError):
     """Clauses or vectors are missing, or have another shape than the README of ``spec-conformance`` says."""
 
 
-class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Clause(Struct, frozen=True, forbid_unknown_fields=True):
     """A requirement: its text, its source, and the cases and tests that show that it is met.
 
     ``vectors`` are files below ``vectors``; ``tests`` are names of tests as pytest writes
@@ -49,16 +52,79 @@ class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     note: str | None = None
 
 
-class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Document(Struct, frozen=True, forbid_unknown_fields=True):
     """A document that contains clauses, and its version."""
 
     title: str
     version: str
 
 
-class _ClauseFile(msgspec.Struct, forbid_unknown_fields=True):
+class _ClauseFile(Struct, forbid_unknown_fields=True):
     document: list[Document]
     clause: list[Clause]
+
+
+class MatrixRow(Struct, frozen=True, forbid_unknown_fields=True):
+    """A row of the decode matrix: a case of kind ``decode`` with a name and a number for an id."""
+
+    name: str
+    row: int
+    clause: str
+    about: str
+    record: RecordNotation
+    strict: Expected
+    lenient: Expected
+    choice: bool = False
+    documented: bool = False
+
+
+class VectorFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """A vector file whose cases are not decoded yet."""
+
+    about: str
+    cases: list[msgspec.Raw]
+    clauses: list[str] | None = None
+    declared: dict[str, AttributeType] = {}
+
+
+class _Head(Struct):
+    kind: Any = UNSET
+    id: Any = UNSET
+    name: Any = UNSET
+
+
+_DECODER: Final[msgspec.json.Decoder[Case]] = msgspec.json.Decoder(
+    Union[tuple(CASE_TYPES.values())]  # noqa: UP007  # the union of a table
+)
+_ROW_DECODER: Final = msgspec.json.Decoder(MatrixRow)
+
+
+def decode_case(raw: bytes | msgspec.Raw, *, file: str, number: int = 1) -> Case:
+    """Return a case of a vector file, or a row of its decode matrix.
+
+    Raises `ValueError`, which names the case, by its ``number`` if it has no id, and the wrong member.
+    """
+    names: list[object] = [number]
+    try:
+        head = msgspec.json.decode(raw, type=_Head)
+        names = [name for name in (head.id, head.name, number) if name is not UNSET]
+        if head.kind is UNSET and head.name is not UNSET:
+            return _from_row(_ROW_DECODER.decode(raw), file)
+        _check_kind(head.kind)
+        return _DECODER.decode(raw)
+    except ValueError as error:
+        raise ValueError(f"case {names[0]}: {error}") from None
+
+
+def _check_kind(kind: object) -> None:
+    if not isinstance(kind, str) or kind not in CASE_TYPES:
+        found = "none" if kind is UNSET else repr(kind)
+        raise ValueError(f"kind must be one of {', '.join(sorted(CASE_TYPES))}, got {found}")
+
+
+def _from_row(row: MatrixRow, file: str) -> Case:
+    members = {name: getattr(row, name) for name in row.__struct_fields__ if name not in {"name", "row"}}
+    return DecodeCase(id=f"decode-matrix/{row.name}", source=file, **members)
 
 
 class Dataset:

@@ -6,18 +6,18 @@ is None, False or empty, or UNSET where null means something else.
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, Union
+from collections.abc import Callable
+from typing import Any, Final, Literal
 
-import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.binding import ContentMode
 from cloudevents_kafka.conformance.notation import (
     BodyObject,
     Bytes,
     Data,
     EventNotation,
+    Expected,
     HeaderPairs,
     HexObject,
     RecordNotation,
@@ -39,56 +39,10 @@ MODES_AND_FORMATS: Final[tuple[tuple[ContentMode, str | None], ...]] = (
 """The modes and formats that preserve every event exactly."""
 
 
-# --- expectations ----------------------------------------------------------------
-
-
-class Expectation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="verdict"):
-    """The outcome of reading a record."""
-
-    @property
-    def verdict(self) -> str:
-        """The verdict, by its name in the vectors."""
-        return str(self.__struct_config__.tag)
-
-
-class ExpectedEvent(Expectation, frozen=True, tag="event"):
-    """An event, with the problems that lenient reading reports."""
-
-    mode: ContentMode
-    attributes: dict[str, Scalar]
-    data: Bytes
-    value: Data | UnsetType = UNSET
-    tolerated: list[str | None] | None = None
-
-
-class ExpectedFaults(Expectation, frozen=True, tag="broken-event"):
-    """A broken event; without names any attribute may be at fault."""
-
-    attributes_at_fault: list[str] = []
-
-
-class ExpectedNotAnEvent(Expectation, frozen=True, tag="not-an-event"):
-    """A record that is not an event."""
-
-
-class ExpectedUnsupportedFormat(Expectation, frozen=True, tag="unsupported-format"):
-    """An event in an unknown format."""
-
-
-class ExpectedBatch(Expectation, frozen=True, tag="batch"):
-    """A batch of events."""
-
-
-Expected = ExpectedEvent | ExpectedFaults | ExpectedNotAnEvent | ExpectedUnsupportedFormat | ExpectedBatch
-
-
-# --- cases -----------------------------------------------------------------------
-
-
 class Case(
     Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="kind"
 ):
-    """The fields that all cases have; `decode_case` decodes a case of any kind."""
+    """The fields that all cases have."""
 
     id: str
     clause: str
@@ -105,7 +59,7 @@ class Case(
     @property
     def accepts(self) -> bool:
         """Whether the case is of something that is accepted, not of something that is refused."""
-        return not getattr(self, "refused", False)
+        return bool(_ACCEPTS.get(self.kind, _is_not_refused)(self))
 
 
 class AttributeCase(Case, frozen=True, tag="attribute"):
@@ -123,18 +77,12 @@ class AttributeCase(Case, frozen=True, tag="attribute"):
     entry_points: list[EntryPoint] | None = None
 
     def __post_init__(self) -> None:
-        """Raise `ValueError` unless the case has a value and the value is well formed."""
         if self.value is UNSET and self.json is None and self.code_units is None and not self.absent:
             raise ValueError("one of value, json, code_units and absent is missing")
         try:
             as_value(self.value)
         except (TypeError, ValueError) as error:
             raise ValueError(f"value must be hexadecimal: {error}") from None
-
-    @property
-    def accepts(self) -> bool:
-        """Whether the value is accepted."""
-        return self.accepted
 
 
 class ConstructCase(Case, frozen=True, tag="construct"):
@@ -145,14 +93,8 @@ class ConstructCase(Case, frozen=True, tag="construct"):
     faults: list[str] | None = None
 
     def __post_init__(self) -> None:
-        """Raise `ValueError` if the event is refused without faults."""
         if not self.accepted and self.faults is None:
             raise ValueError("faults is missing")
-
-    @property
-    def accepts(self) -> bool:
-        """Whether the event is accepted."""
-        return self.accepted
 
 
 class DecodeCase(Case, frozen=True, tag="decode"):
@@ -163,11 +105,6 @@ class DecodeCase(Case, frozen=True, tag="decode"):
     lenient: Expected | None = None
     secret: str | None = None
     heeds: dict[_Labelled, list[str]] = {}
-
-    @property
-    def accepts(self) -> bool:
-        """Whether strict reading returns an event."""
-        return isinstance(self.strict, ExpectedEvent)
 
 
 class EncodeCase(Case, frozen=True, tag="encode"):
@@ -182,7 +119,6 @@ class EncodeCase(Case, frozen=True, tag="encode"):
     refused: bool = False
 
     def __post_init__(self) -> None:
-        """Raise `ValueError` if the result is missing."""
         if self.record is None and not self.refused:
             raise ValueError("record is missing")
 
@@ -214,22 +150,12 @@ class EqualCase(Case, frozen=True, tag="equal"):
     events: tuple[EventNotation, EventNotation]
     equal: bool
 
-    @property
-    def accepts(self) -> bool:
-        """Whether the events are equal."""
-        return self.equal
-
 
 class SniffCase(Case, frozen=True, tag="sniff"):
     """Headers to sniff."""
 
     headers: HeaderPairs
     mode: Literal["structured", "binary", "not-an-event", "unsupported-format", "batch"]
-
-    @property
-    def accepts(self) -> bool:
-        """Whether the headers are those of an event."""
-        return self.mode in MODES
 
 
 class AttributeMapper(Struct, frozen=True, forbid_unknown_fields=True):
@@ -254,22 +180,12 @@ class MediaTypeCase(Case, frozen=True, tag="media-type"):
     media_type: str
     is_json: bool
 
-    @property
-    def accepts(self) -> bool:
-        """Whether the media type is JSON."""
-        return self.is_json
-
 
 class JsonBatchCase(Case, frozen=True, tag="json-batch"):
     """A JSON batch."""
 
     batch: str
     accepted: bool
-
-    @property
-    def accepts(self) -> bool:
-        """Whether the batch is valid."""
-        return self.accepted
 
 
 class MomentCase(Case, frozen=True, tag="moment"):
@@ -280,11 +196,6 @@ class MomentCase(Case, frozen=True, tag="moment"):
     now: str
     over: bool
 
-    @property
-    def accepts(self) -> bool:
-        """Whether the moment is still to come."""
-        return not self.over
-
 
 class SequenceCase(Case, frozen=True, tag="sequence"):
     """Events in the order in which they are read."""
@@ -294,12 +205,6 @@ class SequenceCase(Case, frozen=True, tag="sequence"):
     attribute: Literal["bamtxid"] | None = None
     missing: int = 0
 
-    @property
-    def accepts(self) -> bool:
-        """Whether no event is missing, late or repeated."""
-        good = {"unnumbered", "first", "next", *(["same"] if self.attribute else [])}
-        return good.issuperset(self.orders)
-
 
 class RelationCase(Case, frozen=True, tag="relation"):
     """Two events that are related or not."""
@@ -307,11 +212,6 @@ class RelationCase(Case, frozen=True, tag="relation"):
     events: tuple[EventNotation, EventNotation]
     relation: Literal["duplicate", "effect"]
     holds: bool
-
-    @property
-    def accepts(self) -> bool:
-        """Whether the events are related."""
-        return self.holds
 
 
 class Encoding(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -330,14 +230,8 @@ class SizeCase(Case, frozen=True, tag="size"):
     referred: bool | None = None
 
     def __post_init__(self) -> None:
-        """Raise `ValueError` if the case has no encodings."""
         if not self.encodings:
             raise ValueError("encodings must not be empty")
-
-    @property
-    def accepts(self) -> bool:
-        """Whether each encoding is small enough."""
-        return not self.too_large
 
 
 class HttpMessage(Struct, frozen=True, forbid_unknown_fields=True):
@@ -356,7 +250,6 @@ class HttpCase(Case, frozen=True, tag="http"):
     refused: bool = False
 
     def __post_init__(self) -> None:
-        """Raise `ValueError` if the result is missing."""
         if self.event is None and not self.refused:
             raise ValueError("event is missing")
 
@@ -371,7 +264,6 @@ class SignCase(Case, frozen=True, tag="sign"):
     refused: bool = False
 
     def __post_init__(self) -> None:
-        """Raise `ValueError` if the result is missing."""
         if self.core is None and not self.refused:
             raise ValueError("core is missing")
 
@@ -387,11 +279,6 @@ class VerifyCase(Case, frozen=True, tag="verify"):
     attributes: dict[str, Scalar] | None = None
     unverified: list[str] = []
 
-    @property
-    def accepts(self) -> bool:
-        """Whether the event is returned."""
-        return self.verified is not None
-
 
 class ForwardCase(Case, frozen=True, tag="forward"):
     """A record of a signed event to change and forward."""
@@ -401,11 +288,6 @@ class ForwardCase(Case, frozen=True, tag="forward"):
     changes: dict[str, str | None] = {}
     data: Data | UnsetType = UNSET
 
-    @property
-    def accepts(self) -> bool:
-        """Whether the event keeps its signature."""
-        return self.signed
-
 
 CASE_TYPES: Final[dict[str, type[Case]]] = {
     str(cls.__struct_config__.tag): cls for cls in Case.__subclasses__()
@@ -413,67 +295,25 @@ CASE_TYPES: Final[dict[str, type[Case]]] = {
 """The kinds of case, by name."""
 
 
-# --- files -----------------------------------------------------------------------
+def _is_not_refused(case: Case) -> bool:
+    return not getattr(case, "refused", False)
 
 
-class MatrixRow(Struct, frozen=True, forbid_unknown_fields=True):
-    """A row of the decode matrix: a case of kind ``decode`` with a name and a number for an id."""
-
-    name: str
-    row: int
-    clause: str
-    about: str
-    record: RecordNotation
-    strict: Expected
-    lenient: Expected
-    choice: bool = False
-    documented: bool = False
-
-
-class VectorFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """A vector file whose cases are not decoded yet."""
-
-    about: str
-    cases: list[msgspec.Raw]
-    clauses: list[str] | None = None
-    declared: dict[str, AttributeType] = {}
-
-
-class _Head(Struct):
-    kind: Any = UNSET
-    id: Any = UNSET
-    name: Any = UNSET
-
-
-_DECODER: Final[msgspec.json.Decoder[Case]] = msgspec.json.Decoder(
-    Union[tuple(CASE_TYPES.values())]  # noqa: UP007  # the union of a table
-)
-_ROW_DECODER: Final = msgspec.json.Decoder(MatrixRow)
-
-
-def decode_case(raw: bytes | msgspec.Raw, *, file: str, number: int = 1) -> Case:
-    """Return a case of a vector file, or a row of its decode matrix.
-
-    Raises `ValueError`, which names the case, by its ``number`` if it has no id, and the wrong member.
-    """
-    names: list[object] = [number]
-    try:
-        head = msgspec.json.decode(raw, type=_Head)
-        names = [name for name in (head.id, head.name, number) if name is not UNSET]
-        if head.kind is UNSET and head.name is not UNSET:
-            return _from_row(_ROW_DECODER.decode(raw), file)
-        _check_kind(head.kind)
-        return _DECODER.decode(raw)
-    except ValueError as error:
-        raise ValueError(f"case {names[0]}: {error}") from None
-
-
-def _check_kind(kind: object) -> None:
-    if not isinstance(kind, str) or kind not in CASE_TYPES:
-        found = "none" if kind is UNSET else repr(kind)
-        raise ValueError(f"kind must be one of {', '.join(sorted(CASE_TYPES))}, got {found}")
-
-
-def _from_row(row: MatrixRow, file: str) -> Case:
-    members = {name: getattr(row, name) for name in row.__struct_fields__ if name not in {"name", "row"}}
-    return DecodeCase(id=f"decode-matrix/{row.name}", source=file, **members)
+_ACCEPTS: Final[dict[str, Callable[[Any], object]]] = {
+    "attribute": lambda case: case.accepted,
+    "construct": lambda case: case.accepted,
+    "decode": lambda case: case.strict.verdict == "event",
+    "equal": lambda case: case.equal,
+    "forward": lambda case: case.signed,
+    "json-batch": lambda case: case.accepted,
+    "media-type": lambda case: case.is_json,
+    "moment": lambda case: not case.over,
+    "relation": lambda case: case.holds,
+    "sequence": lambda case: (
+        not {"gap", "later", "earlier", *(() if case.attribute else ["same"])} & {*case.orders}
+    ),
+    "size": lambda case: not case.too_large,
+    "sniff": lambda case: case.mode in MODES,
+    "verify": lambda case: case.verified,
+}
+"""Whether a case is of something accepted, for the kinds without a member ``refused``."""

@@ -22,9 +22,14 @@ from cloudevents_kafka.conformance._vectors import (
     ConstructCase,
     DecodeCase,
     EncodeCase,
-    ExpectedFaults,
 )
-from cloudevents_kafka.conformance.notation import RecordNotation, as_event, as_headers, as_record
+from cloudevents_kafka.conformance.notation import (
+    ExpectedFaults,
+    RecordNotation,
+    as_event,
+    as_headers,
+    as_record,
+)
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.extensions import SIZE_LIMIT, wire_size
 from cloudevents_kafka.record import Record

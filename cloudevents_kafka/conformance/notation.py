@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from msgspec import UNSET, Struct, UnsetType
 
+from cloudevents_kafka.binding import ContentMode
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Headers, Record
 
@@ -110,6 +111,46 @@ class EventNotation(Struct, frozen=True, forbid_unknown_fields=True):
         """Raise `ValueError` if an attribute is called data."""
         if "data" in self.attributes:
             raise ValueError("attributes must not contain 'data'; set data beside attributes")
+
+
+class Expectation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="verdict"):
+    """The outcome of reading a record."""
+
+    @property
+    def verdict(self) -> str:
+        """The verdict, by its name in the vectors."""
+        return str(self.__struct_config__.tag)
+
+
+class ExpectedEvent(Expectation, frozen=True, tag="event"):
+    """An event, with the problems that lenient reading reports."""
+
+    mode: ContentMode
+    attributes: dict[str, Scalar]
+    data: Bytes
+    value: Data | UnsetType = UNSET
+    tolerated: list[str | None] | None = None
+
+
+class ExpectedFaults(Expectation, frozen=True, tag="broken-event"):
+    """A broken event; without names any attribute may be at fault."""
+
+    attributes_at_fault: list[str] = []
+
+
+class ExpectedNotAnEvent(Expectation, frozen=True, tag="not-an-event"):
+    """A record that is not an event."""
+
+
+class ExpectedUnsupportedFormat(Expectation, frozen=True, tag="unsupported-format"):
+    """An event in an unknown format."""
+
+
+class ExpectedBatch(Expectation, frozen=True, tag="batch"):
+    """A batch of events."""
+
+
+Expected = ExpectedEvent | ExpectedFaults | ExpectedNotAnEvent | ExpectedUnsupportedFormat | ExpectedBatch
 
 
 def _check_parts(*notations: Bytes) -> None:

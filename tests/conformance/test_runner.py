@@ -29,7 +29,7 @@ from cloudevents_kafka.conformance import (
 )
 from cloudevents_kafka.conformance._assertions import require_equal
 from cloudevents_kafka.conformance._cases import RUNNERS, run
-from cloudevents_kafka.conformance._vectors import decode_case
+from cloudevents_kafka.conformance._dataset import decode_case
 
 DATASET = Dataset()
 CASES = {case.id: case for _, case in DATASET.all_cases}
