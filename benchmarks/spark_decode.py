@@ -1,9 +1,8 @@
-"""Spark: events decoded a second, against the raw read and against the official SDK in a Python UDF.
+"""Spark: events decoded per second, compared with the raw read and with the SDK in a Python UDF.
 
-Rows lie in Parquet in the shape of Spark's Kafka source, and go to a sink that takes
-and forgets them; so the raw read is the limit. Every way has two warm-ups, as the JVM
-goes on compiling for a while, then all are run by turns. The SDK reads fewer rows, as
-it takes long; its rate is a row's all the same.
+Rows are read from Parquet with the columns of Spark's Kafka source and written to a sink that
+discards them, so the raw read is the limit. Each way has two warm-ups, because the JVM compiles for
+a while; then all ways run by turns. The SDK reads fewer rows, because it is slow.
 
 python benchmarks spark_decode [-- --rows 1000000 --sdk-rows 50000 --rounds 3 --cores 2]
 """
@@ -67,8 +66,8 @@ def main() -> None:
     ):
         print(f"{options.rows:,} rows ({options.sdk_rows:,} for the SDK), {options.cores} cores, rows/s:")
         for mode in ("binary", "structured"):
-            many = _generated(spark, mode, options.rows, options.cores, Path(folder))
-            few = _generated(spark, mode, options.sdk_rows, options.cores, Path(folder))
+            many = generate(spark, mode, options.rows, options.cores, Path(folder))
+            few = generate(spark, mode, options.sdk_rows, options.cores, Path(folder))
             _report(mode, _measured(_ways(many, few), options))
 
 
@@ -81,9 +80,11 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _generated(spark: SparkSession, mode: str, rows: int, tasks: int, folder: Path) -> DataFrame:
-    """Write that many events of that mode, one file a task, and read them back."""
+def generate(spark: SparkSession, mode: str, rows: int, tasks: int, folder: Path) -> DataFrame:
+    """Return the rows of events, written to Parquet with one file for each task unless it exists."""
     path = str(folder / f"{mode}-{rows}")
+    if Path(path).exists():
+        return spark.read.parquet(path).coalesce(tasks)
     df = spark.range(0, rows, 1, tasks).selectExpr("id as n", "md5(cast(id as string)) as uid")
     df = df.selectExpr("n", *(f"{text} as {name}" for name, text in ATTRIBUTES.items()), f"{DATA} as data")
     value, headers = _record(mode)
@@ -138,7 +139,7 @@ def _by_sdk(df: DataFrame, *, arrow: bool) -> DataFrame:
 
 
 def _read_by_sdk(key: Any, value: Any, headers: Any) -> tuple[Any, ...]:
-    """Read one record as a user of the SDK would: an event's columns, or the error."""
+    """Return the columns of an event, read as a user of the SDK would, or the error."""
     from cloudevents.core.bindings.kafka import KafkaMessage, from_kafka
     from cloudevents.core.formats.json import JSONFormat
 
@@ -165,7 +166,7 @@ def _read_by_sdk(key: Any, value: Any, headers: Any) -> tuple[Any, ...]:
 def _measured(
     ways: dict[str, Callable[[], DataFrame]], options: argparse.Namespace
 ) -> dict[str, list[float]]:
-    """Return the seconds a row of every way, one figure a round."""
+    """Return the seconds per row of each way, one figure for each round."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for turn in range(-WARM_UPS, options.rounds):
         for name, way in ways.items():

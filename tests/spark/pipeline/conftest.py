@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,10 +109,9 @@ def pipeline(kafka_broker: LocalBroker) -> Iterator[Run]:
         program.end()
 
 
-@pytest.fixture(scope="module", autouse=True)
-def no_other_spark() -> Iterator[None]:
-    """Hide the Spark session of other tests, which the pipeline would stop at the end of its own."""
-    pytest.importorskip("pyspark")
+@contextmanager
+def hidden_spark() -> Iterator[None]:
+    """Hide the Spark session of other tests, which a pipeline would stop at the end of its own."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -127,7 +127,14 @@ def no_other_spark() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package", autouse=True)
+def no_other_spark() -> Iterator[None]:
+    pytest.importorskip("pyspark")
+    with hidden_spark():
+        yield
+
+
+@pytest.fixture(scope="package")
 def session(no_other_spark: None) -> Iterator[SparkSession]:
     """Start Spark with the connector in this process."""
     with local_session(master="local[2]", conf={"spark.driver.extraJavaOptions": _QUICK}) as spark:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import TimeoutExpired
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ from cloudevents_kafka.spark.pipeline._topics import TopicState
 from cloudevents_kafka.spark.pipeline.session import SparkFailed
 from cloudevents_kafka.testing import LocalBroker
 
-from .conftest import QUICK
+from .conftest import QUICK, hidden_spark
 from .lake import create, produce
 
 ERRORS = (
@@ -94,7 +94,9 @@ class Java:
 
 
 @pytest.fixture
-def java(monkeypatch: pytest.MonkeyPatch) -> Callable[[Java], Java]:
+def java(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Java], Java]]:
+    """Return a function that replaces Spark by a fake; the session of other tests is hidden from it."""
+
     def put(made: Java) -> Java:
         def query(self: Any, spark: Any) -> Java:
             self._unreported = {0: None}
@@ -109,7 +111,8 @@ def java(monkeypatch: pytest.MonkeyPatch) -> Callable[[Java], Java]:
         monkeypatch.setattr(_job.Pipeline, "_report_batch", lambda *_: None)
         return made
 
-    return put
+    with hidden_spark():
+        yield put
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)

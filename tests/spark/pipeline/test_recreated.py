@@ -216,7 +216,7 @@ def test_brokers_without_ids(lake: Lake, monkeypatch: pytest.MonkeyPatch, *, end
 
 @pytest.mark.legacy
 def test_old_brokers(session: SparkSession, tmp_path: Path) -> None:
-    """Topics of old brokers without ids are read with one warning, and compared by their ends."""
+    """Topics of Kafka 1.1, which has no ids, are read with one warning, and compared by their ends."""
     with LegacyKafka("1.1.1") as legacy:
         lake = Lake(session, legacy, tmp_path)
         produce(legacy, lake.topic, 20)
