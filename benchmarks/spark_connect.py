@@ -21,10 +21,9 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "spark" / "fast")]
 
+from cloudevents_kafka.jvm.cache import CACHE_VARIABLE  # noqa: E402
 from connect_server import connect_server, environment  # noqa: E402
 from spark_decode import generate  # noqa: E402
-
-from cloudevents_kafka.jvm.cache import CACHE_VARIABLE  # noqa: E402
 
 JAR_SETTING = "spark.sql.catalog.cloudevents_kafka.jar"
 WARM_UPS = 2

@@ -147,7 +147,7 @@ def test_stopped_and_started_again(kafka_broker: LocalBroker, pipeline: Pipeline
     count += produce(kafka_broker, topic, 2, 50)
     summary = pipeline(topic, tmp_path, "--once").summary()
     assert summary["complete"]
-    check_sums(summary["counts"])
+    check_sums(summary["tally"])
     assert check_sums(summary["total"]) == count
     check_tables(kafka_broker, topic, tmp_path)
     after = {path: path.stat().st_ino for path in tmp_path.glob("events/**/*.parquet")}
