@@ -1,7 +1,7 @@
-"""The shapes of clients that `EventProducer` and `EventConsumer` wrap, and a check of them.
+"""The methods that `EventProducer` and `EventConsumer` need of a Kafka client, and a check for them.
 
-Any object with these methods is taken: confluent-kafka's clients, the fakes in `testing`,
-a user's own. What lacks them is refused when it is handed in, not when it is first used.
+Any object with these methods is accepted: confluent-kafka's clients, the fakes in `testing` or a
+user's class. The check runs when a client is passed, not when it is first used.
 """
 
 from __future__ import annotations
@@ -24,43 +24,43 @@ class LibrdkafkaErrorCode(IntEnum):
 
 
 class Producer(Protocol):
-    """What `EventProducer` needs of a client: the shape of ``confluent_kafka.Producer``."""
+    """The methods of ``confluent_kafka.Producer`` that `EventProducer` calls."""
 
     @property
     def produce(self) -> Callable[..., Any]:
-        """Queue a message: topic, value, key, headers, on_delivery; BufferError where the queue is full."""
+        """Queue a message: topic, value, key, headers, on_delivery; raise BufferError if it is full."""
 
     def poll(self, timeout: float = ...) -> int:
-        """Serve delivery reports, waiting for at most ``timeout`` seconds."""
+        """Wait for delivery reports for up to ``timeout`` seconds; return the number of reports."""
 
     def flush(self, timeout: float = ...) -> int:
-        """Wait for what is queued; return how many are left after ``timeout`` seconds."""
+        """Wait for queued messages; return the number of those left after ``timeout`` seconds."""
 
 
 class Consumer(Protocol):
-    """What `EventConsumer` needs of a client: the shape of ``confluent_kafka.Consumer``."""
+    """The methods of ``confluent_kafka.Consumer`` that `EventConsumer` calls."""
 
     def poll(self, timeout: float = ...) -> Any:
         """Return a message, or None after ``timeout`` seconds."""
 
     def consume(self, num_messages: int = ..., timeout: float = ...) -> list[Any]:
-        """Return up to ``num_messages`` that came within ``timeout`` seconds."""
+        """Return up to ``num_messages`` messages that arrive within ``timeout`` seconds."""
 
     def close(self) -> Any:
-        """Leave the group and close."""
+        """Leave the group and close; the return value is ignored."""
 
 
-# Clients of asyncio that do not have all that is needed are known by these: aiokafka's.
+# Coroutines of aiokafka's clients, which do not have all methods above.
 _ASYNCIO = ("send", "getone", "start")
 
 
 def check_producer(client: object) -> None:
-    """Raise `TypeError` for what does not have the methods of `Producer`."""
+    """Raise `TypeError` unless a client has the methods of `Producer`."""
     _check(client, "Producer", ("produce", "poll", "flush"))
 
 
 def check_consumer(client: object) -> None:
-    """Raise `TypeError` for what does not have the methods of `Consumer`."""
+    """Raise `TypeError` unless a client has the methods of `Consumer`."""
     _check(client, "Consumer", ("poll", "consume", "close"))
 
 
@@ -75,10 +75,10 @@ def _check(client: object, kind: str, needed: tuple[str, ...]) -> None:
 
 def _problem(client: object, kind: str, needed: tuple[str, ...]) -> str | None:
     if isinstance(client, type):
-        return f"the class {client.__name__}; make one of it first"
+        return f"the class {client.__name__}; create an instance of it first"
     name = type(client).__name__
     if isinstance(client, dict):
-        return f"{name}; make a client of the settings: Event{kind}(confluent_kafka.{kind}(settings))"
+        return f"{name}; create a client with the settings: Event{kind}(confluent_kafka.{kind}(settings))"
     methods = {method: getattr(client, method, None) for method in needed}
     asyncio = [getattr(type(client), method, None) for method in _ASYNCIO]
     if any(map(inspect.iscoroutinefunction, (*methods.values(), *asyncio))):

@@ -1,11 +1,10 @@
-"""EventConsumer: reads events through the Kafka consumer that a user already has.
+"""EventConsumer: reads events through a user's Kafka consumer.
 
-Each record comes as `Decoded` or `Undecodable`: one bad record never stops a loop.
-Subscribing, seeking, pausing and committing are done on the wrapped consumer.
+Each record is returned as `Decoded` or `Undecodable`, so one bad record does not stop a loop.
+Subscribe, seek, pause and commit on the wrapped consumer.
 
-Iterating takes one record at a time from the client, so that what the client holds
-for consumed, and would commit, is what the loop has seen and no more. `batches` is
-faster, and there it is the whole batch.
+Iteration polls one record at a time, so the position of the client, which it commits, is after
+the record that the loop has processed. With `batches`, which is faster, it is after the batch.
 """
 
 from __future__ import annotations
@@ -21,22 +20,22 @@ from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Record
 
-_TURN: Final = 0.5  # seconds the client may wait for a record before stop() is looked at
+_POLL_SECONDS: Final = 0.5  # the longest wait for a record before stop() has an effect
 
 
 DataReader = Callable[[Event, Record], Any]
-"""Gives the value of an event's data; the record has its headers and topic."""
+"""Return the data of an event as a Python value; the record has its headers and topic."""
 
 ConsumerT = TypeVar("ConsumerT", bound=Consumer)
 
 
 class EventConsumer(Generic[ConsumerT]):
-    """Reads CloudEvents through ``consumer``, which stays the user's and reachable.
+    """A reader of CloudEvents through ``consumer``, which remains an attribute.
 
-    ``strict`` raises the `DecodeError` of a bad record instead of giving it as
-    `Undecodable`; ``lenient`` reads as `decode` does with it; ``reverse_key_mapper``
-    makes of each event, and its record, the event that is wanted; ``data_reader`` makes
-    of them what ``event.data`` is, when that is asked for (see `Event.read_with`).
+    ``strict`` raises the `DecodeError` of a bad record instead of returning it as `Undecodable`.
+    ``lenient`` is passed to `decode`. ``reverse_key_mapper`` returns the event to use for each
+    event and its record. ``data_reader`` returns ``event.data`` for an event and its record, when
+    it is first used (see `Event.read_with`). Raises `TypeError` for an object that is not a consumer.
     """
 
     def __init__(
@@ -55,13 +54,13 @@ class EventConsumer(Generic[ConsumerT]):
         self._reverse_key_mapper = reverse_key_mapper
         self._data_reader = data_reader
         self._stopped = False
-        self._waiting: list[Any] = []  # gathered, and not read yet
+        self._waiting: list[Any] = []  # polled but not decoded
 
     def poll(self, timeout: float = 1.0) -> Decoded | Undecodable | None:
-        """Read one record, or None where none came within ``timeout`` seconds.
+        """Return the next record, or None if none arrives within ``timeout`` seconds.
 
-        Raises `ConsumeError` for an error of the client that it does not mend by
-        itself, and with ``strict`` the `DecodeError` of a bad record.
+        Raises `ConsumeError` for an error from which the client does not recover, and with
+        ``strict`` the `DecodeError` of a bad record.
         """
         message = self._waiting.pop(0) if self._waiting else self.consumer.poll(timeout)
         if message is None or not _is_record(message):
@@ -69,55 +68,54 @@ class EventConsumer(Generic[ConsumerT]):
         return self._read(message)
 
     def __iter__(self) -> Iterator[Decoded | Undecodable]:
-        """Read records one by one, until `stop` or `close`."""
+        """Iterate over records until `stop` or `close`."""
         return self.items()
 
     def items(self, *, idle_timeout: float | None = None) -> Iterator[Decoded | Undecodable]:
-        """Read records one by one, until `stop`, `close`, or ``idle_timeout`` seconds without any."""
-        turn = _TURN if idle_timeout is None else min(_TURN, idle_timeout)
-        silent_since = time.monotonic()
+        """Yield records until `stop`, `close`, or ``idle_timeout`` seconds without a record."""
+        turn = _POLL_SECONDS if idle_timeout is None else min(_POLL_SECONDS, idle_timeout)
+        idle_since = time.monotonic()
         while not self._stopped:
             message = self._waiting.pop(0) if self._waiting else self.consumer.poll(turn)
             if message is not None and (message.error() is None or _is_record(message)):
                 yield self._read(message)
                 if idle_timeout is not None:
-                    silent_since = time.monotonic()
-            elif idle_timeout is not None and time.monotonic() - silent_since >= idle_timeout:
+                    idle_since = time.monotonic()
+            elif idle_timeout is not None and time.monotonic() - idle_since >= idle_timeout:
                 return
 
     def batches(
-        self, max_records: int = 100, timeout: float = _TURN, *, idle_timeout: float | None = None
+        self, max_records: int = 100, timeout: float = _POLL_SECONDS, *, idle_timeout: float | None = None
     ) -> Iterator[list[Decoded | Undecodable]]:
-        """Read records in lists, none empty, each gathered for at most ``timeout`` seconds.
+        """Yield lists of records that arrive within ``timeout`` seconds; no list is empty.
 
-        Ends as `items` does. Once a list is given, the client holds all of it for
-        consumed: finish it before you commit, and do not seek in the midst of it. A
-        hundred records fit into a processor's caches; with more, each takes longer.
+        Ends as `items` does. When a list is yielded, the position of the client is after all of
+        it: process the whole list before you commit, and do not seek before. 100 records fit into
+        a processor's caches; with more, each takes longer.
 
-        What is raised comes after the list of the records before it; those that were
-        gathered behind it come with the next iteration, of whatever kind, so go on
-        reading before you commit.
+        An error is raised after the list of the records before it. The records after it are
+        returned by the next iteration of any kind, so continue to read before you commit.
         """
-        silent_since = time.monotonic()
+        idle_since = time.monotonic()
         while not self._stopped:
             if not self._waiting:
                 self._waiting += self.consumer.consume(max_records, timeout)
             batch = self._read_waiting()
             if batch:
                 yield batch
-                silent_since = time.monotonic()
-            elif idle_timeout is not None and time.monotonic() - silent_since >= idle_timeout:
+                idle_since = time.monotonic()
+            elif idle_timeout is not None and time.monotonic() - idle_since >= idle_timeout:
                 return
 
     def _read_waiting(self) -> list[Decoded | Undecodable]:
-        """Read all that waits; what fails stays for the next time if something stands before it."""
+        """Return the waiting records up to one that raises an error; raise it if it is the first."""
         batch: list[Decoded | Undecodable] = []
         waiting, number = self._waiting, 0
         try:
-            for number, message in enumerate(waiting):  # noqa: B007  # told where it failed
+            for number, message in enumerate(waiting):  # noqa: B007  # the place of the failure
                 if message.error() is None or _is_record(message):
                     batch.append(self._read(message))
-        except Exception:  # a function of the user's may raise anything
+        except Exception:  # a user's function may raise any error
             if not batch:
                 del waiting[: number + 1]
                 raise
@@ -132,21 +130,21 @@ class EventConsumer(Generic[ConsumerT]):
             if self._strict:
                 raise item.error
         elif self._reverse_key_mapper is not None or self._data_reader is not None:
-            return Decoded(self._wanted(item.event, item.record), item.record, item.tolerated)
+            return Decoded(self._map_event(item.event, item.record), item.record, item.tolerated)
         return item
 
-    def _wanted(self, event: Event, record: Record) -> Event:
+    def _map_event(self, event: Event, record: Record) -> Event:
         if self._reverse_key_mapper is not None:
             event = self._reverse_key_mapper(event, record)
         reader = self._data_reader
         return event if reader is None else event.read_with(lambda event: reader(event, record))
 
     def stop(self) -> None:
-        """End all iteration after the record at hand; safe from a signal handler or a thread."""
+        """End all iteration after the current record; may be called by a signal handler or a thread."""
         self._stopped = True
 
     def close(self) -> None:
-        """Stop, and close the wrapped consumer, so that its group knows at once."""
+        """Stop, and close the wrapped consumer, which leaves its group at once."""
         self._stopped = True
         self.consumer.close()
 
@@ -160,7 +158,7 @@ class EventConsumer(Generic[ConsumerT]):
 
 
 def _is_record(message: Any) -> bool:
-    """Tell a record from news; raises `ConsumeError` for an error that stays."""
+    """Return whether a message is a record; raise `ConsumeError` for an error that is not transient."""
     error = message.error()
     if error is None:
         return True
@@ -174,7 +172,7 @@ def _is_record(message: Any) -> bool:
 
 
 def _record_of(message: Any) -> Record:
-    """Make a record as `Record.of` does, of a client's message, whose headers are its own already."""
+    """Return the record of a message as `Record.of` does, without a copy of its headers."""
     kind, timestamp = message.timestamp()
     return Record(
         key=message.key(),
@@ -188,7 +186,7 @@ def _record_of(message: Any) -> Record:
 
 
 class ConsumeError(CloudEventsKafkaError):
-    """The client failed while fetching; ``error`` is what it said."""
+    """The Kafka client failed while polling; ``error`` is its error, ``where`` the partition."""
 
     def __init__(self, error: object, where: str = "") -> None:
         super().__init__(error, where)

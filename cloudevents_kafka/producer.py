@@ -1,9 +1,8 @@
-"""EventProducer: sends events through the Kafka producer that a user already has.
+"""EventProducer: sends events through a user's Kafka producer.
 
-It builds no client and changes none. Where the client's queue is full it waits, and
-serves delivery reports meanwhile, instead of raising ``BufferError``. Every event
-sent gives a `Delivery` that knows its event; what fails and was not reported to a
-callback of the user's, `flush` and `close` raise.
+If the queue of the client is full, it serves delivery reports until there is room, instead of
+raising ``BufferError``. Each sent event has a `Delivery`. `flush` and `close` raise an error for
+failed events that were not passed to a callback.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import HeaderInput, Record
 
-_TURN: Final = 0.2  # seconds between looks at signals, so that Ctrl-C is never late
-# abort_transaction() or purge() took the message back, so its user knows of it.
+_POLL_SECONDS: Final = 0.2  # the longest wait within the client, which delays Ctrl-C
+# abort_transaction() or purge() has removed the message, which its caller expects.
 _PURGED: Final = frozenset({LibrdkafkaErrorCode.PURGE_INFLIGHT, LibrdkafkaErrorCode.PURGE_QUEUE})
 
 
@@ -33,13 +32,11 @@ ProducerT = TypeVar("ProducerT", bound=Producer)
 
 
 class Delivery(msgspec.Struct, eq=False, weakref=True):
-    """One event on its way, and what became of it.
+    """The delivery of one event.
 
-    ``event`` is what was sent; ``partition`` and ``offset`` are known once it is
-    ``done``; ``error`` is None unless it failed.
-
-    No error of it is kept, and no callback, so that an event that was delivered, or has
-    failed, is freed as soon as its user forgets it.
+    ``done`` is whether the delivery report has arrived; then ``partition`` and ``offset`` are set if
+    it succeeded. It keeps neither an exception nor a callback, whose references would delay freeing
+    the event.
     """
 
     event: Event
@@ -52,20 +49,20 @@ class Delivery(msgspec.Struct, eq=False, weakref=True):
 
     @property
     def error(self) -> DeliveryError | None:
-        """What went wrong, as a new `DeliveryError`; None if nothing did, or is not known yet."""
+        """A new `DeliveryError` if the delivery has failed, else None."""
         return None if self._client_error is None else self._failure()
 
     def _failure(self) -> DeliveryError:
-        what = f"event {self.event.id!r} of {self.event.source!r} to {self.topic}"
-        return DeliveryError(f"{what}: {self._client_error}", [self])
+        event = f"event {self.event.id!r} of {self.event.source!r} to {self.topic}"
+        return DeliveryError(f"{event}: {self._client_error}", [self])
 
     def result(self, timeout: float | None = None) -> Delivery:
-        """Wait until the broker has answered, at most ``timeout`` seconds; raises `DeliveryError`."""
-        if self._producer is not None:  # only of one that was made for a callback may it have gone
+        """Wait up to ``timeout`` seconds for the report; return the delivery or raise `DeliveryError`."""
+        if self._producer is not None:  # None only if the producer was freed before the report
             self._producer._wait(self, timeout)
             self._producer._forget(self)
         if self._client_error is not None:
-            raise self._failure()  # in no variable here: with its traceback that would be a cycle
+            raise self._failure()  # without a variable, which would be a cycle with the traceback
         return self
 
     def _report(self, error: Any, message: Any) -> None:
@@ -77,7 +74,7 @@ class Delivery(msgspec.Struct, eq=False, weakref=True):
 
     def __repr__(self) -> str:
         if not self.done:
-            state = "on its way"
+            state = "pending"
         else:
             state = (
                 "failed"
@@ -87,21 +84,21 @@ class Delivery(msgspec.Struct, eq=False, weakref=True):
         return f"Delivery({self.event.id!r} of {self.event.source!r}: {state})"
 
 
-def _was_taken_back(error: Any) -> bool:
-    """Return whether an error of a client, of whatever kind, is that of a purge."""
+def _is_purged(error: Any) -> bool:
+    """Return whether an error of any client has the code of a purged message."""
     code = getattr(error, "code", None)
     return callable(code) and code() in _PURGED
 
 
 OnDelivery = Callable[[Delivery], None]
-"""Called with every delivery, good or failed, from within `send`, `flush` or ``poll``."""
+"""Called with each delivery, successful or failed, by `send`, `flush` or the client's ``poll``."""
 
 
 class _Report(msgspec.Struct, eq=False):
-    """The callback that the client is given: finds the delivery and the producer, if they are still there.
+    """The callback for the client, which updates the delivery and the producer if they still exist.
 
-    A client keeps it out of sight of the garbage collector, so it must not keep the producer,
-    which keeps the client.
+    The references of a client are invisible to the garbage collector, so the callback must not refer
+    to the producer, which refers to the client.
     """
 
     event: Event
@@ -111,28 +108,28 @@ class _Report(msgspec.Struct, eq=False):
     on_delivery: OnDelivery | None
 
     def __call__(self, error: Any, message: Any) -> None:
-        """Take the client's delivery report, from within its poll, flush or produce."""
+        """Handle a delivery report; the client calls it in poll, flush or produce."""
         producer = self.producer()
         delivery = self.delivery() or Delivery(self.event, self.topic, producer)
         delivery._report(error, message)
         notify, self.on_delivery = self.on_delivery, None
         if notify is not None:
             notify(delivery)
-        elif error is not None and producer is not None and not _was_taken_back(error):
+        elif error is not None and producer is not None and not _is_purged(error):
             producer._failed[delivery] = None
 
 
 class EventProducer(Generic[ProducerT]):
-    """Sends CloudEvents through ``producer``, which stays the user's and reachable.
+    """A sender of CloudEvents through ``producer``, which remains an attribute.
 
-    ``mode``, ``format`` and ``key_mapper`` hold for every event unless a call says
-    otherwise: see `to_record`. Transactions are begun and ended on the wrapped
-    producer; what an abort takes back has an ``error``, and is no failure for `flush`.
+    ``mode``, ``format`` and ``key_mapper`` are the defaults of `send`: see `to_record`. Begin and
+    end transactions on the wrapped producer; the deliveries of aborted events have an ``error``,
+    and `flush` does not raise it.
 
-    Failed events without an ``on_delivery`` are kept until `flush` or ``result`` raises
-    them: a service that never asks for either passes ``on_delivery``.
+    Failed events without an ``on_delivery`` are kept until `flush` or ``result`` raises an error for
+    them: a service that calls neither should pass ``on_delivery``.
 
-    Raises `TypeError` for what is not such a client: settings, a class, an asyncio client.
+    Raises `TypeError` for an object that is not a producer: settings, a class, an asyncio client.
     """
 
     def __init__(
@@ -151,7 +148,7 @@ class EventProducer(Generic[ProducerT]):
         self._mode: ContentMode = mode
         self._format = format
         self._key_mapper = key_mapper
-        self._failed: dict[Delivery, None] = {}  # in their order; one is found at once, however many
+        self._failed: dict[Delivery, None] = {}  # an ordered set
         self._closed = False
         self._reference = ref(self)
 
@@ -170,18 +167,18 @@ class EventProducer(Generic[ProducerT]):
         like: Record | Any | None = None,
         on_delivery: OnDelivery | None = None,
     ) -> Delivery:
-        """Send an event, or an SDK's event; gives its `Delivery` at once.
+        """Queue an event, or an SDK's event, and return its `Delivery` without waiting for it.
 
-        Arguments are those of `to_record`; ``timestamp`` is in milliseconds since the
-        epoch, the client's own if None. Waits where the client's queue is full.
-        Raises `EncodeError` or `InvalidEvent` before anything is sent, and what the
-        client raises, such as ``KafkaException`` for a fenced transactional producer.
+        Arguments are those of `to_record`; ``timestamp`` is in milliseconds since the epoch, by
+        default the client's time. Waits while the client's queue is full. Raises `EncodeError` or
+        `InvalidEvent` before anything is sent, and what the client raises, such as
+        ``KafkaException`` for a fenced transactional producer.
         """
         if self._closed:
-            raise DeliveryError("this EventProducer was closed; nothing was sent")
+            raise DeliveryError("the EventProducer is closed; the event was not sent")
         topic = topic or self._topic
         if topic is None:
-            raise EncodeError("no topic: give one to send() or to EventProducer()")
+            raise EncodeError("topic must be set, in send() or EventProducer()")
         if type(event) is not Event:
             event = Event.of(event)
         if mode is None and like is None:
@@ -199,37 +196,39 @@ class EventProducer(Generic[ProducerT]):
         )
         delivery = Delivery(event, topic, self)
         report = _Report(event, topic, self._reference, ref(delivery), on_delivery)
-        # Bound only where given: to pass on ** of an empty dict took a tenth of all this.
+        # Only if set: to pass ** of an empty dict took a tenth of the time of send().
         produce: Callable[..., Any] = self.producer.produce
         if partition is not None or timestamp is not None:
-            given = {"partition": partition, "timestamp": timestamp}
-            produce = partial(produce, **{name: value for name, value in given.items() if value is not None})
+            options = {"partition": partition, "timestamp": timestamp}
+            produce = partial(
+                produce, **{name: value for name, value in options.items() if value is not None}
+            )
         while True:
             try:
                 produce(topic, value=record.value, key=record.key, headers=record.headers, on_delivery=report)
             except BufferError:
-                self.producer.poll(_TURN)  # the queue is full: let the client work
+                self.producer.poll(_POLL_SECONDS)  # the queue is full: serve delivery reports
             else:
                 self.producer.poll(0)
                 return delivery
 
     def flush(self, timeout: float | None = None) -> None:
-        """Wait until every event sent is delivered or has failed, at most ``timeout`` seconds.
+        """Wait up to ``timeout`` seconds until every sent event is delivered or has failed.
 
-        Raises `DeliveryError` for those that failed since the last flush and had no
-        ``on_delivery`` of their own, and where some are still on their way.
+        Raises `DeliveryError` if events are still pending, or if events without an ``on_delivery``
+        have failed since the last flush.
         """
         left = self._drain(timeout)
         failed, self._failed = list(self._failed), {}
         if left:
             messages = pluralize(left, "message is", "messages are")
-            raise DeliveryError(f"{messages} still on the way after {timeout} s; flush again", failed)
+            raise DeliveryError(f"{messages} still pending after {timeout} s; flush again", failed)
         if failed:
             events = pluralize(len(failed), "event was", "events were")
             raise DeliveryError(f"{events} not delivered; the first: {failed[0].error}", failed)
 
     def close(self, timeout: float | None = None) -> None:
-        """Flush, and send no more; the wrapped producer stays open. Raises as `flush` does."""
+        """Flush, and raise as `flush` does; later calls of `send` fail. The wrapped producer stays open."""
         self._closed = True
         self.flush(timeout)
 
@@ -239,18 +238,20 @@ class EventProducer(Generic[ProducerT]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close; what was sent is delivered, even where the block failed."""
+        """Close; sent events are delivered also if the block has raised an error."""
         try:
             self.close()
         except DeliveryError as undelivered:
             if error is None:
                 raise
-            error.add_note(f"besides, {undelivered}")  # the block's own error goes first
+            error.add_note(f"also: {undelivered}")  # the error of the block takes precedence
 
     def _drain(self, timeout: float | None) -> int:
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
-            turn = _TURN if deadline is None else min(_TURN, max(deadline - time.monotonic(), 0))
+            turn = (
+                _POLL_SECONDS if deadline is None else min(_POLL_SECONDS, max(deadline - time.monotonic(), 0))
+            )
             left = self.producer.flush(turn)
             if not left or (deadline is not None and time.monotonic() >= deadline):
                 return left
@@ -258,20 +259,20 @@ class EventProducer(Generic[ProducerT]):
     def _wait(self, delivery: Delivery, timeout: float | None) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout
         while not delivery.done:
-            turn = _TURN if deadline is None else min(_TURN, deadline - time.monotonic())
+            turn = _POLL_SECONDS if deadline is None else min(_POLL_SECONDS, deadline - time.monotonic())
             if turn < 0:
                 raise DeliveryError(
-                    f"no answer for event {delivery.event.id!r} after {timeout} s", [delivery]
+                    f"no delivery report for event {delivery.event.id!r} after {timeout} s", [delivery]
                 )
             self.producer.poll(turn)
 
     def _forget(self, delivery: Delivery) -> None:
-        """Somebody has seen this failure: flush need not report it again."""
+        """Remove a failure that was raised, so that flush does not raise it again."""
         self._failed.pop(delivery, None)
 
 
 class DeliveryError(CloudEventsKafkaError):
-    """Events that a broker did not take, or of which nobody knows; ``failed`` are they."""
+    """Events were not delivered, or their reports have not arrived; ``failed`` are their deliveries."""
 
     def __init__(self, reason: str, failed: Sequence[Delivery] = ()) -> None:
         super().__init__(reason)

@@ -1,13 +1,11 @@
-"""What users add in this process: event formats, data codecs, extension types.
+"""Register event formats, data codecs and extension types for the whole process.
 
-Three functions register them, each from then on for all events:
+* `register_format`: an event format, by the suffix of its media type;
+* `register_codec`: a codec of data, by its content type;
+* `register_extension`: the type and the rules of an extension attribute.
 
-* `register_format`: how a whole event becomes a value, by the suffix of its media type;
-* `register_codec`: how data becomes a Python value, by its content type;
-* `register_extension`: the type of an extension attribute, and its rules.
-
-What is registered inside ``with temporarily():`` is forgotten afterwards, which is
-what tests want. Threads share it all.
+``with temporarily():`` restores the previous registrations at the end of its block, for tests.
+All threads share the registrations.
 """
 
 from __future__ import annotations
@@ -32,29 +30,29 @@ __all__ = [
 ]
 
 Registered = tuple[Mapping[str, Any], Mapping[str, Any]]
-"""The extensions and formats that a process has registered, for another one."""
+"""Registered extensions and formats, to pass to another process."""
 
 
 def registered() -> Registered:
-    """Return what another process has to `register_all` to read the same events.
+    """Return the registrations that another process needs to read the same events: see `register_all`.
 
-    Codecs are not among it: they may hold connections, and data travels as bytes.
+    They have no codecs, which may have connections; data is passed as bytes.
     """
     return extension_types.registered(), formats.registered()
 
 
-def register_all(theirs: Registered) -> None:
-    """Register what another process has `registered`; quick where that was done."""
+def register_all(others: Registered) -> None:
+    """Register the extensions and formats of another process, unless they are registered."""
     with registration_lock:
-        for room, more in zip((extension_types, formats), theirs, strict=True):
-            mine = room.registered()
-            if any(mine.get(name) is not value for name, value in more.items()):
-                room.restore({**mine, **more})
+        for module, more in zip((extension_types, formats), others, strict=True):
+            present = module.registered()
+            if any(present.get(name) is not value for name, value in more.items()):
+                module.restore({**present, **more})
 
 
 @contextmanager
 def temporarily() -> Iterator[None]:
-    """Forget at the end of the block what was registered in it, by other threads too."""
+    """Return a context manager that restores the registrations, also those of other threads, at its end."""
     with registration_lock:
         before = extension_types.registered(), formats.registered(), codecs.registered()
     try:

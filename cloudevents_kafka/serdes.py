@@ -1,14 +1,13 @@
 """Event data by confluent-kafka's own serializers, such as its ``AvroSerializer``.
 
-A schema registry's serializer writes the schema's id before the data (five bytes, so
-that the payload is no plain Avro any more), or, told to, its GUID in a header of the
-record, ``__value_schema_id``; then the payload stays what ``datacontenttype`` says.
-The header is none of the event's: it goes with the record. Either way is read, but for
-data of five bytes and less, which confluent-kafka 2.16 takes for too short in both.
+A schema registry's serializer writes the id of the schema before the data, five bytes that are
+not part of the ``datacontenttype``. With ``schema.id.serializer`` it writes the GUID of the schema
+to the record's header ``__value_schema_id`` instead, which is not a header of the event. Both are
+read, except for data of up to five bytes, which confluent-kafka 2.16 rejects as too short.
 
-Its ``AvroDeserializer`` hands data to fastavro as it came. A schema that is recursive, or
-has arrays of nulls or decimals, lets who writes such data end the process or hold it up:
-where that may be a stranger, take `codecs.avro`, which has bounds.
+``AvroDeserializer`` passes data to fastavro without limits. If the schema is recursive, or has
+arrays of nulls or decimals, small data can crash or block the process: for data of other users use
+`codecs.avro`, which has limits.
 """
 
 from __future__ import annotations
@@ -22,12 +21,15 @@ from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Headers, Record
 
 Serde = Callable[[Any, Any], Any]
-"""A serializer or deserializer of confluent-kafka: takes a value and a SerializationContext."""
+"""A serializer or deserializer of confluent-kafka: a function of a value and a SerializationContext."""
 
 
 def data_reader(deserializer: Serde) -> DataReader:
-    """Make of a deserializer what `EventConsumer` takes as ``data_reader``."""
-    from confluent_kafka.serialization import MessageField, SerializationContext  # a client, loaded late
+    """Return the ``data_reader`` of an `EventConsumer` that calls a deserializer."""
+    from confluent_kafka.serialization import (  # not imported without a client
+        MessageField,
+        SerializationContext,
+    )
 
     def read(event: Event, record: Record) -> Any:
         context = SerializationContext(record.topic or "", MessageField.VALUE, list(record.headers))
@@ -37,16 +39,16 @@ def data_reader(deserializer: Serde) -> DataReader:
 
 
 def serialize_data(event: Event, data: Any, serializer: Serde, topic: str) -> tuple[Event, Headers]:
-    """Give an event data by a serializer, and the headers that must go with it to that topic.
+    """Return an event with data that a serializer writes, and the headers to send with it to a topic.
 
-    ``producer.send(event, topic, headers=headers)``. None is no data, as everywhere.
-    Raises `DataError` for whatever the serializer raises.
+    Send them with ``producer.send(event, topic, headers=headers)``. ``data`` of None removes the data.
+    Raises `DataError` for any error of the serializer.
     """
     if data is None:
         return event.replace(data=None), []
     from confluent_kafka.serialization import MessageField, SerializationContext
 
-    headers: list[Any] = []  # which the serializer may add to
+    headers: list[Any] = []  # the serializer may add to it
     context = SerializationContext(topic, MessageField.VALUE, headers)
     payload = call_encode(lambda value: serializer(value, context), data, event.datacontenttype)
     return event.replace(data=payload), headers

@@ -281,8 +281,8 @@ class KafkaPythonLike:
 @pytest.mark.parametrize(
     ("client", "said"),
     [
-        ({"group.id": "g"}, r"got dict; make a client of the settings: .*Consumer\(settings\)"),
-        (FakeConsumer, "got the class FakeConsumer; make one of it first"),
+        ({"group.id": "g"}, r"got dict; create a client with the settings: .*Consumer\(settings\)"),
+        (FakeConsumer, "got the class FakeConsumer; create an instance of it first"),
         (AsyncLike(), "got AsyncLike, an asyncio client; use Consumer of confluent_kafka"),
         (KafkaPythonLike(), "got KafkaPythonLike, which has no consume"),
         (FakeProducer(), "got FakeProducer, which has no consume"),

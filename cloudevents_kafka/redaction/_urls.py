@@ -1,8 +1,7 @@
-"""Take passwords and tokens out of URLs, in whatever text they stand.
+"""Mask passwords and tokens in URLs, also within other text.
 
-A URL carries secrets before its last ``@`` (a password may have any character, ``/`` and
-``@`` too) and behind its first ``?`` or ``#``. Both are replaced by `MASK`. Too much is
-masked rather than too little.
+A URL may have secrets before its last ``@``, since a password may have any character, and after
+its first ``?`` or ``#``. Both parts are replaced by `MASK`. In doubt, text is masked.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 from typing import Final
 
 MASK: Final = "********"
-# What stands between blanks and quotes; a URL ends there at the latest.
+# Text between white space and quotes, which end a URL.
 _WORD: Final = re.compile(r"[^\s'\"<>]+")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _LOGIN: Final = re.compile(r"[^:@]+:.*@", re.DOTALL)
@@ -20,18 +19,18 @@ _LOGIN: Final = re.compile(r"[^:@]+:.*@", re.DOTALL)
 def mask_urls(text: str) -> str:
     """Return a text with the credentials and queries of its URLs masked.
 
-    ``user:password@host`` needs no scheme to be masked; ``user@host`` stays where there is none.
+    Without a scheme, ``user:password@host`` is masked and ``user@host`` is not.
     """
     return _WORD.sub(lambda word: mask_url(word[0]), text)
 
 
 def mask_credentials(text: str) -> str:
-    """Return a text with the credentials of its URLs masked, and their queries as they are."""
+    """Return a text with the credentials of its URLs masked, but not their queries."""
     return _WORD.sub(lambda word: mask_url(word[0]) if "@" in word[0] else word[0], text)
 
 
 def mask_url(url: str) -> str:
-    """Return one URL, which may have blanks and quotes in its password, masked."""
+    """Return one URL masked; its password may have white space and quotes."""
     scheme = _SCHEME.search(url)
     if scheme is None:
         return f"{MASK}@{url.rpartition('@')[2]}" if _LOGIN.match(url) else url
@@ -39,9 +38,9 @@ def mask_url(url: str) -> str:
     login, at, host = rest.rpartition("@")
     if not at:
         return before + _without_query(rest)
-    # What looks like a scheme may be part of a password, in an address that has none.
+    # In an address without a scheme, the match may be part of a password.
     before = "" if ":" in url[: scheme.start()] else before
-    # Behind a question mark, what follows the @ may be part of a query.
+    # After a question mark, the @ and the text after it may be part of a query.
     return before + (MASK if re.search(r"[?#]", login) else f"{MASK}@{_without_query(host)}")
 
 
