@@ -1,4 +1,4 @@
-"""What tests of Kafka 0.7 share: exchanges with a real 0.7.2 broker, and a server that replays them."""
+"""Exchanges with a real broker of Kafka 0.7.2, and a server that replays them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VECTORS = Path(__file__).parent / "protocol" / "vectors" / "0.7.2.json"
 
 
 class Exchange(NamedTuple):
-    """Whole frames, lengths included; ``response`` is None where there was none."""
+    """The frames of request and response, with their lengths; ``response`` may be None."""
 
     name: str
     request: bytes
@@ -36,9 +36,9 @@ EXCHANGES = [_exchange(row) for row in json.loads(VECTORS.read_text())["exchange
 
 
 class Replay:
-    """Answers requests as the broker did: by their bytes; a closed connection for those it refused.
+    """A server that returns the recorded response to a request, or closes the connection.
 
-    A request that was never recorded closes the connection, too. ``seen`` has all requests.
+    It also closes the connection for an unknown request. ``seen`` has all requests.
     """
 
     def __init__(self, answers: Mapping[bytes, bytes | None]) -> None:
@@ -78,7 +78,7 @@ class Replay:
 
 @contextmanager
 def zookeeper_server(folder: Path) -> Iterator[str]:
-    """Run the ZooKeeper that came with Kafka 0.8.2.2; give its address. Sessions may be 0.2 s short."""
+    """Run the ZooKeeper of Kafka 0.8.2.2, and yield its address; sessions may last only 0.2 s."""
     (port,) = free_ports(1)
     (folder / "zoo.cfg").write_text(
         f"tickTime=100\ndataDir={folder / 'data'}\nclientPort={port}\nclientPortAddress=127.0.0.1\n"

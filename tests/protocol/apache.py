@@ -20,7 +20,7 @@ MESSAGES += [RequestHeader, ResponseHeader]
 
 @cache
 def definitions(release: str) -> dict[str, dict[str, Any]]:
-    """Return the definitions of a release by name, API keys and all."""
+    """Return the definitions of a release by name."""
     jars = resolve([f"org.apache.kafka:kafka-clients:{release}"])
     (jar,) = (path for path in jars if path.name.startswith("kafka-clients-"))
     with zipfile.ZipFile(jar) as archive:
@@ -30,7 +30,7 @@ def definitions(release: str) -> dict[str, dict[str, Any]]:
 
 
 def uncommented(text: str) -> str:
-    """Take out comments, which begin with two slashes outside of strings."""
+    """Return the text without comments, which start with two slashes outside strings."""
     return re.sub(r'("(?:[^"\\]|\\.)*")|//[^\n]*', lambda found: found[1] or "", text)
 
 

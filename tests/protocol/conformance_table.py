@@ -1,4 +1,4 @@
-"""Makes `spec-conformance/protocol.md` of `protocol.json` beside it, when it is run."""
+"""Writes `spec-conformance/protocol.md` from `protocol.json`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ SOURCE, TABLE = FOLDER / "protocol.json", FOLDER / "protocol.md"
 
 
 def load() -> dict[str, Any]:
-    """Read the data."""
+    """Return the data of `protocol.json`."""
     return json.loads(SOURCE.read_text(encoding="utf-8"))
 
 
 def entries(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return all lines and all corrections."""
+    """Return all lines and corrections."""
     return [entry for line in lines for entry in (line, *line.get("corrections", []))]
 
 
 def made(table: dict[str, Any]) -> str:
-    """Write the table as Markdown."""
+    """Return the table as Markdown."""
     return "\n".join([*head(table), *(row for name in table["documents"] for row in chapter(table, name))])
 
 

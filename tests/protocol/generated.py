@@ -1,4 +1,4 @@
-"""Messages at random: any that is declared, in any of its versions."""
+"""Random messages of any declaration and version."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class EverythingInner(Structure, kw_only=True):
-    """What stands in arrays of `Everything`."""
+    """The element of the arrays in `Everything`."""
 
     short: Annotated[Int16, wire(type={"0-1": "int16", "2+": "varint16"})] = 0
     name: Annotated[String, wire(flexible="none")] = ""
@@ -55,7 +55,7 @@ class EverythingInner(Structure, kw_only=True):
 
 
 class Everything(Structure, kw_only=True):
-    """All that declarations can say, of which real messages use but a part."""
+    """A message with every kind of declaration, more than the real messages have."""
 
     spec: ClassVar = MessageSpec.of("Everything", -1, "data", versions="0-3", flexible="2+")
 
@@ -105,25 +105,25 @@ _NUMBERS: Final = [-65, -64, -1, 0, 1, 63, 64, 127, 128, 255, 16_383, 16_384]
 
 
 def message(random: Random, structure: type[Structure], version: int, *, small: bool = False) -> Any:
-    """Make a message that the version can carry; a small one has short arrays and texts only."""
+    """Return a message that the version can carry; a small one has short arrays and strings."""
     return _structure(random, layout_of(structure, version), small=small)
 
 
 @st.composite
 def messages(draw: st.DrawFn, structure: type[Structure], version: int, *, small: bool = False) -> Any:
-    """Make the same by choices of Hypothesis, which can shrink them."""
+    """Generate such messages with Hypothesis, which can shrink them."""
     return message(draw(st.randoms(use_true_random=False)), structure, version, small=small)
 
 
 def bulk(structure: type[Structure], version: int, *, count: int, small: bool = False) -> Iterator[Any]:
-    """Make some messages, the same ones in each run."""
+    """Return random messages, the same ones in each run."""
     random = Random(f"{structure.__name__} {version}")
     for _ in range(scaled(count)):
         yield message(random, structure, version, small=small)
 
 
 def any_case() -> SearchStrategy[tuple[type[Structure], int]]:
-    """Choose a message and a version."""
+    """Generate a message type and a version."""
     return st.sampled_from(CASES)
 
 

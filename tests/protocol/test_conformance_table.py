@@ -1,4 +1,4 @@
-"""The table of what four documents say is whole and current, and names tests that there are."""
+"""The table of the documents' statements is complete and current, and names existing tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LINES = {
 
 @cache
 def named_in(path):
-    """Give the names of a file's tests; none if there is no such file."""
+    """Return the names of a file's tests, none if the file does not exist."""
     file = ROOT / path
     tree = ast.parse(file.read_text(encoding="utf-8")) if file.is_file() else ast.Module([], [])
     return {
@@ -29,7 +29,7 @@ def named_in(path):
 
 
 def test_each_line_is_there_once():
-    """Each line of the documents that is checked stands in the table, in order, under its document."""
+    """The table has each line of the checklist, in order, under its document."""
     wanted = [
         (document, f"{kind}{number}" if most else kind)
         for document, kinds in LINES.items()
@@ -41,7 +41,7 @@ def test_each_line_is_there_once():
 
 
 def test_each_line_is_shown_or_says_why_not():
-    """A line and a correction name tests, each once, or give a reason in words; never both."""
+    """A line or correction has either tests, each once, or a reason."""
     for entry in entries(load()["lines"]):
         assert entry.get("line") or entry.get("found"), entry
         assert ("shown_by" in entry) != ("not_shown" in entry), entry
@@ -51,7 +51,7 @@ def test_each_line_is_shown_or_says_why_not():
 
 
 def test_named_tests_are_there():
-    """Every test that is named exists, in the file that is named."""
+    """Every named test exists in the named file."""
     tests = {test for entry in entries(load()["lines"]) for test in entry.get("shown_by", [])}
     assert len(tests) > 200
     assert [
@@ -60,12 +60,12 @@ def test_named_tests_are_there():
 
 
 def test_a_missing_test_is_found_out():
-    """A name or a file that is not there is told from those that are."""
+    """A missing test or file is detected."""
     assert "test_a_missing_test_is_found_out" in named_in("tests/protocol/test_conformance_table.py")
     assert "test_nothing" not in named_in("tests/protocol/test_conformance_table.py")
     assert named_in("tests/protocol/test_not_there.py") == set()
 
 
 def test_the_table_is_current():
-    """The Markdown is what the data make; else: python tests/protocol/conformance_table.py."""
+    """The Markdown is current; otherwise run python tests/protocol/conformance_table.py."""
     assert TABLE.read_text(encoding="utf-8") == made(load())

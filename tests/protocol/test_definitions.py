@@ -48,7 +48,7 @@ NEVER_LEFT_OUT = {
 
 
 class Row(NamedTuple):
-    """A field in one version, at its place on the wire or with its tag."""
+    """A field in one version, with its position or tag."""
 
     path: str
     type: str
@@ -64,7 +64,7 @@ def is_there(given: dict[str, Any], key: str, version: int) -> bool:
 
 
 def theirs(release: str, message: type[Structure], version: int) -> list[Row]:
-    """Return what Apache says of a message, fields of structures behind their structure."""
+    """Return the fields of a message in Apache's definitions, those of a structure after it."""
     whole = definitions(release)[message.__name__]
     common = {one["name"]: one["fields"] for one in whole.get("commonStructs", [])}
     flexible = is_there(whole, "flexibleVersions", version)
@@ -111,7 +111,7 @@ def their_default(one: dict[str, Any]) -> Any:
 
 
 def ours(message: type[Structure], version: int) -> list[Row]:
-    """Return what the declaration says, in the same shape."""
+    """Return the fields of the declaration, in the same form."""
     found: list[Row] = []
 
     def walk(layout: Layout, path: str) -> None:
@@ -195,7 +195,7 @@ def test_all_keys():
 
 
 def test_names_of_apis():
-    """All API keys have the names of the definitions, those that brokers no longer know too."""
+    """All API keys have the names of the definitions, also those of removed APIs."""
     found = {
         one["apiKey"]: one["name"].removesuffix("Request")
         for one in definitions(NEWEST).values()

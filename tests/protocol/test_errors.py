@@ -1,4 +1,4 @@
-"""Errors say what was seen, where, and the rule; all have one root."""
+"""Errors have position and rule, and one base class."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cloudevents_kafka.protocol.errors import (
 
 
 def test_tree():
-    """Each error is where the module's drawing shows it, and each shows in the drawing."""
+    """The tree in the module's docstring has each error in its place."""
     assert issubclass(Corrupt, Malformed)
     assert not issubclass(Truncated, Malformed)
     assert issubclass(Unencodable, ValueError)
@@ -42,20 +42,20 @@ def test_tree():
     ],
 )
 def test_malformed(at, path, text):
-    """Where it broke stands in front of the rule, as far as it is known."""
+    """The text has the position before the rule, if it is known."""
     error = Malformed("a rule", at=at, path=path)
     assert (str(error), error.rule, error.at, error.path) == (text, "a rule", at, path)
 
 
 def test_truncated():
-    """A cut says how many bytes are missing at least."""
+    """`Truncated` has the least number of missing bytes."""
     error = Truncated(3, at=9, path="host")
     assert str(error) == "host at byte 9: 3 more bytes are needed"
     assert (error.missing, error.at, error.path) == (3, 9, "host")
 
 
 def test_broker_error():
-    """A broker's answer has the code's name and meaning, what it is about, and what the broker said."""
+    """A broker's error has subject, name and meaning of the code, and the broker's message."""
     error = BrokerError(6, "topic t, partition 0", "moved")
     assert error.retriable
     assert str(error).startswith("topic t, partition 0: NOT_LEADER_OR_FOLLOWER (6): ")
@@ -65,7 +65,7 @@ def test_broker_error():
 
 @pytest.mark.parametrize("code", [-2, 9999, 32767])
 def test_unknown_code(code):
-    """A code that is not in the table keeps its number, and is not tried again."""
+    """An unknown code has its number, and is not retriable."""
     error = BrokerError(code)
     assert str(error) == f"ERROR_{code} ({code}): the code is unknown"
     assert not error.retriable

@@ -1,4 +1,4 @@
-"""Frames: sizes, headers by version, and answers that go with their requests."""
+"""Frames: sizes, headers by version, requests and responses."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ headers = st.tuples(st.integers(-(1 << 31), (1 << 31) - 1), st.none() | st.text(
     [("00000000", 0), ("00000001", 1), ("06400000", 104_857_600), ("00000007ffff", 7)],
 )
 def test_size(prefix, size):
-    """A size is four bytes, and does not count itself."""
+    """A size has 4 bytes, which it does not include."""
     assert frames.decode_size(bytes.fromhex(prefix)) == size
 
 
 @pytest.mark.parametrize("prefix", ["ffffffff", "80000000", "06400001", "7fffffff", "47455420"])
 def test_bad_size(prefix):
-    """A size below zero or beyond the limit, as other protocols send, is refused before reading on."""
+    """A negative size, or one above the limit, as of another protocol, is `Malformed`."""
     with pytest.raises(
         Malformed, match=r"at byte 0: a frame must have 0 to 104,857,600 bytes, got -?[0-9,]+$"
     ):
@@ -40,7 +40,7 @@ def test_bad_size(prefix):
 
 
 def test_own_limit():
-    """The limit is the caller's to set."""
+    """The limit is a parameter."""
     assert frames.decode_size(b"\0\0\0\x0a", max_size=10) == 10
     with pytest.raises(Malformed, match="a frame must have 0 to 9 bytes, got 10"):
         frames.decode_size(b"\0\0\0\x0a", max_size=9)
@@ -48,7 +48,7 @@ def test_own_limit():
 
 @pytest.mark.parametrize("length", range(4))
 def test_cut_size(length):
-    """A size that is not all there is truncated."""
+    """A size of fewer than 4 bytes is `Truncated`."""
     with pytest.raises(Truncated) as caught:
         frames.decode_size(bytes(length))
     assert caught.value.missing == 4 - length
@@ -64,7 +64,7 @@ def test_cut_size(length):
     ],
 )
 def test_request_bytes(asked, version, data):
-    """A request's header is flexible where the request is; its client id is never compact."""
+    """The header of a flexible request is flexible; its client id is never compact."""
     data = bytes.fromhex(data)
     assert frames.encode_request(asked, version, correlation_id=7, client_id="id") == data
     assert frames.decode_size(data) == len(data) - 4
@@ -73,7 +73,7 @@ def test_request_bytes(asked, version, data):
 
 
 def test_null_client_id():
-    """No client id is null, which brokers take."""
+    """No client id is null, which brokers accept."""
     data = frames.encode_request(BEAT, 0, correlation_id=-1)
     assert data[8:14] == b"\xff\xff\xff\xff\xff\xff"
     assert frames.decode_request(data[4:]).header.client_id is None
@@ -89,7 +89,7 @@ def test_null_client_id():
     ],
 )
 def test_response_bytes(answer, version, data):
-    """An answer's header is flexible where the answer is, but never that of ApiVersions."""
+    """The header of a flexible response is flexible, except for ApiVersions."""
     data = bytes.fromhex(data)
     assert frames.encode_response(answer, version, correlation_id=7) == data
     assert frames.decode_response(type(answer), version, data[4:]) == (7, answer)
@@ -100,13 +100,13 @@ def test_response_bytes(answer, version, data):
     [(7, 0, 0), (7, 1, 1), (3, 8, 1), (3, 9, 2), (17, 1, 1), (18, 2, 1), (18, 3, 2), (60, 0, 1)],
 )
 def test_request_headers(key, version, header):
-    """The header's version follows from the request's; the oldest one of all is ControlledShutdown's."""
+    """The version of the header follows from the request's; ControlledShutdown 0 has the oldest one."""
     assert frames.request_header(key, version) == header
 
 
 @pytest.mark.parametrize(("api", "version"), API_VERSIONS, ids=lambda part: getattr(part, "name", part))
 def test_all_versions(api, version):
-    """Every request and answer of every version goes into a frame and comes out of it."""
+    """Requests and responses of every version round-trip through frames."""
 
     @examples(3)
     @given(headers, st.randoms(use_true_random=False))
@@ -131,7 +131,7 @@ def test_all_versions(api, version):
 @examples(300)
 @given(st.binary(max_size=60), st.sampled_from(sorted(APIS)), st.integers(-1, 20))
 def test_any_bytes(data, key, version):
-    """A broker that is sent anything decodes it, or has an error of this room."""
+    """Arbitrary bytes decode as a request, or raise the protocol's errors."""
     started = key.to_bytes(2, "big") + version.to_bytes(2, "big", signed=True) + data
     for sent in (data, started):
         try:
@@ -150,20 +150,20 @@ def test_any_bytes(data, key, version):
     ],
 )
 def test_unsupported(data, said):
-    """An API or version that is not declared is told by number, with those that are."""
+    """An unsupported API or version raises `Unsupported` with the supported versions."""
     with pytest.raises(Unsupported, match=said):
         frames.decode_request(bytes.fromhex(data))
 
 
 @pytest.mark.parametrize("length", range(4))
 def test_no_key(length):
-    """A request without key and version is truncated."""
+    """A request without API key and version is `Truncated`."""
     with pytest.raises(Truncated):
         frames.decode_request(bytes(length))
 
 
 def test_left_over():
-    """Bytes behind a message are malformed: the other side means another layout."""
+    """Bytes after a message are `Malformed`: the peer has another layout."""
     whole = frames.encode_request(BEAT, 0)
     with pytest.raises(
         Malformed, match=f"HeartbeatRequest at byte {len(whole) - 4}: 2 bytes follow the last field"
@@ -176,7 +176,7 @@ def test_left_over():
 
 
 def test_unencodable():
-    """What does not fit a header or a message is refused, and a version that is not there."""
+    """A value that does not fit the header or message, or an unsupported version, is refused."""
     with pytest.raises(Unencodable, match="correlation_id must be int32, got 2147483648"):
         frames.encode_request(BEAT, 0, correlation_id=1 << 31)
     with pytest.raises(Unencodable, match="client_id must have at most 32,767 bytes or elements, got 40,000"):

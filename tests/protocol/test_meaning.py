@@ -1,6 +1,6 @@
-"""What captured answers of real brokers say: fields mean what the guide and JoinGroup's page have them mean.
+"""The captured responses of real brokers: fields have the meaning of the guide and of JoinGroup's page.
 
-`test_vectors.py` shows that the bytes are read and written alike; here is what was read.
+`test_vectors.py` shows that the bytes round-trip; these tests show the values.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def exchanges(file):
 
 
 def named(file, name):
-    """Give the number of the first exchange of that name."""
+    """Return the number of the first exchange with a name."""
     return next(n for n, one in enumerate(exchanges(file)) if one.get("name") == name)
 
 
@@ -78,7 +78,7 @@ def kept(message):
 
 
 def described(message):
-    """Give brokers, and topics with their partitions."""
+    """Return the brokers, and the topics with their partitions."""
     brokers = [(broker.node_id, broker.host, broker.port) for broker in message.brokers]
     topics = [
         (
@@ -96,7 +96,7 @@ def described(message):
 
 @pytest.mark.parametrize(("file", "port"), [(RELEASED, 29092), (BETA, 29093)])
 def test_metadata(file, port):
-    """Brokers have id, host and port; topics an error and partitions; all are given for no topic."""
+    """Brokers have id, host and port, topics an error and partitions; a request for no topic returns all."""
     one = (0, 1, [1], [1])
     whole = [(1, HOST, port)], [(0, "t1", {0: one, 1: one})]
     assert described(answered(file, named(file, "metadata t1"))) == whole
@@ -108,7 +108,7 @@ def test_metadata(file, port):
 
 
 def test_metadata_makes_topics():
-    """The first question for a new topic makes it: error 5, and 0.8.2.2 names no broker; a bad name is 17."""
+    """The first request creates a new topic: error 5, and 0.8.2.2 lists no broker; an invalid name is 17."""
     first, bad = (
         [named(file, name) for file in BOTH]
         for name in ("metadata t1 (first: autocreate)", "metadata bad topic")
@@ -121,7 +121,7 @@ def test_metadata_makes_topics():
 
 
 def test_replicas():
-    """Replicas and those in sync are lists of broker ids; with one down the others are left, and error 9."""
+    """Replicas and those in sync are lists of broker ids; with one down, the others remain, with error 9."""
     both, one = (
         named(RELEASED, name) for name in ("two-broker metadata RF=2", "metadata after broker 2 died")
     )
@@ -155,7 +155,7 @@ def test_replicas():
     ],
 )
 def test_produce(name, acks, answer):
-    """A partition's answer has an error and the first message's offset, -1 where nothing was written."""
+    """A partition's response has an error and the first message's offset, -1 if nothing was appended."""
     number = named(RELEASED, name)
     assert asked(RELEASED, number).acks == acks
     assert produced(answered(RELEASED, number)) == [answer]
@@ -163,7 +163,7 @@ def test_produce(name, acks, answer):
 
 @pytest.mark.parametrize("file", BOTH)
 def test_acks_0(file):
-    """Nothing answers acks 0, and what was sent is there."""
+    """Acks 0 has no response, and the message is appended."""
     number = named(file, "acks=0 sent")
     assert exchanges(file)[number]["response"] is None
     sent = asked(file, number)
@@ -176,7 +176,7 @@ def test_acks_0(file):
 
 @pytest.mark.parametrize("partition", [0, 1])
 def test_only_leaders(partition):
-    """Records, fetches and questions for offsets are refused with 6 by a broker that does not lead."""
+    """A broker that does not lead responds with 6 to Produce, Fetch and ListOffsets."""
     names = (f"produce p{partition} to", f"fetch p{partition} from", f"offsets p{partition} from")
     records, fetch, offsets = (answered(RELEASED, named(RELEASED, f"{name} non-leader")) for name in names)
     assert produced(records) == [("rr", partition, 6, -1)]
@@ -186,7 +186,7 @@ def test_only_leaders(partition):
 
 @pytest.mark.parametrize("file", BOTH)
 def test_gzip_is_done_anew(file):
-    """Offsets in a compressed set become the log's, so it is compressed anew; the wrapper has the last."""
+    """Offsets in a compressed set become the log's, so it is compressed again; the wrapper has the last."""
     number = named(file, "produce gzip")
     base = produced(answered(file, number))[0][3]
     sent = only(Batches(only(only(asked(file, number).topic_data).partition_data).records))
@@ -200,14 +200,14 @@ def test_gzip_is_done_anew(file):
 
 
 def test_any_offset_is_taken():
-    """A message that came with the offset -7 gets the broker's."""
+    """A message with the offset -7 gets the broker's offset."""
     sent = only(only(asked(RELEASED, named(RELEASED, "offset field -7")).topic_data).partition_data)
     assert [record.offset for record in Batches(sent.records).records()] == [-7]
     assert produced(answered(RELEASED, named(RELEASED, "offset field -7")))[0][3] == 5
 
 
 def test_snappy_is_framed_anew():
-    """A set that came as bare snappy is kept in xerial's frames, as one that came so is."""
+    """A set in raw snappy is stored with xerial's framing, like one that has it."""
     framed = b"\x82SNAPPY\0" + bytes([0, 0, 0, 1] * 2)
     for name, came_framed in (("snappy xerial", True), ("snappy raw", False)):
         number = named(RELEASED, name)
@@ -220,7 +220,7 @@ def test_snappy_is_framed_anew():
 
 
 def test_several_topics():
-    """One request is for several topics and partitions; the answer has all of them, in its own order."""
+    """A request is for several topics and partitions; the response has all of them, in any order."""
     number = named(RELEASED, "multi produce")
     sent = [(t.name, p.index) for t in asked(RELEASED, number).topic_data for p in t.partition_data]
     got = [row[:2] for row in produced(answered(RELEASED, number))]
@@ -244,7 +244,7 @@ def test_several_topics():
     ],
 )
 def test_fetch(name, answer):
-    """A partition's answer has an error, the log's end, and a set of at most the bytes asked for."""
+    """A partition's response has an error, the high watermark, and a set of at most the requested size."""
     number = named(RELEASED, name)
     assert fetched(answered(RELEASED, number)) == [answer]
     request = asked(RELEASED, number)
@@ -263,7 +263,7 @@ def test_fetch(name, answer):
     ],
 )
 def test_offsets(file, name, time, answer):
-    """Beginnings of segments and the end, the highest first; -1 is now, -2 the beginning, else a time."""
+    """Starts of segments and the end, highest first; -1 is the end, -2 the start, otherwise a time."""
     number = named(file, name)
     assert only(only(asked(file, number).topics).partitions).timestamp == time
     assert listed(answered(file, number)) == [answer]
@@ -271,7 +271,7 @@ def test_offsets(file, name, time, answer):
 
 @pytest.mark.parametrize(("file", "port"), [(RELEASED, 29092), (BETA, 29093)])
 def test_coordinators(file, port):
-    """The coordinator has id, host and port; with the first error, 15, they are there and say nothing."""
+    """The coordinator has id, host and port; with the first error, 15, they are empty."""
     numbers = [n for n, one in enumerate(exchanges(file)) if one.get("name") == "consumer metadata"]
     found = [answered(file, number) for number in numbers]
     rows = [(a.error_code, a.node_id, a.host, a.port) for a in found[:3]]
@@ -291,9 +291,9 @@ def test_coordinators(file, port):
     ],
 )
 def test_committed_offsets(file, number, rows):
-    """What no group has kept is -1 without an error, but for version 0 as released, which has a store apart.
+    """Without a committed offset, it is -1 and no error, except for released version 0, with its own store.
 
-    Number 46 follows a commit in the guide's layout: the released broker lost the metadata.
+    Exchange 46 follows a commit in the guide's layout: the released broker lost the metadata.
     """
     assert kept(answered(file, number)) == rows
 
@@ -309,7 +309,7 @@ def joined(file, scenario):
 
 @pytest.mark.parametrize("file", JOINS)
 def test_a_new_member_is_given_an_id_and_leads(file):
-    """Who joins with no id alone gets one, leads generation 1 and is told the members."""
+    """A first member without an id gets one, leads generation 1 and gets the members."""
     request, answer = joined(file, "A joins")
     assert (request.member_id, request.session_timeout_ms) == ("", 10_000)
     assert request.rebalance_timeout_ms == (20_000 if file.endswith("1") else -1)
@@ -320,7 +320,7 @@ def test_a_new_member_is_given_an_id_and_leads(file):
 
 @pytest.mark.parametrize("file", JOINS)
 def test_a_second_member_makes_a_generation(file):
-    """Both join, the first with its id; the protocol is the one that both offer; the leader is told both."""
+    """Both members join, the first with its id; the protocol is the common one; the leader gets both."""
     _, first = joined(file, "A joins")
     both = sorted(joined(file, "A hb during rebalance 27"), key=lambda pair: pair[0].member_id)
     (new, following), (again, leading) = both
@@ -349,7 +349,7 @@ def test_a_second_member_makes_a_generation(file):
     ],
 )
 def test_joins_are_refused(file, scenario, code, generation):
-    """Each mistake has its code; the member's id comes back as it was sent."""
+    """Each invalid request has its code; the response has the member's id."""
     request, answer = joined(file, scenario)
     assert (answer.error_code, answer.generation_id, answer.member_id) == (
         code,

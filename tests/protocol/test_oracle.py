@@ -1,7 +1,7 @@
-"""Apache's own reading and writing of messages agrees with ours, on every message in every version.
+"""Apache's Java clients encode and decode every message in every version like this library.
 
-Kafka's clients in Java answer: those of 3.9.1, which know each version from 0 on, and those of
-4.3.1 for what came later.
+The Java clients are those of 3.9.1, which have each version from 0 on, and those of
+4.3.1 for later versions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.legacy
 
 
 class Oracle:
-    """A Java process that answers a line with a line."""
+    """A Java process that writes a line for each line."""
 
     def __init__(self, release: str) -> None:
         jars = resolve(
@@ -77,7 +77,7 @@ def oracles() -> Iterator[dict[str, Oracle]]:
 
 
 def as_json(layout: Layout, message: Structure) -> dict[str, Any]:
-    """Write a message as Apache's JSON."""
+    """Return a message in Apache's JSON."""
     found = {}
     for slot in (*layout.slots, *layout.tagged.values()):
         head, *rest = slot.name.split("_")
@@ -98,7 +98,7 @@ def plain(codec: Any, value: Any) -> Any:
 
 
 def without_unknown(message: Any) -> None:
-    """Take out tagged fields that are not declared, for which JSON has no place."""
+    """Remove undeclared tagged fields, which JSON cannot have."""
     message.unknown_tags = ()
     for field in fields_of(type(message)):
         value = getattr(message, field.name)
@@ -109,7 +109,7 @@ def without_unknown(message: Any) -> None:
 
 @pytest.mark.parametrize("structure", MESSAGES, ids=lambda structure: structure.__name__)
 def test_messages(oracles, structure):
-    """Apache writes our bytes from the same values, and the same bytes again from what it read of them."""
+    """Apache encodes the same values to the same bytes, and again after it decoded them."""
     for version in versions_of(structure):
         oracle = oracles[OLDEST if version in their_versions(OLDEST, structure) else NEWEST]
         for message in bulk(structure, version, count=12):
@@ -125,7 +125,7 @@ def test_messages(oracles, structure):
 
 @pytest.mark.parametrize("size", [0, 7, 31, 32, 63, 64])
 def test_varints(oracles, size):
-    """Apache's integers of variable length are ours, around all powers of two."""
+    """Apache's variable-length integers equal ours around all powers of two."""
     for base in range(size, 64, 8):
         for number in {(1 << base) // 2 + off for off in (-1, 0, 1)}:
             for value in (number, -number):
@@ -137,7 +137,7 @@ def test_varints(oracles, size):
 
 
 def test_errors(oracles):
-    """Each error code of the newest clients is in the table, with its name and whether to try again."""
+    """`ErrorCode` has each error code of the newest clients, with name and retriability."""
     rows = [row.split(",") for row in oracles[NEWEST].ask("errors").split()]
     theirs = {int(code): (name, again == "true") for code, name, again in rows}
     assert {code: (code.name, code.retriable) for code in ErrorCode} == theirs

@@ -1,4 +1,4 @@
-"""Integers of variable length, at each border of a byte more (KIP-482, KIP-625)."""
+"""Variable-length integers, at each change of their size (KIP-482, KIP-625)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ integers = st.sampled_from([16, 32, 64]).flatmap(
 
 @pytest.mark.parametrize(("bits", "row"), ROWS, ids=str)
 def test_vectors(bits, row):
-    """The bytes are those that Kafka's own code made."""
+    """The bytes are those of Kafka's code."""
     value = row["value"]
     encoded = varint.encode_signed(value, bits)
     assert encoded.hex() == row["zigzag"]
@@ -62,20 +62,20 @@ def test_vectors(bits, row):
 
 @pytest.mark.parametrize(("size", "low", "high"), UNSIGNED)
 def test_unsigned_sizes(size, low, high):
-    """From end to end of its range an unsigned encoding has so many bytes, and sizes say so."""
+    """An unsigned encoding has this size from the start to the end of its range."""
     for value in (low, low + 1, (low + high) // 2, high - 1, high):
         assert len(varint.encode_unsigned(value)) == varint.size_unsigned(value) == size
 
 
 @pytest.mark.parametrize(("size", "low", "high"), SIGNED)
 def test_signed_sizes(size, low, high):
-    """From end to end of its range a zigzag encoding has so many bytes, and sizes say so."""
+    """A zigzag encoding has this size from the start to the end of its range."""
     for value in (low, low + 1, (low + high) // 2, high - 1, high):
         assert len(varint.encode_signed(value)) == zigzag.size(value) == size
 
 
 def test_ranges_are_whole():
-    """The ranges leave out no integer of 32 bits and have none twice."""
+    """The ranges contain each 32-bit integer once."""
     for ranges in (UNSIGNED, SIGNED):
         ordered = sorted((low, high) for _, low, high in ranges)
         assert (ordered[0][0], ordered[-1][1]) == (-(1 << 31), (1 << 31) - 1)
@@ -84,7 +84,7 @@ def test_ranges_are_whole():
 
 @given(integers, st.booleans(), st.binary(max_size=3), st.binary(max_size=3))
 def test_read_back(one, signed, before, after):
-    """What is written reads back, wherever it stands; its size is known beforehand."""
+    """Integers round-trip at any index."""
     bits, value = one
     encode, decode = CODECS[signed]
     data = encode(value, bits)
@@ -99,7 +99,7 @@ def test_read_back(one, signed, before, after):
 
 @given(st.binary(max_size=12), st.sampled_from([16, 32, 64]), st.booleans())
 def test_any_bytes(data, bits, signed):
-    """Any bytes are an integer of so many bits, or an error of this room."""
+    """Arbitrary bytes decode to an integer of the bits, or raise the protocol's errors."""
     try:
         value, end = CODECS[signed][1](data, 0, bits)
     except (Malformed, Truncated):
@@ -111,7 +111,7 @@ def test_any_bytes(data, bits, signed):
 @pytest.mark.parametrize("bits", [16, 32, 64])
 @pytest.mark.parametrize("signed", [True, False])
 def test_too_large(bits, signed):
-    """An integer beyond the bits is refused, both ways."""
+    """An integer beyond the bits is refused, by encoding and decoding."""
     encode, decode = CODECS[signed]
     for value in (1 << (bits - 1), -(1 << (bits - 1)) - 1):
         with pytest.raises(Unencodable, match=f"does not fit into {bits} bits"):
@@ -124,7 +124,7 @@ def test_too_large(bits, signed):
 
 
 def test_long_forms():
-    """Zeros in front of a number, as some writers leave room with, are read."""
+    """A number with leading zero groups decodes."""
     assert varint.decode_unsigned(b"\x81\x80\x00") == (1, 3)
     assert varint.decode_signed(b"\x81\x00") == (-1, 2)
 
@@ -133,18 +133,18 @@ def test_long_forms():
     ("data", "length"), [(b"\x00", 0), (b"\x80\x01", 128), (b"\xff\xff\xff\xff\x07", (1 << 31) - 1)]
 )
 def test_lengths(data, length):
-    """A length is read as the number that it is."""
+    """A length decodes to its number."""
     assert varint.decode_length(data) == (length, len(data))
 
 
 def test_lengths_are_never_negative():
-    """A pattern with its highest bit set is a length that cannot be, not a negative one."""
+    """A length with its highest bit set is a large number, not a negative one."""
     assert varint.decode_length(b"\xff\xff\xff\xff\x0f") == ((1 << 32) - 1, 5)
 
 
 @pytest.mark.parametrize("value", [0, -1, 1, -2, 2, (1 << 63) - 1, -(1 << 63)])
 def test_zigzag(value):
-    """Negative numbers stand between the positive ones."""
+    """Zigzag numbers of negative integers are between those of positive ones."""
     number = zigzag.fold(value)
     assert number == (2 * value if value >= 0 else -2 * value - 1)
     assert zigzag.unfold(number) == value
@@ -152,7 +152,7 @@ def test_zigzag(value):
 
 @pytest.mark.parametrize(("bits", "most"), [(16, 3), (32, 5), (64, 10)])
 def test_longest(bits, most):
-    """The largest integers take 3, 5 and 10 bytes, in both encodings; KIP-625 says 9 for the last."""
+    """The largest integers have 3, 5 and 10 bytes in both encodings; KIP-625 states 9 for the last."""
     lowest = -(1 << (bits - 1))
     assert len(varint.encode_signed(lowest, bits)) == len(varint.encode_unsigned(lowest, bits)) == most
     assert MAX_BYTES[bits] == most

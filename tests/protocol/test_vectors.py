@@ -1,4 +1,4 @@
-"""What real brokers of 0.8.2-beta to 4.4.0 were sent and answered, byte for byte both ways."""
+"""The requests and responses of real brokers of 0.8.2-beta to 4.4.0 round-trip byte for byte."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def header_of(one: Exchange) -> tuple[RequestHeader, int]:
 
 
 def test_all_there():
-    """The captures are whole, and so are the exceptions among them."""
+    """The captures are complete, and so are their exceptions."""
     assert len(ALL) == 407
     assert [len(places) for places in (CUT, NO_SUCH_API, WITH_TIME_STAMP, ANSWERED_IN)] == [12, 2, 4, 21]
     assert {one.place for one in ALL} > CUT | NO_SUCH_API | WITH_TIME_STAMP | ANSWERED_IN.keys()
@@ -95,7 +95,7 @@ def test_all_there():
 
 @cases(lambda one: one.place not in CUT | NO_SUCH_API | WITH_TIME_STAMP and one.version != 99)
 def test_requests(one):
-    """A request that a broker got decodes, and encodes to the same bytes."""
+    """A captured request decodes, and encodes to the same bytes."""
     assert frames.decode_size(one.request) == len(one.request) - 4
     header, message = frames.decode_request(one.request[4:])
     assert (header.request_api_key, header.request_api_version) == (one.key, one.version)
@@ -106,7 +106,7 @@ def test_requests(one):
 
 @cases(lambda one: one.response is not None and one.place not in ANSWERED_IN and one.version != 99)
 def test_responses(one):
-    """An answer of a broker decodes with the request's correlation id, and encodes to the same bytes."""
+    """A captured response decodes with the request's correlation id, and encodes to the same bytes."""
     assert_answer(one, one.version)
 
 
@@ -119,7 +119,7 @@ def assert_answer(one: Exchange, version: int):
 
 @cases(lambda one: one.place in CUT)
 def test_cut_requests(one):
-    """A request without its body is truncated, and says how much is missing and where."""
+    """A request without its body is `Truncated`, with position and missing bytes."""
     with pytest.raises(Truncated) as caught:
         frames.decode_request(one.request[4:])
     assert caught.value.at == len(one.request) - 4
@@ -129,14 +129,14 @@ def test_cut_requests(one):
 
 @cases(lambda one: one.place in NO_SUCH_API)
 def test_no_such_api(one):
-    """A request of an API that is not declared says so."""
+    """A request of an unsupported API raises `Unsupported`."""
     with pytest.raises(Unsupported, match="API key 60\\) is not supported"):
         frames.decode_request(one.request[4:])
 
 
 @cases(lambda one: one.place in WITH_TIME_STAMP)
 def test_offset_commit_of_the_guide(one):
-    """The guide's OffsetCommit 0 is no released one, but the beta's, byte for byte."""
+    """The guide's OffsetCommit 0 is that of the beta, not of a release."""
     with pytest.raises(Malformed, match="bytes follow the last field"):
         frames.decode_request(one.request[4:])
     header, at = header_of(one)
@@ -150,7 +150,7 @@ def test_offset_commit_of_the_guide(one):
 
 @cases(lambda one: one.place in ANSWERED_IN)
 def test_answers_in_another_layout(one):
-    """An old broker's answer in a version not asked for is an error there, and whole in its own."""
+    """An old broker's response in another version is an error, and decodes in its own version."""
     with pytest.raises(ProtocolError) as caught:
         frames.decode_response(APIS[one.key].response, one.version, one.response[4:])
     assert isinstance(caught.value, Malformed | Truncated)
@@ -159,7 +159,7 @@ def test_answers_in_another_layout(one):
 
 @cases(lambda one: one.version == 99)
 def test_api_versions_of_the_future(one):
-    """ApiVersions in a version from the future is answered in version 0, if at all, with code 35."""
+    """A response to a future version of ApiVersions, if any, is version 0 with UNSUPPORTED_VERSION."""
     with pytest.raises(Unsupported, match="ApiVersions \\(API key 18\\) must have a version in 0-4, got 99"):
         frames.decode_request(one.request[4:])
     if one.response is None:

@@ -34,7 +34,7 @@ class FunctionSource:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Add a line that ends with a colon, and indent the lines added in the context."""
+        """Add a line that ends with a colon, and yield while the added lines are indented."""
         self.add(head)
         self._depth += 1
         yield

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated
 
 MAX_FIELDS: Final = 500_000
-"""How many fields one frame is explained by at max_fields: bytes of a stranger may unpack to many more."""
+"""The largest number of fields of a frame: compressed data is untrusted input, and may have more."""
 MAX_DECOMPRESSED: Final = 16 * 1024 * 1024
 """The largest decompressed size of the data in one frame, in bytes."""
 

@@ -37,7 +37,7 @@ def connect(hosts: str, *, timeout: float = 10.0) -> Any:
 
 @contextmanager
 def errors() -> Iterator[None]:
-    """Raise `Disconnected` for kazoo's errors."""
+    """Yield once, and raise `Disconnected` for kazoo's errors."""
     from kazoo.exceptions import KazooException
     from kazoo.handlers.threading import KazooTimeoutError
 

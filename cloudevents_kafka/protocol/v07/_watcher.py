@@ -55,7 +55,7 @@ class Watcher(Generic[_T]):
                     return []
 
     def value(self, path: str) -> bytes | None:
-        """Give a node's value, None if it has just gone: what named it will then have on_change, too."""
+        """Return a node's value, None if it no longer exists; then its parent notifies, too."""
         from kazoo.exceptions import NoNodeError
 
         try:

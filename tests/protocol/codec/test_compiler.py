@@ -39,7 +39,7 @@ ODD = [
 
 
 def outcome(work: Any, *args: Any) -> tuple[Any, ...]:
-    """Say what came of a call: its result's text, or the class and text of a `ProtocolError`."""
+    """Return the result of a call as text, or the class and text of its `ProtocolError`."""
     try:
         return ("done", repr(work(*args)))
     except ProtocolError as error:
@@ -47,14 +47,14 @@ def outcome(work: Any, *args: Any) -> tuple[Any, ...]:
 
 
 def read_both(structure: type[Structure], version: int, data: bytes) -> tuple[Any, ...]:
-    """Read with both, which must agree; return what came of it."""
+    """Decode with both, which must agree; return the outcome."""
     slow = outcome(interpreter.decode, layout_of(structure, version), data)
     assert outcome(compiler.decode, structure, version, data) == slow
     return slow
 
 
 def write_both(message: Structure, version: int) -> tuple[Any, ...]:
-    """Write with both, which must agree; return what came of it."""
+    """Encode with both, which must agree; return the outcome."""
     slow = outcome(interpreter.encode, layout_of(type(message), version), message)
     assert outcome(compiler.encode, message, version) == slow
     return slow
@@ -62,7 +62,7 @@ def write_both(message: Structure, version: int) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize(("structure", "version"), CASES, ids=IDS)
 def test_same_bytes_and_values(structure, version):
-    """Both write the same bytes, and read from them what was written, wherever they stand."""
+    """Both encode to the same bytes and decode them to the same message, at any index."""
     layout = layout_of(structure, version)
     for message in bulk(structure, version, count=20):
         data = interpreter.encode(layout, message)
@@ -77,7 +77,7 @@ def test_same_bytes_and_values(structure, version):
 
 @pytest.mark.parametrize(("structure", "version"), CASES, ids=IDS)
 def test_cut_and_changed_bytes(structure, version):
-    """Cut at any length, or with any byte changed, both give the same value or the same error."""
+    """For a truncated or changed message, both return the same value or raise the same error."""
     layout = layout_of(structure, version)
     for number, message in enumerate(bulk(structure, version, small=True, count=2)):
         data = interpreter.encode(layout, message)
@@ -92,7 +92,7 @@ def test_cut_and_changed_bytes(structure, version):
 @examples(200)
 @given(any_case(), st.data())
 def test_changed_bytes(case, data):
-    """Any byte of any message changed to any other gives the same value or the same error."""
+    """For a message with changed bytes, both return the same value or raise the same error."""
     structure, version = case
     written = interpreter.encode(
         layout_of(structure, version), data.draw(messages(structure, version, small=True))
@@ -106,14 +106,14 @@ def test_changed_bytes(case, data):
 @examples(400)
 @given(any_case(), st.binary(max_size=80))
 def test_random_bytes(case, data):
-    """Any bytes at all give the same value or the same error."""
+    """For arbitrary bytes, both return the same value or raise the same error."""
     read_both(*case, data)
 
 
 @examples(400)
 @given(any_case(), st.data())
 def test_odd_values(case, data):
-    """A field with any value at all, of any type, is written the same or refused with the same error."""
+    """For a field with a value of any type, both return the same bytes or raise the same error."""
     structure, version = case
     message = copy.deepcopy(data.draw(messages(structure, version, small=True)))
     place: Any = message
@@ -183,7 +183,7 @@ def test_odd_values(case, data):
     ids=repr,
 )
 def test_unencodable(message, version, said):
-    """What does not fit a field or a version is refused, by both, with the field and the rule."""
+    """Both refuse a value that its field or version cannot carry, and name the field and the rule."""
     kind, text = write_both(message, version)
     assert kind is Unencodable
     with pytest.raises(Unencodable, match=said):
@@ -275,7 +275,7 @@ def test_subclasses_of_values():
 
 
 def test_ignorable():
-    """A field that may be ignored is, in versions that cannot carry it."""
+    """An ignorable field is dropped in versions without it."""
     message = FetchResponse(responses=[], throttle_time_ms=7, error_code=3)
     assert compiler.encode(message, 0) == bytes(4)
     assert compiler.encode(message, 1) == bytes([0, 0, 0, 7]) + bytes(4)
@@ -284,14 +284,14 @@ def test_ignorable():
 
 
 def test_arrays_are_lists_or_tuples():
-    """A tuple is an array as well as a list is."""
+    """A tuple encodes like a list."""
     listed, tupled = (FindCoordinatorRequest(coordinator_keys=keys) for keys in (["a"], ("a",)))
     assert compiler.encoder(FindCoordinatorRequest, 4)(tupled) == compiler.encode(listed, 4)
 
 
 @pytest.mark.parametrize("coordinator", [b"", b"\0\0\0\1", b"\0\0\0\1\0\1h", b"\0\0\0\1\0\1h\0\0\x23\x84"])
 def test_optional_fields(coordinator):
-    """The coordinator that the guide makes optional may be missing, in part or whole; it is written."""
+    """The optional fields of the coordinator may be missing in a response; they are always encoded."""
     came = read_both(FindCoordinatorResponse, 0, b"\0\x0f" + coordinator)
     assert came[0] == "done"
     message, end = compiler.decoder(FindCoordinatorResponse, 0)(b"\0\x0f" + coordinator, 0)
@@ -304,7 +304,7 @@ def test_optional_fields(coordinator):
 @pytest.mark.parametrize("count", [b"\x7f\xff\xff\xff", b"\0\0\0\5"])
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
 def test_huge_counts(api, count):
-    """A count that the bytes cannot hold is refused before anything is made of it."""
+    """A count that exceeds the remaining bytes is refused before anything is allocated."""
     for structure in (api.request, api.response):
         started = time.monotonic()
         for at in range(30):
@@ -314,7 +314,7 @@ def test_huge_counts(api, count):
 
 
 def test_tagged_fields_behind_much():
-    """Tagged fields cost what they weigh, not what stands before them."""
+    """The time to decode tagged fields does not depend on the bytes before them."""
     big = PartitionData(partition_index=0, error_code=0, high_watermark=0, records=bytes(20_000_000))
     small = msgspec.structs.replace(big, records=b"", current_leader=Leader(leader_id=1))
     message = FetchResponse(responses=[FetchableTopicResponse(partitions=[big, *[small] * 2000])])
@@ -325,7 +325,7 @@ def test_tagged_fields_behind_much():
 
 
 def test_defaults_are_not_shared():
-    """What a version does not have is made anew for each message."""
+    """The default of a field that the version does not have is a new object for each message."""
     data = compiler.encode(Everything(tiny=1, inner=EverythingInner()), 0)
     for read in (
         compiler.decoder(Everything, 0),

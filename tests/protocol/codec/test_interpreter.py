@@ -1,4 +1,4 @@
-"""The interpreter reads and writes what layouts say, and tells exactly what is wrong and where."""
+"""The interpreter follows layouts, and its errors name the field, the byte and the rule."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ ONE_BROKER = MetadataResponse(brokers=[MetadataResponseBroker(node_id=1, host="h
     ],
 )
 def test_bytes(message, version, data):
-    """Messages have the bytes that the protocol's documents give them, both ways."""
+    """Messages encode to the bytes of the protocol's documents, and decode from them."""
     data = bytes.fromhex(data)
     assert interpreter.encode(layout_of(type(message), version), message) == data
     assert read(type(message), version, data) == (message, len(data))
@@ -90,7 +90,7 @@ def test_bytes(message, version, data):
     ],
 )
 def test_malformed(structure, version, data, said):
-    """Bytes that break a rule are refused with field, byte and rule."""
+    """Bytes that break a rule raise `Malformed` with field, byte and rule."""
     with pytest.raises(Malformed, match=said):
         read(structure, version, bytes.fromhex(data))
 
@@ -109,14 +109,14 @@ def test_malformed(structure, version, data, said):
     ],
 )
 def test_truncated(structure, version, data, at, missing, path):
-    """Bytes that end too early, also those of a tagged field, say where and how many are missing."""
+    """Bytes that end too early, also in a tagged field, raise `Truncated` with the missing number."""
     with pytest.raises(Truncated) as caught:
         read(structure, version, bytes.fromhex(data))
     assert (caught.value.at, caught.value.missing, caught.value.path) == (at, missing, path)
 
 
 def test_visitor():
-    """A visitor is shown each byte once: fields with their value, and counts before what they count."""
+    """A visitor is called for each byte once: for fields with their value, for counts before the elements."""
     message = MetadataRequest(topics=[MetadataRequestTopic(name="t"), MetadataRequestTopic(name="uv")])
     data = interpreter.encode(layout_of(MetadataRequest, 9), message)
     seen = []
@@ -136,7 +136,7 @@ def test_visitor():
 
 @pytest.mark.parametrize(("structure", "version"), CASES, ids=IDS)
 def test_visitor_sees_all(structure, version):
-    """No byte of a message is kept from a visitor."""
+    """The calls of a visitor cover all bytes of a message."""
     layout = layout_of(structure, version)
     for message in bulk(structure, version, count=3, small=True):
         data = interpreter.encode(layout, message)
@@ -176,14 +176,14 @@ def test_visitor_sees_all(structure, version):
     ids=lambda part: str(part)[:40],
 )
 def test_unencodable(changes, said):
-    """Values that do not fit are refused with the field's path, the value and the type."""
+    """A value that does not fit raises `Unencodable` with the field's path, type and value."""
     message = Everything(**{"tiny": 1, "inner": EverythingInner()} | changes)
     with pytest.raises(Unencodable, match=said):
         interpreter.encode(layout_of(Everything, 3), message)
 
 
 def test_tags_in_order():
-    """Tagged fields are written by ascending tag, declared and unknown ones together; defaults are not."""
+    """Declared and unknown tagged fields are encoded in the order of their tags; defaults are omitted."""
     message = Everything(tiny=1, inner=EverythingInner(), keys=[b"k"], unknown_tags=((7, b"z"), (0, b"a")))
     data = interpreter.encode(layout_of(Everything, 3), message)
     assert data.endswith(bytes.fromhex("03 00 01 61 01 03 02 02 6b 07 01 7a"))

@@ -1,4 +1,4 @@
-"""Every byte of a frame is told once, whatever it is, and what is told is what decoders read."""
+"""The fields of an explained frame cover each byte once, and their values are those of the decoders."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ ids = {"ids": lambda one: f"{one.file}-{one.number}"}
 
 
 def check(found: Explained, data: bytes) -> Explained:
-    """All bytes are there, once and in order, in the frame and in all that was unpacked."""
+    """Return the explanation, after a check that its fields cover all bytes once and in order."""
     ends: dict[str, int] = defaultdict(int)
     parts: dict[str, bytes] = defaultdict(bytes)
     for field in found.fields:
@@ -106,7 +106,7 @@ def produced(records: bytes, version: int) -> bytes:
 
 
 def only_records(found: Explained) -> list[tuple[str, Any]]:
-    """Give key and value of each record, by the end of their path."""
+    """Return key and value of each record, by the end of their path."""
     return [(f.path.rpartition(".")[2], f.value) for f in found.fields if f.path.endswith((".key", ".value"))]
 
 
@@ -115,7 +115,7 @@ def only_records(found: Explained) -> list[tuple[str, Any]]:
 
 @pytest.mark.parametrize("one", ALL, **ids)
 def test_requests_of_the_captures(one):
-    """A request is told without a problem exactly where it decodes; its checksums apart."""
+    """A request has a problem exactly if it does not decode, apart from wrong checksums."""
     found = check(explain_request(one.request), one.request)
     assert (found.kind, found.key, found.version) == ("request", one.key, one.version)
     try:
@@ -128,14 +128,14 @@ def test_requests_of_the_captures(one):
 
 @pytest.mark.parametrize("one", [one for one in ALL if one.response], **ids)
 def test_answers_of_the_captures(one):
-    """An answer is told to its last byte, and with its correlation id."""
+    """A response is explained to its last byte, with its correlation id."""
     found = check(explain_response(one.response, one.key, one.version), one.response)
     assert found.value("header.correlation_id") == explain_request(one.request).value("header.correlation_id")
 
 
 @pytest.mark.parametrize("one", OLD, **ids)
 def test_frames_of_07(one):
-    """Frames of Kafka 0.7 are told to their last byte; what breaks a rule was sent so on purpose."""
+    """Frames of Kafka 0.7 are explained to their last byte; only those sent broken have problems."""
     found = check(explain_request_07(one.request), one.request)
     assert bool(found.problems) is (one.number in {24, 26})
     if one.response:
@@ -144,7 +144,7 @@ def test_frames_of_07(one):
 
 
 def test_without_size():
-    """A frame is told with its size in front, and without it; nothing need be said of it."""
+    """A frame is explained with or without its size, which is detected."""
     message = MetadataRequest(topics=[MetadataRequestTopic(name="t")])
     sized = frames.encode_request(message, 1, client_id="me")
     bare = check(explain_request(sized[4:]), sized[4:])
@@ -162,7 +162,7 @@ def test_without_size():
 
 @given(any_case(), st.data())
 def test_any_message(case, data):
-    """Every byte of any message, in any version, is told once, and nothing else."""
+    """The fields of any message in any version cover each byte once."""
     structure, version = case
     encoded = frames.encode(data.draw(messages(structure, version)), version)
     into = Findings()
@@ -179,7 +179,7 @@ PLAIN = [("key", b"k"), ("value", b"v"), ("key", None), ("value", None)]
 
 @pytest.mark.parametrize("codec", Codec)
 def test_batches(codec):
-    """Records of a batch are told with their headers, whatever the codec."""
+    """The records of a batch are explained with their headers, for each codec."""
     data = produced(encode_batch(RECORDS, codec, base_offset=3), 3)
     found = check(explain_request(data), data)
     assert found.problems == []
@@ -198,7 +198,7 @@ def test_batches(codec):
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
 @pytest.mark.parametrize("magic", [0, 1])
 def test_message_sets(magic, codec):
-    """Messages of a set are told, those of a compressed one too, behind it."""
+    """The messages of a set are explained, and those of a compressed set after it."""
     plain = [Record(b"k", b"v", [], 5 if magic else None), Record(None, None, [], 6 if magic else None)]
     data = produced(encode_message_set(plain, magic, codec), 2)
     found = check(explain_request(data), data)
@@ -208,13 +208,13 @@ def test_message_sets(magic, codec):
 
 
 def test_control_batches():
-    """The mark that ends a transaction says what it is."""
+    """A control record has its meaning as note."""
     data = produced(encode_batch([ControlRecord(COMMIT, 0).to_record(1)], is_control=True), 3)
     assert "the transaction is committed" in notes(check(explain_request(data), data)).values()
 
 
 def test_a_wrong_checksum():
-    """A checksum that does not fit is a problem, and all behind it is told still."""
+    """A wrong checksum is a problem, and the fields after it are explained."""
     records = bytearray(encode_batch(RECORDS))
     records[17] ^= 1
     data = produced(bytes(records), 3)
@@ -227,7 +227,7 @@ def test_a_wrong_checksum():
 
 
 def test_a_broken_batch():
-    """A batch that breaks is told up to there; the batch behind it, and the frame, are told whole."""
+    """A malformed batch is explained up to the problem; the batches after it are explained."""
     broken = bytearray(encode_batch(RECORDS))
     broken[61] = 0x7F  # the first record's length
     data = produced(bytes(broken) + encode_batch(RECORDS), 3)
@@ -238,7 +238,7 @@ def test_a_broken_batch():
 
 
 def test_no_headers_at_all():
-    """A negative count of headers is a problem, though nothing is left over."""
+    """A negative number of headers is a problem, even if no bytes remain."""
     records = bytearray(encode_batch([Record(b"k", b"v")]))
     records[-1] = 1  # -1
     data = produced(bytes(records), 3)
@@ -249,7 +249,7 @@ def test_no_headers_at_all():
 
 
 def test_a_cut_batch():
-    """The cut end of what was fetched is no problem: brokers cut there."""
+    """A partial entry at the end of a fetch response is not a problem: brokers cut there."""
     records = encode_batch(RECORDS) + encode_batch(RECORDS)[:-3]
     part = PartitionData(partition_index=0, error_code=0, high_watermark=9, records=records)
     answer = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[part])])
@@ -263,7 +263,7 @@ def test_a_cut_batch():
 
 
 def test_bombs_are_not_unpacked():
-    """Compressed bytes that become too many are a problem, and stay packed."""
+    """Data that decompresses to too many bytes is a problem, and is not decompressed."""
     data = produced(encode_batch([Record(value=bytes(1 << 25))], Codec.GZIP), 3)
     found = check(explain_request(data), data)
     assert "cannot be decompressed: gzip must decompress to at most" in found.problems[0].rule
@@ -271,7 +271,7 @@ def test_bombs_are_not_unpacked():
 
 
 def test_most_fields():
-    """Of very many fields the first are told, then that there are more."""
+    """A frame with too many fields has the first of them, and a problem."""
     data = produced(encode_batch([Record(value=b"")] * 2000), 3)
     found = check(explain_request(data, max_fields=300), data)
     assert len(found.fields) < 310
@@ -279,7 +279,7 @@ def test_most_fields():
 
 
 def test_compressed_sets_of_07():
-    """A compressed set of Kafka 0.7 is unpacked."""
+    """A compressed set of Kafka 0.7 is decompressed."""
     messages = encode([pack([b"one", Message(b"two", 0)], Codec.GZIP), b"three"])
     data = frames_07.encode_request(ProduceRequest07(topic="t", partition=0, messages=messages))
     found = check(explain_request_07(data), data)
@@ -291,7 +291,7 @@ def test_compressed_sets_of_07():
 
 
 def test_error_codes_have_names():
-    """An error code is told by name, that of 0.7 where it is 0.7's."""
+    """An error code has its name as note; for Kafka 0.7, the name in 0.7."""
     answer = FetchResponse(error_code=70, responses=[])
     found = explain_response(frames.encode_response(answer, 7, correlation_id=1), 1, 7)
     assert notes(found)["error_code"] == "FETCH_SESSION_ID_NOT_FOUND"
@@ -314,7 +314,7 @@ def test_error_codes_have_names():
     ],
 )
 def test_problems(hex, at, rule):
-    """A frame that breaks says at which byte, and which rule; what comes before it was told."""
+    """A malformed frame has a problem with byte and rule, and the fields before it."""
     data = bytes.fromhex(hex)
     found = check(explain_request(data), data)
     assert (found.problems[0].at, found.problems[0].rule) == (at, rule)
@@ -322,7 +322,7 @@ def test_problems(hex, at, rule):
 
 
 def test_api_versions_answered_in_version_0():
-    """A broker that does not know a version of ApiVersions answers in version 0, and is read so."""
+    """A response to ApiVersions in version 0, as of a broker without the version, is explained."""
     data = struct.pack(">iihi", 10, 7, 35, 0)
     found = check(explain_response(data, 18, 3), data)
     assert (found.version, found.problems, notes(found)["error_code"]) == (0, [], "UNSUPPORTED_VERSION")
@@ -336,7 +336,7 @@ def frame(direction, data, broker="a:1"):
 
 
 def test_pairing():
-    """Answers are read in the version of their request: by broker, by correlation id, in their order."""
+    """A response is decoded in the version of its request: by broker, correlation id and order."""
     pairs = [one for one in ALL if one.file == "old-apis-4.3.1.json" and one.response]
     pairing = CaptureExplainer()
     for one in pairs:
@@ -347,7 +347,7 @@ def test_pairing():
 
 
 def test_answers_to_nothing():
-    """An answer whose request the capture does not have is told as far as it can be."""
+    """A response whose request is missing from the capture has its header, and a problem."""
     data = struct.pack(">iihi", 10, 7, 35, 0)
     found = check(CaptureExplainer().explain(frame("received", data)), data)
     assert found.value("header.correlation_id") == 7
@@ -355,7 +355,7 @@ def test_answers_to_nothing():
 
 
 def test_acks_0_waits_for_no_answer():
-    """A request that has no answer does not take that of another connection."""
+    """A request without a response does not consume the response of another connection."""
     pairing = CaptureExplainer()
     silent = ProduceRequest(acks=0, timeout_ms=1, topic_data=[])
     pairing.explain(frame("sent", frames.encode_request(silent, 3, correlation_id=1)))
@@ -370,7 +370,7 @@ def test_acks_0_waits_for_no_answer():
 
 @st.composite
 def broken_frames(draw: st.DrawFn) -> bytes:
-    """A frame of the captures, cut or with some bytes changed."""
+    """Generate a captured frame, truncated or with changed bytes."""
     data = bytearray(draw(st.sampled_from(FRAMES)))
     for _ in range(draw(st.integers(0, 3))):
         data[draw(st.integers(0, len(data) - 1))] = draw(st.integers(0, 255))
@@ -384,7 +384,7 @@ ANYTHING = st.one_of(st.binary(max_size=200), broken_frames())
 @example(b"", 3, 1)
 @example(struct.pack(">ihhih", -1, 3, 1, 0, -1), 3, 1)
 def test_any_bytes_are_explained(data, key, version):
-    """Whatever the bytes are, each is told once; nothing is raised."""
+    """For arbitrary bytes, the fields cover each byte once, and nothing is raised."""
     check(explain_request(data), data)
     check(explain_response(data, key, version), data)
     check(explain_request_07(data), data)

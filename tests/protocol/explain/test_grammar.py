@@ -1,4 +1,4 @@
-"""The grammar that is printed from the declarations equals what the protocol's documents print.
+"""The grammar of the declarations equals the grammar in the protocol's documents.
 
 The productions below are those of the 0.8 guide and of JoinGroup's page, one a line.
 """
@@ -238,7 +238,7 @@ def test_guide(message):
 
 @pytest.mark.parametrize(("header", "theirs", "messages"), HEADERS)
 def test_headers(header, theirs, messages):
-    """The headers are the guide's; behind them stands one of its messages, or of those it has not yet."""
+    """The headers are the guide's, followed by one of its messages, or of the later ones."""
     *ours, either = lines(text(*header))
     assert ours == theirs
     name, _, known = either.partition(" => ")
@@ -248,7 +248,7 @@ def test_headers(header, theirs, messages):
 
 
 def test_api_keys():
-    """The guide's requests have the guide's keys; 4 to 7, which are for brokers alone, are not there."""
+    """The guide's requests have the guide's keys; 4 to 7, which only brokers use, are missing."""
     guides = {key: text(api.request, 0).split()[0] for key, api in APIS.items() if key <= 10}
     assert guides == {
         0: "ProduceRequest",
@@ -262,7 +262,7 @@ def test_api_keys():
 
 
 def test_released_offset_commit():
-    """OffsetCommit 0 as brokers released it is the guide's without the time stamp."""
+    """OffsetCommit 0 of released brokers is the guide's without the timestamp."""
     theirs = lines(GUIDE[OffsetCommitRequestBeta])
     theirs[0] = theirs[0].replace(" TimeStamp", "")
     theirs.remove("TimeStamp => int64")
@@ -270,13 +270,13 @@ def test_released_offset_commit():
 
 
 def test_join_group():
-    """JoinGroup 0 and both answers are its page's text, indents included."""
+    """JoinGroup 0 and both responses equal the text of the page, with its indents."""
     assert text(JoinGroupRequest, 0) == JOIN_GROUP_0
     assert text(JoinGroupResponse, 0) == text(JoinGroupResponse, 1) == JOIN_GROUP_RESPONSE
 
 
 def test_join_group_with_rebalance_timeout():
-    """JoinGroup 1 is its page's text; the page's first line forgets what its fourth one defines."""
+    """JoinGroup 1 equals the text of the page, whose first line omits a field that its fourth defines."""
     heading, rest = JOIN_GROUP_1.split("\n", 1)
     whole = heading.replace("SessionTimeout MemberId", "SessionTimeout RebalanceTimeout MemberId")
     assert whole != heading
@@ -284,7 +284,7 @@ def test_join_group_with_rebalance_timeout():
 
 
 def test_indents():
-    """What a production is made of stands below it, two columns further in."""
+    """The parts of a production follow it, indented by two columns."""
     printed = text(MetadataResponse, 0).splitlines()
     depth = {line.split()[0]: len(line) - len(line.lstrip()) for line in printed}
     assert depth["MetadataResponse"] == 0
@@ -294,7 +294,7 @@ def test_indents():
 
 
 def test_flexible_versions():
-    """Compact lengths and tagged fields, which the guide has no signs for, have signs of their own."""
+    """Compact lengths and tagged fields, which the guide does not have, have their own notation."""
     heading, _, keys, *_ = text(ApiVersionsResponse, 3).splitlines()
     assert heading.endswith(
         "tagged_fields(0:SupportedFeatures 1:FinalizedFeaturesEpoch 2:FinalizedFeatures 3:ZkMigrationReady)"
@@ -311,14 +311,14 @@ def test_flexible_versions():
 
 @pytest.mark.parametrize(("version", "records"), [(2, False), (3, True), (9, True)])
 def test_record_batches(version, records):
-    """From version 3 on Produce carries records under a name of their own."""
+    """From version 3 on, the records of Produce have their own name."""
     assert ("MessageSet" in text(ProduceRequest, version)) is not records
     assert ("Records => " in text(ProduceRequest, version)) is records
 
 
 @pytest.mark.parametrize(("message", "version"), VERSIONS)
 def test_all_versions(message, version):
-    """In every version each name on a right side is defined once, beside or below it, and none is idle."""
+    """In every version, each name on a right side is defined once, and each definition is used."""
     for given in tree(production(message, version)):
         names = [part.name for part in given.parts]
         assert len(names) == len(set(names)), given
@@ -328,7 +328,7 @@ def test_all_versions(message, version):
 
 
 def test_no_such_version():
-    """A version that a message does not have is refused, and its versions are named."""
+    """A version that a message does not have raises `Unsupported`, which names the versions."""
     with pytest.raises(Unsupported, match="JoinGroupRequest must have a version in 0-9, got 10"):
         text(JoinGroupRequest, 10)
 
@@ -346,7 +346,7 @@ def captured_sets() -> Iterator[bytes]:
 
 
 def test_message_sets():
-    """Entries of captured message sets walk by their declaration, each exactly to its end."""
+    """Entries of captured message sets decode by their declaration, each exactly to its end."""
     walked = {0: 0, 1: 0}
     for records in captured_sets():
         at = 0

@@ -1,4 +1,4 @@
-"""What KIP-625 would save: both of its declarations, sizes as encoded, and its totals."""
+"""KIP-625: both of its declarations, the encoded sizes, and its totals."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ brokers = st.builds(
 
 
 def messages(way, its_partitions, its_brokers=()):
-    """Make the same message in one of the ways."""
+    """Return the message in one of the alternatives."""
     whole, topic, partition = WAYS[way]
     made = [partition(**values) for values in its_partitions]
     return whole(brokers=list(its_brokers), topics=[topic(error_code=0, name="t", partitions=made)])
@@ -86,7 +86,7 @@ def messages(way, its_partitions, its_brokers=()):
     10,
 )
 def test_both_ways_are_the_same(its_partitions, its_brokers, version):
-    """Alternatives A and B give the same bytes in all versions, for all values, and read them again."""
+    """Alternatives A and B encode all values to the same bytes in all versions, and decode them."""
     by_type, by_encoding = (messages(way, its_partitions, its_brokers) for way in (0, 1))
     raw = frames.encode(by_type, version)
     assert frames.encode(by_encoding, version) == raw
@@ -100,14 +100,14 @@ def test_both_ways_are_the_same(its_partitions, its_brokers, version):
 
 @given(st.lists(partitions, max_size=3), st.lists(brokers, max_size=2), st.integers(0, FIXED))
 def test_old_versions_stay(its_partitions, its_brokers, version):
-    """Up to version 9 the bytes are those of Kafka's MetadataResponse: the mechanism changes nothing."""
+    """Up to version 9, the bytes are those of Kafka's MetadataResponse."""
     private, real = (messages(way, its_partitions, its_brokers) for way in (0, 2))
     assert frames.encode(private, version) == frames.encode(real, version)
 
 
 @given(partitions)
 def test_bytes_by_hand(values):
-    """A partition in versions 10 and 11 is its seven integers as varints, lists behind their length + 1."""
+    """In versions 10 and 11, a partition is seven integers as varints, with lists after their length + 1."""
     values = {"leader_epoch": -1, "offline_replicas": [], **values}
     for version, encode in ((UNSIGNED, varint.encode_unsigned), (ZIGZAG, varint.encode_signed)):
         lists = [values[name] for name in ("replica_nodes", "isr_nodes", "offline_replicas")]
@@ -120,7 +120,7 @@ def test_bytes_by_hand(values):
 
 
 def test_java_type_is_the_widest():
-    """A field's values are those of its logical type, whatever bytes they get."""
+    """The values of a field are those of its logical type, in any encoding."""
     for version in (FIXED, UNSIGNED, ZIGZAG):
         with pytest.raises(Unencodable, match="error_code"):
             frames.encode(
@@ -141,7 +141,7 @@ def test_java_type_is_the_widest():
 
 
 class Growing(Structure, kw_only=True):
-    """A field that outgrows its type, which the KIP's alternative A allows, too."""
+    """A field may change its type, which alternative A of the KIP allows."""
 
     spec: ClassVar = MessageSpec.of("Growing", -1, "data", versions="0-2")
 
@@ -158,7 +158,7 @@ def test_types_may_widen():
 
 
 def test_table():
-    """The sizes of the KIP's example are these, as our encoders write it."""
+    """The encoded sizes of the KIP's example."""
     assert [(tuple(row.lists), *row.sizes) for row in sizes.rows()] == [
         ((2, 2, 0), 3471, 1271, 1307, 4271),
         ((2, 1, 0), 3071, 1171, 1207, 3771),
@@ -200,7 +200,7 @@ def test_real_version_9():
 
 
 def test_totals_of_the_kip():
-    """Each of the KIP's totals comes out of one fill of the same shape, and of none of the others."""
+    """Each of the KIP's totals is the size of one message, and of none of the others."""
     fills = sizes.fills()
     assert [fill.sizes for fill in fills] == [(3216, 1211, 3951), (3052, 1170, 3746), (3276, 1226, 4026)]
     assert tuple(fill.kip for fill in fills) == sizes.KIP_TOTALS
@@ -213,7 +213,7 @@ def test_totals_of_the_kip():
 
 
 def test_no_message_has_all_totals():
-    """With x int32, y int16 and L other bytes, the three totals leave too little for 100 partitions."""
+    """With x int32, y int16 and L other bytes, the three totals are too small for 100 partitions."""
     fixed, best, worst = sizes.KIP_TOTALS
     most_left = -1
     for int16s in range(PARTITIONS + 2):  # a code for each partition and one for the topic
@@ -227,7 +227,7 @@ def test_no_message_has_all_totals():
 
 
 def test_ranges():
-    """The edges are exact, where the KIP's are off by one, and cover all 32 bits without gap."""
+    """The edges cover all 32-bit integers without a gap; the KIP's are off by one."""
     assert [tuple(r) for r in sizes.unsigned_ranges()] == [
         (1, 0, 127),
         (2, 128, 16_383),
@@ -252,12 +252,12 @@ def test_ranges():
 
 @pytest.mark.parametrize(("value", "count"), [(-1, 5), (-(2**31), 5), (2**31 - 1, 5), (127, 1)])
 def test_negative_unsigned(value, count):
-    """As an unsigned varint a negative integer takes all five bytes: error code -1 is dear."""
+    """A negative integer has 5 bytes as an unsigned varint, also error code -1."""
     assert len(varint.encode_unsigned(value)) == count
 
 
 def test_texts():
-    """The texts have all figures, fit a terminal and end with a line."""
+    """The texts have all numbers, fit a terminal and end with a newline."""
     table, histogram = sizes.table(), sizes.histogram()
     for row in sizes.rows():
         assert all(f"{size:,}" in table for size in row.sizes)
@@ -271,7 +271,7 @@ def test_texts():
 
 
 def test_staircases():
-    """The histograms are the KIP's: rising from 0, and falling to 0 and rising again."""
+    """The histograms have the KIP's shapes: rising from 0, and falling to 0 and rising again."""
     lines = sizes.histogram().splitlines()
     assert lines[1:8] == [
         "5 |                     ----------  268,435,456 to 4,294,967,295",
@@ -289,7 +289,7 @@ def test_staircases():
 
 
 def test_picture():
-    """The picture is well-formed, and has every size and every edge as a text within it."""
+    """The picture is well-formed XML, and contains every size and every edge."""
     root = ET.fromstring(sizes.picture())
     space = "{http://www.w3.org/2000/svg}"
     texts = {element.text for element in root.iter(f"{space}text")}
@@ -303,7 +303,7 @@ def test_picture():
 
 
 def test_private_versions():
-    """The versions with varints are ours alone: no API of Kafka's is declared by them."""
+    """The versions with varints are private: they declare no API of Kafka."""
     ours = {MetadataByType, MetadataByEncoding}
     assert {structure.spec.key for structure in ours} == {-1}
     assert ours.isdisjoint(api.response for api in APIS.values())

@@ -1,4 +1,4 @@
-"""One broker after the other, each for all tests that want it."""
+"""Brokers, one at a time, each for all tests that use it."""
 
 from __future__ import annotations
 

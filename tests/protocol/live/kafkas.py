@@ -1,4 +1,4 @@
-"""The brokers that live tests run against, what each can, and how records get in and out."""
+"""The brokers of the live tests, their features, and helpers to produce and consume."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _numbers = itertools.count(1)
 
 
 class Kafka(NamedTuple):
-    """A running broker; what it can is told by its version."""
+    """A running broker; its version determines its features."""
 
     version: str
     broker: object
@@ -22,7 +22,7 @@ class Kafka(NamedTuple):
 
     @property
     def since(self):
-        """The version as numbers, for comparing."""
+        """Return the version as numbers, to compare."""
         return tuple(int(part) for part in self.version.removesuffix("-beta").split("."))
 
     @property
@@ -41,7 +41,7 @@ class Kafka(NamedTuple):
         return Client(self.servers, timeout=20.0, **settings)
 
     def topic(self, client, partitions=1):
-        """Make a topic of a new name: by itself where the broker cannot be asked to."""
+        """Return a new topic, which an old broker creates automatically."""
         name = f"live-{next(_numbers)}"
         if self.since >= (0, 10, 1):
             client.create_topic(name, partitions=partitions)
@@ -54,12 +54,12 @@ ALL = ("0.8.2-beta", "0.8.2.2", "0.9.0.1", "0.10.2.2", "1.1.1", "3.9.1", "4.3.1"
 
 
 def since(*first):
-    """The versions from one on."""
+    """Return the versions from one on."""
     return [name for name in ALL if Kafka(name, None).since >= first]
 
 
 def write(client, topic, records, **settings):
-    """Produce records, keywords for `produce` each; give what became of them."""
+    """Produce records, each as keywords of `produce`; return their reports."""
     reports = []
     with client.producer(delivery_timeout=20.0, **settings) as producer:
         for record in records:
@@ -71,14 +71,14 @@ def write(client, topic, records, **settings):
 
 
 def delivered(reports):
-    """The offsets of what was delivered; all must have been."""
+    """Return the offsets of the delivered records; all must be delivered."""
     failures = [error for error, _ in reports if error is not None]
     assert failures == [], failures  # spelled out: helpers' asserts are not
     return [message.offset() for _, message in reports]
 
 
 def read(client, topic, number, partition=0, seconds=20.0, **settings):
-    """Read a number of records of a partition from its beginning."""
+    """Return a number of records from the start of a partition."""
     with client.consumer(**settings) as consumer:
         consumer.assign([TopicPartition(topic, partition, EARLIEST)])
         return consumer.consume(number, seconds)

@@ -1,4 +1,4 @@
-"""Brokers fall and rise while records stream through them: what was acknowledged is there."""
+"""Brokers stop and start while records are produced: acknowledged records remain."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOT_LEADER = 6
 
 
 class Stream:
-    """Numbers, produced and consumed by threads of their own until they are told to end."""
+    """Numbers that threads produce and consume until they are stopped."""
 
     def __init__(self, client, topic, **settings):
         self.client, self.topic, self.settings = client, topic, settings
@@ -49,7 +49,7 @@ class Stream:
         return [int(message.value()) for message in list(self.found)]
 
     def await_more(self, number=200, seconds=40.0):
-        """Wait until so many more were acknowledged and so many more read."""
+        """Wait until a number of further records are acknowledged and read."""
         wanted = len(self.acknowledged) + number, len(self.found) + number
         end = time.monotonic() + seconds
         while len(self.acknowledged) < wanted[0] or len(self.found) < wanted[1]:
@@ -82,7 +82,7 @@ class Stream:
 
 @pytest.fixture(scope="module")
 def pair():
-    """Two brokers of 0.8.2.2 with all in two copies; leaders go back to where they belong soon."""
+    """Two brokers of 0.8.2.2 with two replicas; the preferred leaders are elected again soon."""
     soon = {"leader.imbalance.check.interval.seconds": 1, "num.partitions": 4}
     with LegacyKafka("0.8.2.2", brokers=2, properties=soon) as made:
         yield made
@@ -90,7 +90,7 @@ def pair():
 
 @pytest.fixture
 def codes(monkeypatch):
-    """The codes of errors that brokers answered to producers and consumers."""
+    """Return the error codes in the responses to producers and consumers."""
     seen = {sender: set(), fetcher: set()}
     for module, into in seen.items():
 
@@ -115,7 +115,7 @@ def await_leaders(client, topic, wanted):
 
 
 def test_leaders_move(pair, codes):
-    """A broker dies and comes back: leaders move to the other and back, and the stream goes on.
+    """A broker stops and starts: leaders move to the other broker and back, and the stream continues.
 
     Nothing that was acknowledged is lost. Going back kills no connection: brokers say that
     they lead no more, and the client looks anew.
@@ -139,7 +139,7 @@ def test_leaders_move(pair, codes):
 
 
 def test_the_first_address_may_be_dead(pair):
-    """A bootstrap address that nobody listens at is passed over."""
+    """A bootstrap address without a listener is skipped."""
     dead = f"127.0.0.1:{free_ports(1)[0]}"
     with Client([dead, pair.brokers[1].address], timeout=20.0) as client:
         delivered(write(client, "dead", [{"value": b"v", "partition": 2}]))
@@ -152,7 +152,7 @@ def test_the_first_address_may_be_dead(pair):
     ids=["0.10.2.2", "4.3.1"],
 )
 def test_a_broker_is_killed_in_mid_stream(make, once):
-    """After SIGKILL and a new start all that was acknowledged is read; with a producer id, each once."""
+    """After SIGKILL and a restart, all acknowledged records are read; with a producer id, once each."""
     with make() as kafka, Client(kafka.bootstrap_servers, timeout=30.0) as client:
         client.create_topic("stream")
         broker = kafka if once else kafka.brokers[0]

@@ -1,4 +1,4 @@
-"""Groups on real brokers: offsets that are kept, members that come and go."""
+"""Groups on real brokers: committed offsets, and members that join and leave."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUICK = {"session_timeout": 6.0, "heartbeat_interval": 0.2, "reset": "earliest",
 
 
 def test_offsets_are_kept(client, topic):
-    """A group has no offset until one is committed, and then has that, and the next."""
+    """A group has no offset until one is committed, then the last committed one."""
     place, group = (topic, 0), f"keeps-{topic}"
     assert client.committed(group, [place]) == {}
     for offset in (3, 7):
@@ -27,7 +27,7 @@ def test_offsets_are_kept(client, topic):
 
 
 def test_reading_goes_on_where_it_was_committed(client, topic):
-    """A consumer that assigns partitions itself begins at its group's offset."""
+    """A consumer with assigned partitions starts at the offset of its group."""
     delivered(write(client, topic, [{"value": b"%d" % n} for n in range(6)]))
     found = []
     for _ in range(2):
@@ -45,7 +45,7 @@ class Part:
 
 @pytest.fixture
 def halves(kafka, client):
-    """Two topics of a partition each, where brokers cannot be asked for two partitions."""
+    """Return two topics of one partition, for brokers that cannot create a topic of two."""
     topics = [kafka.topic(client) for _ in range(2)]
     for name in topics:
         delivered(write(client, name, [{"value": b"%d" % n} for n in range(5)]))
@@ -55,7 +55,7 @@ def halves(kafka, client):
 @pytest.mark.parametrize("kafka", since(0, 9), indirect=True)
 @pytest.mark.parametrize("assignor", ["range", "roundrobin"])
 def test_two_members_share(client, halves, assignor):
-    """A second member makes the group rebalance; when it leaves, the first has everything again."""
+    """A second member triggers a rebalance; when it leaves, the first member has all partitions."""
     group = f"group-{halves[0]}"
     settings = {**QUICK, "group": group, "assignors": [assignor]}
     spread = {
@@ -73,7 +73,7 @@ def test_two_members_share(client, halves, assignor):
 
 @pytest.mark.parametrize("kafka", since(0, 9), indirect=True)
 def test_a_member_reads_commits_and_is_followed(client, halves):
-    """What one member has read and committed, the next one does not read again."""
+    """A new member does not read records that another member committed."""
     group, seen = f"follow-{halves[0]}", []
     for number in (6, 4):
         with client.consumer(**QUICK, group=group) as member:
@@ -87,7 +87,7 @@ def test_a_member_reads_commits_and_is_followed(client, halves):
 
 @pytest.mark.parametrize("kafka", since(0, 9), indirect=True)
 def test_a_group_that_begins_anew(client, topic):
-    """A member reads again in a group that was empty meanwhile, though 0.9 counts generations anew then."""
+    """A member rejoins a group that was empty, for which 0.9 restarts the generations."""
     delivered(write(client, topic, [{"value": b"v"}]))
     with client.consumer(**QUICK, group=f"anew-{topic}") as member:
         for _ in range(2):
@@ -99,7 +99,7 @@ def test_a_group_that_begins_anew(client, topic):
 
 @pytest.mark.parametrize("kafka", since(0, 9), indirect=True)
 def test_a_member_that_closes_while_it_joins(client, topic):
-    """One that leaves before it has joined does not wait for the others."""
+    """A member that leaves while it joins does not wait for the others."""
     settings = {**QUICK, "group": f"closes-{topic}"}
     with client.consumer(**settings) as first:
         first.subscribe([topic])
@@ -128,7 +128,7 @@ def test_a_busy_member_stays(client, topic):
 
 @pytest.mark.parametrize("kafka", ["0.8.2-beta", "0.8.2.2"], indirect=True)
 def test_members_need_a_broker_that_knows_them(client, topic):
-    """Before 0.9 brokers keep offsets, but no members: joining is refused, in words."""
+    """Brokers before 0.9 have committed offsets but no members: joining raises an error."""
     with client.consumer(group="g") as consumer:
         consumer.subscribe([topic])
         with pytest.raises(Unsupported, match=r"JoinGroup: the broker takes no version"):
@@ -148,7 +148,7 @@ def topics_of(consumer):
 
 
 def until(holds, *consumers, seconds=30.0):
-    """Poll all consumers, each in its thread as users do, until something holds."""
+    """Poll all consumers, each in its thread, until a condition is true."""
     over = threading.Event()
 
     def turn(consumer):

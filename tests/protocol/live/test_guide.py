@@ -1,4 +1,4 @@
-"""What the guide says of a connection and of the log, seen on the release that it was written for."""
+"""The guide's statements on connections and the log, on the release that it describes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Node(NamedTuple):
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory):
-    """Where the broker keeps its logs."""
+    """The folder of the broker's logs."""
     return tmp_path_factory.mktemp("logs")
 
 
@@ -47,7 +47,7 @@ def wire(node):
 
 
 def asks_on(wire, number, client_id="test"):
-    """Ask under a given correlation id, and give back the one that was answered."""
+    """Send a request with a correlation id; return the correlation id of the response."""
     wire._correlation_id = number - 1  # what is sent next is one more
     wire.send(metadata("t"), 0, client_id=client_id)
     return Wire.decoded(metadata("t"), 0, wire.frame())[0]
@@ -55,13 +55,13 @@ def asks_on(wire, number, client_id="test"):
 
 @pytest.mark.parametrize("client_id", ["test", "", None])
 def test_correlation_ids_are_echoed(wire, client_id):
-    """Any number comes back as it was, whoever asks, on one connection without a handshake."""
+    """A response has the correlation id of its request, for any id and client, without a handshake."""
     numbers = [0, 1, -1, (1 << 31) - 1, -(1 << 31)]
     assert [asks_on(wire, number, client_id) for number in numbers] == numbers
 
 
 def test_requests_are_answered_in_order(wire):
-    """Three are sent at once; a long poll in front holds up those behind it."""
+    """Of three requests at once, a long poll delays those after it."""
     began = time.monotonic()
     end = produced(wire.ask(produce(encode_message_set([Record(value=b"v")], 0)), 0))[1] + 1
     asked = [
@@ -76,7 +76,7 @@ def test_requests_are_answered_in_order(wire):
 
 @pytest.mark.parametrize("size", [-1, MOST + 1, 0x7FFFFFFF])
 def test_a_frame_that_is_too_large_closes(node, size):
-    """So does a negative size; nothing is answered, and the next connection is served."""
+    """A too large or negative size closes the connection without a response; the next one is served."""
     with Wire(node) as wire:
         wire.socket.sendall(struct.pack(">i", size) + b"\0\3\0\0")
         assert wire.is_closed()
@@ -85,7 +85,7 @@ def test_a_frame_that_is_too_large_closes(node, size):
 
 
 def test_a_fetch_waits_as_it_is_told(wire):
-    """For 0 bytes not at all, for more than there are until the time is over."""
+    """A fetch waits not at all for 0 bytes, and until the timeout for more bytes than there are."""
     produced(wire.ask(produce(encode_message_set([Record(value=b"v")], 0)), 0))
     end = fetched(wire.ask(fetch(), 0)).high_watermark
     took = []
@@ -98,7 +98,7 @@ def test_a_fetch_waits_as_it_is_told(wire):
 
 
 def test_the_log_holds_what_is_sent(node, wire, logs):
-    """A segment's file begins with the bytes that a fetch brings, and they are those that were sent."""
+    """A segment's file starts with the fetched bytes, which are the produced ones."""
     wire.ask(metadata("d"), 0)
     sent = encode_message_set([Record(value=b"one"), Record(key=b"k", value=None)], 0)
     while produced(wire.ask(produce(sent, topic="d", acks=-1), 0))[0]:

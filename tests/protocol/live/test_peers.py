@@ -1,4 +1,4 @@
-"""Other clients read what ours writes, and ours what they write, over brokers old and new."""
+"""Other clients consume the records of this client and vice versa, over old and new brokers."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ RECORDS = [(b"k%d" % n, b"%d" % n * n) for n in range(20)] + [(None, b"no key"),
 
 
 def librdkafka(kafka, **settings):
-    """Settings of confluent-kafka; brokers of 0.8 and 0.9 have to be told to it."""
+    """Return settings of confluent-kafka, with the broker version for 0.8 and 0.9."""
     fallback = {"api.version.request": False, "broker.version.fallback": kafka.version.removesuffix("-beta")}
     old = {} if kafka.says_versions else fallback
     return {"bootstrap.servers": kafka.servers, "log_level": 0, **old, **settings}
 
 
 def python(kafka):
-    """Settings of kafka-python; the same."""
+    """Return settings of kafka-python."""
     return {
         "bootstrap_servers": kafka.servers,
         "api_version": kafka.since[:3] if kafka.since < (0, 10) else None,
@@ -39,7 +39,7 @@ def headers(kafka):
 
 
 def test_librdkafka_reads_ours(kafka, client, topic):
-    """confluent-kafka reads what this client wrote, in every compression."""
+    """confluent-kafka consumes the records of this client, with every codec."""
     for codec in kafka.codecs:
         batch = [{"key": k, "value": v, "headers": headers(kafka)} for k, v in RECORDS]
         delivered(write(client, topic, batch, compression=codec))
@@ -53,7 +53,7 @@ def test_librdkafka_reads_ours(kafka, client, topic):
 
 
 def test_ours_reads_librdkafkas(kafka, client, topic):
-    """This client reads what confluent-kafka wrote, in every compression."""
+    """This client consumes the records of confluent-kafka, with every codec."""
     for codec in kafka.codecs:
         producer = confluent_kafka.Producer(librdkafka(kafka, **{"compression.type": codec, "linger.ms": 20}))
         for key, value in RECORDS:
@@ -65,7 +65,7 @@ def test_ours_reads_librdkafkas(kafka, client, topic):
 
 
 def test_kafka_python_reads_ours(kafka, client, topic):
-    """kafka-python reads what this client wrote."""
+    """kafka-python consumes the records of this client."""
     for codec in ("none", "gzip"):
         delivered(write(client, topic, [{"key": k, "value": v} for k, v in RECORDS], compression=codec))
     consumer = kafka_python.KafkaConsumer(**python(kafka), consumer_timeout_ms=20_000, group_id=None)
@@ -77,7 +77,7 @@ def test_kafka_python_reads_ours(kafka, client, topic):
 
 
 def test_ours_reads_kafka_pythons(kafka, client, topic):
-    """This client reads what kafka-python wrote."""
+    """This client consumes the records of kafka-python."""
     for codec in (None, "gzip"):
         producer = kafka_python.KafkaProducer(**python(kafka), compression_type=codec, linger_ms=20)
         for key, value in RECORDS:
@@ -89,7 +89,7 @@ def test_ours_reads_kafka_pythons(kafka, client, topic):
 
 @pytest.mark.parametrize("kafka", since(0, 11), indirect=True)
 def test_transactions(kafka, client, topic):
-    """Of confluent-kafka's transactions, those committed are read; the others only if asked for."""
+    """Only committed transactions of confluent-kafka are consumed, unless uncommitted reads are enabled."""
     producer = confluent_kafka.Producer(librdkafka(kafka, **{"transactional.id": topic}))
     producer.init_transactions(30)
     for value, end in ((b"aborted", "abort"), (b"kept", "commit"), (b"aborted too", "abort")):
@@ -111,7 +111,7 @@ def test_transactions(kafka, client, topic):
 
 @pytest.mark.parametrize("kafka", since(0, 9), indirect=True)
 def test_groups_are_shared_with_librdkafka(kafka, client, topic):
-    """A group's offsets and members are the same for both clients: one goes on where the other stopped."""
+    """Both clients share a group's offsets and members: one continues where the other stopped."""
     delivered(write(client, topic, [{"value": b"%d" % n} for n in range(4)]))
     theirs = confluent_kafka.Consumer(
         librdkafka(

@@ -1,4 +1,4 @@
-"""TLS and SASL against a real broker's listeners; and passwords show nowhere."""
+"""TLS and SASL on a real broker's listeners; passwords do not appear anywhere."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ LOGINS = {
 
 
 def certificate(folder):
-    """Make a certificate for 127.0.0.1 with Java's keytool; give it, and the store with its key."""
+    """Return a certificate for 127.0.0.1 and the store with its key, by Java's keytool."""
     tool, store, path = find_java().home / "bin" / "keytool", folder / "store.p12", folder / "broker.pem"
     common = ["-keystore", store, "-storetype", "PKCS12", "-storepass", "changeit", "-alias", "broker"]
     made = [
@@ -91,7 +91,7 @@ def certificate(folder):
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory):
-    """That broker, with users of both kinds."""
+    """The broker, with users of both mechanisms."""
     made = Secured(tmp_path_factory.mktemp("tls"))
     with made.broker as broker:
         client = admin.AdminClient({"bootstrap.servers": broker.bootstrap_servers})
@@ -117,7 +117,7 @@ def test_tls(secured):
 
 
 def test_tls_without_trust(secured):
-    """A certificate that nobody trusts is refused at once: no new try will make it better."""
+    """An untrusted certificate raises an error at once, without retries."""
     began = time.monotonic()
     with (
         secured.client(secured.tls, tls=True) as client,
@@ -130,7 +130,7 @@ def test_tls_without_trust(secured):
 @pytest.mark.parametrize("sasl", USERS, ids=["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 @pytest.mark.parametrize("tls", [False, True], ids=["bare", "tls"])
 def test_log_in(secured, sasl, tls):
-    """Users log in by each mechanism, with TLS and without, and their password is in no trace."""
+    """Users authenticate by each mechanism, with and without TLS; traces do not have the password."""
     trace, port = io.StringIO(), secured.both if tls else secured.sasl
     with secured.client(port, tls=secured.context() if tls else False, sasl=sasl, trace=trace) as client:
         round_trip(client)
@@ -143,7 +143,7 @@ def test_log_in(secured, sasl, tls):
 
 @pytest.mark.parametrize("sasl", USERS, ids=["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 def test_wrong_password(secured, sasl):
-    """A wrong password is told at once as such, and stands in no error."""
+    """A wrong password raises an error at once, which does not have the password."""
     wrong = sasl._replace(password=f"wrong-{PASSWORD}")
     began = time.monotonic()
     with (
@@ -156,7 +156,7 @@ def test_wrong_password(secured, sasl):
 
 
 def test_wrong_password_of_producer_and_consumer(secured):
-    """Producers report it for each record, consumers raise it, with members and without."""
+    """Producers report the error for each record, and consumers raise it."""
     with secured.client(secured.sasl, sasl=Plain("alice", "wrong")) as client:
         [(error, _)] = write(client, "secured", [{"value": b"v"}])
         assert isinstance(error, AuthenticationFailed)
@@ -169,14 +169,14 @@ def test_wrong_password_of_producer_and_consumer(secured):
 
 
 def test_no_login_where_one_is_due(secured):
-    """Without a login the broker hangs up; the error says what may be the cause."""
+    """Without authentication the broker disconnects; the error has the possible cause."""
     address = f"127.0.0.1:{secured.sasl}"
     with Client(address, timeout=2.0) as client, pytest.raises(ProtocolError, match="TLS or SASL"):
         client.metadata()
 
 
 def test_unknown_mechanism(secured):
-    """A mechanism that the listener does not offer is told, with those it does."""
+    """An unsupported mechanism raises an error with the supported ones."""
     sasl = Scram("bob", PASSWORD, "SCRAM-SHA-1")
     with (
         secured.client(secured.sasl, sasl=sasl) as client,

@@ -1,4 +1,4 @@
-"""What brokers and clients sent each other: the sets of records in the captured exchanges."""
+"""The sets of records in the captured exchanges of brokers and clients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PRODUCE, FETCH = 0, 1
 
 
 class Captured(NamedTuple):
-    """A set of records, and in which file, by which exchange and which way it went."""
+    """A set of records with its file, exchange and direction."""
 
     where: str
     name: str
@@ -42,7 +42,7 @@ class Reader:
 
 
 def produced(frame: bytes) -> Iterator[bytes]:
-    """Read the sets of a produce request, v0 to v3."""
+    """Return the sets of a produce request, versions 0 to 3."""
     reader = Reader(frame)
     _, _, version, _ = (reader.number(code) for code in "ihhi")
     reader.string()
@@ -58,7 +58,7 @@ def produced(frame: bytes) -> Iterator[bytes]:
 
 
 def fetched(frame: bytes, version: int) -> Iterator[bytes]:
-    """Read the sets of a fetch response, v0 to v4."""
+    """Return the sets of a fetch response, versions 0 to 4."""
     reader = Reader(frame)
     reader.take(4 + 4 + (4 if version >= 1 else 0))  # size, correlation, throttle time
     for _ in reader.repeat():

@@ -1,4 +1,4 @@
-"""Records to try, good ones of all kinds, and what may be done with each magic and codec."""
+"""Sample records of all kinds, and the valid combinations of magic and codec."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Buffers of records: entries found by their lengths, decoded when asked for, cut ones counted."""
+"""Buffers of records: entries are found by their sizes and decoded on demand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ A, B, C = (
 
 
 def test_magics_may_be_mixed():
-    """Entries of all three magics stand behind one another in a log that was upgraded."""
+    """A buffer may have entries of all three magics, as the log of an upgraded broker."""
     batches = Batches(A + B + C)
     assert [batch.magic for batch in batches] == [0, 1, 2]
     assert [(r.offset, r.value) for r in batches.records()] == [(5, b"a"), (6, b"b"), (7, b"c"), (8, b"d")]
@@ -29,14 +29,14 @@ def test_magics_may_be_mixed():
 
 @pytest.mark.parametrize("data", [b"", C[:1], C[:11], C[:12], C[:-1], struct.pack(">qi", -1, 2**31 - 1)])
 def test_nothing_but_the_beginning_of_an_entry(data):
-    """All of it is left over, and the client is told to ask for more; an empty buffer is not cut."""
+    """A buffer with only a partial entry is partial; an empty buffer is not."""
     batches = Batches(data)
     assert (len(batches), batches.partial_size, batches.is_partial) == (0, len(data), bool(data))
     assert (batches.first_offset, batches.last_offset, list(batches.records())) == (None, None, [])
 
 
 def test_an_entry_that_is_never_whole_is_left_over():
-    """The fake last entry of a converting broker: offset -1, a size beyond the end."""
+    """The last entry of a broker that down-converts, with offset -1 and a size beyond the end, is partial."""
     fake = struct.pack(">qi", -1, 100) + bytes(30)
     batches = Batches(A + fake)
     assert (len(batches), batches.partial_size, batches.is_partial) == (1, len(fake), False)
@@ -44,7 +44,7 @@ def test_an_entry_that_is_never_whole_is_left_over():
 
 @pytest.mark.parametrize("size", [-(2**31), -1, 0, 3, 13])
 def test_sizes_too_small_are_refused(size):
-    """Negative and short sizes are `Malformed`, also where the entry would be cut."""
+    """Negative and small sizes are `Malformed`, also for a partial entry."""
     for tail in (b"", bytes(40)):
         with pytest.raises(Malformed, match="at least 26 bytes"):
             Batches(A + struct.pack(">qi", 0, size) + tail)
@@ -52,14 +52,14 @@ def test_sizes_too_small_are_refused(size):
 
 @pytest.mark.parametrize("magic", [3, 127, 128, 255])
 def test_unknown_magics_are_refused(magic):
-    """A magic of the future is named."""
+    """An unknown magic is `Malformed`, and the error names it."""
     with pytest.raises(Malformed, match=f"0, 1 or 2, got {magic}"):
         Batches(A[:16] + bytes([magic]) + A[17:])
 
 
 @pytest.mark.parametrize(("magic", "least"), [(0, 26), (1, 34), (2, 61)])
 def test_the_smallest_entry_of_each_magic(magic, least):
-    """One byte less has no room for the fixed fields."""
+    """An entry smaller than its fixed fields is `Malformed`."""
     small = struct.pack(">qiiB", 0, least - 12, 0, magic) + bytes(least - 17)
     assert len(Batches(small)) == 1
     with pytest.raises(Malformed):
@@ -67,7 +67,7 @@ def test_the_smallest_entry_of_each_magic(magic, least):
 
 
 def test_entries_before_a_broken_one_are_read():
-    """Checksums are looked at late, so that a reader gets up to the broken entry, and knows where it is."""
+    """Checksums are checked on decoding, so that the entries before a corrupt one can be decoded."""
     broken = B[:-1] + b"x"
     found = []
     with pytest.raises(Corrupt, match="at byte 27"):
@@ -76,7 +76,7 @@ def test_entries_before_a_broken_one_are_read():
 
 
 def test_a_large_buffer_is_scanned_in_linear_time():
-    """A hundred thousand entries are found in well under a second."""
+    """100,000 entries are found in less than a second."""
     data = A * 100_000
     start = time.perf_counter()
     assert len(Batches(data)) == 100_000

@@ -1,4 +1,4 @@
-"""Records that real brokers and clients sent are read, and written to the same bytes."""
+"""Records of real brokers and clients decode, and encode to the same bytes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def again(batch) -> bytes:
 
 
 def test_there_are_enough_of_each_kind():
-    """The captures hold all magics, compressed, cut and empty sets; else the tests below say little."""
+    """The captures have all magics, and compressed, partial and empty sets, as the tests below require."""
     read = [(captured, Batches(captured.data)) for captured in WHOLE]
     entries = [batch for _, batches in read for batch in batches]
     assert {batch.magic for batch in entries} == {0, 1, 2}
@@ -51,7 +51,7 @@ def test_there_are_enough_of_each_kind():
 
 @pytest.mark.parametrize("captured", WHOLE, ids=named)
 def test_every_set_is_read_and_written_to_the_same_bytes(captured):
-    """All records are read; what is not compressed is written back byte for byte."""
+    """All records decode; uncompressed ones encode to the same bytes."""
     batches = Batches(captured.data)
     written = b""
     for batch in batches:
@@ -65,7 +65,7 @@ def test_every_set_is_read_and_written_to_the_same_bytes(captured):
 
 @pytest.mark.parametrize("captured", PACKED, ids=named)
 def test_compressed_sets_round_trip(captured):
-    """What a compressed entry holds is the same after our own compression, offsets and all."""
+    """The records of a compressed entry are the same, with offsets, after they are compressed again."""
     for batch in Batches(captured.data):
         records = batch.records()
         packed = (
@@ -78,7 +78,7 @@ def test_compressed_sets_round_trip(captured):
 
 @pytest.mark.parametrize("captured", [one for one in SETS if one.name in BROKEN], ids=named)
 def test_broken_sets_are_refused(captured):
-    """Sets that brokers refused are refused here too, with the right error."""
+    """Sets that brokers refused raise the corresponding error."""
     with pytest.raises(BROKEN[captured.name]):
         list(Batches(captured.data).records())
 
@@ -95,7 +95,7 @@ def test_a_cut_fetch_tells_what_is_left_over():
 
 
 def test_a_fetch_from_within_a_wrapper_brings_the_whole_wrapper():
-    """Offsets in a wrapper of magic 0 are the broker's own; they begin before the offset asked for."""
+    """Offsets in a wrapper of magic 0 are absolute; the first may be before the requested offset."""
     (batches,) = one("0.8.2.2", "fetch mid-compressed")
     records = list(batches.records())
     assert [record.offset for record in records] == [*range(batches.first_offset, batches.last_offset + 1)]
@@ -103,7 +103,7 @@ def test_a_fetch_from_within_a_wrapper_brings_the_whole_wrapper():
 
 
 def test_a_down_converted_fetch_ends_in_an_entry_that_is_never_whole():
-    """Brokers of 2.0 and later put a fake entry, with offset -1, behind converted data."""
+    """Brokers of 2.0 and later add an entry with offset -1 after down-converted data."""
     (batches,) = one("old-apis-3.9.1", "Fetch")[:1]
     data = next(c.data for c in SETS if c.where == "old-apis-3.9.1" and c.fetched)
     tail = data[len(data) - batches.partial_size :]
@@ -112,7 +112,7 @@ def test_a_down_converted_fetch_ends_in_an_entry_that_is_never_whole():
 
 
 def test_headers_null_keys_and_null_values_of_a_real_batch():
-    """The CloudEvents batch of brokers 1.1.1 and 4.4.0 is read in full."""
+    """The CloudEvents batch of brokers 1.1.1 and 4.4.0 decodes completely."""
     for batches in one("record-batch-v2", "fetch v4"):
         first, second = batches.records()
         assert first.value == b'{"a":1}'

@@ -1,4 +1,4 @@
-"""Codecs give back what they were given, within bounds, in the framings that Kafka uses."""
+"""Codecs return the compressed data, within limits, in Kafka's framings."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ DATA = b"".join(b"reading %d of sensor %d; " % (i, i % 7) for i in range(20_000)
 @pytest.mark.parametrize("codec", Codec)
 @pytest.mark.parametrize("size", [0, 1, 32 * 1024, 32 * 1024 + 1, 64 * 1024 + 1, len(DATA)])
 def test_round_trip(codec, size):
-    """Any size comes back, also over the borders of blocks."""
+    """Data of any size round-trips, also beyond the size of a block."""
     assert decompress(compress(DATA[:size], codec), codec) == DATA[:size]
 
 
 @pytest.mark.parametrize("codec", PACKED)
 def test_what_compresses_badly_comes_back(codec):
-    """Bytes without any pattern come back too."""
+    """Random data round-trips."""
     noise = b"".join(zlib.crc32(b"%d" % i).to_bytes(4) for i in range(40_000))
     assert decompress(compress(noise, codec), codec) == noise
 
 
 @pytest.mark.parametrize("codec", PACKED)
 def test_the_limit_is_exact(codec):
-    """As many bytes as the limit are given back, one more is refused."""
+    """Data of exactly the limit decompresses, and one byte more raises `Malformed`."""
     packed = compress(DATA, codec)
     assert decompress(packed, codec, limit=len(DATA)) == DATA
     with pytest.raises(Malformed, match=r"at most"):
@@ -57,7 +57,7 @@ def test_the_limit_is_exact(codec):
 
 @pytest.mark.parametrize("codec", PACKED)
 def test_cut_and_followed_bytes_are_refused(codec):
-    """What ends too early, or goes on after its end, is `Malformed`."""
+    """Truncated data, and data after the end, is `Malformed`."""
     packed = compress(DATA[:1000], codec)
     for broken in (packed[:-1], packed[: len(packed) // 2], packed + b"\x01"):
         with pytest.raises(Malformed):
@@ -66,7 +66,7 @@ def test_cut_and_followed_bytes_are_refused(codec):
 
 @pytest.mark.parametrize("codec", PACKED)
 def test_no_bytes_are_no_compressed_ones(codec):
-    """An empty value is `Malformed`, not a set of nothing."""
+    """An empty value is `Malformed`, not an empty set."""
     with pytest.raises(Malformed):
         decompress(b"", codec)
 
@@ -100,7 +100,7 @@ BOMBS: dict[str, tuple[Codec, Callable[[], bytes]]] = {
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_bombs_are_refused_in_bounded_memory(name):
-    """64 MiB of zeros, or the promise of more, take little at most the limit of 1 MiB, and little time."""
+    """Data that expands beyond the limit of 1 MiB uses little memory and time."""
     codec, make = BOMBS[name]
     bomb = make()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -120,7 +120,7 @@ def test_bombs_are_refused_in_bounded_memory(name):
 
 
 def test_the_limit_is_for_all_that_one_wrapper_holds():
-    """Wrappers within a wrapper share what may be unpacked, so that nesting does not multiply it."""
+    """Nested wrappers share the limit, so that nesting does not multiply it."""
     inner = encode_message_set([Record(value=bytes(100_000))], 0, Codec.GZIP)
     outer = wrapped(inner * 5)
     assert len(list(Batches(outer, limit=600_000).records())) == 5
@@ -139,7 +139,7 @@ def wrapped(inner: bytes, codec: Codec = Codec.GZIP) -> bytes:
 
 
 def test_many_small_blocks_take_linear_time():
-    """Blocks of lz4 that hold nothing, 200 000 of them, are no way to keep a reader busy."""
+    """200,000 empty lz4 blocks decode quickly."""
     frame = bytes.fromhex("04224d18607000") + (struct.pack("<I", 1) + b"\x00") * 100_000 + bytes(4)
     start = time.perf_counter()
     assert decompress(frame, Codec.LZ4) == b""
@@ -147,7 +147,7 @@ def test_many_small_blocks_take_linear_time():
 
 
 def test_snappy_is_framed_as_xerial_frames_it():
-    """Written: header, then blocks of 32 KiB, each with its size."""
+    """Encoded snappy is a header, then blocks of 32 KiB, each with its size."""
     packed = compress(DATA[: 40 * 1024], Codec.SNAPPY)
     assert packed.startswith(XERIAL)
     size = struct.unpack_from(">i", packed, 16)[0]
@@ -155,27 +155,27 @@ def test_snappy_is_framed_as_xerial_frames_it():
 
 
 def test_snappy_without_a_frame_is_read():
-    """One raw block, as some clients send it, is read too."""
+    """One raw snappy block, which some clients send, decodes."""
     assert decompress(bytes(cramjam.snappy.compress_raw(DATA)), Codec.SNAPPY) == DATA
 
 
 @pytest.mark.parametrize(("old", "checksum"), [(False, 0x82), (True, 0x1A)])
 def test_lz4_has_the_header_that_brokers_want(old, checksum):
-    """The checksum is right, or that of brokers before 0.10, over the magic number too (KIP-57)."""
+    """The header checksum of lz4 is correct, or that of brokers before 0.10 (KIP-57)."""
     packed = compress(DATA, Codec.LZ4, old_lz4=old)
     assert packed[:7] == LZ4_START + bytes([checksum])
     assert decompress(packed, Codec.LZ4) == DATA
 
 
 def test_message_sets_write_the_old_lz4_header_in_magic_0_only():
-    """Magic 0 goes to old brokers, magic 1 to those that check."""
+    """Message sets of magic 0 use the old lz4 checksum, those of magic 1 the correct one."""
     old, new = (encode_message_set([Record(value=DATA)], magic, Codec.LZ4) for magic in (0, 1))
     assert LZ4_START + b"\x1a" in old
     assert LZ4_START + b"\x82" in new
 
 
 def test_lz4_of_another_writer_is_read():
-    """A frame with content size and checksums, as liblz4 writes it, is read; so is ours by liblz4."""
+    """A frame of liblz4 with content size and checksums decodes, and liblz4 decodes ours."""
     theirs = bytes(cramjam.lz4.compress(DATA))
     if theirs[4] & 0x20:  # blocks that lean on each other are not for Kafka
         assert decompress(theirs, Codec.LZ4) == DATA
@@ -187,13 +187,13 @@ def test_lz4_of_another_writer_is_read():
     ["04224d18", "04224d19604082", "04224d18a04082", "04224d18404082", "04224d18614082", "04224d18603082"],
 )
 def test_lz4_frames_that_kafka_does_not_have_are_refused(header):
-    """Another magic number or version, dependent blocks, a dictionary, too small blocks."""
+    """Another magic number or version, dependent blocks, a dictionary or too small blocks are `Malformed`."""
     with pytest.raises(Malformed):
         decompress(bytes.fromhex(header) + bytes(4), Codec.LZ4)
 
 
 def test_lz4_checksums_and_sizes_are_passed_over():
-    """Block checksums, content size and content checksum take their room, whatever they say."""
+    """Block checksums, content size and content checksum are skipped."""
     frame = (
         bytes.fromhex("04224d187c40")
         + bytes(8)
@@ -206,7 +206,7 @@ def test_lz4_checksums_and_sizes_are_passed_over():
 
 
 def test_zstd_of_unknown_size_is_read():
-    """A frame that does not say how much it holds, as Java writes it, is read, however much that is."""
+    """A zstd frame without its content size, as of the Java client, decodes."""
     packer = cramjam.zstd.Compressor()
     for at in range(0, 3 * MIB, MIB):
         packer.compress(bytes([at // MIB]) * MIB)
@@ -214,21 +214,21 @@ def test_zstd_of_unknown_size_is_read():
 
 
 def test_gzip_of_another_writer_is_read():
-    """Python's own gzip, with a name's room and a time, is read; ours is the same each time."""
+    """Gzip with a file name and time decodes; encoded gzip is deterministic."""
     assert decompress(gzip.compress(DATA, mtime=1), Codec.GZIP) == DATA
     assert gzip.decompress(compress(DATA, Codec.GZIP)) == DATA
 
 
 @pytest.mark.parametrize("number", [5, 6, 7])
 def test_a_number_without_codec_is_refused(number):
-    """Codecs 5 to 7 are none."""
+    """Codecs 5 to 7 are `Malformed`."""
     with pytest.raises(Malformed, match=f"0 to 4, got {number}"):
         Codec.of(number | 0x48)
 
 
 @pytest.mark.parametrize("codec", [Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
 def test_without_cramjam_the_error_says_what_to_install(codec, monkeypatch):
-    """Without the extra, other codecs than gzip name it; gzip goes on working."""
+    """Without the extra ``protocol``, gzip works, and the errors of other codecs name the extra."""
     packed = encode_batch([Record()], codec)
     monkeypatch.setitem(sys.modules, "cramjam", None)
     for attempt in (lambda: encode_batch([Record()], codec), lambda: list(Batches(packed).records())):
@@ -238,6 +238,6 @@ def test_without_cramjam_the_error_says_what_to_install(codec, monkeypatch):
 
 
 def test_message_sets_have_no_zstd():
-    """It came with batches; no broker knows it in older messages."""
+    """Zstd in a message set is `Unencodable`, because brokers do not support it."""
     with pytest.raises(Unencodable, match="zstd"):
         encode_message_set([Record()], 1, Codec.ZSTD)

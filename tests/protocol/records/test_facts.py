@@ -1,4 +1,4 @@
-"""Bytes that other projects publish, as facts about the formats: read alike, and written alike.
+"""Bytes that other projects publish decode, and encode to the same bytes.
 
 Live data of brokers 0.10 and 0.11 (kafka-python) and sets of two empty messages in one
 wrapper, by codec (sarama; the two newer ones hold messages of magic 0 in one of magic 1).
@@ -66,20 +66,20 @@ def read(data: bytes) -> list[Record]:
 
 
 def test_messages_of_magic_0():
-    """A broker's messages of magic 0 are read, and written to the same bytes."""
+    """A broker's messages of magic 0 decode, and encode to the same bytes."""
     assert read(MAGIC_0) == [Record(value=b"123", offset=0), Record(value=b"", offset=1)]
     assert encode_message_set(read(MAGIC_0), 0) == MAGIC_0
 
 
 def test_messages_of_magic_1():
-    """A broker's messages of magic 1 have timestamps, and are written to the same bytes."""
+    """A broker's messages of magic 1 decode with timestamps, and encode to the same bytes."""
     first, second = read(MAGIC_1)
     assert (first.timestamp, first.value, second.value, second.offset) == (1503648000942, b"123", b"", 1)
     assert encode_message_set([first, second], 1) == MAGIC_1
 
 
 def test_batches_of_magic_2():
-    """A broker's batches are read, each written to the same bytes, headers and all."""
+    """A broker's batches decode with headers, and encode to the same bytes."""
     batches = list(Batches(MAGIC_2))
     assert [batch.crc for batch in batches] == [0x0318A270, 0xC85CBD23, 0x5CD8EF52]
     assert [record.value for record in read(MAGIC_2)] == [b"123", b"", b"", b"hdr"]
@@ -93,7 +93,7 @@ def test_batches_of_magic_2():
 
 
 def test_a_control_batch():
-    """The mark of an aborted transaction is told apart; the published bytes have no right checksum."""
+    """The control record of an aborted transaction decodes; its published checksum is wrong."""
     (batch,) = Batches(CONTROL, check_crc=False)
     assert (batch.is_control, batch.is_transactional, batch.control_record().type) == (True, False, ABORT)
     assert batch.records()[0].value == b"opaque-control-message"
@@ -101,7 +101,7 @@ def test_a_control_batch():
 
 @pytest.mark.parametrize("codec", WRAPPERS)
 def test_two_empty_messages_by_codec(codec):
-    """Every codec's wrapper, as another client writes it, holds the same two messages."""
+    """The wrapper of each codec, by another client, has the same two messages."""
     message = WRAPPERS[codec]
     entry = struct.pack(">qi", 1, len(message)) + message
     (batch,) = Batches(entry)
@@ -120,7 +120,7 @@ def test_the_message_of_the_annotated_request():
     ("text", "crc"), [(b"ale", 0x42C4C979), (b"alejandro", 0xAAC5A14F), (b"martin", 0x2D01D7F0)]
 )
 def test_the_checksum_of_old_messages_is_zlibs(text, crc):
-    """CRC-32 as printed for 0.7 is that of zlib."""
+    """The CRC-32 in the documents of 0.7 is zlib's."""
     assert zlib.crc32(text) == crc
 
 
@@ -136,5 +136,5 @@ def test_the_checksum_of_old_messages_is_zlibs(text, crc):
     ],
 )
 def test_the_checksum_of_batches(checksum, data, crc):
-    """CRC-32C gives the check value and those of RFC 3720, with help and without."""
+    """CRC-32C has the values of RFC 3720, with and without google-crc32c."""
     assert checksum(data) == crc

@@ -1,4 +1,4 @@
-"""Message sets: offsets and times inside wrappers, and what is refused."""
+"""Message sets: offsets and timestamps in wrappers, and invalid sets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ THREE = [Record(value=b"a"), Record(value=b"b"), Record(key=b"", value=None)]
 
 
 def entry(body: bytes, offset: int = 0) -> bytes:
-    """Put offset, size and a right checksum before magic, attributes and what follows."""
+    """Return an entry with offset, size and correct checksum, from its magic on."""
     return struct.pack(">qiI", offset, 4 + len(body), zlib.crc32(body)) + body
 
 
@@ -47,7 +47,7 @@ def offsets(data: bytes) -> list[int]:
 
 
 def test_messages_have_the_shape_of_batches():
-    """What a client asks of batches, a message answers too."""
+    """A message has the attributes of a batch."""
     message = only(encode_message_set(THREE[:1], 1, base_offset=7))
     assert (message.magic, message.base_offset, message.last_offset, message.codec) == (1, 7, 7, Codec.NONE)
     assert (message.is_control, message.is_transactional) == (False, False)
@@ -57,30 +57,30 @@ def test_messages_have_the_shape_of_batches():
 
 @pytest.mark.parametrize("magic", [0, 1])
 def test_a_wrapper_knows_its_first_and_last_offset(magic):
-    """The wrapper's own offset is that of its last message."""
+    """The offset of a wrapper is that of its last message."""
     batch = only(encode_message_set(THREE, magic, Codec.GZIP, base_offset=20))
     assert (batch.base_offset, batch.last_offset, [r.offset for r in batch]) == (20, 22, [20, 21, 22])
 
 
 def test_offsets_inside_a_wrapper_count_from_0_in_magic_1():
-    """A broker moves the wrapper's offset alone, and the messages inside move along, with their gaps."""
+    """A broker changes only the wrapper's offset, and the inner offsets follow, with their gaps."""
     inner = encode_message_set([Record(offset=0), Record(offset=3)], 1, keep_offsets=True)
     assert offsets(wrapper(inner, magic=1, offset=103)) == [100, 103]
 
 
 def test_offsets_inside_a_wrapper_are_their_own_in_magic_0():
-    """Whatever the wrapper's offset."""
+    """In magic 0, inner offsets do not depend on the wrapper's."""
     inner = encode_message_set(THREE, 0, base_offset=50)
     assert offsets(wrapper(inner, offset=7)) == [50, 51, 52]
 
 
 def test_a_producers_wrapper_at_offset_0_leaves_offsets_as_they_are():
-    """Some producers leave the wrapper's offset at 0; offsets do not become negative."""
+    """If a producer leaves the wrapper's offset at 0, inner offsets are not negative."""
     assert offsets(wrapper(encode_message_set(THREE, 1), magic=1, offset=0)) == [0, 1, 2]
 
 
 def test_any_offset_may_be_given():
-    """Producers may write any offset, also a negative one."""
+    """An encoded offset may be negative, as producers may write."""
     assert offsets(encode_message_set([Record(offset=-7)], 0, keep_offsets=True)) == [-7]
 
 
@@ -98,13 +98,13 @@ def test_the_brokers_time_of_a_wrapper_is_that_of_its_messages():
 
 
 def test_the_timestamp_of_a_wrapper_is_the_latest():
-    """As brokers and Java clients write it."""
+    """A wrapper has the largest timestamp of its messages, as brokers and the Java client write it."""
     data = encode_message_set([Record(timestamp=5), Record(timestamp=9), Record()], 1, Codec.GZIP)
     assert struct.unpack_from(">q", data, 18) == (9,)
 
 
 def test_log_append_time_of_a_message():
-    """The bit is written and read, in magic 1 only."""
+    """The log append bit is encoded and decoded in magic 1 only."""
     given = [Record(timestamp=5)]
     for magic, kind in ((1, TimestampType.LOG_APPEND), (0, TimestampType.CREATE)):
         data = encode_message_set(given, magic, timestamp_type=TimestampType.LOG_APPEND)
@@ -113,7 +113,7 @@ def test_log_append_time_of_a_message():
 
 @pytest.mark.parametrize("magic", [0, 1])
 def test_wrappers_may_be_nested(magic):
-    """The guide allows wrappers in wrappers; eight are read, and no more."""
+    """Wrappers may be nested eight deep, and not deeper; the guide allows nesting."""
     data = encode_message_set(THREE, magic, base_offset=0)
     for _ in range(8):
         data = wrapper(data, magic=magic, offset=2)
@@ -123,13 +123,13 @@ def test_wrappers_may_be_nested(magic):
 
 
 def test_a_wrapper_of_nothing_has_no_records():
-    """An empty set inside a wrapper is no error; the wrapper's offset remains."""
+    """A wrapper with an empty set has no records, and keeps its offset."""
     batch = only(wrapper(b"", offset=4))
     assert (batch.records(), batch.base_offset, batch.last_offset) == ([], 4, 4)
 
 
 def test_magics_may_be_mixed_in_a_wrapper():
-    """Messages of magic 0 in a wrapper of magic 1, as some clients sent them, are read."""
+    """Messages of magic 0 in a wrapper of magic 1, as of some clients, decode."""
     assert offsets(wrapper(encode_message_set(THREE, 0), magic=1, offset=2)) == [0, 1, 2]
 
 
@@ -143,7 +143,7 @@ def test_magics_may_be_mixed_in_a_wrapper():
     ],
 )
 def test_wrappers_that_hold_something_else_are_refused(inner, says):
-    """Inside a wrapper nothing is cut by a broker, and there are no batches."""
+    """A wrapper with a partial message or a batch is `Malformed`."""
     with pytest.raises(Malformed, match=says):
         offsets(wrapper(inner))
 
@@ -164,13 +164,13 @@ NULL = b"\xff\xff\xff\xff"
     ],
 )
 def test_broken_messages_are_refused(body, says):
-    """Keys and values must fit exactly; compressed sets are not null; codecs are known."""
+    """A message with other sizes, a null compressed set or an unknown codec is `Malformed`."""
     with pytest.raises(Malformed, match=says):
         only(entry(body)).records()
 
 
 def test_a_wrong_checksum_inside_a_wrapper_is_told():
-    """The messages inside are checked too, unless nothing is to be checked."""
+    """The checksums of inner messages are checked, unless checks are disabled."""
     inner = bytearray(encode_message_set(THREE, 0))
     inner[12] ^= 1
     data = wrapper(bytes(inner))
@@ -180,7 +180,7 @@ def test_a_wrong_checksum_inside_a_wrapper_is_told():
 
 
 def test_the_checksum_is_unsigned():
-    """A checksum of 2**31 and more is read as it is written."""
+    """A checksum of 2**31 or more round-trips."""
     values = [
         value
         for value in (b"%d" % i for i in range(9))
@@ -194,7 +194,7 @@ def test_the_checksum_is_unsigned():
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize(("codec", "number"), [(Codec.NONE, 0), (Codec.GZIP, 1), (Codec.SNAPPY, 2)])
 def test_attributes_are_the_codec(magic, codec, number):
-    """The codec stands in the lowest two bits of the attributes; the other bits are 0."""
+    """The codec is in the lowest two bits of the attributes; the other bits are 0."""
     data = encode_message_set(THREE[:1], magic, codec)
     assert (data[16], data[17]) == (magic, number)
     assert only(data).codec == number
@@ -202,7 +202,7 @@ def test_attributes_are_the_codec(magic, codec, number):
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
 def test_a_set_of_nothing_is_no_bytes(codec):
-    """An empty set is legal, and empty."""
+    """An empty set has 0 bytes."""
     assert encode_message_set([], 0, codec) == b""
 
 
@@ -216,6 +216,6 @@ def test_a_set_of_nothing_is_no_bytes(codec):
     ],
 )
 def test_what_a_message_cannot_hold(record, options, says):
-    """Headers above all are not dropped in silence."""
+    """A record with headers is `Unencodable`, as are other values that a message cannot carry."""
     with pytest.raises(Unencodable, match=says):
         encode_message_set([record], **options)

@@ -1,4 +1,4 @@
-"""Whatever is written is read again, and whatever comes in gives records or one of our errors."""
+"""Encoded records decode, and arbitrary bytes decode or raise the protocol's errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def sample(magic: int) -> list[Record]:
 @examples(30)
 @given(data=st.data())
 def test_what_is_written_is_read_again(magic, codec, data):
-    """Records come back equal, for each magic and codec, with offsets from the one given on."""
+    """Records round-trip for each magic and codec, with offsets from the base offset on."""
     written = data.draw(records(magic))
     base = data.draw(st.integers(0, 2**40))
     (*_, last) = batches = list(Batches(encoded(written, magic, codec, base_offset=base)))
@@ -48,7 +48,7 @@ def test_what_is_written_is_read_again(magic, codec, data):
 @pytest.mark.parametrize("magic", [0, 1, 2])
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
 def test_an_entry_cut_anywhere_is_left_over(magic, codec):
-    """Whole entries are read however a second one is cut, and the rest is counted, not an error."""
+    """Complete entries decode if the next one is partial, and its size is counted."""
     first, second = (encoded(sample(magic), magic, codec, base_offset=base) for base in (0, 3))
     whole = len(Batches(first))
     for size in range(len(second)):
@@ -63,7 +63,7 @@ def test_an_entry_cut_anywhere_is_left_over(magic, codec):
 
 @pytest.mark.parametrize(("magic", "codec"), FORMS)
 def test_a_changed_byte_is_noticed(magic, codec):
-    """A changed byte is an error, or left over; outside the checksum, in an offset or epoch, it shows."""
+    """A changed byte raises an error, makes the entry partial, or changes a field outside the checksum."""
     data = encoded(sample(magic), magic, codec, base_offset=7)
     good = seen(Batches(data))
     entries = [(batch.start, batch.end) for batch in Batches(data)]
@@ -86,7 +86,7 @@ def seen(batches: Batches) -> list:
 
 
 def drain(data: bytes) -> None:
-    """Use all of a buffer's parts; nothing but `Malformed` may be raised."""
+    """Use all attributes of a buffer; only `Malformed` may be raised."""
     for check_crc in (True, False):
         with contextlib.suppress(Malformed):
             for batch in Batches(data, check_crc=check_crc, limit=1 << 16):
@@ -99,7 +99,7 @@ def drain(data: bytes) -> None:
 @given(st.binary(max_size=200))
 @example(b"\x00" * 26)
 def test_any_bytes_are_read_or_refused(data):
-    """Arbitrary bytes never raise anything but our errors."""
+    """Arbitrary bytes raise only the protocol's errors."""
     drain(data)
 
 
@@ -107,7 +107,7 @@ def test_any_bytes_are_read_or_refused(data):
 @examples(60)
 @given(data=st.data())
 def test_damaged_sets_are_read_or_refused(magic, codec, data):
-    """Good sets with bytes overwritten never raise anything but our errors, checksums checked or not."""
+    """Sets with overwritten bytes raise only the protocol's errors, with and without checks."""
     damaged = bytearray(encoded(sample(magic), magic, codec))
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(0, len(damaged) - 1))
@@ -122,7 +122,7 @@ def test_damaged_sets_are_read_or_refused(magic, codec, data):
 @example(b"\x04\x22\x4d\x18\x60\x40\x82\x01\x00\x00\x00\x00")
 @example(b"\x28\xb5\x2f\xfd\xe0\xff\xff\xff\xff\xff\xff\xff\xff")
 def test_codecs_take_any_bytes(codec, data):
-    """Arbitrary compressed bytes are unpacked or `Malformed`."""
+    """Arbitrary compressed bytes decompress or are `Malformed`."""
     starts = {
         Codec.LZ4: b"\x04\x22\x4d\x18\x60\x40\x82",
         Codec.ZSTD: b"\x28\xb5\x2f\xfd",

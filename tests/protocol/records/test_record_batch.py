@@ -1,4 +1,4 @@
-"""Record batches: what their header says, and what their records may not."""
+"""Record batches: headers, and invalid records."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def only(data: bytes, **options) -> RecordBatch:
 
 
 def batch_of(body: bytes, count: int, *, attributes: int = 0, last_delta: int = 0) -> bytes:
-    """Make a batch with a right checksum around any body."""
+    """Return a batch with a correct checksum and any body."""
     rest = struct.pack(">hiqqqhii", attributes, last_delta, 1000, 5000, -1, -1, -1, count) + body
     return struct.pack(">qiiBI", 7, 9 + len(rest), 0, 2, crc32c(rest)) + rest
 
 
 @pytest.mark.parametrize("codec", Codec)
 def test_all_fields_of_the_header_come_back(codec):
-    """Offsets, epochs, producer and flags are those that were written."""
+    """Offsets, epochs, producer and flags round-trip."""
     data = encode_batch(
         [ONE, ONE],
         codec,
@@ -68,14 +68,14 @@ def test_all_fields_of_the_header_come_back(codec):
 
 
 def test_without_a_producer_the_fields_are_those_of_a_plain_batch():
-    """No producer id, epoch, sequence or leader epoch: -1 each."""
+    """Producer id, epoch, sequence and leader epoch are -1 by default."""
     batch = only(encode_batch([ONE]))
     assert (batch.producer_id, batch.producer_epoch, batch.base_sequence) == (-1, -1, -1)
     assert (batch.partition_leader_epoch, batch.base_offset, batch.is_transactional) == (-1, 0, False)
 
 
 def test_offsets_may_be_kept_with_their_gaps():
-    """A batch after compaction keeps its records' offsets; otherwise they are counted."""
+    """A batch keeps the records' offsets, as after compaction, or counts them from a base."""
     given = [Record(offset=10), Record(offset=13)]
     kept, counted = only(encode_batch(given, keep_offsets=True)), only(encode_batch(given, base_offset=5))
     assert [(b.base_offset, [r.offset for r in b], b.last_offset) for b in (kept, counted)] == [
@@ -85,32 +85,32 @@ def test_offsets_may_be_kept_with_their_gaps():
 
 
 def test_the_brokers_time_replaces_that_of_all_records():
-    """With log append time, the batch's latest timestamp is that of each record."""
+    """With log append time, each record has the batch's maximum timestamp."""
     given = [Record(timestamp=5), Record(timestamp=9), Record(timestamp=7)]
     batch = only(encode_batch(given, timestamp_type=TimestampType.LOG_APPEND))
     assert [(r.timestamp, r.timestamp_type) for r in batch] == [(9, TimestampType.LOG_APPEND)] * 3
 
 
 def test_timestamps_may_go_back():
-    """Differences to the first timestamp may be negative, or large; none is none."""
+    """Timestamp deltas may be negative or large; no timestamp stays None."""
     times = [1_700_000_000_000, 1_699_999_999_999, 0, None, 2**62]
     assert [r.timestamp for r in only(encode_batch([Record(timestamp=t) for t in times]))] == times
 
 
 def test_a_delete_horizon_is_told_apart():
-    """Bit 6 says that the base timestamp is the time after which tombstones may go."""
+    """With bit 6, the base timestamp is the delete horizon."""
     assert only(batch_of(b"", 0, attributes=0x40)).delete_horizon == 1000
 
 
 def test_a_batch_emptied_by_compaction_has_no_records():
-    """Its offsets remain, so that a reader goes on behind it."""
+    """A batch without records keeps its offsets, so that a consumer continues after it."""
     batch = only(batch_of(b"", 0, last_delta=4))
     assert (batch.records(), batch.last_offset) == ([], 11)
 
 
 @pytest.mark.parametrize("kind", [ABORT, COMMIT])
 def test_marks_of_transactions(kind):
-    """A control batch says what became of the transaction, and under which coordinator."""
+    """A control batch has the type of its transaction's end, and the coordinator's epoch."""
     mark = ControlRecord(kind, coordinator_epoch=12)
     batch = only(encode_batch([mark.to_record(5)], is_control=True, is_transactional=True, producer_id=4))
     assert (batch.is_control, batch.control_record()) == (True, mark)
@@ -119,13 +119,13 @@ def test_marks_of_transactions(kind):
 
 @pytest.mark.parametrize("key", [None, b"", b"\0\0\0"])
 def test_marks_without_their_key_are_refused(key):
-    """A control record whose key has no room for version and type is `Malformed`."""
+    """A control record whose key is too short for version and type is `Malformed`."""
     with pytest.raises(Malformed, match="key"):
         only(encode_batch([Record(key=key)], is_control=True)).control_record()
 
 
 def test_names_that_are_not_utf8_come_back():
-    """A header's name of any bytes is read, and written to the same bytes."""
+    """The name of a header may have any bytes, and round-trips."""
     data = batch_of(b"\x14\x00\x00\x00\x01\x01\x02\x04\xff\xfe\x01", 1)
     (record,) = only(data)
     assert record.headers == [("\udcff\udcfe", None)]
@@ -134,7 +134,7 @@ def test_names_that_are_not_utf8_come_back():
 
 
 def test_a_wrong_checksum_is_told_when_records_are_read():
-    """`Corrupt` with both numbers; without the check the records are read all the same."""
+    """A wrong checksum raises `Corrupt` with both values; without checks the records decode."""
     data = bytearray(encode_batch([ONE]))
     data[20] ^= 1
     batch = only(bytes(data))
@@ -166,7 +166,7 @@ BODIES = {
 
 @pytest.mark.parametrize("name", BODIES)
 def test_broken_bodies_are_refused(name):
-    """Each is `Malformed`, at once and with next to no memory, its checksum being right."""
+    """A malformed body is `Malformed` at once, and uses little memory, although its checksum is correct."""
     body, count = BODIES[name]
     batch = only(batch_of(body, count))
     tracemalloc.start()
@@ -180,19 +180,19 @@ def test_broken_bodies_are_refused(name):
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
 def test_what_does_not_unpack_is_refused(codec):
-    """Records that are said to be compressed, and are not, are `Malformed`."""
+    """Uncompressed records with a codec in the attributes are `Malformed`."""
     with pytest.raises(Malformed):
         only(batch_of(b"\x0c\0\0\0\x01\x01\0", 1, attributes=codec)).records()
 
 
 def test_offsets_that_go_back_are_refused():
-    """A batch that ends before it begins would make a reader go in circles."""
+    """A negative last offset delta is `Malformed`, because a consumer would loop."""
     with pytest.raises(Malformed, match="offset"):
         only(batch_of(b"", 0, last_delta=-1)).records()
 
 
 def test_the_limit_bounds_what_a_batch_unpacks_to():
-    """The limit given to `Batches` holds for its batches."""
+    """The limit of `Batches` applies to its batches."""
     data = encode_batch([Record(value=bytes(5000))], Codec.GZIP)
     assert len(only(data, limit=6000).records()) == 1
     with pytest.raises(Malformed, match="at most"):
@@ -218,5 +218,5 @@ def test_what_a_batch_cannot_hold(records, options, says):
 
 
 def test_a_batch_shows_itself_without_its_bytes():
-    """Its repr has offsets and sizes only."""
+    """The repr of a batch has only offsets and sizes."""
     assert repr(only(encode_batch([ONE], base_offset=3))) == "<RecordBatch offsets=3..3 count=1 79 bytes>"

@@ -1,4 +1,4 @@
-"""Layouts are what of a declaration stands on the wire in one version."""
+"""The layout of a message in one version."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def names(layout):
     ],
 )
 def test_slots(version, present):
-    """Fields of a version stand in their order; the others are absent, tagged ones go by their tags."""
+    """A layout has the fields of its version in order; others are absent, tagged ones are by tag."""
     layout = layout_of(FetchRequest, version)
     assert names(layout) == present
     assert {tag: slot.name for tag, slot in layout.tagged.items()} == (
@@ -56,7 +56,7 @@ def test_slots(version, present):
 
 
 def test_compact_lengths():
-    """Lengths are compact from the first flexible version on, but for fields that say otherwise."""
+    """Lengths are compact from the first flexible version on, except for fields with ``flexible``."""
     assert layout_of(MetadataRequest, 8).slots[0].codec.compact is False
     assert layout_of(MetadataRequest, 9).slots[0].codec.compact is True
     client_id = layout_of(RequestHeader, 2).slots[3].codec
@@ -65,7 +65,7 @@ def test_compact_lengths():
 
 
 def test_names():
-    """Types go by the names of Kafka's documents."""
+    """Types have the names of Kafka's documents."""
     assert Sized(STRING, compact=True, nullable=True).name == "compact_nullable_string"
     assert Sized(RECORDS, compact=False, nullable=False).name == "records"
     assert Array(INT32, compact=True, nullable=False).name == "compact_array"
@@ -74,7 +74,7 @@ def test_names():
 
 @pytest.mark.parametrize("version", range(4))
 def test_types_by_version(version):
-    """A field's bytes may depend on the version (KIP-625)."""
+    """The encoding of a field may depend on the version (KIP-625)."""
     slots = {slot.name: slot.codec for slot in layout_of(Everything, version).slots}
     signed = [Fixed("int64", "q", 8), VARINTS["unsigned_varint64"], VARINTS["varint64"], VARINTS["varint64"]]
     assert slots["signed"] == signed[version]
@@ -84,27 +84,27 @@ def test_types_by_version(version):
 
 
 def test_optional():
-    """From the first optional field on the bytes may end, in the versions that say so."""
+    """The bytes may end from the first optional field on, in the declared versions."""
     assert names(layout_of(Everything, 1))[layout_of(Everything, 1).optional_from :] == ["last", "very_last"]
     assert layout_of(Everything, 2).optional_from == len(layout_of(Everything, 2).slots)
 
 
 @pytest.mark.parametrize("version", [-1, 19, 99])
 def test_no_such_version(version):
-    """A version that a message does not have is refused with those that it has."""
+    """A version that a message does not have raises `Unsupported` with those it has."""
     with pytest.raises(Unsupported, match=f"FetchRequest must have a version in 0-18, got {version}"):
         layout_of(FetchRequest, version)
 
 
 def test_parts_of_messages():
-    """A part of a message has no versions of its own."""
+    """A part of a message does not have a spec."""
     with pytest.raises(TypeError, match="FetchTopic must be a message"):
         spec_of(FetchTopic)
 
 
 @pytest.mark.parametrize(("structure", "version"), CASES, ids=IDS)
 def test_defaults(structure, version):
-    """Each field has a default that its type, or null, allows; what can be changed is new each time."""
+    """Each field has a default of its type or null; a mutable default is a new object each time."""
 
     def check(layout: Layout) -> None:
         for slot in (*layout.slots, *layout.tagged.values()):
@@ -134,6 +134,6 @@ def test_defaults(structure, version):
     ],
 )
 def test_default(structure, name, default):
-    """A field without a default of its own is empty or zero, part by part."""
+    """A field without a declared default is empty or zero, in each part."""
     (field,) = (field for field in fields_of(structure) if field.name == name)
     assert default_of(field) == default

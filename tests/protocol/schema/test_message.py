@@ -1,4 +1,4 @@
-"""Declarations are read as they are meant, and wrong ones are refused."""
+"""The fields and specs of declarations, and invalid declarations."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Outer(Structure, kw_only=True):
 
 
 def test_fields():
-    """Fields come in their order with type, versions and default, `unknown_tags` apart."""
+    """Fields are in order, with type, versions and default, without `unknown_tags`."""
     plain, later, inners, maybe, one, marked = fields_of(Outer)
     assert (plain.name, plain.type, plain.required, plain.wire.versions) == ("plain", STRING, True, ALL)
     assert (later.type, later.required, later.default) == (BYTES, False, None)
@@ -60,13 +60,13 @@ def test_fields():
 
 
 def test_message():
-    """What a whole message says of itself is read from the ranges' notation."""
+    """The spec of a message has ranges of versions, from their notation."""
     assert Outer.spec == ("Outer", 7, "request", Versions(0, 4), Versions(3, 32767), "OuterRequest")
     assert Inner.spec is None
 
 
 def test_values():
-    """Fields are given by keyword, and lists are not shared between messages."""
+    """Fields are keyword arguments, and messages do not share lists."""
     with pytest.raises(TypeError, match="positional"):
         Inner(1)
     with pytest.raises(TypeError, match="number"):
@@ -76,7 +76,7 @@ def test_values():
 
 
 def test_types_by_version():
-    """The two ways of KIP-625 to say what bytes an integer has come to the same."""
+    """Both alternatives of KIP-625 for the encoding of an integer are equal."""
     by_type = wire(type={"0-9": "int32", "10+": "unsigned_varint32"}).types
     by_encoding = wire(encoding={"0-9": "fixed32", "10+": "unsigned32"}).types
     assert (
@@ -86,21 +86,21 @@ def test_types_by_version():
 
 @pytest.mark.parametrize("given", [{"type": {"0+": "int31"}}, {"encoding": {"0+": "int32"}}])
 def test_unknown_types(given):
-    """A type or encoding that there is none of is refused at once."""
+    """An unknown type or encoding is refused when it is declared."""
     with pytest.raises(KeyError):
         wire(**given)
 
 
 @pytest.mark.parametrize("declared", [int, list[int], list[list[Int32]], dict[str, Int32], str | None])
 def test_no_type_of_kafka(declared):
-    """What is no type of the protocol is refused with advice."""
+    """A field of another type is refused when it is declared."""
     made = type(Structure)("Wrong", (Structure,), {"__annotations__": {"field": declared}}, kw_only=True)
     with pytest.raises(TypeError, match=r"must have a type of protocol[.]schema|must not contain arrays"):
         fields_of(made)
 
 
 def test_all_declarations():
-    """In no message do two fields share a tag in one version, and tags and ranges make sense."""
+    """Fields of a message do not share a tag in a version, and their ranges are consistent."""
     todo = [message for api in APIS.values() for message in (api.request, api.response)]
     seen = 0
     while todo:

@@ -1,4 +1,4 @@
-"""Types have the bytes that the guide and KIP-625 give them."""
+"""Types have the encodings of the guide and KIP-625."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cloudevents_kafka.protocol.schema import (
 
 
 def alone(declared):
-    """Make a message of one field."""
+    """Return a message type with one field."""
     members = {
         "__annotations__": {"field": declared},
         "__module__": __name__,
@@ -79,12 +79,12 @@ PAIRS = [Pair(number=1, names=["a", "bc"]), Pair(number=-1, names=[])]
     ],
 )
 def test_bytes(declared, value, data):
-    """Each type is written to these bytes, and read from them, whatever its value's sign."""
+    """Each type encodes to these bytes, and decodes from them, for either sign."""
     structure, data = alone(declared), bytes.fromhex(data)
     assert interpreter.encode(layout_of(structure, 0), structure(field=value)) == data
     assert interpreter.decode(layout_of(structure, 0), data) == (structure(field=value), len(data))
 
 
 def test_types_of_kip_625():
-    """There are the six types that KIP-625 names, and no more."""
+    """The variable-length types are the six of KIP-625."""
     assert set(VARINTS) == {f"{sign}varint{bits}" for sign in ("", "unsigned_") for bits in (16, 32, 64)}

@@ -1,4 +1,4 @@
-"""Ranges of versions read, write and meet as in Kafka's definitions."""
+"""Ranges of versions, in the notation of Kafka's definitions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ranges = st.builds(Versions, st.integers(0, 20), st.integers(0, 20) | st.just(NE
     [("0+", 0, 32767), ("2-5", 2, 5), ("7", 7, 7), ("none", 0, -1), ("12+", 12, 32767)],
 )
 def test_notation(text, first, last):
-    """Each form is read, and written back as it was."""
+    """Each form of a range round-trips."""
     found = Versions.parse(text)
     assert found == (first, last)
     assert str(found) == text
@@ -24,27 +24,27 @@ def test_notation(text, first, last):
 
 @pytest.mark.parametrize("text", ["", "+", "-", "1-", "-2", "a", "1.0", "1-2-3", "None"])
 def test_not_a_range(text):
-    """What is no range is refused."""
+    """An invalid range raises `ValueError`."""
     with pytest.raises(ValueError, match="invalid literal"):
         Versions.parse(text)
 
 
 @pytest.mark.parametrize(("version", "there"), [(1, False), (2, True), (5, True), (6, False), ("2", False)])
 def test_membership(version, there):
-    """Both ends belong to a range, and nothing but numbers does."""
+    """A range contains both ends, and only integers."""
     assert (version in Versions(2, 5)) is there
     assert version not in NONE
 
 
 @given(ranges, ranges, st.integers(-1, 25))
 def test_common(one, other, version):
-    """What two ranges have in common is what each of them has."""
+    """The common range contains the versions in both ranges."""
     assert (version in one.common(other)) == (version in one and version in other)
     assert one.common(ALL) == one
 
 
 @given(ranges)
 def test_read_back(one):
-    """A range that is written reads as one with the same versions."""
+    """The text of a range parses to the same range."""
     found = Versions.parse(str(one))
     assert all((version in found) == (version in one) for version in range(-1, 30))

@@ -1,4 +1,4 @@
-"""The client of 0.7 asks and understands what a real broker was asked and answered."""
+"""The client of 0.7 sends the requests of a real exchange, and decodes its responses."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ BY_NAME = {exchange.name: exchange for exchange in EXCHANGES}
 
 @pytest.fixture
 def broker():
-    """Replay all that the real broker answered."""
+    """Yield a server that replays the real broker."""
     with Replay({e.request: e.response for e in EXCHANGES if not e.closed}) as replay:
         yield replay
 
 
 @pytest.fixture
 def connection(broker):
-    """Be connected to it."""
+    """Yield a connection to the server."""
     with Connection("127.0.0.1", broker.port, timeout=10) as connected:
         yield connected
 
@@ -53,7 +53,7 @@ def fetch(topic, offset, max_size=1000, partition=0):
 
 
 def test_produce(broker, connection):
-    """What is produced goes out in the recorded bytes, and nothing is waited for."""
+    """Produce sends the recorded bytes, and does not wait."""
     connection.produce("t7", 0, [b"hello", Message(b"old-magic", magic=0), b""])
     connection.produce("t9", ANY_PARTITION, [b"rnd"])
     assert connection.offsets("t7", 0, LATEST, 10) == [43, 0]
@@ -61,7 +61,7 @@ def test_produce(broker, connection):
 
 
 def test_multi_produce(broker, connection):
-    """Several produce requests go out as one, compressed sets too, and nothing is waited for."""
+    """Several produce requests are sent as one, also with compressed sets, without a wait."""
     recorded = BY_NAME["multiproduce"].request
     parts = frames.decode_request(recorded[4:]).produces
     sets = [[entry.message for entry in MessageSet(part.messages).shallow()] for part in parts]
@@ -72,7 +72,7 @@ def test_multi_produce(broker, connection):
 
 
 def test_fetch(connection):
-    """A fetch gives the set at its offset."""
+    """A fetch returns the set at its offset."""
     found = connection.fetch("t7", 0, 15, 1000)
     assert [(e.offset, e.message.payload) for e in found] == [(15, b"old-magic"), (33, b"")]
     assert connection.fetch("nosuch", 0, 0, 100) == MessageSet(b"")
@@ -83,7 +83,7 @@ def test_fetch(connection):
     [(0, 99999, 1000, "OFFSET_OUT_OF_RANGE"), (7, 0, 100, "WRONG_PARTITION")],
 )
 def test_fetch_error(connection, partition, offset, size, name):
-    """An error names topic, partition and offset, and 0.7's word for the code; the connection stays."""
+    """An error has topic, partition, offset, and the name in 0.7; the connection stays open."""
     with pytest.raises(PartitionError, match=rf"t7\[{partition}\]@{offset}: {name}") as raised:
         connection.fetch("t7", partition, offset, size)
     error = raised.value
@@ -93,7 +93,7 @@ def test_fetch_error(connection, partition, offset, size, name):
 
 
 def test_multi_fetch(connection):
-    """Several fetches give what each would: sets, and errors as values."""
+    """Several fetches return the sets of each, and errors as values."""
     found = connection.multi_fetch([fetch("t7", 0, partition=1), fetch("t8", 0)])
     assert [[e.message.payload for e in part] for part in found] == [
         [b"hello", b"old-magic", b""],
@@ -107,7 +107,7 @@ def test_multi_fetch(connection):
 
 
 def test_offsets(connection):
-    """Offsets come highest first; at most so many, from the latest, the earliest or a time."""
+    """Offsets are highest first, up to a number, from the latest, the earliest or a time."""
     assert connection.offsets("seg", 0, LATEST, 10) == [1600, 800, 0]
     assert connection.offsets("seg", 0) == [1600]
     assert connection.offsets("seg", 0, EARLIEST, 10) == [0]
@@ -116,7 +116,7 @@ def test_offsets(connection):
 
 
 def test_refused(connection):
-    """A broker that refuses closes the connection, which then says so and stays closed."""
+    """If the broker refuses a request, the connection is closed, and further calls raise."""
     with pytest.raises(Disconnected, match=r"0 of 4 bytes; Kafka 0\.7 does so for a request that it refuses"):
         connection.offsets("t7", 5, LATEST, 5)
     with pytest.raises(Disconnected, match="open another one"):
@@ -125,7 +125,7 @@ def test_refused(connection):
 
 @pytest.mark.parametrize("topic", ["", "a/b", "caf\xe9", "nul\0"])
 def test_topics(broker, connection, topic):
-    """A topic that is no must be ASCII without '/' is not even sent."""
+    """A request with an invalid topic is not sent."""
     for ask in (
         lambda: connection.produce(topic, 0, [b""]),
         lambda: connection.multi_produce([(topic, 0, [b""])]),
@@ -139,14 +139,14 @@ def test_topics(broker, connection, topic):
 
 
 def test_unencodable_leaves_the_connection(connection):
-    """A request that cannot be written is an error before anything is sent."""
+    """A request that cannot be encoded raises before anything is sent."""
     with pytest.raises(Unencodable):
         connection.fetch("t7", 0, 2**63, 1000)
     assert connection.fetch("t7", 0, 15, 1000).next_offset == 43
 
 
 def test_messages(broker):
-    """Reading on crosses the ends of segments and cut messages up to the end of the log."""
+    """`messages` continues after segments and partial messages, to the end of the log."""
     with Replay(dict(log_of_cuts())) as replay, Connection("127.0.0.1", replay.port, timeout=10) as connected:
         found = list(connected.messages("t", 0, 0, max_size=20))
         assert [e.message.payload for e in found] == [b"one", bytes(40), b"end"]
@@ -154,7 +154,7 @@ def test_messages(broker):
 
 
 def log_of_cuts():
-    """Give the fetches of a log whose second message is larger than the size asked for."""
+    """Return a server of a log whose second message is larger than the fetch size."""
     one, large, end = (encode([payload]) for payload in (b"one", bytes(40), b"end"))
     log = one + large + end
     for offset, size in ((0, 20), (13, 20), (13, 50), (63, 20), (76, 20)):
@@ -182,7 +182,7 @@ def struct_response(data):
     ],
 )
 def test_strange_answers(answer, error):
-    """An answer that is none is an error of this room, and the connection is closed."""
+    """An invalid response raises the protocol's errors, and closes the connection."""
     with Once(bytes.fromhex(answer)) as port, Connection("127.0.0.1", port, timeout=10) as connected:
         with pytest.raises(error):
             connected.offsets("t", 0, 0, 9)
@@ -191,7 +191,7 @@ def test_strange_answers(answer, error):
 
 
 def test_too_many_parts():
-    """A multi-fetch answer of more or fewer parts than were asked for is Malformed."""
+    """A multi-fetch response with more or fewer parts than the request is `Malformed`."""
     with (
         Once(bytes.fromhex("00000002 0000")) as port,
         Connection("127.0.0.1", port, timeout=10) as connected,
@@ -201,7 +201,7 @@ def test_too_many_parts():
 
 
 class Once:
-    """Sends some bytes to whoever asks anything, and closes."""
+    """A server that sends some bytes after any request, and closes the connection."""
 
     def __init__(self, answer, seconds=0.0):
         self.answer, self.seconds = answer, seconds
@@ -227,7 +227,7 @@ class Once:
 
 
 def test_deadline():
-    """A call ends at its deadline, and its connection with it: a late answer would be taken for another."""
+    """A timeout closes the connection: a late response would be taken for the next one."""
     with Once(b"\0\0", seconds=20) as port, Connection("127.0.0.1", port, timeout=0.2) as connected:
         began = time.monotonic()
         with pytest.raises(DeadlineExceeded, match=r"the call took more than 0\.2 s"):
@@ -239,6 +239,6 @@ def test_deadline():
 
 @pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 1), ("127.0.0.1", 70000), ("a..b", 9092)])
 def test_nobody_there(host, port):
-    """Where no broker is, or can be, is Disconnected with the address."""
+    """An address without a broker raises `Disconnected` with the address."""
     with pytest.raises(Disconnected, match=f"{host}:{port}"):
         Connection(host, port, timeout=5)

@@ -1,4 +1,4 @@
-"""Reading on from fetch to fetch gives each message once, whatever the sizes, and always ends."""
+"""Successive fetches yield each message once, for any sizes, and always end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cloudevents_kafka.protocol.v07._consumer import messages
 
 
 class Log:
-    """A partition as 0.7 keeps it: segments, and fetches that do not cross them."""
+    """A partition of 0.7: segments, and fetches that end with a segment."""
 
     def __init__(self, segments):
         self.segments = [encode(payloads) for payloads in segments]
@@ -37,7 +37,7 @@ def read(log, offset=0, max_size=100, max_message_size=MAX_SIZE):
 
 @given(st.lists(st.lists(st.binary(max_size=300), max_size=4), max_size=4), st.integers(-1, 200))
 def test_each_message_once(segments, max_size):
-    """All messages come once and in order, over segments and cuts; and again from any of them on."""
+    """All messages are yielded once and in order, over segments and partial messages, from any offset."""
     found = list(read(Log(segments), max_size=max_size))
     payloads = [payload for segment in segments for payload in segment]
     assert [e.message.payload for e in found] == payloads
@@ -47,14 +47,14 @@ def test_each_message_once(segments, max_size):
 
 
 def test_grows_for_one_message_only():
-    """A size that is too small grows to what the message needs, and is the old one after it."""
+    """A fetch size grows for a large message, and is reset after it."""
     log = Log([[b"", bytes(1000), b"", b""]])
     assert len(list(read(log, max_size=20))) == 4
     assert log.sizes == [20, 20, 1010, 20, 20]
 
 
 def test_too_large():
-    """A message beyond the limit is an error that names place and offset, and it is not asked for."""
+    """A message above the limit raises an error with partition and offset, and is not fetched."""
     log = Log([[b"fine", bytes(1000)]])
     found = read(log, max_message_size=500)
     assert next(found).message.payload == b"fine"
@@ -66,7 +66,7 @@ def test_too_large():
 
 
 def test_no_boundary_ends():
-    """Where a part of a message came although there was room for more, no message begins there."""
+    """A partial message in a fetch with room for more is `Malformed`: no message starts there."""
     log = Log([[b"\0\0\0\x20\0" + bytes(10)]])
     with pytest.raises(Malformed, match=r"a message of 36 bytes ends after 15 of 100 requested bytes"):
         list(read(log, offset=10))
@@ -74,7 +74,7 @@ def test_no_boundary_ends():
 
 @given(st.binary(max_size=200), st.integers(0, 50))
 def test_any_log_ends(data, max_size):
-    """Reading any bytes as a log ends, by its end or by an error of this room."""
+    """Reading arbitrary bytes as a log ends, or raises the protocol's errors."""
     log = Log([])
     log.segments = [data]
     with suppress(ProtocolError):

@@ -1,4 +1,4 @@
-"""The requests and responses of 0.7 are read and written as a real broker's were."""
+"""The requests and responses of a real broker of 0.7 round-trip."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def answer_of(request):
 
 
 def test_all_exchanges_are_here():
-    """There are 28 exchanges; one of them has a request type that is none, three more no answer by design."""
+    """There are 28 exchanges; one has an unknown request type, three more no response by design."""
     assert len(EXCHANGES) == 28
     assert len(KNOWN) == 27
     assert {type(frames.decode_request(e.request[4:])) for e in KNOWN} == set(REQUESTS.values())
@@ -65,7 +65,7 @@ def test_all_exchanges_are_here():
 
 @pytest.mark.parametrize("exchange", KNOWN, ids=lambda e: e.name)
 def test_exchange(exchange):
-    """Request and response are read to the last byte, and written as they came."""
+    """Requests and responses decode to the last byte, and encode to the same bytes."""
     request = frames.decode_request(exchange.request[4:])
     assert frames.encode_request(request) == exchange.request
     if exchange.response is not None:
@@ -75,7 +75,7 @@ def test_exchange(exchange):
 
 @pytest.mark.parametrize("exchange", ANSWERED, ids=lambda e: e.name)
 def test_multi_fetch_parts(exchange):
-    """A multi-fetch response has a response for each part asked for, and is put together again as it was."""
+    """A multi-fetch response splits into a response for each fetch, and joins to the same bytes."""
     request = frames.decode_request(exchange.request[4:])
     if isinstance(request, MultiFetchRequest):
         answer = frames.decode_response(MultiFetchResponse, exchange.response[4:])
@@ -99,20 +99,20 @@ def test_multi_fetch_parts(exchange):
     ],
 )
 def test_what_answers_say(name, wanted):
-    """Error codes and offsets, highest first, stand where the wiki has them."""
+    """Error codes and offsets (highest first) are where the wiki has them."""
     (exchange,) = (e for e in EXCHANGES if e.name == name)
     assert frames.decode_response(type(wanted), exchange.response[4:]) == wanted
 
 
 def test_unknown_type():
-    """A request type that is none is told by its number and by those there are."""
+    """An unknown request type raises `Unsupported` with its number and the known types."""
     (exchange,) = (e for e in EXCHANGES if e.name == "unknown type 9")
     with pytest.raises(Unsupported, match=r"must be one of 0 PRODUCE, 1 FETCH, .*, got 9"):
         frames.decode_request(exchange.request[4:])
 
 
 def test_wiki_arrows():
-    """A fetch is what the wiki draws: length, type, topic with length, partition, offset, size."""
+    """A fetch has the wiki's layout: length, type, topic with length, partition, offset, size."""
     drawn = struct.pack(">hh4siqi", 1, 4, b"test", 3, 5_000_000_000, 300)
     request = FetchRequest(topic="test", partition=3, offset=5_000_000_000, max_size=300)
     assert frames.encode_request(request) == struct.pack(">i", len(drawn)) + drawn
@@ -125,7 +125,7 @@ def test_empty_produce_of_kafka_rb():
 
 
 def test_error_alone():
-    """An answer to OFFSETS may be an error and nothing more."""
+    """A response to OFFSETS may be only an error."""
     answer = frames.decode_response(OffsetsResponse, b"\0\3")
     assert answer == OffsetsResponse(error_code=3, offsets=[])
 
@@ -133,13 +133,13 @@ def test_error_alone():
 @given(requests)
 @example(MultiFetchRequest(fetches=[]))
 def test_requests_return(request):
-    """What is written is read again as it was."""
+    """Messages round-trip."""
     assert frames.decode_request(frames.encode_request(request)[4:]) == request
 
 
 @given(responses)
 def test_responses_return(response):
-    """What is written is read again as it was."""
+    """Messages round-trip."""
     assert frames.decode_response(type(response), frames.encode_response(response)[4:]) == response
 
 
@@ -165,7 +165,7 @@ def outcome(read, *given):
 @example(b"\0\2\x7f\xff")
 @example(b"\0\0\xff\xff")
 def test_any_bytes(data):
-    """Any bytes are read, or refused by an error of this room."""
+    """Arbitrary bytes decode or raise the protocol's errors."""
     for read in (frames.decode_request, frames.split_responses, *map(reader, RESPONSES.values())):
         with suppress(ProtocolError):
             read(data)
@@ -176,13 +176,13 @@ def reader(structure):
 
 
 def test_left_over():
-    """Bytes behind a request's end are an error that says how many and where."""
+    """Bytes after a request are `Malformed`, with their number and position."""
     with pytest.raises(Malformed, match=r"FetchRequest at byte 22: 2 bytes follow the last field"):
         frames.decode_request(KNOWN[1].request[4:] + b"ab")
 
 
 def test_counts_are_int16():
-    """A multi request of more parts than an int16 counts cannot be written."""
+    """A multi request with more parts than an int16 counts is `Unencodable`."""
     part = FetchRequest(topic="t", partition=0, offset=0, max_size=1)
     assert len(frames.encode_request(MultiFetchRequest(fetches=[part] * 32_767))) == 8 + 32_767 * 19
     with pytest.raises(Unencodable, match="32,768"):
@@ -190,5 +190,5 @@ def test_counts_are_int16():
 
 
 def test_header_is_a_type():
-    """What is left of the request header is the same for single and multi requests."""
+    """Single and multi requests have the same header."""
     assert compiler.encode(RequestHeader(request_type=3), 0) == b"\0\3"

@@ -1,4 +1,4 @@
-"""Messages of 0.7: as a real broker kept them, cut where a fetch cuts, and never a foreign exception."""
+"""Messages of 0.7: those of a real broker, partial ones, and only the protocol's errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def fetched(name):
     ("payload", "crc"), [(b"ale", 0x42C4C979), (b"alejandro", 0xAAC5A14F), (b"martin", 0x2D01D7F0)]
 )
 def test_checksums_of_kafka_rb(payload, crc):
-    """The checksum is over the payload alone, as kafka-rb's tests have it."""
+    """The checksum covers the payload only, as in kafka-rb's tests."""
     assert encode([Message(payload)])[6:10] == struct.pack(">I", crc)
     assert encode([Message(payload, magic=0)])[5:9] == struct.pack(">I", crc)
 
@@ -56,7 +56,7 @@ def test_messages_of_kafka_rb(message, raw):
 
 
 def test_mixed_magics():
-    """One set has messages of both magics, each with its position and the next one's."""
+    """A set may have messages of both magics, each with its offset and the next one's."""
     found = fetched("fetch t7-0 off=0 max=10000")
     assert [(e.message, e.offset, e.next_offset) for e in found] == [
         (Message(b"hello"), 0, 15),
@@ -77,7 +77,7 @@ def test_mixed_magics():
     ],
 )
 def test_cut_at_the_end(name, whole, partial):
-    """A cut message or a cut header at the end is a value, and where it begins is where to go on."""
+    """A partial message at the end is not an error, and its start is the next offset."""
     found = fetched(name)
     entries = list(found)
     assert len(entries) == whole
@@ -86,7 +86,7 @@ def test_cut_at_the_end(name, whole, partial):
 
 
 def test_no_boundary():
-    """What a real broker sent for a position within a message is an error that asks about the offset."""
+    """The response for an offset within a message is `Malformed`, and the error names the offset."""
     found = fetched("fetch t7-0 off=3 max=1000")
     for read in (list, lambda s: s.partial, lambda s: s.next_offset):
         with pytest.raises(Malformed, match=r"at byte 3: .* check that a message starts at this offset"):
@@ -94,7 +94,7 @@ def test_no_boundary():
 
 
 def test_gzip_of_the_broker():
-    """A compressed set that a broker kept is unpacked; its messages share a place in the log."""
+    """A compressed set of a broker decompresses; its messages share an offset."""
     (exchange,) = (e for e in EXCHANGES if e.name == "multifetch")
     answer = frames.decode_response(MultiFetchResponse, exchange.response[4:])
     found = MessageSet(frames.split_responses(answer.responses)[1].messages, 100)
@@ -107,7 +107,7 @@ def test_gzip_of_the_broker():
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY])
 def test_packed(codec):
-    """A packed set gives its messages again, of both magics, in order; before and after it others stand."""
+    """A compressed set yields its messages of both magics in order, between others."""
     inner = [Message(b"one"), Message(b"two", magic=0), Message(b"")]
     found = MessageSet(encode([b"first", pack(inner, codec), b"last"]), 1000)
     assert [e.message for e in found] == [Message(b"first"), *inner, Message(b"last")]
@@ -118,7 +118,7 @@ def test_packed(codec):
 
 
 def test_packed_in_packed():
-    """Sets may be packed into each other, as deep as the limit and no deeper."""
+    """Compressed sets may be nested up to the limit, and not deeper."""
     message = pack([b"deep"], Codec.GZIP)
     for _ in range(MAX_NESTING - 1):
         message = pack([message], Codec.GZIP)
@@ -128,13 +128,13 @@ def test_packed_in_packed():
 
 
 def test_packed_nothing():
-    """A packed set of no messages gives none, and the next begins behind it."""
+    """An empty compressed set yields no messages, and the next offset is after it."""
     found = MessageSet(encode([pack([], Codec.GZIP), b"x"]))
     assert [e.message.payload for e in found] == [b"x"]
 
 
 def test_size_is_capped():
-    """All that one message unpacks to counts against the limit, on all levels together."""
+    """The limit is for the decompressed data of a message on all levels together."""
     half = pack([bytes(600)], Codec.GZIP)
     found = MessageSet(encode([pack([half, half], Codec.GZIP)]), limit=1000)
     with pytest.raises(Malformed, match="more than the"):
@@ -151,7 +151,7 @@ def test_size_is_capped():
     ],
 )
 def test_broken_inside(inner, error, said):
-    """In a packed set nothing may be cut or broken; what is whole comes first, with the wrapper's offset."""
+    """A partial or malformed message in a compressed set raises after the messages before it."""
     found = iter(MessageSet(encode([Message(compress(inner, Codec.GZIP), attributes=1)]), 7))
     assert next(found) == (Message(b"good"), 7, 7)
     with pytest.raises(error, match=said) as raised:
@@ -160,13 +160,13 @@ def test_broken_inside(inner, error, said):
 
 
 def test_broken_gzip():
-    """A payload that is no gzip is Malformed."""
+    """A payload of invalid gzip is `Malformed`."""
     with pytest.raises(Malformed, match="gzip"):
         list(MessageSet(encode([Message(b"no gzip", attributes=1)])))
 
 
 def test_unknown_codec():
-    """Codec 3 is none in 0.7, though it is one later; the message itself is readable."""
+    """Codec 3 is `Malformed` in 0.7; the message itself decodes."""
     found = MessageSet(encode([Message(b"lz4?", attributes=3)]))
     assert next(found.shallow()).message.payload == b"lz4?"
     with pytest.raises(Malformed, match="got 3"):
@@ -174,7 +174,7 @@ def test_unknown_codec():
 
 
 def test_corrupt():
-    """A payload that its checksum does not fit is Corrupt, with both and the position."""
+    """A payload with a wrong checksum is `Corrupt`, with both values and the offset."""
     raw = encode([b"fine", b"rnd"])[:-1] + b"e"
     found = iter(MessageSet(raw, 50))
     assert next(found).message.payload == b"fine"
@@ -188,7 +188,7 @@ def test_corrupt():
     ["00000004", "ffffffff", "80000000", "0000000501", "00000005010000000000", "0000000a02", "00000000"],
 )
 def test_lengths_and_magics_that_are_none(raw):
-    """A length too short for its magic, or another magic, is Malformed even when the message is cut."""
+    """A length too small for its magic, or another magic, is `Malformed`, also for a partial message."""
     with pytest.raises(Malformed, match=r"magic 0 or 1"):
         list(MessageSet(bytes.fromhex(raw)))
 
@@ -204,20 +204,20 @@ def test_lengths_and_magics_that_are_none(raw):
     ],
 )
 def test_unencodable(message):
-    """What no message can carry is refused when written."""
+    """A value that a message cannot carry is `Unencodable`."""
     with pytest.raises(Unencodable):
         encode([message])
 
 
 def test_codecs_of_later_brokers():
-    """A set cannot be packed by a codec that 0.7 does not have."""
+    """A set cannot be compressed with a codec that 0.7 does not have."""
     with pytest.raises(Unencodable, match="LZ4"):
         pack([b""], Codec.LZ4)
 
 
 @given(st.lists(messages, max_size=8), st.integers(0, 2**40), st.data())
 def test_round_trip_and_any_cut(given_messages, offset, data):
-    """Messages return with their positions; a cut anywhere gives the whole ones and the bytes left over."""
+    """Messages round-trip with their offsets; truncated sets yield the complete ones."""
     raw = encode(given_messages)
     cut = data.draw(st.integers(0, len(raw)))
     found = MessageSet(raw[:cut], offset)
@@ -235,7 +235,7 @@ def test_round_trip_and_any_cut(given_messages, offset, data):
 @example(encode([Message(b"\x1f\x8b\x08", attributes=1), Message(b"", attributes=2)]))
 @example(encode([Message(b"\x82SNAPPY\0" + bytes(8) + b"\xff" * 8, attributes=2)]))
 def test_any_bytes(data):
-    """Any bytes give messages, or an error of this room."""
+    """Arbitrary bytes yield messages or raise the protocol's errors."""
     for read in (list, lambda found: found.partial):
         with suppress(ProtocolError):
             read(MessageSet(data))
@@ -243,6 +243,6 @@ def test_any_bytes(data):
 
 @given(st.binary(max_size=60), st.sampled_from([1, 2]))
 def test_any_compressed_bytes(payload, codec):
-    """Any payload of a packed message gives messages, or an error of this room."""
+    """An arbitrary payload of a compressed message yields messages or raises the protocol's errors."""
     with suppress(ProtocolError):
         list(MessageSet(encode([Message(payload, attributes=codec)])))

@@ -1,4 +1,4 @@
-"""Producers and consumers of 0.7 come to the same lists on their own."""
+"""Producers and consumers of 0.7 compute the same lists."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def test_wiki_example():
     ],
 )
 def test_remainders(count, consumers, sizes):
-    """What does not come out even goes to the first consumers: 5-5-4-4, never 4-4-4-5."""
+    """The first consumers get the remaining partitions: 5-5-4-4, never 4-4-4-5."""
     found = assign(all_partitions({0: count}), [f"c{number}" for number in range(consumers)])
     assert [len(its) for its in found.values()] == sizes
 
 
 def test_nobody():
-    """Without consumers nobody gets anything."""
+    """Without consumers the assignment is empty."""
     assert assign(all_partitions({0: 3}), []) == {}
 
 
@@ -62,7 +62,7 @@ def test_nobody():
     st.sets(st.text(max_size=3), max_size=6),
 )
 def test_each_place_has_one_consumer(counts, consumers):
-    """Every place has exactly one consumer, in order, with sizes that fall by one at most once."""
+    """Every partition has one consumer, in order, and the sizes differ by at most one."""
     among = all_partitions(counts)
     found = assign(reversed(among), sorted(consumers, reverse=True))
     assert list(found) == sorted(consumers)
@@ -73,7 +73,7 @@ def test_each_place_has_one_consumer(counts, consumers):
 
 
 def test_order_is_that_of_texts():
-    """All sort by "broker-partition" as text, as Kafka 0.7's own clients do: 10-0 before 2-0."""
+    """Partitions are sorted by their string, as Kafka 0.7's clients do: 10-0 before 2-0."""
     assert texts(
         sort_partitions(
             [BrokerPartition(2, 0), BrokerPartition(10, 0), BrokerPartition(2, 10), BrokerPartition(2, 2)]
@@ -87,7 +87,7 @@ def test_order_is_that_of_texts():
 
 
 def test_destinations():
-    """A producer may send to all partitions of brokers that are up, and to partition 0 of the others."""
+    """A producer may send to all partitions of live brokers, and to partition 0 of others."""
     assert texts(destinations({0: 2, 3: 1}, {0, 3})) == ["0-0", "0-1", "3-0"]
     assert texts(destinations({}, {7, 5})) == ["5-0", "7-0"]
     assert texts(destinations({0: 2, 9: 4}, {0, 1})) == ["0-0", "0-1", "1-0"]
@@ -95,7 +95,7 @@ def test_destinations():
 
 
 def test_picks():
-    """A key always has the same place, round robin goes round, and random picks them all."""
+    """A key always has the same partition, round robin goes round, and random choices reach all."""
     choices = destinations({0: 3, 1: 2}, [0, 1])
     assert by_key(choices, b"123456789") == choices[0xCBF43926 % 5]
     assert {by_key(choices, str(n).encode()) for n in range(100)} == set(choices)
@@ -108,7 +108,7 @@ def test_picks():
 
 @given(st.builds(BrokerPartition, st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)))
 def test_text_returns(place):
-    """A place's text is read again as it was."""
+    """A partition round-trips through its string."""
     assert BrokerPartition.parse(str(place)) == place
 
 
@@ -116,6 +116,6 @@ def test_text_returns(place):
     "text", ["", "-", "1", "1-", "-1", "1--1", "a-1", "1-b", "1-2-3", " 1-2", "\xb2-1", "+1-2"]
 )
 def test_no_place(text):
-    """Anything else is Malformed."""
+    """Any other string is `Malformed`."""
     with pytest.raises(Malformed, match="broker-partition"):
         BrokerPartition.parse(text)

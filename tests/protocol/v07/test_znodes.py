@@ -19,7 +19,7 @@ SEEN = b"127.0.0.1-1795255874813:127.0.0.1:29072"
 
 
 def test_paths():
-    """Nodes stand where the wiki and a real broker have them."""
+    """The paths of nodes are those of the wiki and a real broker."""
     assert znodes.broker_path(3) == "/brokers/ids/3"
     assert znodes.topic_path("t") == "/brokers/topics/t"
     assert znodes.topic_path("t", 3) == "/brokers/topics/t/3"
@@ -30,13 +30,13 @@ def test_paths():
 
 
 def test_above():
-    """The skeleton of a node is all nodes above it, the highest first."""
+    """The parents of a node are in order from the root down."""
     assert znodes.parents("/consumers/g/ids/c") == ["/consumers", "/consumers/g", "/consumers/g/ids"]
     assert znodes.parents("/consumers") == []
 
 
 def test_broker():
-    """The host is the second part, whatever the creator is called; this value is a real broker's."""
+    """The host is the second part, for any creator; the value is a real broker's."""
     broker = Broker.parse(0, SEEN)
     assert broker == (0, "127.0.0.1-1795255874813", "127.0.0.1", 29072)
     assert broker.encode() == SEEN
@@ -47,7 +47,7 @@ def test_broker():
     "value", [b"", b"host:9092", b"c:h:", b"c:h:p", b"c:h:-1", b"\xff:h:1", b"c:h:" + b"9" * 5000]
 )
 def test_no_broker(value):
-    """Anything else is Malformed, with the node's path."""
+    """Any other value is `Malformed`, with the node's path."""
     with pytest.raises(Malformed, match=r"^/brokers/ids/8: "):
         Broker.parse(8, value)
 
@@ -62,13 +62,13 @@ def test_topics():
     "value", [b"", b"[]", b'{"a":"1"}', b'{"a":-1}', b'{"a":1000000}', b"\xff", b"[" * 100_000]
 )
 def test_no_topics(value):
-    """Anything else is Malformed, with the node's path."""
+    """Any other value is `Malformed`, with the node's path."""
     with pytest.raises(Malformed, match=r"^/x: "):
         znodes.parse_topics(value, "/x")
 
 
 def test_counts():
-    """Numbers of partitions are believed up to a limit, as lists of them are made."""
+    """Numbers of partitions have a limit, because lists are built from them."""
     assert znodes.parse_count(b"2", "/x") == 2
     with pytest.raises(Malformed, match="at most 100,000 partitions, got 100,001"):
         znodes.parse_count(b"100001", "/x")
@@ -76,7 +76,7 @@ def test_counts():
 
 @given(st.binary(max_size=30))
 def test_any_bytes(value):
-    """Any value is read or Malformed."""
+    """Any value is parsed or `Malformed`."""
     for read in (
         znodes.parse_number,
         znodes.parse_count,
@@ -89,13 +89,13 @@ def test_any_bytes(value):
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "nul\0"])
 def test_names(name):
-    """A name that is none of a node is refused."""
+    """A name that is not valid for a node is `Unencodable`."""
     for make in (znodes.topic_path, znodes.group_path, lambda n: znodes.group_path("g", n)):
         with pytest.raises(Unencodable, match="ZooKeeper node"):
             make(name)
 
 
 def test_kazoo_is_not_loaded():
-    """Nothing of the protocol loads kazoo until a session is asked for."""
+    """The protocol does not import kazoo before a session is created."""
     loading = "import sys, cloudevents_kafka.protocol.v07.zookeeper; sys.exit('kazoo' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", loading], check=False).returncode == 0

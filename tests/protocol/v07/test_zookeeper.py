@@ -1,4 +1,4 @@
-"""What 0.7 keeps in ZooKeeper, against a real one: watched, written, and gone with its session."""
+"""The nodes of 0.7 in a real ZooKeeper: watched, written, and gone after their session."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ ONE, TWO = Broker(1, "one-1795", "127.0.0.1", 9001), Broker(20, "two-1795", "127
 
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory):
-    """Give the address of a ZooKeeper whose sessions time out soon."""
+    """Yield the address of a ZooKeeper with a short session timeout."""
     with zookeeper_server(tmp_path_factory.mktemp("zookeeper")) as address:
         yield address
 
 
 @pytest.fixture
 def connect(hosts):
-    """Give clients that see a tree of their own, empty at first."""
+    """Yield a factory of clients with a new tree."""
     clients = []
     root = f"/test-{time.monotonic_ns()}"
 
@@ -48,13 +48,13 @@ def connect(hosts):
 
 @pytest.fixture
 def client(connect):
-    """Give the client under test."""
+    """Return the client under test."""
     return connect()
 
 
 @pytest.fixture
 def brokers(connect):
-    """Give the client that stands for the brokers."""
+    """Return the client that acts as the brokers."""
     return connect()
 
 
@@ -66,7 +66,7 @@ def eventually(look, wanted):
 
 
 def test_brokers_come_and_go(client, brokers):
-    """A view begins before there are any nodes, and follows brokers and topics; each change is told once."""
+    """A watcher starts without nodes, and follows brokers and topics; it reports each change once."""
     told = []
     cluster = zookeeper.watch_cluster(client, on_change=told.append)
     assert cluster.current == Cluster({}, {})
@@ -92,7 +92,7 @@ def test_brokers_come_and_go(client, brokers):
 
 
 def test_address_changes(client, brokers):
-    """A broker that comes back under another address, or with more partitions, is seen as it is now."""
+    """A broker that returns with another address or more partitions has its current values."""
     zookeeper.announce_broker(brokers, ONE)
     zookeeper.announce_topic(brokers, "t", ONE, 2)
     cluster = zookeeper.watch_cluster(client, ["t"])
@@ -106,7 +106,7 @@ def test_address_changes(client, brokers):
 
 
 def test_closed_view(client, brokers):
-    """A view that is closed stays as it was."""
+    """A closed watcher keeps its value."""
     cluster = zookeeper.watch_cluster(client)
     watching = zookeeper.watch_cluster(client)
     cluster.close()
@@ -117,7 +117,7 @@ def test_closed_view(client, brokers):
 
 
 def test_nodes_that_make_no_sense(client, brokers):
-    """Nodes that cannot be read are left out and told; the others are there."""
+    """Malformed nodes are problems; the others are read."""
     zookeeper.announce_broker(brokers, ONE)
     brokers.create("/brokers/ids/x", b"c:h:1")
     brokers.create("/brokers/ids/7", b"nothing")
@@ -133,7 +133,7 @@ def test_nodes_that_make_no_sense(client, brokers):
 
 
 def test_skeleton(client):
-    """The first to come makes the nodes above its own, with its id as their value; the next leaves them."""
+    """The first consumer creates the parents of its node, with its id as value; the next keeps them."""
     first = Consumer(client, "g", "first", {"t": 1})
     Consumer(client, "g", "second", {"t": 2})
     first.commit("t", BrokerPartition(1, 0), 77)
@@ -148,7 +148,7 @@ def test_skeleton(client):
 
 
 def test_what_ends_with_a_session(client, brokers):
-    """Brokers, their topics, consumers and owners end with their maker; offsets and the nodes above stay."""
+    """Brokers, topics, consumers and owners end with their session; offsets and parents remain."""
     zookeeper.announce_broker(brokers, ONE)
     zookeeper.announce_topic(brokers, "t", ONE, 2)
     consumer = Consumer(client, "g", "c", {"t": 1})
@@ -167,7 +167,7 @@ def test_what_ends_with_a_session(client, brokers):
 
 
 def test_offsets(client):
-    """Offsets are stored and read by group, topic and place; none is None; anything else is Malformed."""
+    """Offsets are by group, topic and partition; a missing one is None, an invalid one `Malformed`."""
     consumer = Consumer(client, "g", "c", {"t": 1})
     assert consumer.offset("t", BrokerPartition(1, 0)) is None
     for offset in (0, 77, 2**40):
@@ -180,7 +180,7 @@ def test_offsets(client):
 
 
 def test_group_shares(client, connect, brokers):
-    """All who watch a group do the same sums, again when someone comes or leaves."""
+    """All watchers of a group compute the same assignment, and again after a change."""
     for broker in (ONE, TWO):
         zookeeper.announce_broker(brokers, broker)
         zookeeper.announce_topic(brokers, "t", broker, 3)
@@ -206,7 +206,7 @@ def test_group_shares(client, connect, brokers):
 
 
 def test_one_reader_each(client, connect):
-    """A place has one reader, and another one when that lets go."""
+    """A partition has one owner, and another one after its release."""
     first = Consumer(client, "g", "a", {"t": 1})
     second = Consumer(connect(), "g", "b", {"t": 1})
     place = BrokerPartition(1, 0)
@@ -232,13 +232,13 @@ os._exit(9)
 
 
 def crash(client, hosts):
-    """Let a broker announce itself and die without a word."""
+    """Return the client of a broker that registered and died."""
     done = subprocess.run([sys.executable, "-c", CRASH, hosts + client.chroot], timeout=60, check=False)
     assert done.returncode == 9
 
 
 def test_crash(client, hosts):
-    """A broker that dies is there until its session ends, then its node goes and the view follows."""
+    """A dead broker remains until its session expires; then the watcher follows."""
     cluster = zookeeper.watch_cluster(client)
     crash(client, hosts)
     eventually(lambda: [b.creator for b in cluster.current.brokers.values()], ["crashed"])
@@ -247,7 +247,7 @@ def test_crash(client, hosts):
 
 
 def test_fast_restart(client, hosts):
-    """A fast restart finds its own id still there: an error that says so, or a wait until it is free."""
+    """A restart that finds its own node raises an error, or waits until the node expires."""
     crash(client, hosts)
     with pytest.raises(NodeExists, match=r"/brokers/ids/1 must not exist, but session 0x"):
         zookeeper.announce_broker(client, ONE, timeout=0)
@@ -256,7 +256,7 @@ def test_fast_restart(client, hosts):
 
 
 def test_session_lost(client, hosts, connect):
-    """After a lost session all is read again, and watched again."""
+    """After a lost session, all nodes are read and watched again."""
     cluster = zookeeper.watch_cluster(client)
     brokers = connect()
     zookeeper.announce_broker(brokers, ONE)
@@ -276,7 +276,7 @@ def test_session_lost(client, hosts, connect):
 
 
 def test_stopped_client(client):
-    """A client that was stopped is Disconnected, in every call."""
+    """Each call with a stopped client raises `Disconnected`."""
     consumer = Consumer(client, "g", "c", {"t": 1})
     client.stop()
     for call in (
@@ -291,6 +291,6 @@ def test_stopped_client(client):
 
 
 def test_nobody_there():
-    """Where no ZooKeeper is, connecting ends in time with Disconnected."""
+    """Connecting to an address without ZooKeeper raises `Disconnected` in time."""
     with pytest.raises(Disconnected, match="ZooKeeper: "):
         zookeeper.connect("127.0.0.1:1", timeout=0.3)
