@@ -16,6 +16,7 @@ Status = Literal["accepted", "refused", "passed", "FAILED", "not run"]
 """A case that holds is accepted or refused, by what it is of; a test that holds is passed."""
 
 _WORST_FIRST: Final[tuple[Status, ...]] = ("FAILED", "not run", "passed")
+_FUNCTION: Final = re.compile(r"\w*")  # before "[parameters]" and pytest-xdist's "@group"
 _LONGEST: Final = 400  # characters of a detail
 _MISSING_PACKAGE: Final = re.compile("No module named |pip install ")
 """How Python and this library report a missing package; a clause does not fail because of it."""
@@ -67,7 +68,8 @@ def worst_of(results: Iterable[Result]) -> dict[str, Result]:
 
 def _result(element: ET.Element) -> Result:
     path = f"{element.get('classname', '').replace('.', '/')}.py"
-    name = f"{path}::{element.get('name', '').partition('[')[0]}"
+    function = _FUNCTION.match(element.get("name", ""))
+    name = f"{path}::{function[0] if function else ''}"
     bad = next((child for child in element if child.tag in {"failure", "error", "skipped"}), None)
     if bad is None:
         return Result(name, "passed")

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from cloudevents_kafka.clauses import SECTIONS
-from cloudevents_kafka.conformance import Clause, Dataset
+from cloudevents_kafka.conformance import Clause, Dataset, DatasetError
 from cloudevents_kafka.conformance._cases import RUNNERS
 from cloudevents_kafka.conformance._vectors import CASE_TYPES
 
@@ -145,3 +145,13 @@ def test_tests_named_after_a_clause_are_listed() -> None:
 def test_errors_name_listed_clauses() -> None:
     """A clause that an error of the library names is in the list."""
     assert SECTIONS.keys() <= CLAUSES.keys()
+
+
+@pytest.mark.parametrize("text", ["", "[[clause]]\nid = 1\n", "not toml", '[[clause]]\nid = "A"\n'])
+def test_a_folder_without_clauses(tmp_path: Path, text: str) -> None:
+    """A file of clauses that is missing or has another shape is named in the error."""
+    with pytest.raises(DatasetError, match=r"clauses\.toml"):
+        _ = Dataset(tmp_path).clauses
+    (tmp_path / "clauses.toml").write_text(text, "utf-8")
+    with pytest.raises(DatasetError, match=r"clauses\.toml"):
+        _ = Dataset(tmp_path).clauses

@@ -1,0 +1,37 @@
+"""The committed report and records are current."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+
+from cloudevents_kafka.conformance import Dataset, Result, flat_records, report, run_clauses
+from cloudevents_kafka.conformance._cases import run
+from cloudevents_kafka.conformance._dataset import decode_case
+
+DATASET = Dataset()
+
+
+def test_the_records_are_current() -> None:
+    """``records.json`` has every record of the cases, with unique ids, and its own cases hold."""
+    text = (DATASET.folder / "records.json").read_text("utf-8")
+    assert text == flat_records.document(DATASET), "run: make report"
+    cases = [
+        decode_case(msgspec.json.encode(case), file="records.json") for case in json.loads(text)["cases"]
+    ]
+    assert len({case.id for case in cases}) == len(cases) > 1500
+    for case in cases:
+        run(case)
+
+
+def test_the_report_is_current() -> None:
+    """``report.md`` is the report of a run in which every test that a clause names has passed.
+
+    `make test` runs these tests: if one fails, it fails with or without this report.
+    """
+    names = {name for clause in DATASET.clauses for name in clause.tests}
+    results = run_clauses(DATASET, tests={name: Result(name, "passed") for name in names})
+    assert [failure for result in results for failure in result.failures] == []
+    text = report.markdown(results, DATASET.documents)
+    assert (DATASET.folder / "report.md").read_text("utf-8") == text, "run: make report"
