@@ -8,6 +8,7 @@ from cloudevents_kafka.cli.kafka._offsets import (
     Position,
     PositionType,
     Watermarks,
+    check_partitions,
     parse_position,
     resolve_offset,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "Sender",
     "Settings",
     "Watermarks",
+    "check_partitions",
     "config_option",
     "create_consumer",
     "create_producer",

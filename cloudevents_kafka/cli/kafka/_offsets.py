@@ -1,14 +1,16 @@
-"""Positions in a partition: ``earliest``, ``latest``, N, -N, ``@time`` and ``stored``."""
+"""Partitions, and positions in them: ``earliest``, ``latest``, N, -N, ``@time`` and ``stored``."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, Literal
 
 import click
 import msgspec
 
 from cloudevents_kafka.attributes.timestamps import is_timestamp, to_datetime
+from cloudevents_kafka.cli.terminal import BadUsage
 from cloudevents_kafka.primitives.epoch import EPOCH, MILLISECOND
 
 _NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
@@ -86,3 +88,12 @@ def resolve_offset(position: Position, watermarks: Watermarks, known: int | None
     else:
         offset = watermarks.high if position.kind == "time" else watermarks.low
     return max(watermarks.low, min(offset, watermarks.high))
+
+
+def check_partitions(topic: str, wanted: Iterable[int], existing: Sequence[int]) -> None:
+    """Raise `BadUsage` if a topic does not have one of the wanted partitions."""
+    missing = sorted(set(wanted) - set(existing))
+    if missing:
+        last = max(existing, default=0)
+        known = f"partitions 0 to {last}" if last else "partition 0"
+        raise BadUsage(f"topic {topic!r} has no partition {missing[0]}; it has {known}")

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from cloudevents_kafka.cli.kafka._offsets import Position, Watermarks, resolve_offset
+from cloudevents_kafka.cli.kafka._offsets import Position, Watermarks, check_partitions, resolve_offset
 from cloudevents_kafka.cli.kafka._session import BrokerSession, kafka_errors
-from cloudevents_kafka.cli.terminal import BadUsage
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
@@ -60,10 +59,7 @@ class RangeReader:
     def start(self) -> None:
         """Look up the offsets to read and assign the partitions; raises `BrokerFailure`, `BadUsage`."""
         existing = self._session.partitions(self._consumer, self._request.topic)
-        missing = sorted(set(self._request.partitions) - set(existing))
-        if missing:
-            known = f"it has {existing[0]} to {existing[-1]}"
-            raise BadUsage(f"topic {self._request.topic!r} has no partition {missing[0]}: {known}")
+        check_partitions(self._request.topic, self._request.partitions, existing)
         with kafka_errors(self._session):
             self._ranges = self._find_ranges(self._request.partitions or existing)
             self._consumer.assign([self._partition(number, r.start) for number, r in self._ranges.items()])

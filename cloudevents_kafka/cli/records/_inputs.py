@@ -103,7 +103,7 @@ def event_from_options(options: EventOptions) -> Event:
         raise BadUsage("--data and --data-file exclude each other")
     core = [name for name, _ in options.extensions if name in CORE]
     if core:
-        raise BadUsage(f"--ext {core[0]}: it is not an extension; use its own option")
+        raise BadUsage(f"--ext must name an extension, got the core attribute {core[0]}; use its own option")
     attributes: dict[str, Any] = {
         "id": options.id or str(uuid.uuid4()),
         "source": options.source,

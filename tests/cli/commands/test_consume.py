@@ -153,7 +153,7 @@ USAGE = [
     (["--from", "tomorrow"], "a position must be"),
     (["-p", "x"], "numbers"),
     (["-p", "-1"], "from 0"),
-    (["-p", "77"], "has no partition 77: it has 0 to 3"),
+    (["-p", "77"], "has no partition 77; it has partitions 0 to 3"),
     (["-n", "0"], "x>=1"),
     (["--where", "x"], "name=value"),
     (["-o", "yaml"], "yaml"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import ssl
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -168,10 +168,3 @@ def _password(user: str) -> str:
         raise BadUsage(f"--user {name} needs a password: set {_PASSWORD_VARIABLE}, or run on a terminal")
     prompted: str = click.prompt(f"password of {name}", hide_input=True, err=True)
     return prompted
-
-
-def check_partition(topic: str, partition: int, partitions: Sequence[int]) -> None:
-    """Raise `BadUsage` if a topic does not have this partition."""
-    if partition not in partitions:
-        existing = ", ".join(map(str, partitions))
-        raise BadUsage(f"topic {topic!r} has no partition {partition}; it has {existing}")

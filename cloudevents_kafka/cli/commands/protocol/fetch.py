@@ -12,12 +12,11 @@ import click
 
 from cloudevents_kafka.cli.commands.protocol._connection import (
     ConnectionOptions,
-    check_partition,
     connect,
     connection_options,
     pop_connection_options,
 )
-from cloudevents_kafka.cli.kafka import Position, PositionType, Watermarks, resolve_offset
+from cloudevents_kafka.cli.kafka import Position, PositionType, Watermarks, check_partitions, resolve_offset
 from cloudevents_kafka.cli.records import (
     StyledLine,
     StyledPrinter,
@@ -136,7 +135,7 @@ def _partitions(
     numbers = sorted(metadata.partition_index for metadata in topics[topic].partitions)
     if partition is None:
         return numbers
-    check_partition(topic, partition, numbers)
+    check_partitions(topic, [partition], numbers)
     return [partition]
 
 

@@ -9,12 +9,12 @@ import click
 
 from cloudevents_kafka.cli.commands.protocol._connection import (
     ConnectionOptions,
-    check_partition,
     command_error,
     connect,
     connection_options,
     pop_connection_options,
 )
+from cloudevents_kafka.cli.kafka import check_partitions
 from cloudevents_kafka.cli.records import encode_json, read_stdin
 from cloudevents_kafka.cli.terminal import (
     BYTES,
@@ -98,7 +98,7 @@ def _deliver(
 ) -> Message:
     """Send a record and return the delivery report; raises `BrokerFailure` if it fails."""
     if record["partition"] >= 0:
-        check_partition(topic, record["partition"], client.partitions(topic))
+        check_partitions(topic, [record["partition"]], client.partitions(topic))
     reports: list[Message] = []
     with ExitStack() as stack:
         producer = client.producer(compression=compression, delivery_timeout=connection.timeout)

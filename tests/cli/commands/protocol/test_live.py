@@ -169,14 +169,14 @@ def test_all_partitions(run, topic):
     ("arguments", "code", "message"),
     [
         (["fetch", "BROKER", "nothing"], 2, "has no topic 'nothing'; check TOPIC"),
-        (["fetch", "BROKER", "known", "7"], 2, "topic 'known' has no partition 7; it has 0"),
+        (["fetch", "BROKER", "known", "7"], 2, "topic 'known' has no partition 7; it has partition 0"),
         (["fetch", "BROKER", "known", "--offset", "stored"], 2, "needs a group"),
         (["fetch", "BROKER", "known", "--offset", "x"], 2, "a position must be"),
         (["produce", "BROKER", "known", "x", "--null"], 2, "--null and VALUE exclude each other"),
         (
             ["produce", "BROKER", "known", "x", "--partition", "7", "--timeout", "0.3"],
             2,
-            "topic 'known' has no partition 7; it has 0",
+            "topic 'known' has no partition 7; it has partition 0",
         ),
         (["produce", "BROKER", "known", "x", "--mechanism", "PLAIN"], 2, "--mechanism needs --user"),
         (["produce", "BROKER", "known", "x", "--user", "ann"], 2, "set CE_KAFKA_SASL_PASSWORD"),
