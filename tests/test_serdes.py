@@ -93,9 +93,9 @@ def test_any_serializer_will_do() -> None:
     assert (event.payload, headers) == ("é".encode(), [])
     event, headers = serialize_data(text.replace(data="é"), None, StringSerializer("utf_8"), "orders")
     assert (event.payload, headers) == (None, [])
-    with pytest.raises(DataError, match="the codec for text/plain gave a NoneType, not bytes"):
+    with pytest.raises(DataError, match="the codec for text/plain must return bytes, got a NoneType"):
         serialize_data(text, "é", lambda value, context: None, "orders")
     with pytest.raises(
-        DataError, match="the codec for data without a content type gave a NoneType, not bytes"
+        DataError, match="the codec for data without a content type must return bytes, got a NoneType"
     ):
         serialize_data(text.replace(datacontenttype=None), "é", lambda value, context: None, "orders")

@@ -1,7 +1,11 @@
-"""Attributes of events: their types, the extensions that are known, and the rules that values must keep.
+"""The attributes of events: types, known extensions and validation.
 
-Read `types` first: names, the seven types, and canonical text. `uri`, `timestamps` and
-`media_type` are the grammars of values. `documented_extensions` is what documents say,
-`extension_types` what is known in this process. `validation` decides whether attributes
-are valid; `fast_validation` passes the usual ones quickly.
+Read the modules in this order:
+
+* `types`: names, the seven types, and canonical texts;
+* `_uri`, `timestamps` and `media_type`: the grammars of values;
+* `documented_extensions` and `extension_types`: the extensions of the specification, and
+  those that are known in this process;
+* `validation`: the rules and the problems of attributes that break them;
+* `fast_validation`: a fast check that accepts most valid attributes.
 """

@@ -1,7 +1,7 @@
-"""What is known of extension attributes: their types, and rules of their own.
+"""The known extension attributes: their types and rules.
 
-The documented extensions are known from the start; `register_extension` adds those
-of a user. An extension that nobody knows is a String when it is read from a header.
+The documented extensions are known from the start; `register_extension` adds others. An
+unknown extension is a String if it is read from a header.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from cloudevents_kafka.attributes.types import CORE, AttributeType, AttributeVal
 from cloudevents_kafka.errors import preview
 
 registration_lock: Final = RLock()
-"""Held by every change of what is registered, codecs and formats too, so that no thread undoes another's.
+"""The lock for changes of the registered extensions, codecs and formats.
 
-Readers do without it. It is reentrant: the function that makes a format may register others.
+Readers do not need it. It is reentrant, since the factory of a format may register others.
 """
 
 _EVENT_TYPES: Final = {
@@ -64,32 +64,33 @@ def register_extension(
     accepts: Callable[[AttributeValue], bool] | None = None,
     needs: Collection[str] = (),
 ) -> None:
-    """Make the type of an extension attribute known, in this process.
+    """Register the type of an extension attribute in this process.
 
-    From then on ``event[name]`` has that type wherever it was read from, and a value
-    that is not of it, or that ``accepts`` turns down, by false or by an error, makes the
-    event invalid; ``rule`` says what ``accepts`` asks for. So does the lack of an
-    attribute that it ``needs`` beside it. To register a name again replaces what was
-    known. `ValueError` for a bad name, also among those needed, `TypeError` for a ``type``
-    that is none, and so on.
+    ``event[name]`` then has that type in every mode and format. An event is invalid if the
+    value has another type, if ``accepts`` returns false or raises an exception, or if one
+    of the attributes that it ``needs`` is missing. ``rule`` describes ``accepts`` in errors.
+    Registering a name again replaces the earlier registration. Raises `ValueError` for an
+    invalid name, also in ``needs``, and `TypeError` for an argument of another type.
     """
     if not isinstance(name, str) or not is_name(name) or name in CORE:
-        raise ValueError(f"{name!r} cannot name an extension: lower-case a-z and 0-9, and no core attribute")
+        raise ValueError(
+            f"the name of an extension must have only a-z and 0-9, and not be a core attribute, got {name!r}"
+        )
     if not isinstance(type, AttributeType):
         raise TypeError(f"the type of {name} must be an AttributeType, such as AttributeType.STRING")
     if not (accepts is None or callable(accepts)) or not isinstance(rule, str):
-        raise TypeError(f"for {name}, accepts must be a function of its value, and rule a text")
+        raise TypeError(f"for {name}, accepts must be a function of the value, and rule a str")
     if (
         isinstance(needs, str)
         or not isinstance(needs, Collection)
         or not all(isinstance(other, str) for other in needs)
     ):
-        raise TypeError(f"for {name}, needs must be a list of names, not {preview(needs)}")
-    if bad := [other for other in needs if not is_name(other)]:
+        raise TypeError(f"for {name}, needs must be a list of names, got {preview(needs)}")
+    if invalid := [other for other in needs if not is_name(other)]:
         raise ValueError(
-            f"{name} cannot need {preview(bad[0])}: no attribute has that name, only a-z and 0-9"
+            f"for {name}, needs must have names of attributes, of a-z and 0-9, got {preview(invalid[0])}"
         )
-    text = rule or "is not accepted by its extension's rule"
+    text = rule or "must be accepted by the registered rule"
     rules = () if accepts is None else (Rule(text, partial(_is_accepted, accepts)),)
     with registration_lock:
         restore({**current.table.registered, name: Extension(type, rules, tuple(needs))})
@@ -98,17 +99,17 @@ def register_extension(
 def _is_accepted(accepts: Callable[[AttributeValue], bool], value: AttributeValue, _: object) -> bool:
     try:
         return accepts(value)
-    except Exception:  # noqa: BLE001  # the user's function, called with what anybody sent: must not stop a loop
+    except Exception:  # noqa: BLE001  # a user's function with untrusted input must not stop a loop
         return False
 
 
 def registered() -> dict[str, Extension]:
-    """Return the extensions that were registered."""
+    """Return the extensions that users registered, by name."""
     return dict(current.table.registered)
 
 
 def restore(extensions: Mapping[str, Extension]) -> None:
-    """Have these extensions registered, and no others but the documented ones."""
+    """Register these extensions, and no others except the documented ones."""
     constrained = {name for name, extension in DOCUMENTED.items() if not extension.accepts_any_text}
     with registration_lock:
         current.table = ExtensionTable(
@@ -121,7 +122,7 @@ def restore(extensions: Mapping[str, Extension]) -> None:
 
 
 def type_of(name: str, table: ExtensionTable | None = None) -> AttributeType:
-    """Return the type of an attribute: String where nothing else is known."""
+    """Return the type of an attribute: String if it is unknown."""
     if name in CORE:
         return _EVENT_TYPES.get(name, AttributeType.STRING)
     extension = (table or current.table).extensions.get(name)
@@ -129,24 +130,24 @@ def type_of(name: str, table: ExtensionTable | None = None) -> AttributeType:
 
 
 def find_extension(name: str) -> Extension | None:
-    """Return what is known of an extension attribute."""
+    """Return the type and rules of an extension, or None if it is unknown."""
     return current.table.extensions.get(name)
 
 
 def extension_names() -> frozenset[str]:
-    """Return the names of all extensions that something is known of."""
+    """Return the names of all known extensions."""
     return frozenset(current.table.extensions)
 
 
 def constrained_names() -> frozenset[str]:
-    """Return the names of the extensions that are more than just texts, which may or may not be empty."""
+    """Return the names of the known extensions that do not accept any text."""
     return current.table.constrained
 
 
 def parse_value(name: str, value: AttributeValue, table: ExtensionTable | None = None) -> AttributeValue:
-    """Turn the canonical text of a Boolean, Integer or Binary into its value.
+    """Return the value of the canonical text of a known Boolean, Integer or Binary.
 
-    A text that does not fit stays as it is, for `find_problems` to report.
+    A text of another form is returned itself, and `find_problems` reports it.
     """
     if not isinstance(value, str):
         return value
@@ -159,7 +160,7 @@ def parse_value(name: str, value: AttributeValue, table: ExtensionTable | None =
 def parse_values(
     attributes: dict[str, AttributeValue], table: ExtensionTable | None = None
 ) -> dict[str, AttributeValue]:
-    """Give the attributes of known type their type; the dict itself, where none needs it."""
+    """Return attributes with the values of their known types: the dictionary itself if all are texts."""
     table = table or current.table
     if table.constrained.isdisjoint(attributes):
         return attributes

@@ -1,7 +1,7 @@
-"""A quick look at attributes, which passes nearly every good event and never a bad one.
+"""A fast check that accepts most valid events, and no invalid one.
 
-What it does not pass is no worse for it: `rules.find_problems` decides. Names and
-values that many events share are remembered, within bounds, once they proved good.
+`validation` decides about events that it does not accept. Valid names and values that many
+events share are cached.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _write_json: Final = msgspec.json.Encoder().encode
 
 
 def is_valid_fast(attributes: Mapping[str, Any]) -> bool:
-    """Tell, quickly, that attributes of any names and types are texts that break no rule."""
+    """Return whether attributes are texts that keep all rules; False means that `validation` decides."""
     return (
         _ONLY_TEXTS.issuperset(map(type, attributes.values()))
         and are_text_names(attributes.keys())
@@ -36,13 +36,12 @@ def is_valid_fast(attributes: Mapping[str, Any]) -> bool:
 
 
 def are_valid_texts(attributes: Mapping[str, Any], joined: str = "") -> bool:
-    """Tell, quickly, that texts of plain names break no rule; False means "look closer".
+    """Return whether texts, whose names pass `are_text_names`, keep all rules.
 
-    For the names see `are_text_names`. ``joined`` is all texts together, to be checked
-    for what a String may hold; it is left out where that was done already. That
-    datacontenttype is a media type is the caller's to see, who looks at it anyway.
+    ``joined`` is all texts together, which must be a String; it is empty if the caller has
+    checked that. The caller also checks datacontenttype, which it parses anyway.
     """
-    # JSON escapes control characters, so a text that it leaves alone has none; that leaves DEL.
+    # JSON escapes all control characters of ASCII but DEL, so a text without them has no other length.
     if joined and not (
         len(_write_json(joined)) == len(joined) + 2 and "\x7f" not in joined
         if joined.isascii()

@@ -1,8 +1,7 @@
-"""Media types as CloudEvents use them: parameters, JSON-ness, charset, format prefix.
+"""Media types (RFC 2046): what CloudEvents need to know of a content type.
 
-Names are compared without regard to case; the text as received stays with the
-event (core: datacontenttype). Parsing is total: a text that is no RFC 2046 media
-type gives a `MediaType` whose ``valid`` is false.
+Comparison ignores case; the event keeps the text as received (core: datacontenttype).
+Parsing accepts any text: ``valid`` of an invalid one is false.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
 
 CLOUDEVENTS: Final = "application/cloudevents"
 
-# A token of RFC 2045 5.1: what is neither a space, a control character nor one of ()<>@,;:\"/[]?=.
+# A token of RFC 2045 5.1: any ASCII but space, control characters and ()<>@,;:\"/[]?=.
 _WORD: Final = r"[!#$%&'*+.^_`{|}~0-9A-Za-z-]++"
 _VALUE: Final = rf'(?:{_WORD}|"(?:[^"\\\x00-\x1f\x7f]++|\\[ -~])*+")'
 _PARAMETERS: Final = re.compile(rf"(?:[ \t]*+;[ \t]*+{_WORD}={_VALUE})*+[ \t]*+")
@@ -27,7 +26,7 @@ _PARAMETER: Final = re.compile(rf"[ \t]*+;[ \t]*+({_WORD})=({_VALUE})")
 _ESSENCE: Final = re.compile(rf"({_WORD})/({_WORD})")
 _FORMAT: Final = re.compile(r"application/cloudevents\+([a-z0-9.-]+)")
 _UTF8: Final = ("utf-8", "utf8", "us-ascii")
-_NO_CHARSETS: Final = {
+_OTHER_CODECS: Final = {
     "base64_codec",
     "bz2_codec",
     "hex_codec",
@@ -37,13 +36,13 @@ _NO_CHARSETS: Final = {
     "uu_codec",
     "zlib_codec",
 }
-# Charsets by name: asked for any other, Python looks for a module, and keeps the name for good. The rest of
-# its codecs are no charsets of texts: idna and punycode (of quadratic cost), unicode_escape and the like.
+# The codecs of charsets by name. codecs.lookup() would search for a module of another name and keep
+# the name. Other codecs of Python are not charsets: idna and punycode (of quadratic cost), unicode_escape.
 _CHARSETS: Final = {
     name: codec
     for alias, codec in [*aliases.items(), ("koi8_u", "koi8_u"), ("windows_874", "cp874")]
     for name in (alias, codec)
-    if codec not in _NO_CHARSETS
+    if codec not in _OTHER_CODECS
 }
 _BATCH: Final = "application/cloudevents-batch"
 
@@ -51,10 +50,10 @@ _BATCH: Final = "application/cloudevents-batch"
 class MediaType(msgspec.Struct, frozen=True):
     """A parsed media type; ``essence`` is ``type/subtype`` in lower case.
 
-    ``charset`` is the parameter's value or None, ``utf8`` whether text of this type
-    is UTF-8. ``format`` is the event format's suffix (``"json"``) where the essence
-    is ``application/cloudevents+json``; ``cloudevents`` and ``batch`` say whether the
-    text starts like an event's or a batch's media type (Kafka binding 3).
+    ``charset`` is the value of the parameter or None, ``utf8`` is whether text of this type
+    is UTF-8. ``format`` is the suffix of an event format, such as ``"json"`` in
+    ``application/cloudevents+json``, or None. ``cloudevents`` and ``batch`` are whether the
+    text starts like the media type of an event or a batch (Kafka binding 3).
     """
 
     essence: str
@@ -69,9 +68,9 @@ class MediaType(msgspec.Struct, frozen=True):
 
 
 def python_codec(media: MediaType) -> str:
-    """Return Python's name of the charset that text of this type is in: UTF-8 unless it says so.
+    """Return the name of Python's codec for the charset of a media type, by default UTF-8.
 
-    Raises `LookupError` for what is no charset of texts, or not known to Python.
+    Raises `LookupError` for an unknown charset and for a codec that is not a charset.
     """
     if media.charset is None:
         return "utf-8"
@@ -102,13 +101,13 @@ def _parse(text: str) -> MediaType:
 
 
 def _charset(text: str, at: int) -> str | None:
-    """Return the value of the first parameter ``charset``, without its quotes; None if there is none."""
+    """Return the value of the first parameter ``charset`` without its quotes, or None."""
     if "charset" not in text.lower():
         return None
     while match := _PARAMETER.match(text, at):
         name, value = match.groups()
         if name.lower() == "charset":
-            # No charset has a name as long as what is left alone here.
+            # A longer value is not the name of a charset.
             quoted = value[0] == '"' and len(value) <= MAX_KEY_LENGTH
             return re.sub(r"\\(.)", r"\1", value[1:-1]) if quoted else value
         at = match.end()

@@ -1,8 +1,8 @@
-"""RFC 3339 timestamps: which texts are one, and which instant they name.
+"""RFC 3339 timestamps: valid texts, and their instants.
 
-The text is what travels; a `datetime` is made when somebody asks. It cuts below a
-microsecond, names a leap second by the last microsecond before it, and a time in the
-year 0, which RFC 3339 has, by the first moment of the year 1.
+Events keep the text and convert it to a `datetime` on access. The datetime has no digits
+below a microsecond. A leap second becomes the last microsecond before it, and a time in the
+year 0, which RFC 3339 allows, the first instant of the year 1.
 """
 
 from __future__ import annotations
@@ -20,99 +20,94 @@ _RFC3339: Final = re.compile(
     r"([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)",
     re.ASCII,
 )
-_LEAP: Final = ":"  # comes after "9": a leap second is behind all digits of the second before it
+_LEAP: Final = ":"  # sorts after "9": a leap second follows all fractions of the second before it
 _MINUTES: Final = 24 * 60
 _LAST_MINUTE: Final = _MINUTES - 1
 _NANOS: Final = range(10**9)
 _YEARS: Final = range(10000)
 _CALENDAR_YEARS: Final = 400
 EPOCH_SECONDS: Final = range(-62135596800, 253402300800)
-"""The seconds of the years 1 to 9999, counted from 1970."""
+"""The seconds of the years 1 to 9999 since the epoch."""
 _from_iso: Final = datetime.fromisoformat
 _read_quoted: Final = msgspec.json.Decoder(datetime).decode
 
 
 def is_timestamp(text: str) -> bool:
-    """Tell whether the text is an RFC 3339 date-time that names a real instant."""
+    """Return whether a text is an RFC 3339 date-time of an existing instant."""
     if text[10:11] == "T" and text[-1:] == "Z" and "\\" not in text:
-        # The common form. The parser would take a space for T, no offset, and JSON's escapes; no more.
+        # The common form. The parser also accepts a space for T, no offset, and JSON escapes; nothing else.
         try:
             _read_quoted(f'"{text}"')
         except (msgspec.MsgspecError, UnicodeEncodeError):
-            pass  # a leap second, the year 0, or no timestamp: the grammar decides
+            pass  # a leap second, the year 0, or an invalid text: the grammar decides
         else:
             return True
     return _parse(text) is not None
 
 
 def to_datetime(text: str) -> datetime:
-    """Return the instant that a valid timestamp text names, in its own offset.
-
-    Raises `ValueError` where the text is no RFC 3339 timestamp.
-    """
+    """Return the instant of a timestamp in its own offset; raise `ValueError` for other texts."""
     parsed = _parse(text)
     if parsed is None:
-        raise ValueError(f"no RFC 3339 timestamp: {text!r}")
+        raise ValueError(f"a timestamp must have the form of RFC 3339, got {text[:60]!r}")
     return parsed[0]
 
 
 def instant(text: str) -> tuple[datetime, str]:
-    """Return what two texts of one instant share: UTC time, and what it cannot hold.
+    """Return a key that is equal for all texts of an instant, and sorts by time.
 
-    That is the digits below a microsecond, and all of a leap second. Instants compare
-    as they follow each other.
+    It is the time, and what a datetime cannot express: digits below a microsecond, a leap
+    second, or the text of a time in the year 0. Raises `ValueError` for other texts.
     """
     parsed = _parse(text)
     if parsed is None:
-        raise ValueError(f"no RFC 3339 timestamp: {text!r}")
+        raise ValueError(f"a timestamp must have the form of RFC 3339, got {text[:60]!r}")
     return parsed[0], parsed[1]
 
 
 def from_datetime(moment: datetime) -> str:
-    """Return the canonical text of a datetime; UTC is written ``Z``.
+    """Return the canonical text of a datetime; UTC is written as ``Z``.
 
-    Raises `ValueError` for one without an offset, or with seconds in its offset.
+    Raises `ValueError` if the datetime has no offset, or seconds in its offset.
     """
     offset = moment.utcoffset()
     if offset is None:
-        raise ValueError("a datetime needs an offset (tzinfo), as every RFC 3339 timestamp has one")
+        raise ValueError("a datetime must have an offset (tzinfo), as an RFC 3339 timestamp has")
     if offset % timedelta(minutes=1):
-        raise ValueError("an RFC 3339 offset has no seconds")
+        raise ValueError("the offset of a datetime must have no seconds, as in RFC 3339")
     text = moment.isoformat()
     return f"{text[:-6]}Z" if offset == timedelta(0) else text
 
 
 def to_utc_seconds(text: str) -> str:
-    """Return the text of an instant in UTC, cut to the second; a text without an offset is of UTC.
+    """Return the text of an instant in UTC without a fraction; a text without an offset is in UTC.
 
-    Raises `ValueError` where the text is no RFC 3339 timestamp, or in UTC is not in the years 0 to 9999.
+    Raises `ValueError` for other texts, and outside of the years 0 to 9999 in UTC.
     """
     match = _RFC3339.fullmatch(text) or _RFC3339.fullmatch(f"{text}Z")
     if match is None or _parse(match.string) is None:
-        raise ValueError(f"no RFC 3339 timestamp: {text!r}")
+        raise ValueError(f"a timestamp must have the form of RFC 3339, got {text[:60]!r}")
     date, minute, second, _, offset = match.groups()
-    # The calendar repeats itself: far from the first and the last year a datetime can be moved.
-    year, turned = int(date[:4]), 2000 + int(date[:4]) % _CALENDAR_YEARS
-    moved = _from_iso(f"{turned}{date[4:]}T{minute}{offset.upper()}").astimezone(UTC)
-    year += moved.year - turned
+    # The calendar repeats every 400 years; near the year 2000 a conversion to UTC cannot overflow.
+    year, similar = int(date[:4]), 2000 + int(date[:4]) % _CALENDAR_YEARS
+    moved = _from_iso(f"{similar}{date[4:]}T{minute}{offset.upper()}").astimezone(UTC)
+    year += moved.year - similar
     if year not in _YEARS:
         raise ValueError("in UTC it is not in the years 0 to 9999")
     return f"{year:04}{moved:-%m-%dT%H:%M}:{second}Z"
 
 
 def to_epoch(text: str) -> tuple[int, int]:
-    """Return the seconds since 1970 and the nanoseconds that a valid timestamp text names.
+    """Return the seconds since the epoch and the nanoseconds of a timestamp.
 
-    Raises `ValueError`, which says why, for an instant that two such numbers cannot name:
-    a leap second, digits below a nanosecond, and what is before year 1 or after 9999 in UTC.
+    Raises `ValueError` with the reason for an instant that these cannot express: a leap
+    second, digits below a nanosecond, and a time before the year 1 or after 9999 in UTC.
     """
     moment, rest = instant(text)
     if rest.startswith(_LEAP):
-        raise ValueError("it is a leap second, which has no number of its own")
-    if len(rest) > 3 or not (rest.isdigit() or rest == ""):  # the year 0 comes as its text
-        raise ValueError(
-            "its year is 0" if text.startswith("0000") else "it has digits that are below a nanosecond"
-        )
+        raise ValueError("it is a leap second, which seconds since the epoch do not count")
+    if len(rest) > 3 or not (rest.isdigit() or rest == ""):  # the text of a time in the year 0
+        raise ValueError("its year is 0" if text.startswith("0000") else "it has digits below a nanosecond")
     seconds, fraction = divmod(moment - EPOCH, SECOND)
     if seconds not in EPOCH_SECONDS:
         raise ValueError("in UTC it is before the year 1 or after 9999")
@@ -120,39 +115,39 @@ def to_epoch(text: str) -> tuple[int, int]:
 
 
 def from_epoch(seconds: int, nanos: int) -> str:
-    """Return the text of an instant, in UTC and as short as it can be; the inverse of `to_epoch`.
+    """Return the shortest text of an instant in UTC, the inverse of `to_epoch`.
 
-    Raises `ValueError` for seconds that are not in `EPOCH_SECONDS`, or nanoseconds of a second or more.
+    Raises `ValueError` unless the seconds are in `EPOCH_SECONDS` and the nanoseconds below 10^9.
     """
     if seconds not in EPOCH_SECONDS or nanos not in _NANOS:
-        raise ValueError("an instant is in the years 1 to 9999, its nanoseconds less than a second")
+        raise ValueError("a time must be in the years 1 to 9999, and its nanoseconds below 10^9")
     whole = (EPOCH + timedelta(seconds=seconds)).isoformat()[:19]
     return f"{whole}.{nanos:09}".rstrip("0") + "Z" if nanos else f"{whole}Z"
 
 
 def _utc_minute(moment: datetime) -> int:
-    """Return the minute of the day in UTC; by hand, as UTC may be past the first or last year."""
+    """Return the minute of the day in UTC; astimezone() overflows in the first and last year."""
     offset = moment.utcoffset() or timedelta(0)
     return (moment.hour * 60 + moment.minute - offset // timedelta(minutes=1)) % _MINUTES
 
 
 def _parse(text: str) -> tuple[datetime, str] | None:
-    """Parse a text into the instant, and what tells it apart within its microsecond."""
+    """Return the instant, and the rest that `instant` describes, or None for an invalid text."""
     match = _RFC3339.fullmatch(text)
     if match is None:
         return None
     date, minute, second, fraction, offset = match.groups()
     digits = fraction or ""
     leap = second == "60"
-    shown = "59.999999" if leap else f"{second}.{digits[:6]:0<6}"
+    seconds = "59.999999" if leap else f"{second}.{digits[:6]:0<6}"
     year_0 = date.startswith("0000")
     try:
-        # Like the year 0, the year 4 is a leap year, and a datetime can name it.
-        moment = _from_iso(f"{'0004' + date[4:] if year_0 else date}T{minute}:{shown}{offset.upper()}")
+        # The year 4 is a leap year, as the year 0 is, and datetime has it.
+        moment = _from_iso(f"{'0004' + date[4:] if year_0 else date}T{minute}:{seconds}{offset.upper()}")
     except ValueError:  # 31 June
         return None
     if leap and _utc_minute(moment) != _LAST_MINUTE:
-        return None  # leap seconds are put in before midnight UTC, and nowhere else
+        return None  # leap seconds are inserted before midnight UTC only
     if year_0:
         return datetime.min.replace(tzinfo=moment.tzinfo), text
     return moment, _LEAP + digits.rstrip("0") if leap else digits[6:].rstrip("0")

@@ -1,8 +1,8 @@
-"""The CloudEvents type system: attribute names, types, and canonical texts.
+"""The CloudEvents type system: names of attributes, types, and canonical texts.
 
-An event's attributes stand in a plain dict from name to value. A value is the
-canonical text (`str`) for String, URI, URI-reference and Timestamp, and a Python
-`bool`, `int` or `bytes` for Boolean, Integer and Binary.
+The attributes of an event are a dictionary of values by name. The value of a String, URI,
+URI-reference or Timestamp is its canonical text, a `str`; that of a Boolean, Integer or
+Binary is a `bool`, `int` or `bytes`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final
 from cloudevents_kafka.attributes.timestamps import from_datetime
 
 AttributeValue = str | int | bool | bytes
-"""An attribute as an event holds it."""
+"""The value of an attribute in an event."""
 
 SPECVERSION: Final = "1.0"
 REQUIRED: Final = ("specversion", "id", "source", "type")
@@ -26,7 +26,7 @@ CORE: Final = (*REQUIRED, "datacontenttype", "dataschema", "subject", "time")
 
 
 class AttributeType(Enum):
-    """The seven types of the core specification; there are no others."""
+    """The seven types of the core specification."""
 
     BOOLEAN = "Boolean"
     INTEGER = "Integer"
@@ -48,42 +48,44 @@ INTEGER_RANGE: Final = range(-(2**31), 2**31)
 
 
 def is_name(text: str) -> bool:
-    """Tell whether the text may name an attribute: a-z and 0-9, and not ``data``."""
+    """Return whether a text is a name of an attribute: a-z and 0-9, and not ``data``."""
     return _NAME.fullmatch(text) is not None and text != "data"
 
 
 def is_string(text: str) -> bool:
-    """Tell whether the text is a String: no control, surrogate or noncharacter."""
+    """Return whether a text is a String, without control characters, surrogates and noncharacters."""
     return text.isprintable() or _FORBIDDEN.search(text) is None
 
 
 def parse_integer(text: str) -> int:
-    """Parse the canonical text of an Integer; `ValueError` says what is wrong."""
+    """Return the Integer of a canonical text; raise `ValueError` for other texts."""
     if _INTEGER.fullmatch(text) is None or len(text) > 11 or int(text) not in INTEGER_RANGE:
-        raise ValueError("an Integer is a 32-bit number in plain digits")
+        raise ValueError("an Integer must be a 32-bit number in decimal digits")
     return int(text)
 
 
 def parse_boolean(text: str) -> bool:
-    """Parse the canonical text of a Boolean, ``true`` or ``false``."""
+    """Return whether the canonical text of a Boolean is ``true``; raise `ValueError` for other texts."""
     if text not in ("true", "false"):
-        raise ValueError("a Boolean is true or false")
+        raise ValueError("a Boolean must be true or false")
     return text == "true"
 
 
 def parse_binary(text: str) -> bytes:
-    """Parse base64 of RFC 4648: standard alphabet, padded, no bit left over."""
+    """Return the bytes of canonical base64 (RFC 4648); raise `ValueError` for other texts."""
     try:
         decoded = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         decoded = None
-    if decoded is None or base64.b64encode(decoded) != text.encode():  # it ignores excess padding and bits
-        raise ValueError("a Binary is base64 of RFC 4648, padded")
+    if (
+        decoded is None or base64.b64encode(decoded) != text.encode()
+    ):  # the decoder ignores excess padding and bits
+        raise ValueError("a Binary must be base64 of RFC 4648 with padding")
     return decoded
 
 
 def canonical_text(value: AttributeValue) -> str:
-    """Return the canonical text of an attribute value (core: Type System)."""
+    """Return the canonical text of a value (core: Type System)."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -101,28 +103,31 @@ _PARSERS: Final[dict[AttributeType, Callable[[str], AttributeValue]]] = {
 
 
 def parse(kind: AttributeType, text: str) -> AttributeValue:
-    """Parse the canonical text of a type; the text itself for the four types that are text."""
+    """Return the value of a canonical text: the text itself for the four types of text.
+
+    Raises `ValueError`.
+    """
     parser = _PARSERS.get(kind)
     return text if parser is None else parser(text)
 
 
 def to_attribute(value: object) -> AttributeValue:
-    """Turn a Python value into an attribute value, or say in a `ValueError` why not.
+    """Return a Python value as the value of an attribute; raise `ValueError` for other types.
 
-    A datetime becomes its RFC 3339 text, bytes-likes become bytes, an enum of text
-    its text. Nothing else is guessed at.
+    A datetime becomes its RFC 3339 text, a bytes-like object becomes bytes, and a member
+    of a `StrEnum` its text.
     """
     if isinstance(value, bool | str | int | bytes):
-        return _plain(value)
+        return _to_base_class(value)
     if isinstance(value, datetime):
         return from_datetime(value)
     if isinstance(value, bytearray | memoryview):
         return bytes(value)
-    raise ValueError(f"must be text, a whole number, a bool, bytes or a datetime, not {type(value).__name__}")
+    raise ValueError(f"must be str, int, bool, bytes or datetime, got {type(value).__name__}")
 
 
-def _plain(value: AttributeValue) -> AttributeValue:
-    """Strip subclasses (enums above all), whose own text may differ from their value."""
+def _to_base_class(value: AttributeValue) -> AttributeValue:
+    """Return an instance of the base class: the text of an enum member may differ from its value."""
     if type(value) in (str, bool, int, bytes):
         return value
     if isinstance(value, str):

@@ -28,7 +28,7 @@ from cloudevents_kafka.errors import Problem, preview
 _PYTHON_TYPES: Final = {AttributeType.BOOLEAN: bool, AttributeType.INTEGER: int, AttributeType.BINARY: bytes}
 _TYPE_RULES: Final[dict[AttributeType, tuple[str, str]]] = {
     AttributeType.BOOLEAN: ("must be true or false", "T-03"),
-    AttributeType.INTEGER: ("must be a whole number of 32 bits in plain digits", "T-05"),
+    AttributeType.INTEGER: ("must be an integer of 32 bits in decimal digits", "T-05"),
     AttributeType.STRING: ("must be text without control characters, surrogates and noncharacters", "T-06"),
     AttributeType.BINARY: ("must be bytes, or base64 of RFC 4648 with padding", "T-09"),
     AttributeType.URI: ("must be a URI with a scheme", "T-10"),

@@ -1,8 +1,8 @@
-"""Codecs of data: from the bytes of a payload to a Python value, and back.
+"""Codecs: from the payload bytes of an event to a Python value, and back.
 
-`registry` has the codecs that users register, `avro` and `json` make codecs of a schema
-or a type, and `payload` says what data is without a codec. `avro_binary`, `avro_limits`
-and `json_grammar` read bytes from strangers within bounds.
+`registry` has the codecs that users register; `avro` and `typed_json` return codecs for a
+schema or a type. `payload` encodes and decodes data without a codec. `json` and
+`json_grammar` are strict JSON, `avro_binary` and `_avro_limits` are Avro for untrusted bytes.
 """
 
 from cloudevents_kafka.codecs.avro import avro

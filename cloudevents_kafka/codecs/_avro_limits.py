@@ -1,9 +1,9 @@
-"""What a datum of a user's Avro schema may ask for, found out before a general reader gets it.
+"""Limits for untrusted Avro data of any schema, checked before fastavro decodes it.
 
-Such a reader follows nested data in C as deep as it goes, which ends the process; makes
-as many items that take no bytes as it is told, which fills the memory; and turns the
-bytes of a decimal into digits, minutes for a megabyte. A schema that has neither
-recursion nor arrays of such items nor decimals needs no look at its data.
+fastavro recurses in C without a limit, which ends the process; creates any number of array
+items that have no bytes, which exhausts the memory; and converts the bytes of a decimal to
+digits, which takes minutes for a megabyte. Data of a schema without recursion, such arrays
+and decimals is not checked.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.primitives import zigzag
 
 MAX_DEPTH: Final = 128
-"""How deep records, arrays and maps may be nested where a schema is recursive: 512 KiB of stack hold that."""
+"""The maximum nesting of records, arrays and maps in a recursive schema: it fits a stack of 512 KiB."""
 MAX_EMPTY_ITEMS: Final = 65_536
-"""How many items that take no bytes (null, a record of nothing) the arrays of a datum may have in all."""
+"""The maximum number of array items without bytes (nulls, empty records) in a datum."""
 MAX_DECIMAL_BYTES: Final = 1024
-"""How many bytes a decimal may have."""
+"""The maximum number of bytes of a decimal."""
 
-_DIGITS: Final = 2465  # that many fit into them
-# The built-in ones first, which are found sooner.
+_MAX_DIGITS: Final = 2465  # digits of MAX_DECIMAL_BYTES
+# isinstance() tries the built-in types first.
 _COLLECTIONS: Final = (dict, list, Collection)
 _MAPPINGS: Final = (dict, Mapping)
 _LEAVES: Final = (str, int, float, type(None), bytes, bytearray, memoryview)
-_INSTEAD: Final = "for such data, register a Codec of your own"
+_HINT: Final = "register a Codec of your own for such data"
 
 
 class _Datum:
-    """The bytes that are walked over, and how many items of no bytes they had until now."""
+    """The bytes of a datum, and the number of items without bytes so far."""
 
     __slots__ = ("empty", "raw")
 
@@ -42,13 +42,13 @@ class _Datum:
 
 
 _Step = Callable[[_Datum, int, int], int]
-"""Takes a datum, where a value starts, and how deep; tells where the value ends, which may be too late."""
+"""A function of a datum, the index of a value and its depth; returns the index after the value."""
 _Shape = tuple[_Step, int | None]
-"""A step, and the size of the value in bytes where all values of the schema have the same."""
+"""A step, and the size of the values in bytes if all values of the schema have the same size."""
 
 
 class AvroLimits:
-    """The bounds of one schema, as fastavro parsed it, with the schemas that it found by name."""
+    """The limits for one schema, which fastavro has parsed, with its named schemas."""
 
     def __init__(self, schema: Any, named: Mapping[str, Any]) -> None:
         self._named = named
@@ -58,7 +58,7 @@ class AvroLimits:
         self._step, _ = self._shape(schema)
 
     def check_datum(self, raw: bytes) -> None:
-        """Raise `DataError` for bytes that are beyond the bounds, or no datum."""
+        """Raise `DataError` if bytes exceed a limit or are not a datum."""
         if self._recursive or self._empties or (self._decimals and len(raw) > MAX_DECIMAL_BYTES):
             try:
                 read_datum(raw, self._walk)
@@ -72,12 +72,12 @@ class AvroLimits:
         return None, end
 
     def check_value(self, value: Any) -> None:
-        """Raise `DataError` for a value that is nested too deep, or has a Decimal that is too great."""
+        """Raise `DataError` if a value is nested too deep or has a Decimal with too many digits."""
         waiting = [(value, 0)] if self._recursive or self._decimals else []
         while waiting:
             one, depth = waiting.pop()
             if type(one) is tuple and len(one) == 2 and isinstance(one[0], str):
-                waiting.append((one[1], depth))  # it says which branch of a union, and nests nothing
+                waiting.append((one[1], depth))  # the branch of a union and its value: not a nesting level
             elif isinstance(one, Decimal):
                 _check_decimal(one)
             elif isinstance(one, _COLLECTIONS) and not isinstance(one, _LEAVES):
@@ -85,7 +85,7 @@ class AvroLimits:
                 inner = one.values() if isinstance(one, _MAPPINGS) else one
                 waiting += [(each, depth) for each in inner if type(each) not in _LEAVES]
 
-    # --- a schema made into steps ----------------------------------------------------
+    # --- from a schema to steps --------------------------------------------------------
 
     def _shape(self, schema: Any) -> _Shape:
         if isinstance(schema, list):
@@ -117,7 +117,10 @@ class AvroLimits:
         self._recursive = self._recursive or name in self._open
         if name not in self._records:
             steps: list[_Step] = []
-            self._records[name] = _record(steps), None  # known before it is whole, as it may hold itself
+            self._records[name] = (
+                _record(steps),
+                None,
+            )  # stored before it is complete, since it may contain itself
             self._open.add(name)
             shapes = [self._shape(field["type"]) for field in schema["fields"]]
             self._open.remove(name)
@@ -148,8 +151,8 @@ def _bytes(datum: _Datum, at: int, _: int) -> int:
 
 def _decimal(datum: _Datum, at: int, depth: int) -> int:
     end = _bytes(datum, at, depth)
-    if end - at > MAX_DECIMAL_BYTES + 2:  # the two say its length
-        raise DataError(f"it has a decimal of more than {MAX_DECIMAL_BYTES} bytes; {_INSTEAD}")
+    if end - at > MAX_DECIMAL_BYTES + 2:  # two bytes of length
+        raise DataError(f"it has a decimal of more than {MAX_DECIMAL_BYTES} bytes; {_HINT}")
     return end
 
 
@@ -157,7 +160,7 @@ def _union(branches: list[_Step]) -> _Step:
     def union(datum: _Datum, at: int, depth: int) -> int:
         branch, at = zigzag.decode(datum.raw, at)
         if not 0 <= branch < len(branches):
-            raise Malformed("it has a union branch that the schema has not")
+            raise Malformed("it has an unknown union branch")
         return branches[branch](datum, at, depth)
 
     return union
@@ -195,7 +198,7 @@ def _array_of_fixed(size: int) -> _Step:
             datum.empty += 0 if size else count
             if datum.empty > MAX_EMPTY_ITEMS:
                 raise DataError(
-                    f"it has arrays with more than {MAX_EMPTY_ITEMS} items that take no bytes; {_INSTEAD}"
+                    f"it has arrays with more than {MAX_EMPTY_ITEMS} items without bytes; {_HINT}"
                 )
             count, at = read_count(datum.raw, at)
         return at
@@ -209,13 +212,13 @@ def _map(value: _Step) -> _Step:
 
 def _deeper(depth: int) -> int:
     if depth >= MAX_DEPTH:
-        raise DataError(f"it is nested deeper than {MAX_DEPTH} records, arrays and maps; {_INSTEAD}")
+        raise DataError(f"it is nested deeper than {MAX_DEPTH} records, arrays and maps; {_HINT}")
     return depth + 1
 
 
 def _check_decimal(number: Decimal) -> None:
-    if number.is_finite() and number.adjusted() >= _DIGITS:
-        raise DataError(f"it has a Decimal of more than {_DIGITS} digits; {_INSTEAD}")
+    if number.is_finite() and number.adjusted() >= _MAX_DIGITS:
+        raise DataError(f"it has a Decimal of more than {_MAX_DIGITS} digits; {_HINT}")
 
 
 _PLAIN: Final[Mapping[str, _Shape]] = {

@@ -1,4 +1,4 @@
-"""A codec for Avro data of the user's schema."""
+"""A codec for Avro data."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from cloudevents_kafka.codecs.registry import Codec
 
 
 def avro(schema: Any) -> Codec:
-    """Make a codec of an Avro schema: bare datums, read with the schema they were written with.
+    """Return a codec for data that is one datum of an Avro schema, without a header.
 
-    Data of a schema that is recursive, or has decimals or arrays of what takes no bytes, is
-    refused beyond the bounds of `avro_bounds`, by a `DataError`: strangers may have written it.
+    Data is untrusted input: beyond the limits of `_avro_limits`, which are for recursive
+    schemas, decimals, and arrays of items without bytes, decoding raises `DataError`.
     """
-    import fastavro  # takes a while to load
+    import fastavro  # slow to import
 
     named: dict[str, Any] = {}
-    known = fastavro.parse_schema(schema, named)
-    bounds = AvroLimits(known, named)
+    parsed = fastavro.parse_schema(schema, named)
+    limits = AvroLimits(parsed, named)
 
     def decode(payload: bytes) -> Any:
-        bounds.check_datum(payload)
+        limits.check_datum(payload)
         stream = io.BytesIO(payload)
-        value = fastavro.schemaless_reader(stream, known, None)
+        value = fastavro.schemaless_reader(stream, parsed, None)
         if stream.read(1):
-            raise ValueError("there are bytes after the datum")
+            raise ValueError("the payload must be one datum, but bytes follow it")
         return value
 
     def encode(value: Any) -> bytes:
-        bounds.check_value(value)
+        limits.check_value(value)
         out = io.BytesIO()
-        fastavro.schemaless_writer(out, known, value, strict=True)
-        bounds.check_datum(out.getvalue())  # what is written can be read
+        fastavro.schemaless_writer(out, parsed, value, strict=True)
+        limits.check_datum(out.getvalue())  # so that decode accepts it
         return out.getvalue()
 
     return Codec(decode, encode)

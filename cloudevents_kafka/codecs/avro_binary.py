@@ -1,9 +1,9 @@
-"""Avro's binary encoding, as far as the schemas of events have it, for bytes of any kind.
+"""Avro's binary encoding of the types in the schemas of events, for untrusted bytes.
 
-Readers take the datum, where to read, and a depth that most have no use for; they return
-what they read and where it ends. Each length is checked against what is left. Beyond the
-end they raise `IndexError`, for text that is none `UnicodeDecodeError`; `read_datum` turns
-both into `Malformed`.
+A reader is a function of a datum, an index and a depth, which most readers ignore; it
+returns a value and the index after it. A reader raises `Malformed` for a length beyond the
+end, `IndexError` if the datum ends too early, and `OverflowError` or `UnicodeDecodeError` for
+invalid integers and strings. `read_datum` raises `Malformed` for all of them.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from typing import Any, Final
 
 from cloudevents_kafka.primitives import zigzag
 
-_STRING: Final = 6  # a text among attributes, as written: the fourth branch in both schemas
+_STRING: Final = 6  # the encoded union branch of a string attribute, the fourth in both schemas
 
 Reader = Callable[[bytes, int, int], tuple[Any, int]]
 
 
 class Malformed(ValueError):
-    """The bytes are no datum of the schema; says why, and nothing of what is in them."""
+    """The bytes are not a datum of the schema. The error text has no data."""
 
 
 def read_datum(datum: bytes, read: Callable[[bytes], tuple[Any, int]]) -> Any:
-    """Read what fills a datum to its end; raises `Malformed` for whatever the bytes are not."""
+    """Return the value of a datum, which must have no further bytes; raise `Malformed`."""
     try:
         value, at = read(datum)
     except (IndexError, struct.error):
         raise Malformed("it ends too early") from None
     except OverflowError:
-        raise Malformed("it has a number of more than 64 bits") from None
+        raise Malformed("it has an integer of more than 64 bits") from None
     except UnicodeDecodeError:
         raise Malformed("it has a string that is not UTF-8") from None
     except RecursionError:
         raise Malformed("its data is nested too deep") from None
     if at != len(datum):
-        raise Malformed(f"{len(datum) - at} bytes are left over")
+        raise Malformed("bytes follow its end")
     return value
 
 
@@ -44,18 +44,18 @@ def read_datum(datum: bytes, read: Callable[[bytes], tuple[Any, int]]) -> Any:
 
 
 def read_long(datum: bytes, at: int, _: int = 0) -> tuple[int, int]:
-    """Read a number of up to 64 bits."""
+    """Return an int or long."""
     return zigzag.decode(datum, at)
 
 
 def read_count(datum: bytes, at: int) -> tuple[int, int]:
-    """Read how many entries the next block has; a negative count has the block's size behind it."""
+    """Return the number of entries of the next block; the size of the block follows a negative count."""
     count, at = zigzag.decode(datum, at)
     return (count, at) if count >= 0 else (-count, zigzag.decode(datum, at)[1])
 
 
 def read_bytes(datum: bytes, at: int, _: int = 0) -> tuple[bytes, int]:
-    """Read bytes, which have their length before them."""
+    """Return bytes; their length precedes them."""
     size = datum[at]
     if size & 0x81:  # longer than one byte, or negative
         size, at = zigzag.decode(datum, at)
@@ -68,52 +68,52 @@ def read_bytes(datum: bytes, at: int, _: int = 0) -> tuple[bytes, int]:
 
 
 def read_text(datum: bytes, at: int, _: int = 0) -> tuple[str, int]:
-    """Read a string."""
+    """Return a string."""
     raw, at = read_bytes(datum, at)
     return raw.decode(), at
 
 
 def read_null(_datum: bytes, at: int, _: int) -> tuple[None, int]:
-    """Read a null, which takes no byte."""
+    """Return null, which has no bytes."""
     return None, at
 
 
 def read_boolean(datum: bytes, at: int, _: int) -> tuple[bool, int]:
-    """Read a Boolean."""
+    """Return a boolean."""
     if datum[at] > 1:
-        raise Malformed("it has a boolean that is neither 0 nor 1")
+        raise Malformed("it has a boolean other than 0 and 1")
     return datum[at] == 1, at + 1
 
 
 def union_reader(*branches: Reader) -> Reader:
-    """Make a reader of a union, whose branches are told by number."""
+    """Return a reader of a union with these branches."""
 
     def read_branch(datum: bytes, at: int, depth: int) -> tuple[Any, int]:
         branch, at = zigzag.decode(datum, at)
         if not 0 <= branch < len(branches):
-            raise Malformed("it has a union branch that the schema has not")
+            raise Malformed("it has an unknown union branch")
         return branches[branch](datum, at, depth)
 
     return read_branch
 
 
 def read_attributes(datum: bytes, at: int, read_value: Reader) -> tuple[list[tuple[str, Any]], int]:
-    """Read a map of attributes, in order and with repeats; most of them are texts."""
-    found: list[tuple[str, Any]] = []
+    """Return a map of attributes as pairs, with repeats; most values are strings."""
+    pairs: list[tuple[str, Any]] = []
     count, at = read_count(datum, at)
     while count:
         for _ in range(count):
             name, at = read_text(datum, at)
-            plain = datum[at] == _STRING
-            value, at = read_text(datum, at + 1) if plain else read_value(datum, at, 0)
-            found.append((name, value))
+            is_string = datum[at] == _STRING
+            value, at = read_text(datum, at + 1) if is_string else read_value(datum, at, 0)
+            pairs.append((name, value))
         count, at = read_count(datum, at)
-    return found, at
+    return pairs, at
 
 
 # --- writing -------------------------------------------------------------------
 
 
 def write_bytes(content: bytes) -> bytes:
-    """Write bytes, or the UTF-8 of a string, behind their length."""
+    """Return bytes, or the UTF-8 of a string, after their length."""
     return zigzag.encode(len(content)) + content

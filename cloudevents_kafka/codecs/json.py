@@ -1,7 +1,7 @@
-"""JSON in UTF-8, as strict as RFC 8259: without NaN and infinities, in both directions.
+"""Strict JSON in UTF-8 (RFC 8259), without NaN and infinities in both directions.
 
-JSON that has no value in Python (half of a surrogate pair, nesting beyond the parser's
-stack) is JSON: it is written as it stands, and only reading its value is an error.
+Some JSON has no Python value: a lone surrogate, or nesting beyond the stack of the parser.
+It is valid JSON: its text is written unchanged, and only decoding it raises an error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cloudevents_kafka.errors import DataError, message_without_data
 
 _encode_json: Final = msgspec.json.Encoder().encode
 _pack: Final = msgspec.msgpack.Encoder().encode
-# In MessagePack a NaN or infinite number is a double, byte cb, with an exponent of ones only.
+# In MessagePack a NaN or infinity is a double (byte cb) whose exponent has only ones.
 _seems_odd: Final = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]").search
 _decode_json: Final = msgspec.json.Decoder().decode
 _LEAVES: Final = (str, int, bytes, msgspec.Raw, type(None))
@@ -27,15 +27,15 @@ _check_json: Final = msgspec.json.Decoder(msgspec.Raw).decode
 
 
 def encode_json(value: Any) -> bytes:
-    """Write a value as JSON in UTF-8; refuses what JSON cannot hold, such as NaN.
+    """Return a value as JSON in UTF-8; raise `DataError` if JSON cannot express it, such as NaN.
 
-    A `msgspec.Raw` in it is taken for JSON: the whole must be that, or it is refused.
+    A `msgspec.Raw` in it must be JSON, and is copied.
     """
     try:
         text = _encode_json(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise DataError(f"data cannot be written as JSON: {message_without_data(error)}") from None
-    # A Raw was copied as it is; to look for one takes longer than to look at the text.
+    # The value may have a Raw, which is copied unchecked; checking the text is faster than finding it.
     if type(value) not in _ALONE and not is_json(text):
         raise DataError("data cannot be written as JSON: a msgspec.Raw in it must be JSON in UTF-8")
     # The encoder writes NaN and infinities as null.
@@ -45,19 +45,19 @@ def encode_json(value: Any) -> bytes:
 
 
 def decode_json(text: bytes) -> Any:
-    """Return the value of JSON in UTF-8; raises `DataError`, also for JSON that has no value in Python."""
+    """Return the value of JSON in UTF-8; raise `DataError`, also for JSON without a Python value."""
     try:
         return _decode_json(text)
     except UnicodeDecodeError as error:
         raise DataError(f"data is not JSON: {message_without_data(error)}") from None
     except (msgspec.MsgspecError, RecursionError) as error:
         why = explain_error(text, error)
-    whole = "JSON that has no value here" if is_json(text) else "not JSON"
-    raise DataError(f"data is {whole}: {why}; its payload is complete")
+    kind = "JSON without a Python value" if is_json(text) else "not JSON"
+    raise DataError(f"data is {kind}: {why}; event.payload has its text")
 
 
 def explain_error(text: bytes, error: Exception) -> str:
-    """Return why the parser refuses a JSON text, where its own words are about something else."""
+    """Return why the parser refuses a JSON text; its own message may be about another byte."""
     if isinstance(error, RecursionError):
         return "it is nested too deep for the parser"
     half = find_lone_surrogate(text) if isinstance(error, msgspec.DecodeError) else None
@@ -65,7 +65,7 @@ def explain_error(text: bytes, error: Exception) -> str:
 
 
 def is_parsable(text: bytes) -> bool:
-    """Return whether the bytes are JSON in UTF-8 that parsers make a value of."""
+    """Return whether the bytes are JSON in UTF-8 that has a Python value."""
     try:
         _ = text.isascii() or text.decode()
         _check_json(text)
@@ -75,7 +75,7 @@ def is_parsable(text: bytes) -> bool:
 
 
 def is_json(text: bytes) -> bool:
-    """Return whether the bytes are one JSON text in UTF-8, by its grammar."""
+    """Return whether the bytes are one JSON text in UTF-8, also without a Python value."""
     return is_parsable(text) or (_is_utf8(text) and is_json_text(text))
 
 
@@ -88,15 +88,15 @@ def _is_utf8(text: bytes) -> bool:
 
 
 def _may_have_odd_number(value: Any) -> bool:
-    """Look, twenty times as fast as `_has_odd_number`, for what a NaN or infinite number would leave."""
+    """Return whether `_has_odd_number` must search a value; this is twenty times as fast."""
     try:
         return _seems_odd(_pack(value)) is not None
-    except (TypeError, ValueError, OverflowError, RecursionError):  # whole numbers of more than 64 bits
+    except (TypeError, ValueError, OverflowError, RecursionError):  # integers of more than 64 bits
         return True
 
 
 def _has_odd_number(value: Any) -> bool:
-    """Tell whether a NaN or infinite number is anywhere in a value that the encoder took."""
+    """Return whether an encodable value contains a NaN or infinity."""
     waiting = [value]
     while waiting:
         one = waiting.pop()
@@ -108,10 +108,10 @@ def _has_odd_number(value: Any) -> bool:
         elif isinstance(one, list | tuple | set | frozenset):
             waiting += one
         elif not isinstance(one, _LEAVES):
-            waiting.append(msgspec.to_builtins(one))  # a dataclass and the like
+            waiting.append(msgspec.to_builtins(one))  # such as a dataclass
     return False
 
 
 def typed_json(type: Any) -> Codec:
-    """Make a codec for JSON in UTF-8 of one shape: a msgspec Struct, a dataclass, a TypedDict."""
+    """Return a codec for JSON of one type: a msgspec Struct, a dataclass or a TypedDict."""
     return Codec(msgspec.json.Decoder(type).decode, encode_json)

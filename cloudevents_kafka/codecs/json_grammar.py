@@ -1,9 +1,8 @@
-"""The grammar of RFC 8259, for texts that no parser turns into values.
+"""The grammar of JSON (RFC 8259), for texts that parsers refuse.
 
-A parser refuses what it cannot represent: half a surrogate pair in an escape (RFC 8259
-8.2), and nesting beyond its stack (RFC 8259 9). Both are JSON all the same, and data
-travels as its text. These functions look at the grammar alone, without recursion, in
-time linear in the text, which must be UTF-8.
+A parser refuses what it cannot represent: an escaped lone surrogate (RFC 8259 8.2), and
+nesting beyond its stack (RFC 8259 9). Both are valid JSON. These functions check the
+grammar of UTF-8 without recursion, in linear time.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _SCALAR: Final = rb"(?:%b|%b|true|false|null)" % (_STRING, _NUMBER)
 _NAME: Final = rb"%b%b:%b" % (_STRING, _WS, _WS)
 
 _strings: Final = re.compile(_STRING)
-# All brackets that open before the next value: arrays that have items, objects up to their first name.
+# All brackets that open before the next value: of arrays with items, of objects and their first names.
 _open: Final = re.compile(rb"%b(?:(?:\[(?!%b\])|\{%b%b)%b)*+" % (_WS, _WS, _WS, _NAME, _WS))
 _leaf: Final = re.compile(rb"%b(?:%b|\[%b\]|\{%b\})" % (_WS, _SCALAR, _WS, _WS))
 _more_items: Final = re.compile(rb"(?:%b,%b%b(?![ \t\n\r]*+:))*+" % (_WS, _WS, _SCALAR))
@@ -35,10 +34,10 @@ _first_name: Final = re.compile(rb"%b(%b)%b:%b" % (_WS, _STRING, _WS, _WS))
 _next_name: Final = re.compile(rb"%b,%b(%b)%b:%b" % (_WS, _WS, _STRING, _WS, _WS))
 _end: Final = re.compile(rb"%b\}%b" % (_WS, _WS))
 _CLOSERS: Final = bytes.maketrans(b"[{", b"]}")
-_BESIDE: Final = b" \t\n\r:"
+_IGNORED: Final = b" \t\n\r:"
 _IN_OBJECT: Final = ord("}")
-# All up to the first escape that is half a surrogate pair.
-_whole: Final = re.compile(
+# All text before the first escape of a lone surrogate.
+_before_lone_surrogate: Final = re.compile(
     rb"(?:[^\\]++|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\(?!u[dD][89a-fA-F]).)*+",
     re.DOTALL,
 )
@@ -46,23 +45,23 @@ _ESCAPE_LENGTH: Final = 6
 
 
 def is_json_text(text: bytes) -> bool:
-    """Return whether the text is one JSON value, by its grammar alone."""
+    """Return whether the text is one JSON value by its grammar."""
     end = _value_end(text, 0)
     return end is not None and not text[end:].strip(b" \t\n\r")
 
 
 def find_lone_surrogate(text: bytes) -> int | None:
-    """Return the index behind the first escape of a JSON text that is half a surrogate pair, or None."""
-    match = _whole.match(text)
+    """Return the index after the first escape of a lone surrogate in a JSON text, or None."""
+    match = _before_lone_surrogate.match(text)
     at = len(text) if match is None else match.end()
     return at + _ESCAPE_LENGTH if at < len(text) else None
 
 
 def blank_members(text: bytes, *names: str) -> tuple[bytes, dict[str, bytes]] | None:
-    """Return an object's text with some of its members set to 0, and the texts that they had.
+    """Return the text of an object with some members set to 0, and their former texts by name.
 
-    The text keeps its length. Of members of one name, the last one's text is returned.
-    None stands for a text that is not an object by its grammar.
+    The length of the text does not change. Of repeated members, the last text is returned.
+    Returns None if the text is not an object by its grammar.
     """
     blank, kept = bytearray(text), {}
     found = _members(text)
@@ -76,7 +75,7 @@ def blank_members(text: bytes, *names: str) -> tuple[bytes, dict[str, bytes]] | 
 
 
 def _members(text: bytes) -> list[tuple[str, int, int]] | None:
-    """Return name, start and end of each member's value of an object; None where it is not one."""
+    """Return name, start and end of the value of each member of an object, or None for other texts."""
     members: list[tuple[str, int, int]] = []
     begin = _begin.match(text)
     at = 0 if begin is None else begin.end()
@@ -84,28 +83,28 @@ def _members(text: bytes) -> list[tuple[str, int, int]] | None:
         end = _value_end(text, name.end())
         if end is None:
             return None
-        members.append((_named(name[1]), name.end(), end))
+        members.append((_decode_name(name[1]), name.end(), end))
         at = end
     return members if begin is not None and _end.fullmatch(text, at) else None
 
 
-def _named(text: bytes) -> str:
+def _decode_name(text: bytes) -> str:
     try:
         name: str = msgspec.json.decode(text)
-    except msgspec.DecodeError:  # half a surrogate pair: the name of nothing that is looked for
+    except msgspec.DecodeError:  # a lone surrogate: not a name that the caller searches
         return ""
     return name
 
 
 def _value_end(text: bytes, at: int) -> int | None:
-    """Return where the value at ``at`` ends; None where the grammar does not have it."""
-    closers = bytearray()  # of what is open, the innermost last
+    """Return the index after the value at ``at``, or None if the grammar has no such value."""
+    closers = bytearray()  # of the open brackets, the innermost last
     while True:
         opened = _open.match(text, at)
         leaf = None if opened is None else _leaf.match(text, opened.end())
         if opened is None or leaf is None:
             return None
-        closers += _strings.sub(b"", opened[0]).translate(_CLOSERS, _BESIDE)
+        closers += _strings.sub(b"", opened[0]).translate(_CLOSERS, _IGNORED)
         after = _after_value(text, leaf.end(), closers)
         if after is None or not closers:
             return after
@@ -113,7 +112,7 @@ def _value_end(text: bytes, at: int) -> int | None:
 
 
 def _after_value(text: bytes, at: int, closers: bytearray) -> int | None:
-    """Return where the next value begins, or the outermost one ended; takes off what was closed."""
+    """Return the start of the next value, or the end of the outermost one; remove closed brackets."""
     while closers:
         inside = closers[-1] == _IN_OBJECT
         more = (_more_members if inside else _more_items).match(text, at)
@@ -122,7 +121,7 @@ def _after_value(text: bytes, at: int, closers: bytearray) -> int | None:
         if following is not None:
             return following.end()
         closed = _closes.match(text, at)
-        run = b"" if closed is None else closed[0].translate(None, _BESIDE)[: len(closers)]
+        run = b"" if closed is None else closed[0].translate(None, _IGNORED)[: len(closers)]
         if not run or closers[: -len(run) - 1 : -1] != run:
             return None
         del closers[-len(run) :]

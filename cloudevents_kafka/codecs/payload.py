@@ -1,8 +1,7 @@
-"""Event data: the payload bytes, what kind of value they stand for, and the Python value.
+"""The data of an event: payload bytes, their kind, and the Python value.
 
-An event keeps its data as bytes (`payload`) beside the content type. Where it came
-as a value, the kind remembers which: a JSON value and a text stay what they are when
-the event is written in another format, and bytes are never guessed at.
+An event has its data as bytes. If the data was a JSON value or a text, its kind says so, and
+the event is written with such a value in another format. The kind of bytes is not guessed.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ from cloudevents_kafka.errors import DataError, Problem, message_without_data, p
 
 
 class DataKind(Enum):
-    """What an event's payload stands for."""
+    """The kind of an event's data."""
 
     BYTES = "bytes"
-    """Bytes as they came; the content type, if any, says what they are."""
+    """Bytes, which the content type describes, if any."""
     JSON = "json"
-    """A JSON value, in its text."""
+    """The text of a JSON value."""
     TEXT = "text"
-    """A text, in the charset of its content type."""
+    """A text in the charset of its content type."""
     PROTO = "proto"
-    """A Protobuf message, as a serialized ``google.protobuf.Any``, which says its type."""
+    """A Protobuf message in a serialized ``google.protobuf.Any``."""
 
 
-_NOTHING: Final[Mapping[str, Any]] = {}
+_NO_ATTRIBUTES: Final[Mapping[str, Any]] = {}
 _BYTE_ORDER_MARKS: Final = {
     "utf_16": (codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE),
     "utf_32": (codecs.BOM_UTF32_BE, codecs.BOM_UTF32_LE),
@@ -41,31 +40,31 @@ _PLAIN: Final = (dict, str, list, int, float)
 
 
 def implies_json(content_type: str | None) -> bool:
-    """Tell whether data that is a value is JSON: by its type, or because none is set (J-09)."""
+    """Return whether a value of this content type is JSON; without a content type it is (J-09)."""
     return content_type is None or media_type(content_type).is_json
 
 
 def implies_utf8_json(content_type: str | None) -> bool:
-    """Return whether data that is a value is JSON in UTF-8."""
+    """Return whether a value of this content type is JSON in UTF-8."""
     return implies_json(content_type) and (content_type is None or media_type(content_type).utf8)
 
 
 def to_payload(
-    data: Any, content_type: str | None, about: Mapping[str, Any] = _NOTHING
+    data: Any, content_type: str | None, attributes: Mapping[str, Any] = _NO_ATTRIBUTES
 ) -> tuple[bytes | None, DataKind]:
-    """Turn a Python value into payload bytes and their kind.
+    """Return the payload bytes of a Python value, and their kind.
 
-    None is no data; bytes are the payload as they are. A codec that is registered for
-    the content type, in an event with the attributes ``about``, takes all else. Without
-    one, a Protobuf message is itself in a ``google.protobuf.Any``; text under a JSON or
-    no content type is a JSON string, else it is text in the type's charset; any other
-    value is JSON. Raises `DataError` with a reason where that cannot be.
+    None means no data, and bytes are the payload. For other values a codec that is registered
+    for the content type and ``attributes`` has precedence. Without a codec, a Protobuf
+    message is a ``google.protobuf.Any``; text is a JSON string if the content type is JSON
+    or None, else text in the charset of the content type; other values are JSON. Raises
+    `DataError` if the value cannot be encoded.
     """
     if data is None:
         return None, DataKind.BYTES
     if isinstance(data, bytes | bytearray | memoryview):
         return bytes(data), DataKind.BYTES
-    codec = find(content_type, about)
+    codec = find(content_type, attributes)
     if codec is not None and codec.encode is not None:
         return call_encode(codec.encode, data, content_type), DataKind.BYTES
     if not isinstance(data, _PLAIN) and (message := _serialized_any(data)) is not None:
@@ -75,14 +74,14 @@ def to_payload(
     if isinstance(data, str):
         return encode_text(data, content_type), DataKind.TEXT
     raise DataError(
-        f"a {type(data).__name__} cannot be {preview_name(content_type)}: "
-        "give text or bytes, or a JSON content type, or register a codec for this one"
+        f"data of type {preview_name(content_type)} must be text or bytes, got a {type(data).__name__}; "
+        "set a JSON content type, or register a codec for this one"
     )
 
 
 def _serialized_any(data: Any) -> bytes | None:
-    """Serialize a message of google's package as an ``Any``, which it may be already; None for others."""
-    messages = sys.modules.get("google.protobuf.message")  # who has a message has loaded the package
+    """Return a Protobuf message serialized in an ``Any``, or None for other values."""
+    messages = sys.modules.get("google.protobuf.message")  # loaded if there are messages
     if messages is None or not isinstance(data, messages.Message):
         return None
     from google.protobuf.any_pb2 import Any as AnyMessage
@@ -92,24 +91,25 @@ def _serialized_any(data: Any) -> bytes | None:
             return bytes(data.SerializeToString(deterministic=True))
         packed = AnyMessage()
         packed.Pack(data, deterministic=True)
-    except messages.EncodeError as error:  # a required field that is not set
+    except messages.EncodeError as error:  # a required field is not set
         raise DataError(f"a {type(data).__name__} cannot be serialized: {error}") from None
     return bytes(packed.SerializeToString(deterministic=True))
 
 
 def from_payload(
-    payload: bytes | None, kind: DataKind, content_type: str | None, about: Mapping[str, Any] = _NOTHING
+    payload: bytes | None,
+    kind: DataKind,
+    content_type: str | None,
+    attributes: Mapping[str, Any] = _NO_ATTRIBUTES,
 ) -> Any:
-    """Turn payload bytes into a Python value: JSON, text, or the bytes themselves.
+    """Return the Python value of payload bytes: that of JSON, a text, or the bytes.
 
-    A codec that is registered for the content type, in an event with the attributes
-    ``about``, goes first.
-
-    Raises `DataError` where they are not what the content type says.
+    A codec that is registered for the content type and ``attributes`` has precedence.
+    Raises `DataError` if the payload does not match the content type.
     """
     if payload is None or kind is DataKind.PROTO:
         return payload
-    codec = find(content_type, about)
+    codec = find(content_type, attributes)
     if codec is not None and codec.decode is not None:
         return call_decode(codec.decode, payload, content_type)
     media = None if content_type is None else media_type(content_type)
@@ -121,24 +121,24 @@ def from_payload(
 
 
 def to_utf8(payload: bytes, content_type: str | None) -> bytes:
-    """Turn text from the content type's charset into UTF-8; raises `DataError`."""
+    """Return text in the charset of a content type as UTF-8; raise `DataError`."""
     if content_type is None or media_type(content_type).utf8:
         return payload
     try:
         return decode_text(payload, content_type).encode()
-    except UnicodeEncodeError:  # utf-7 and its like can say half a surrogate pair
+    except UnicodeEncodeError:  # such as UTF-7, which can encode a lone surrogate
         raise DataError(f"data is not {preview_name(content_type)}: it has a lone surrogate") from None
 
 
 def from_utf8(text: bytes, content_type: str | None) -> bytes:
-    """Turn UTF-8 into the content type's charset; raises `DataError`."""
+    """Return UTF-8 in the charset of a content type; raise `DataError`."""
     if content_type is None or media_type(content_type).utf8:
         return text
     return encode_text(text.decode(), content_type)
 
 
 def encode_text(text: str, content_type: str | None) -> bytes:
-    """Write text in the content type's charset, UTF-8 by default; raises `DataError`."""
+    """Return text in the charset of a content type, by default UTF-8; raise `DataError`."""
     try:
         return text.encode("utf-8" if content_type is None else python_codec(media_type(content_type)))
     except (LookupError, ValueError) as error:
@@ -148,19 +148,19 @@ def encode_text(text: str, content_type: str | None) -> bytes:
 
 
 def decode_text(payload: bytes, content_type: str | None) -> str:
-    """Read text in the content type's charset, UTF-8 by default; raises `DataError`.
+    """Return the text of bytes in the charset of a content type, by default UTF-8; raise `DataError`.
 
     UTF-16 and UTF-32 without a byte order mark are big-endian (RFC 2781 4.3, Unicode 3.10 D101).
     """
     try:
         charset = "utf-8" if content_type is None else python_codec(media_type(content_type))
         if not payload.startswith(_BYTE_ORDER_MARKS.get(charset, b"")):
-            charset += "_be"  # Python's codec would take this machine's order
+            charset += "_be"  # Python's codec assumes the byte order of the machine
         return payload.decode(charset)
     except (LookupError, ValueError) as error:
         raise DataError(f"data is not {preview_name(content_type)}: {message_without_data(error)}") from None
 
 
 def data_problem(error: DataError, clause: str = "J-10") -> Problem:
-    """Report data that cannot be written among an event's other problems."""
+    """Return the problem of data that cannot be encoded."""
     return Problem("data", str(error), clause)

@@ -1,12 +1,11 @@
-"""Data codecs: how the data of a content type becomes a value of the user's, and back.
+"""The registry of codecs, by media type, event type and schema.
 
-Without any, JSON and text are read and written, and all else is bytes (see `data`).
-A codec that is registered for a media type takes its place: for that of one
-``dataschema`` or one event ``type`` first, then for the media type, then for its
-suffix (``+avro``), parameters and case aside. It gets and gives the payload as it
-travels, so nothing is lost by it: ``event.payload`` is there whatever it says.
+Without a codec, `payload` decodes JSON and text, and other data is bytes. A codec has
+precedence: first one for the ``dataschema`` or the event ``type``, then one for the media
+type, then one for its suffix (``+avro``). Parameters and case of the media type are ignored.
+A codec converts the payload; ``event.payload`` always has the bytes.
 
-Any two functions make a codec::
+Two functions form a codec::
 
     register_codec("application/cbor", Codec(cbor2.loads, cbor2.dumps))
     register_codec("application/protobuf", Codec(Order.FromString, Order.SerializeToString))
@@ -30,9 +29,9 @@ from cloudevents_kafka.errors import DataError, preview_name
 class Codec(msgspec.Struct, frozen=True):
     """Two functions, from payload bytes to a value and back.
 
-    Where one is left out, data is read or written as without the codec. They may
-    raise what they like: it becomes a `DataError`, with the error as its cause. What a
-    `DataError` of theirs says is told, so it should not have any of the data in it.
+    Without one of them, data is decoded or encoded as without the codec. Any exception
+    becomes a `DataError` with the exception as its cause. Only the text of a `DataError` is
+    repeated, so it should not contain data.
     """
 
     decode: Callable[[bytes], Any] | None = None
@@ -40,7 +39,7 @@ class Codec(msgspec.Struct, frozen=True):
 
 
 Key = tuple[str, str | None, str | None]
-"""What a codec is registered for: media type or suffix, event type, dataschema."""
+"""Media type or suffix, event type, and dataschema."""
 
 _codecs: Final[dict[Key, Codec]] = {}
 
@@ -48,23 +47,23 @@ _codecs: Final[dict[Key, Codec]] = {}
 def register_codec(
     media_type: str, codec: Codec, *, type: str | None = None, dataschema: str | None = None
 ) -> None:
-    """Read and write the data of a media type with a codec, in this process.
+    """Register a codec for the data of a media type in this process.
 
-    ``media_type`` is one without parameters, or a suffix: ``+avro`` is for all that
-    end in it. With ``type`` or ``dataschema`` the codec is for events that have these.
-    To register for the same again replaces the codec. `ValueError` for what is neither
-    media type nor suffix, `TypeError` for what is no `Codec` or no text.
+    ``media_type`` has no parameters, or is a suffix: ``+avro`` matches all media types that
+    end in it. With ``type`` or ``dataschema`` the codec is for events with these attributes.
+    Registering again replaces the codec. Raises `ValueError` for an invalid media type, and
+    `TypeError` for an argument of another type.
     """
     if not isinstance(codec, Codec):
-        raise TypeError(f"a codec is a Codec(decode, encode), not a {_kind(codec)}")
+        raise TypeError(f"codec must be a Codec(decode, encode), got a {_type_name(codec)}")
     for function in (codec.decode, codec.encode):
         if not (function is None or callable(function)):
-            raise TypeError(f"decode and encode of a Codec are functions, and a {_kind(function)} is none")
+            raise TypeError(f"decode and encode of a Codec must be functions, got a {_type_name(function)}")
     optional = {"type": type, "dataschema": dataschema}
-    texts = {"media type": media_type, **{what: text for what, text in optional.items() if text is not None}}
+    texts = {"media_type": media_type, **{what: text for what, text in optional.items() if text is not None}}
     for what, text in texts.items():
         if not isinstance(text, str):
-            raise TypeError(f"a {what} is a text, not a {_kind(text)}")
+            raise TypeError(f"{what} must be a str, got a {_type_name(text)}")
     essence = f"any/any{media_type}" if media_type.startswith("+") else media_type
     media = parsed(essence)
     if (
@@ -75,19 +74,19 @@ def register_codec(
         or "*" in essence
     ):
         raise ValueError(
-            f"{media_type!r} is no media type, such as 'application/avro', and no suffix, '+avro'"
+            f"media_type must be like 'application/avro', or a suffix like '+avro', got {media_type!r}"
         )
     with registration_lock:
         _codecs[media_type.lower(), type, dataschema] = codec
 
 
-def find(content_type: str | None, about: Mapping[str, Any]) -> Codec | None:
-    """Return the codec for data of a content type, in an event with these attributes."""
+def find(content_type: str | None, attributes: Mapping[str, Any]) -> Codec | None:
+    """Return the codec for data of a content type in an event with these attributes, or None."""
     if not _codecs or content_type is None:
         return None
     essence = parsed(content_type).essence
     _, plus, suffix = essence.rpartition("+")
-    event_type, schema = about.get("type"), about.get("dataschema")
+    event_type, schema = attributes.get("type"), attributes.get("dataschema")
     for name in (essence, plus + suffix):
         for kind in (event_type, None):
             for of_schema in (schema, None):
@@ -97,52 +96,53 @@ def find(content_type: str | None, about: Mapping[str, Any]) -> Codec | None:
 
 
 def registered() -> dict[Key, Codec]:
-    """Return the codecs that were registered, by what for."""
+    """Return the registered codecs."""
     with registration_lock:
         return dict(_codecs)
 
 
 def restore(codecs: Mapping[Key, Codec]) -> None:
-    """Have these codecs registered, and no others."""
+    """Register these codecs, and no others."""
     with registration_lock:
         _codecs.update(codecs)
         for key in _codecs.keys() - codecs.keys():
             del _codecs[key]
 
 
-def call_decode(decode: Callable[[Any], Any], given: Any, content_type: str | None) -> Any:
-    """Have a function of the user's read data; `DataError` for whatever it raises."""
+def call_decode(decode: Callable[[Any], Any], source: Any, content_type: str | None) -> Any:
+    """Return the result of a user's function; raise `DataError` for any exception in it."""
     try:
-        return decode(given)
+        return decode(source)
     except DataError as error:
-        raise DataError(f"data is not {_named(content_type)}: {error}") from error
-    except Exception as error:  # any library may stand behind it, with errors of its own
-        raise DataError(f"data is not {_named(content_type)}: its codec raised {_kind(error)}") from error
+        raise DataError(f"data is not {_describe(content_type)}: {error}") from error
+    except Exception as error:  # the function may be of any library
+        raise DataError(
+            f"data is not {_describe(content_type)}: its codec raised {_type_name(error)}"
+        ) from error
 
 
 def call_encode(encode: Callable[[Any], bytes], value: Any, content_type: str | None) -> bytes:
-    """Have a function of the user's write data; `DataError` for whatever it raises.
+    """Return the bytes of a user's function; raise `DataError` for any exception in it.
 
-    Also where it gives something else than bytes.
+    Also raises `DataError` if the function does not return bytes.
     """
-    what = f"a {_kind(value)} cannot be written as {_named(content_type)}"
+    failure = f"a {_type_name(value)} cannot be written as {_describe(content_type)}"
     try:
         payload = encode(value)
     except DataError as error:
-        raise DataError(f"{what}: {error}") from error
-    except Exception as error:  # see decoded
-        raise DataError(f"{what}: its codec raised {_kind(error)}") from error
+        raise DataError(f"{failure}: {error}") from error
+    except Exception as error:  # see call_decode
+        raise DataError(f"{failure}: its codec raised {_type_name(error)}") from error
     if not isinstance(payload, bytes | bytearray | memoryview):
-        raise DataError(f"the codec for {_named(content_type)} gave a {_kind(payload)}, not bytes")
+        raise DataError(
+            f"the codec for {_describe(content_type)} must return bytes, got a {_type_name(payload)}"
+        )
     return bytes(payload)
 
 
-def _named(content_type: str | None) -> str:
+def _describe(content_type: str | None) -> str:
     return preview_name(content_type) if content_type else "data without a content type"
 
 
-def _kind(thing: object) -> str:
-    return type(thing).__name__  # and no more: what an error says may have data in it
-
-
-# --- ready-made ------------------------------------------------------------------
+def _type_name(thing: object) -> str:
+    return type(thing).__name__  # the text of an error may contain data

@@ -218,8 +218,8 @@ TYPED = (
 NAMED_TYPES: list[tuple[Fields, Fields | None, str | None]] = [
     ({"n": "5", "b": "true"}, {"n": "Integer", "b": "Boolean"}, None),
     ({"n": "5", "u": "a:b"}, {"n": "String", "u": "URI"}, None),
-    ({"n": "05"}, {"n": "Integer"}, "n: an Integer is a 32-bit number in plain digits"),
-    ({"b": "yes"}, {"b": "Boolean"}, "b: a Boolean is true or false"),
+    ({"n": "05"}, {"n": "Integer"}, "n: an Integer must be a 32-bit number in decimal digits"),
+    ({"b": "yes"}, {"b": "Boolean"}, "b: a Boolean must be true or false"),
     ({"n": "5"}, {"n": "int"}, "extension_types must be Boolean, Integer"),
     ({"id": "5"}, None, "the name of an extension must not be 'id'"),
     ({"subject": "5"}, None, "the name of an extension must not be 'subject'"),
