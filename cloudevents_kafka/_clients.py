@@ -13,14 +13,14 @@ from typing import Any, Protocol
 
 
 class LibrdkafkaErrorCode(IntEnum):
-    """The error codes of librdkafka's own that clients are checked for, by the names of ``KafkaError``."""
+    """The internal error codes of librdkafka that the library checks, by their names in ``KafkaError``."""
 
     PARTITION_EOF = -191
     """The end of a partition was read."""
     PURGE_INFLIGHT = -151
-    """A purge or an aborted transaction took back a message that was sent."""
+    """A purge or an aborted transaction removed a sent message."""
     PURGE_QUEUE = -152
-    """A purge or an aborted transaction took back a message that was queued."""
+    """A purge or an aborted transaction removed a queued message."""
 
 
 class Producer(Protocol):

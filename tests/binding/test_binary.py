@@ -1,4 +1,4 @@
-"""Binary mode: what stands in the headers and in the value, byte for byte, and back."""
+"""Binary mode: the bytes of headers and values, and the events read from them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def least(**more: Any) -> Event:
     ids=lambda value: repr(value)[:60],
 )
 def test_records_byte_for_byte(event: Event, added: Any, value: bytes | None) -> None:
-    """Headers are canonical texts in UTF-8, unquoted; no data is null; no key, no invented header."""
+    """Headers are canonical texts in UTF-8, unquoted; absent data is null; no key or header is added."""
     record = to_record(event)
     assert record.headers == [*CE, *added]
     assert record.value == value
@@ -66,7 +66,7 @@ def test_records_byte_for_byte(event: Event, added: Any, value: bytes | None) ->
 
 
 def test_a_content_type_of_event_formats_is_refused() -> None:
-    """A receiver would take the record for a structured one."""
+    """Receivers would read the record as a structured one."""
     for content_type in ("application/cloudevents+json", "Application/CloudEvents"):
         with pytest.raises(EncodeError, match="K-20"):
             to_record(least(datacontenttype=content_type, data=b"{}"))
@@ -98,7 +98,7 @@ def test_a_content_type_of_event_formats_is_refused() -> None:
     ],
 )
 def test_broken_headers_are_told_all_at_once(added: Any, clauses: list[str]) -> None:
-    """Each broken header is a problem with its clause; the record stays with the error."""
+    """Each broken header is a problem with its clause; the error has the record."""
     record = Record(headers=[*CE, *added], value=b"x")
     with pytest.raises(BrokenEvent) as caught:
         from_record(record)
@@ -118,28 +118,28 @@ def test_broken_headers_are_told_all_at_once(added: Any, clauses: list[str]) -> 
     ],
 )
 def test_other_headers_are_no_attributes(added: Any) -> None:
-    """Foreign and null headers neither break the event nor get into it, in whatever order."""
+    """Other headers and null headers neither break the event nor change it, in any order."""
     for headers in ([*CE, *added], [*added, *CE]):
         for _ in range(2):  # the second time their names are known
             assert from_record(Record(headers=headers)) == least()
 
 
 def test_a_tombstone_is_an_event_without_data_both_ways() -> None:
-    """A null value is no data, an empty one is data of no bytes."""
+    """A null value is absent data, an empty value is data of 0 bytes."""
     assert from_record(Record(headers=CE, value=None)).payload is None
     assert from_record(Record(headers=CE, value=b"")).payload == b""
     assert to_record(least()).value is None
 
 
 def test_no_content_type_means_no_guess() -> None:
-    """Bytes that look like JSON stay bytes."""
+    """Without a content type, bytes that look like JSON stay bytes."""
     event = from_record(Record(headers=CE, value=b"123"))
     assert event.data == b"123"
     assert event.datacontenttype is None
 
 
 def test_a_flood_of_header_names_is_not_kept() -> None:
-    """Names of strangers are remembered within bounds, in number and in length."""
+    """The caches of header names are bounded in number and in length."""
     for number in range(5000):
         from_record(Record(headers=[*CE, (f"h{number}", b""), (f"ce_h{number}", b"")]))
         assert _headers.header_of(f"h{number}") == f"ce_h{number}"
@@ -152,7 +152,7 @@ def test_a_flood_of_header_names_is_not_kept() -> None:
 @pytest.mark.parametrize("lenient", [False, True])
 @pytest.mark.parametrize("name", ["id", "source"])
 def test_a_required_header_that_is_no_text_is_not_called_missing(name: str, *, lenient: bool) -> None:
-    """It is there, and what is wrong with it is told; nothing else is."""
+    """The header is present, so only its own problem is reported."""
     bad = {f"ce_{name}": b"\xff"}
     headers = [(header, bad.get(header, value)) for header, value in make.required_headers]
     with pytest.raises(BrokenEvent) as caught:

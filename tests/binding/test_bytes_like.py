@@ -1,4 +1,4 @@
-"""Bytes-like values are taken wherever bytes are, become bytes, and are not shared with who gave them."""
+"""Bytes-like values are accepted as bytes are, and are copied to bytes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def is_of_bytes(event: Event) -> bool:
 @ALL
 @pytest.mark.parametrize("event", [EVENT, BARE], ids=["JSON", "bytes"])
 def test_a_record_of_them_is_read(like: Like, way: dict[str, Any], event: Event) -> None:
-    """As `collect` of PySpark gives it; what is read can be written in every way, to the same bytes."""
+    """The rows of PySpark's `collect` are read, and their events written in every mode to the same bytes."""
     record = to_record(event, key=b"k", **way)
     given = in_likes(record, like)
     assert (type(given.key), type(given.value)) == (bytes, bytes)
@@ -73,7 +73,7 @@ def test_a_record_of_them_is_read(like: Like, way: dict[str, Any], event: Event)
 @LIKE
 @ALL
 def test_headers_alone_may_be_of_them(like: Like, way: dict[str, Any]) -> None:
-    """Also where the value is bytes; a record that is written like it has bytes."""
+    """Headers may be bytes-like if the value is bytes; a record that is written like it has bytes."""
     record = to_record(EVENT, key=b"k", headers={"foreign": b"f"}, **way)
     headers: Any = [(name, like(value or b"")) for name, value in record.headers]
     given = Record(key=b"k", value=record.value, headers=headers)
@@ -94,7 +94,7 @@ def _said(decoded: Decoded | Undecodable) -> Event | str:
 
 @ALL
 def test_who_changes_them_changes_no_event(way: dict[str, Any]) -> None:
-    """An event is read-only, also by the back door."""
+    """An event does not change with the buffers from which it was read."""
     record = to_record(BARE, key=b"k", **way)
     value, key = bytearray(record.value or b""), bytearray(b"k")
     headers: Any = [(name, bytearray(text or b"")) for name, text in record.headers]
@@ -109,7 +109,7 @@ def test_who_changes_them_changes_no_event(way: dict[str, Any]) -> None:
 
 @LIKE
 def test_events_are_made_and_written_with_them(like: Like) -> None:
-    """As data, as an attribute, as a key, as a header's value, and from a client's record."""
+    """Data, attributes, keys, header values and clients' records may be bytes-like."""
     event = Event(id="1", source="/s", type="t", data=like(b"\x00\xff"), x=like(b"b"))
     assert (event.payload, event["x"]) == (b"\x00\xff", b"b")
     assert is_of_bytes(event)
@@ -124,7 +124,7 @@ def test_events_are_made_and_written_with_them(like: Like) -> None:
 @LIKE
 @pytest.mark.parametrize("format", [JsonFormat, AvroFormat, ProtobufFormat, AvroCompactFormat])
 def test_formats_read_them(like: Like, format: Any) -> None:
-    """A format that is asked directly gives an event of bytes, too."""
+    """A format that is called directly returns an event of bytes, too."""
     for event in (EVENT, BARE):
         read = format().decode(like(format().encode(event)))
         assert read == event
@@ -133,7 +133,7 @@ def test_formats_read_them(like: Like, format: Any) -> None:
 
 @LIKE
 def test_the_format_of_java_reads_them(like: Like) -> None:
-    """It is read only."""
+    """Java's compact Avro, which is read only, accepts them too."""
     from cloudevents_kafka.formats import avro_compact
 
     value = avro_compact._SINGLE_OBJECT + AvroCompactFormat().encode(BARE)
@@ -145,7 +145,7 @@ def test_the_format_of_java_reads_them(like: Like) -> None:
 @LIKE
 @pytest.mark.usefixtures("registry")
 def test_what_users_register_may_give_them(like: Like) -> None:
-    """A format's value and a codec's payload become bytes."""
+    """The value of a user's format and the payload of a user's codec become bytes."""
 
     class Liked(JsonFormat):
         def encode(self, event: Event) -> bytes:
@@ -161,7 +161,7 @@ def test_what_users_register_may_give_them(like: Like) -> None:
 
 @pytest.mark.parametrize("value", [5, 1.5, ["x"], {"a": 1}, object()], ids=stable)
 def test_what_is_neither_is_refused(value: Any) -> None:
-    """Where it is given, in words; a header's value, where it is read."""
+    """Keys and values are refused when a record is created, header values when they are read."""
     with pytest.raises(TypeError, match="bytes or None, got"):
         Record(value=value)
     with pytest.raises(TypeError, match="bytes or None, got"):
@@ -173,7 +173,7 @@ def test_what_is_neither_is_refused(value: Any) -> None:
 
 
 def test_text_becomes_utf_8() -> None:
-    """As where a client's record is made one."""
+    """A str becomes UTF-8, as in a client's record."""
     record = Record(key="é", value="é", headers=[("ce_id", "é")])  # type: ignore[arg-type,list-item]
     assert (record.key, record.value) == (b"\xc3\xa9", b"\xc3\xa9")
     named = [("ce_id", "é"), ("ce_source", "/s"), ("ce_type", "t"), ("ce_specversion", "1.0")]

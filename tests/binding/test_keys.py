@@ -1,4 +1,4 @@
-"""Key mappers: opt-in, pure, and told apart from keys that a user gives."""
+"""Key mappers are opt-in, pure, and replaced by an explicit key."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ EVENT = Event(id="1", source="/", type="t", subject="s", partitionkey="é", coun
 )
 @pytest.mark.parametrize("mode", ["binary", "structured"])
 def test_a_mapper_gives_the_key_and_changes_nothing(mapper: Any, key: bytes | None, mode: Any) -> None:
-    """The event is the same before and after, and what was mapped from is sent as well."""
+    """The event does not change, and the mapped attribute is sent as well."""
     before = copy.deepcopy(dict(EVENT.attributes))
     record = to_record(EVENT, key_mapper=mapper, mode=mode)
     assert record.key == key
@@ -49,7 +49,7 @@ def test_a_mapper_gives_the_key_and_changes_nothing(mapper: Any, key: bytes | No
 
 @pytest.mark.parametrize("key", [b"own", "own", b"", ""])
 def test_an_explicit_key_wins(key: Any) -> None:
-    """The mapper is not even asked, for an empty key as for any."""
+    """The mapper is not called if a key is passed, also an empty one."""
 
     def unasked(_: Event) -> str:
         raise AssertionError
@@ -60,21 +60,21 @@ def test_an_explicit_key_wins(key: Any) -> None:
 
 
 def test_without_mapper_there_is_no_key() -> None:
-    """The partitionkey extension alone makes no key."""
+    """The partitionkey extension alone does not set the key."""
     assert to_record(EVENT).key is None
     assert to_record(EVENT, key=None, key_mapper=None).key is None
 
 
 @pytest.mark.parametrize("key", [5, 1.5, True, ["k"]])
 def test_a_key_that_is_no_text_or_bytes_is_refused(key: Any) -> None:
-    """Nothing is turned into a key by its Python text."""
+    """Objects are not converted to their Python text."""
     for arguments in ({"key": key}, {"key_mapper": lambda _: key}):
         with pytest.raises(TypeError, match="bytes or None"):
             to_record(EVENT, **arguments)
 
 
 def test_a_mutable_key_is_copied() -> None:
-    """Later changes to the caller's buffer do not reach the record."""
+    """Later changes to the caller's buffer do not change the record."""
     key: Any = bytearray(b"k")
     record = to_record(EVENT, key=key)
     key[:] = b"x"
@@ -98,7 +98,7 @@ def test_a_mutable_key_is_copied() -> None:
     ],
 )
 def test_the_reverse_way(name: str, key: bytes | None, value: Any) -> None:
-    """A key becomes an attribute where there is none, if it can be one; else the event stays as it is."""
+    """A valid key becomes the attribute if the event does not have it; else the event is unchanged."""
     event = key_to_attribute(name)(EVENT, Record(key=key))
     assert event.get(name) == value
     if value is None or name == "partitionkey":
@@ -107,21 +107,21 @@ def test_the_reverse_way(name: str, key: bytes | None, value: Any) -> None:
 
 @pytest.mark.parametrize("name", ["", "data", "my_ext", "Key"])
 def test_the_reverse_way_needs_a_name(name: str) -> None:
-    """A mapper that could never map is refused when it is made."""
+    """A mapper to an invalid name is refused when it is created."""
     with pytest.raises(ValueError, match="an attribute name must have"):
         key_to_attribute(name)
 
 
 @pytest.mark.parametrize("key", [None, b"", b"k", b"\xff\xfe\x00"])
 def test_reading_never_looks_at_the_key(key: bytes | None) -> None:
-    """Any bytes may be a key, and no attribute comes from them."""
+    """Any bytes may be a key, and reading adds no attribute for them."""
     record = to_record(Event(id="1", source="/", type="t"), key=key)
     assert from_record(record) == Event(id="1", source="/", type="t")
 
 
 @pytest.mark.parametrize("mode", ["binary", "structured"])
 def test_a_hop_may_change_or_drop_the_partitionkey(mode: Any) -> None:
-    """Dropped it is gone, and the record's key stays; changed, the key follows where a mapper says so."""
+    """A removed partitionkey leaves the record's key; a changed one changes it if a mapper is passed."""
     event = Event(id="1", source="/", type="t", partitionkey="p")
     record = to_record(event, mode=mode, key_mapper=partition_key)
     dropped = to_record(event.replace(partitionkey=None), like=record)
@@ -137,12 +137,12 @@ def test_a_hop_may_change_or_drop_the_partitionkey(mode: Any) -> None:
     "mapper", [partition_key, attribute_key("subject"), first_of(attribute_key("none"), partition_key)]
 )
 def test_mappers_go_to_other_processes(mapper: Any) -> None:
-    """Spark's workers and process pools get them by pickle."""
+    """Mappers can be pickled for Spark's workers and process pools."""
     again = pickle.loads(pickle.dumps(mapper))
     assert again(EVENT) == mapper(EVENT)
 
 
 def test_reverse_mappers_go_to_other_processes() -> None:
-    """The same for what makes an attribute of a key."""
+    """Reverse mappers can be pickled, too."""
     mapper = pickle.loads(pickle.dumps(key_to_attribute("customer")))
     assert mapper(EVENT, Record(key=b"c-4"))["customer"] == "c-4"

@@ -1,4 +1,4 @@
-"""Lenient reading: what is let pass is reported, nothing is invented, and the rest is refused."""
+"""Lenient reading: accepted deviations are reported, nothing is invented, all else is refused."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def found_format(name: str) -> Format:
     ids=lambda value: repr(value)[-60:],
 )
 def test_headers_let_pass(headers: Any, attribute: str, text: str | None, clauses: list[str]) -> None:
-    """What was meant counts, an attribute that cannot be is absent, and each is told."""
+    """Values are corrected, invalid attributes are removed, and each deviation is reported."""
     result = read(headers)
     assert result.event.text(attribute) == text
     assert [p.clause for p in result.tolerated] == clauses
@@ -103,7 +103,7 @@ def test_headers_let_pass(headers: Any, attribute: str, text: str | None, clause
     ],
 )
 def test_what_does_not_count_is_told(headers: Any, said: list[str]) -> None:
-    """Of two headers for one attribute one is lost, and the report says which."""
+    """Of two headers for one attribute, the report names the ignored one."""
     result = read([*CE, *headers])
     assert result.event.subject == "x"
     assert len(result.tolerated) == len(said)
@@ -121,7 +121,7 @@ def test_what_does_not_count_is_told(headers: Any, said: list[str]) -> None:
     ],
 )
 def test_what_is_refused_either_way_is_refused_in_the_same_words(record: Record) -> None:
-    """What was seen, the rule and what to do next do not depend on who asks."""
+    """Strict and lenient reading raise the same error for a record that both refuse."""
     strict, lenient = (decode(record, lenient=lenient) for lenient in (False, True))
     assert isinstance(strict, Undecodable)
     assert isinstance(lenient, Undecodable)
@@ -154,7 +154,7 @@ def test_what_is_refused_either_way_is_refused_in_the_same_words(record: Record)
     ],
 )
 def test_members_let_pass(members: bytes, attribute: str, text: str | None, clauses: list[str]) -> None:
-    """The same in JSON, where objects and lists are kept as their text."""
+    """Members of JSON are corrected as headers are; objects and lists are kept as their text."""
     result = read([JSON], HEAD + members + b"}")
     assert result.event.text(attribute) == text
     assert [p.clause for p in result.tolerated] == clauses
@@ -169,7 +169,7 @@ def test_members_let_pass(members: bytes, attribute: str, text: str | None, clau
     ],
 )
 def test_data_of_another_type_is_kept_as_json(members: bytes, payload: bytes | None, kind: DataKind) -> None:
-    """A value where a string should stand is not lost."""
+    """Data that must be a string is kept as JSON."""
     result = read([JSON], HEAD + members + b"}")
     assert (result.event.payload, result.event.kind) == (payload, kind)
     assert [p.clause for p in result.tolerated] == ["J-16"]
@@ -188,7 +188,7 @@ def test_data_of_another_type_is_kept_as_json(members: bytes, payload: bytes | N
     ],
 )
 def test_structured_records_let_pass(headers: Any, value: bytes, clauses: list[str]) -> None:
-    """Structured JSON that says so badly, or not at all, is read as what it is."""
+    """A JSON event with a wrong or missing content-type is read as a JSON event."""
     result = read(headers, value)
     assert [p.clause for p in result.tolerated] == clauses
     assert result.event.id == "1"
@@ -243,7 +243,7 @@ def test_structured_records_let_pass(headers: Any, value: bytes, clauses: list[s
     ids=lambda value: repr(value)[-70:],
 )
 def test_what_lenient_reading_refuses_too(headers: Any, value: bytes | None, error: type[Exception]) -> None:
-    """What cannot be meant in one way only is refused, with the record."""
+    """Ambiguous and invalid records are refused."""
     result = decode(Record(headers=headers, value=value), lenient=True)
     assert isinstance(result, Undecodable), result
     assert type(result.error) is error
@@ -260,7 +260,7 @@ OTHER = b'{"specversion":"1.0","id":"OTHER","source":"/o","type":"o","data":1}'
 def test_no_header_but_content_type_makes_a_binary_event_a_structured_one(
     name: str, content_type: bytes, more: Any
 ) -> None:
-    """Where all ce_ headers of an event are there, it is theirs, and no other event is read."""
+    """If all required ce_ headers are present, the event is in binary mode."""
     result = read([*CE, *more, (name, content_type)], OTHER)
     assert (result.event.id, result.event.payload, result.event.datacontenttype) == ("1", OTHER, None)
     assert "ignored" in str(result.tolerated)
@@ -279,21 +279,21 @@ def test_no_header_but_content_type_makes_a_binary_event_a_structured_one(
     ],
 )
 def test_what_cannot_be_added_to_a_good_event_is_told(headers: Any) -> None:
-    """Foreign headers that contradict each other, or break a rule, leave the event as it is."""
+    """Misspelled headers that differ or break a rule leave the event unchanged."""
     result = read([*CE, *headers], b"x")
     assert result.event == from_record(Record(headers=CE, value=b"x"))
     assert "left out" in str(result.tolerated)
 
 
 def test_one_header_that_cannot_be_added_does_not_keep_others_out() -> None:
-    """Of foreign headers that look like the event's the good ones count."""
+    """Of misspelled headers, the valid ones are read."""
     result = read([*CE, ("CE_TIME", b"noon"), ("CE_SUBJECT", b"x"), ("CE_SAMPLEDRATE", b"5")])
     assert (result.event.time, result.event.subject, result.event["sampledrate"]) == (None, "x", 5)
 
 
 @pytest.mark.parametrize("form", ["json", "avro", "protobuf"])
 def test_in_structured_mode_no_other_header_adds_anything(form: str) -> None:
-    """The whole event stands in the value; only what might be its content-type is told."""
+    """The value has the whole event; only deviations of the content-type are reported."""
     record = to_record(from_record(Record(headers=CE)), mode="structured", format=form)
     result = read([*record.headers, ("ce-subject", b"x"), ("Content-Type", b"a/b")], record.value)
     assert result.event == from_record(record)
@@ -301,7 +301,7 @@ def test_in_structured_mode_no_other_header_adds_anything(form: str) -> None:
 
 
 def test_what_is_refused_leniently_is_told_all_at_once() -> None:
-    """Attributes and data alike, and nothing of what is let pass."""
+    """The error has the problems of attributes and data, without accepted deviations."""
     value = (
         HEAD.replace(b'"/"', b'""')
         + b',"myExt":1,"id":"2","time":"","time":"noon","data":1,"data_base64":"!!"}'
@@ -332,7 +332,7 @@ def test_what_is_refused_leniently_is_told_all_at_once() -> None:
     ],
 )
 def test_what_is_good_by_the_rules_is_good_leniently(header: tuple[str, bytes]) -> None:
-    """A foreign header that only looks like one of the event's cannot make a good record bad."""
+    """A misspelled header does not make a valid record invalid."""
     event = Event(id="1", source="/s", type="t", time="2018-04-05T17:31:00Z")
     record = to_record(event)
     strange = Record(value=record.value, headers=[*record.headers, header])
@@ -342,7 +342,7 @@ def test_what_is_good_by_the_rules_is_good_leniently(header: tuple[str, bytes]) 
 
 
 def test_nothing_is_reported_of_a_good_record() -> None:
-    """A record by the rules gives the same event, and exact bytes when written again."""
+    """A valid record has the same event, and the same bytes when it is written again."""
     for record in (Record(headers=CE, value=b"x"), Record(headers=[JSON], value=HEAD + b', "data": 1.0}')):
         result = decode(record, lenient=True)
         assert isinstance(result, Decoded)
@@ -363,7 +363,7 @@ def test_nothing_is_reported_of_a_good_record() -> None:
 def test_a_content_type_that_no_json_is_of_is_that_of_the_data(
     content_type: bytes, members: bytes, datacontenttype: str | None, payload: bytes
 ) -> None:
-    """The SDK for Python, version 1, moves datacontenttype out of the envelope into the header."""
+    """Version 1 of the Python SDK writes datacontenttype to the header instead of the envelope."""
     event = read([("content-type", content_type)], HEAD + members + b"}").event
     assert (event.datacontenttype, event.payload) == (datacontenttype, payload)
 
@@ -382,7 +382,7 @@ BINARY_FORMATS = ["avro", "avro-compact", "protobuf"]
     ],
 )
 def test_attributes_in_other_formats_let_pass(form: str, broken: dict[str, Any], clauses: list[str]) -> None:
-    """What is let pass in headers is let pass in Avro and Protobuf: well formed, with a rule broken."""
+    """Deviations of attributes are accepted in Avro and Protobuf as in headers."""
     attributes = {"specversion": "1.0", "id": "1", "source": "/", "type": "t", **broken}
     value = found_format(form).encode(unchecked_event(attributes, b"\xff", DataKind.BYTES))
     record = Record(value=value, headers=[("content-type", f"application/cloudevents+{form}".encode())])
@@ -410,7 +410,7 @@ def test_attributes_in_other_formats_let_pass(form: str, broken: dict[str, Any],
 def test_names_are_read_alike_in_all_formats(
     form: str, members: dict[str, Any], found: dict[str, Any] | None
 ) -> None:
-    """A name in capital letters is read in small ones, and what is dropped is said to be."""
+    """A name in upper case is read in lower case, and removed attributes are reported."""
     attributes = {**make.GOOD, **members}
     value = found_format(form).encode(unchecked_event(attributes, None, DataKind.BYTES))
     record = Record(value=value, headers=[("content-type", f"application/cloudevents+{form}".encode())])
@@ -433,7 +433,7 @@ def test_a_content_type_that_is_not_a_format_is_reported(content_type: bytes, pr
 
 @pytest.mark.parametrize("form", BINARY_FORMATS)
 def test_other_formats_have_one_spelling(form: str) -> None:
-    """Headers may be misspelt around them, and what is not well formed is refused either way."""
+    """Headers of other formats may be misspelled, but malformed values are refused."""
     value = to_record(from_record(Record(headers=CE)), mode="structured", format=form).value or b""
     headers = [("Content-Type", f"application/cloudevents+{form}".encode())]
     result = read(headers, value)
@@ -443,7 +443,7 @@ def test_other_formats_have_one_spelling(form: str) -> None:
 
 
 def test_the_list_of_what_is_let_pass_is_made_of_the_vectors() -> None:
-    """`spec-conformance/lenient.md` says what the vectors say."""
+    """`spec-conformance/lenient.md` is generated from the vectors."""
     assert lenient_table.TABLE.read_text("utf-8") == lenient_table.markdown()
 
 

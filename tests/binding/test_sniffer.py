@@ -1,4 +1,4 @@
-"""The sniffer: a record's mode from its headers alone, with the reason, for any headers."""
+"""The sniffer: the mode of a record by its headers, with the reason, for any headers."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def test_verdicts(headers: Any, mode: str, format_name: str | None) -> None:
     ],
 )
 def test_reasons_name_the_mistake(headers: Any, said: str) -> None:
-    """A verdict says what was seen, as far as a person needs to mend it."""
+    """A reason names the header that has to be corrected."""
     assert said in sniff(headers).reason
 
 
 @given(st.lists(st.tuples(st.text(), st.one_of(st.none(), st.binary()))), st.binary())
 def test_sniffing_is_total(headers: Any, content_type: bytes) -> None:
-    """Any names and bytes get a verdict."""
+    """Any names and bytes have a verdict."""
     for some in (headers, [*headers, ("content-type", content_type)]):
         verdict = sniff(some)
         assert verdict.reason
@@ -69,6 +69,6 @@ def test_sniffing_is_total(headers: Any, content_type: bytes) -> None:
 
 @pytest.mark.parametrize("name", [b"ce_id", 5, None, (), "\ud800"])
 def test_odd_header_names_are_foreign(name: Any) -> None:
-    """A name that no text can be is no reason to stumble."""
+    """A header whose name is not a str or not UTF-8 is ignored."""
     assert sniff([(name, b"x")]).mode == "not-an-event"
     assert sniff([*CE, (name, b"x")]).mode == "binary"

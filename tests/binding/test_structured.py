@@ -1,4 +1,4 @@
-"""Structured mode: one header, and the whole event in the value."""
+"""Structured mode: one header, and the event in the value."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def of(content_type: bytes, value: bytes | None = VALUE, more: Any = ()) -> Reco
 
 
 def test_the_record() -> None:
-    """The content-type is the format's, never the data's; no ce_ header, no tombstone."""
+    """The content-type is that of the format; there are no ce_ headers, and the value is not null."""
     record = to_record(Event(id="1", source="/", type="t", datacontenttype="text/plain"), mode="structured")
     assert record.headers == [("content-type", b"application/cloudevents+json")]
     assert record.value == VALUE[:-1] + b',"datacontenttype":"text/plain"}'
@@ -39,7 +39,7 @@ def test_the_record() -> None:
 
 
 def test_no_name_is_no_name_of_a_format() -> None:
-    """An empty one is not taken for none, wherever it is given; nor is an empty mode."""
+    """An empty format or mode is refused, not replaced by the default."""
     producer = EventProducer(FakeProducer(), topic="t", mode="structured")
     like = of(b"application/cloudevents+json")
     for write in (
@@ -65,7 +65,7 @@ def test_no_name_is_no_name_of_a_format() -> None:
     ],
 )
 def test_the_format_is_found_by_its_media_type(content_type: bytes) -> None:
-    """In any case, with any parameters, whatever ce_ headers stand beside it."""
+    """The media type may have any case, parameters and other ce_ headers."""
     assert from_record(of(content_type)) == EVENT
     assert (
         from_record(of(content_type, more=[("ce_id", b"2"), ("ce_my_ext", b"\xff"), *make.required_headers]))
@@ -95,7 +95,7 @@ def test_the_format_is_found_by_its_media_type(content_type: bytes) -> None:
     ],
 )
 def test_what_cannot_be_read(record: Record, error: type[Exception], said: str) -> None:
-    """Each failure has its own type and clause."""
+    """Each failure has an error type and a clause."""
     with pytest.raises(error, match=said):
         from_record(record)
 
@@ -111,7 +111,7 @@ def test_what_cannot_be_read(record: Record, error: type[Exception], said: str) 
 def test_a_content_type_that_comes_twice_hides_nothing_where_both_agree(
     others: list[bytes], clauses: list[str]
 ) -> None:
-    """What the value breaks is told too, where there is one format to read it by."""
+    """The problems of the value are reported too if both headers name one format."""
     record = of(
         b"application/cloudevents+json",
         VALUE.replace(b'"1"', b'""'),
@@ -124,13 +124,13 @@ def test_a_content_type_that_comes_twice_hides_nothing_where_both_agree(
 
 @pytest.mark.parametrize("name", ["xyz", "", "JSON", "batch+json"])
 def test_unknown_formats_are_not_written(name: str) -> None:
-    """The error names those that are known."""
+    """The error names the known formats."""
     with pytest.raises(EncodeError, match="one of json, avro"):
         to_record(EVENT, mode="structured", format=name)
 
 
 def sized(text: str) -> bytes:
-    """Write a short text behind its length, as Avro has it."""
+    """Return a short text after its length, as in Avro."""
     return bytes([len(text) << 1]) + text.encode()
 
 
@@ -140,7 +140,7 @@ def avro(*attributes: tuple[str, str]) -> Record:
 
 
 def protobuf(*attributes: tuple[str, str]) -> Record:
-    """As a producer writes it, the attributes of one name in entries of the map of their own."""
+    """Return a record with an entry of the map for each attribute, also of the same name."""
 
     def field(number: int, content: bytes) -> bytes:
         return bytes([number << 3 | 2, len(content)]) + content
@@ -173,7 +173,7 @@ def binary(*attributes: tuple[str, str]) -> Record:
 def test_what_is_doubled_and_malformed_breaks_both_rules_in_every_form(
     write: Any, name: str, text: str, clauses: set[str]
 ) -> None:
-    """A repeat does not hide what is wrong with the value, whatever form the event came in."""
+    """A repeated attribute with an invalid value has two problems in every format."""
     with pytest.raises(BrokenEvent) as caught:
         from_record(write(*make.GOOD.items(), (name, text), (name, text)))
     assert {problem.clause for problem in caught.value.problems} == clauses
