@@ -5,7 +5,7 @@ cases in ``vectors``. Read `notation` and ``_vectors`` first, the types of a cas
 ``_dataset`` reads the files. ``_cases`` runs a case, with ``_entry_points`` (which uses
 ``_raw_encoders``) for attributes, ``_extensions``, ``_signing`` and ``_http`` for some
 kinds, and ``_assertions`` to compare. ``_runner`` runs all clauses and adds the results of
-tests, which ``_results`` reads. `report` and `flat_records` write what is made from the data.
+tests, which ``_results`` reads. `report` and `flat_records` write the files in ``spec-conformance``.
 """
 
 from cloudevents_kafka.conformance._assertions import CaseFailed

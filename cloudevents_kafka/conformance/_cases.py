@@ -140,9 +140,9 @@ def _run_equal(case: EqualCase) -> None:
 
 def _run_round_trip(case: RoundTripCase) -> None:
     event = as_event(case.event)
-    for mode, form in MODES_AND_FORMATS:
-        again = from_record(to_record(event, mode=mode, format=form))
-        require_equal(again, event, f"the event after {form or mode}")
+    for mode, format in MODES_AND_FORMATS:
+        again = from_record(to_record(event, mode=mode, format=format))
+        require_equal(again, event, f"the event after {format or mode}")
 
 
 # --- records -------------------------------------------------------------------

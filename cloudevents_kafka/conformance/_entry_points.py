@@ -48,7 +48,7 @@ def _attribute_inputs(case: AttributeCase) -> Iterator[tuple[str, Input]]:
     name = case.attribute
     value = as_value(case.value) if case.code_units is None else text_of(case.code_units)
     texts = {**MINIMUM, name: value}
-    if isinstance(value, int) and type_of(name) in _JSON_TYPES:  # the reader of a header knows the type
+    if isinstance(value, int) and type_of(name) in _JSON_TYPES:  # a reader of headers converts by type
         texts[name] = canonical_text(value)
     allowed = set(case.entry_points or ENTRY_POINTS)
     yield from _by_entry_point(allowed, {**MINIMUM, name: value}, texts, accepted=case.accepted)
@@ -81,7 +81,7 @@ def is_choice(case: EntryCase, entry_point: str) -> bool:
 
     It does if no writer produces such a value: a text in place of a type that has a field of
     its own, or an integer that is too large for the format. It also does if a required header
-    is missing, which makes a broken event or no event.
+    is missing, whose outcome is a broken event or no event.
     """
     if isinstance(case, AttributeCase) and case.absent:
         return entry_point.startswith("headers") and case.attribute in MINIMUM

@@ -63,10 +63,10 @@ def run_sequence(case: SequenceCase) -> None:
 def run_relation(case: RelationCase) -> None:
     """Check, in each mode and format, whether the second event is related to the first."""
     events = [as_event(event) for event in case.events]
-    for mode, form in MODES_AND_FORMATS:
-        first, second = (from_record(to_record(event, mode=mode, format=form)) for event in events)
+    for mode, format in MODES_AND_FORMATS:
+        first, second = (from_record(to_record(event, mode=mode, format=format)) for event in events)
         holds = _IS_RELATED[case.relation](first, second)
-        what = f"after {form or mode}, whether {second} is {case.relation} of {first}"
+        what = f"after {format or mode}, whether {second} is {case.relation} of {first}"
         require_equal(holds, case.holds, what)
 
 

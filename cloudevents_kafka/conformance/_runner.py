@@ -48,7 +48,7 @@ class ClauseResult(msgspec.Struct, frozen=True):
 
     @property
     def status(self) -> Literal["shown", "FAILED", "not run", "not shown"]:
-        """Shown if a case or test passed and none failed; not shown if there are none."""
+        """Shown if a case or test passed and none failed; not shown if it has neither."""
         statuses = {result.status for result in self.results}
         if "FAILED" in statuses:
             return "FAILED"

@@ -110,7 +110,7 @@ class EventNotation(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         """Raise `ValueError` if an attribute is called data."""
         if "data" in self.attributes:
-            raise ValueError("attributes must not contain 'data'; set data beside attributes")
+            raise ValueError("attributes must not contain 'data'; use the member data of the event")
 
 
 class Expectation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="verdict"):

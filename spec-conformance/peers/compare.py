@@ -69,8 +69,8 @@ def event_findings(sample: Sample, got: Json, encoding: Encoding, *, by_peer: bo
 
 def _needs_content_type(sample: Sample, encoding: Encoding, *, by_peer: bool) -> bool:
     """Return whether the content type of a JSON value must be written (R-10), as in our Protobuf format."""
-    ours = encoding.name == "protobuf" and not by_peer and "json:string" not in sample.features
-    return sample.kind == "json" and (encoding.mode == "binary" or ours)
+    by_library = encoding.name == "protobuf" and not by_peer and "json:string" not in sample.features
+    return sample.kind == "json" and (encoding.mode == "binary" or by_library)
 
 
 def _attribute_findings(

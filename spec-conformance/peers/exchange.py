@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Exchange:
-    """One event in one encoding and direction, with its findings, or none if it is preserved.
+    """One event in one encoding and direction, with its findings, which are empty if it is preserved.
 
     ``direction`` is "reads" if the peer read it, "writes" if the peer wrote it. ``error`` is the error
     of the peer or of the strict reader of this library.

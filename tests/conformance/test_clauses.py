@@ -177,8 +177,8 @@ def test_t_06_all_controls(code: int) -> None:
 def test_n_06_long_names(name: str) -> None:
     """A name of more than 20 characters is valid in every mode."""
     event = Event(id="1", source="/s", type="t", **{name: "v"})
-    for mode, form in MODES:
-        assert from_record(to_record(event, mode=mode, format=form)) == event
+    for mode, format in MODES:
+        assert from_record(to_record(event, mode=mode, format=format)) == event
 
 
 def test_r_03_an_event_sent_again_is_the_same_event() -> None:
@@ -200,12 +200,12 @@ def test_r_18_relative_sources(source: str) -> None:
     assert from_record(to_record(Event(id="1", source=source, type="t"))).source == source
 
 
-@pytest.mark.parametrize(("mode", "form"), MODES)
-def test_t_14_texts_are_preserved(mode: str, form: str | None) -> None:
+@pytest.mark.parametrize(("mode", "format"), MODES)
+def test_t_14_texts_are_preserved(mode: str, format: str | None) -> None:
     """Digits, offsets and letters of times and URIs are preserved in every mode."""
     texts = {"time": "2018-04-05t18:31:00.1230000001+01:00", "source": "HTTP://Example.com/%7e/../a"}
     event = Event(id="1", type="t", **texts)
-    again = from_record(to_record(event, mode=mode, format=form))
+    again = from_record(to_record(event, mode=mode, format=format))
     assert {name: again.text(name) for name in texts} == texts
 
 
@@ -249,8 +249,8 @@ def test_d_04_problems_name_attribute_rule_and_clause() -> None:
 def test_j_13_no_data_no_bytes_and_null_differ(data: bytes | None) -> None:
     """No data, no bytes and an explicit null differ in every mode."""
     event = Event(id="1", source="/s", type="t", datacontenttype="application/json", data=data)
-    for mode, form in MODES:
-        assert from_record(to_record(event, mode=mode, format=form)).payload == data
+    for mode, format in MODES:
+        assert from_record(to_record(event, mode=mode, format=format)).payload == data
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {"a": [float("nan")]}, object()])
@@ -383,10 +383,12 @@ def test_x_57_a_signed_sequence_shows_a_missing_event() -> None:
     assert [watch.observe(result.event) for result in results] == [Step("first"), Step("gap", 1)]
 
 
-@pytest.mark.parametrize(("mode", "form"), MODES)
-def test_x_66_a_forwarder_may_change_expirytime(mode: Any, form: str | None) -> None:
+@pytest.mark.parametrize(("mode", "format"), MODES)
+def test_x_66_a_forwarder_may_change_expirytime(mode: Any, format: str | None) -> None:
     """A forwarder may change expirytime; everything else is kept."""
-    received = to_record(Event(**MINIMUM, expirytime="2026-01-01T00:00:00Z"), mode=mode, format=form, key="k")
+    received = to_record(
+        Event(**MINIMUM, expirytime="2026-01-01T00:00:00Z"), mode=mode, format=format, key="k"
+    )
     changed = from_record(received).replace(expirytime="2027-01-01T00:00:00Z")
     sent = to_record(changed, like=received)
     assert (sent.key, from_record(sent)) == (b"k", Event(**MINIMUM, expirytime="2027-01-01T00:00:00Z"))

@@ -129,10 +129,10 @@ def test_failures_come_last(run, wrong_data):
     assert done.exit_code == 1
     *before, second, third, last = done.stdout.rstrip().split("\n\n")
     assert "FAILED" not in "".join(before)
-    title, case, seen = second.splitlines()
+    title, case, detail = second.splitlines()
     assert title.startswith("FAILED: D-02 (MUST) An implementation supports")
     assert case == "  FAILED    D-02/3  Batch has a verdict of its own."
-    assert seen.strip() == "the mode must be 'structured', not 'batch'"
+    assert detail.strip() == "the mode must be 'structured', not 'batch'"
     assert third.startswith("FAILED: D-03 (MUST) ")
     assert third.count("\n  FAILED    D-03/") == 2
     assert last.endswith("2 FAILED (3 cases).")
@@ -240,7 +240,7 @@ about = "a"
                 "event": {"attributes": {"data": "1"}, "data": None},
                 "accepted": True,
             },
-            "attributes must not contain 'data'; set data beside attributes - at `$.event`",
+            "attributes must not contain 'data'; use the member data of the event - at `$.event`",
         ),
         (
             {**BASE, "kind": "relay", "record": {"key": {"text": "\ud800"}, "value": None, "headers": []}},
