@@ -18,6 +18,7 @@ from cloudevents_kafka.cli.records._text import (
     bytes_text,
     data_text,
     header_lines,
+    mode_text,
     record_heading,
     row,
 )
@@ -135,7 +136,7 @@ def explanation_lines(explanation: Explanation) -> list[StyledLine]:
     verdict_style = Style.GOOD if explanation.is_event else Style.ERROR
     lines = [record_heading(record), row("verdict", explanation.verdict, verdict_style)]
     if explanation.sniffed.mode in ("binary", "structured"):
-        lines.append(row("mode", _mode(explanation.sniffed)))
+        lines.append(row("mode", mode_text(explanation.sniffed)))
         lines.append(row("because", escape(explanation.sniffed.reason)))
     if isinstance(strict, Decoded):
         lines += _event_lines(strict.event)
@@ -150,10 +151,6 @@ def explanation_lines(explanation: Explanation) -> list[StyledLine]:
     lines += header_lines(record, extra_only=False)
     lines.append(row("value", bytes_text(record.value)))
     return lines + _lenient_lines(explanation.lenient)
-
-
-def _mode(sniffed: Verdict) -> str:
-    return f"structured, format {sniffed.format}" if sniffed.mode == "structured" else sniffed.mode
 
 
 def _event_lines(event: Event) -> list[StyledLine]:

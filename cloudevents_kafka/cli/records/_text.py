@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, Final
 
-from cloudevents_kafka.binding import Decoded, Undecodable, attribute_of, sniff
+from cloudevents_kafka.binding import Decoded, Undecodable, Verdict, attribute_of, sniff
 from cloudevents_kafka.cli.terminal import escape
 from cloudevents_kafka.codecs.payload import decode_text, implies_json
 from cloudevents_kafka.errors import DataError
@@ -45,7 +45,7 @@ def item_lines(item: Decoded | Undecodable) -> list[StyledLine]:
     """Return the lines of one record, with an empty line at the end."""
     lines = [record_heading(item.record)]
     if isinstance(item, Decoded):
-        lines[0].append((f"  {_mode(item.record)}", Style.DIM))
+        lines[0].append((f"  {mode_text(sniff(item.record.headers))}", Style.DIM))
         lines += _event_lines(item.event)
         lines += [row("tolerated", escape(str(problem)), Style.WARNING) for problem in item.tolerated]
         lines += header_lines(item.record, extra_only=True)
@@ -66,8 +66,8 @@ def record_heading(record: Record) -> StyledLine:
     return line
 
 
-def _mode(record: Record) -> str:
-    verdict = sniff(record.headers)
+def mode_text(verdict: Verdict) -> str:
+    """Return the content mode and the event format: ``binary``, ``structured json``."""
     return f"structured {verdict.format}" if verdict.mode == "structured" else "binary"
 
 
