@@ -32,7 +32,7 @@ WITH_TIME_STAMP = {
     ("0.8.2.2.json", 26),
     ("0.8.2.2.json", 45),
 }
-# Brokers of 0.8 and 0.9 know one layout of some answers and give it to any version.
+# Brokers of 0.8 and 0.9 have one layout of some responses, and use it for any version.
 ANSWERED_IN = {
     **{
         (f"old-apis-{broker}.json", number): 0
