@@ -50,7 +50,9 @@ def read_results(path: Path) -> dict[str, Result]:
     """
     try:
         elements = list(ET.parse(path).iter("testcase"))  # noqa: S314  # expat limits the expansion of entities
-    except (OSError, ET.ParseError, LookupError, ValueError) as error:
+    except OSError as error:
+        raise ResultsError(f"{path} cannot be read: {error.strerror or error}; make test writes it") from None
+    except (ET.ParseError, LookupError, ValueError) as error:
         raise ResultsError(f"{path} must be JUnit XML as pytest writes it: {error}") from None
     if not elements:
         raise ResultsError(f"{path} must be JUnit XML as pytest writes it, got no <testcase>")

@@ -321,7 +321,7 @@ def test_results_that_cannot_be_read(run, tmp_path):
     """A file of results that is missing is reported before anything runs; the exit code is 2."""
     done = run("conformance", "--results", str(tmp_path / "none.xml"))
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "none.xml must be JUnit XML as pytest writes it" in done.stderr
+    assert "none.xml cannot be read: No such file or directory; make test writes it" in done.stderr
     assert "running" not in done.stderr
 
 
