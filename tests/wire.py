@@ -1,4 +1,4 @@
-"""What tests of the wire share: a bare client, and requests with little to say."""
+"""A bare client and short requests, for tests of the wire."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from cloudevents_kafka.protocol.schema import spec_of
 
 
 class Wire:
-    """A connection that sends what it is told; None for an answer is a closed connection."""
+    """A connection that sends any request; None as a response means a closed connection."""
 
     def __init__(self, node, *, timeout=5.0, tls=None):
         self.socket = socket.create_connection((node.host, node.port), timeout)
@@ -50,7 +50,7 @@ class Wire:
         return self._correlation_id
 
     def ask(self, request, version, *, client_id="test"):
-        """Send a request and read its answer."""
+        """Send a request and return the response."""
         sent = self.send(request, version, client_id=client_id)
         frame = self.frame()
         if frame is None:
@@ -64,7 +64,7 @@ class Wire:
         return frames.decode_response(APIS[spec_of(request).key].response, version, frame)
 
     def frame(self):
-        """Read a frame without its size."""
+        """Return the next frame without its size."""
         size = self.read(4)
         return None if size is None else self.read(*struct.unpack(">i", size))
 
@@ -81,7 +81,7 @@ class Wire:
         return data
 
     def is_closed(self):
-        """Wait for the broker to close; False if it does not within the timeout."""
+        """Return whether the broker closes the connection within the timeout."""
         try:
             return self.read(1) is None
         except TimeoutError:
@@ -133,19 +133,19 @@ def only(rows):
 
 
 def produced(response):
-    """Return the one partition's error and offset."""
+    """Return the error code and offset of the only partition."""
     row = only(only(response.responses).partition_responses)
     return row.error_code, row.base_offset
 
 
 def fetched(response):
-    """Return the one partition's row."""
+    """Return the row of the only partition."""
     return only(only(response.responses).partitions)
 
 
 @contextmanager
 def meanwhile(action):
-    """Run something in a thread; what it returned is the list's only item, once it is done."""
+    """Run a function in a thread; yield a list that receives its result."""
     returned = []
     thread = threading.Thread(target=lambda: returned.append(action()))
     thread.start()
@@ -156,7 +156,7 @@ def meanwhile(action):
 
 
 def eventually(holds, seconds=5.0):
-    """Wait until something holds; give whether it did in time."""
+    """Wait until a condition is true; return whether it became true in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if holds():

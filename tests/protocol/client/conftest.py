@@ -1,4 +1,4 @@
-"""Brokers and clients for the tests of the client: each test ends soon, and leaves no thread behind."""
+"""Brokers and clients for the tests of the client; each test ends soon, and all its threads end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OURS = ("kafka-producer", "kafka-group", "WireBroker")
 
 
 def pytest_collection_modifyitems(items):
-    """Nothing here may hang."""
+    """Set a timeout for each test."""
     for item in items:
         if "/protocol/client/" in str(item.path) and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(20))
@@ -37,7 +37,7 @@ def stack():
 
 @pytest.fixture
 def start(stack):
-    """Give a function that starts brokers."""
+    """Return a function that starts brokers."""
 
     def start(release="4.3", **more):
         settings = Settings(**{"session_timeouts": (10, 60_000), "partitions": 1, **more.pop("settings", {})})
@@ -48,7 +48,7 @@ def start(stack):
 
 @pytest.fixture
 def connect(stack):
-    """Give a function that makes clients."""
+    """Return a function that creates clients."""
 
     def connect(broker, **more):
         servers = broker if isinstance(broker, str) else broker.bootstrap_servers

@@ -1,4 +1,4 @@
-"""Plans for groups: those that all clients know."""
+"""The range and round-robin assignors."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from cloudevents_kafka.protocol.client._assignors import ASSIGNORS, assign_range
 TWO = {"a": ["t", "u"], "b": ["t", "u"]}
 
 
-def test_range_gives_chunks_of_each_topic():
-    """The first member gets the one that is left over, in each topic anew."""
+def test_range_assigns_ranges_of_each_topic():
+    """In each topic the first member gets the remaining partition."""
     plan = assign_range(TWO, {"t": [0, 1, 2], "u": [0, 1, 2]})
     assert plan == {"a": [("t", 0), ("t", 1), ("u", 0), ("u", 1)], "b": [("t", 2), ("u", 2)]}
 
 
-def test_round_robin_deals_all_out():
-    """Over all topics one by one."""
+def test_round_robin_assigns_in_turn():
+    """The partitions of all topics are assigned one by one."""
     plan = assign_round_robin(TWO, {"t": [0, 1, 2], "u": [0, 1, 2]})
     assert plan == {"a": [("t", 0), ("t", 2), ("u", 1)], "b": [("t", 1), ("u", 0), ("u", 2)]}
 
@@ -32,7 +32,7 @@ partitions = st.fixed_dictionaries({name: st.integers(0, 7).map(lambda n: list(r
 @pytest.mark.parametrize("name", ASSIGNORS)
 @given(members=members, partitions=partitions)
 def test_each_partition_has_one_reader(name, members, partitions):
-    """All that someone reads is given to exactly one member that reads it; everyone is in the plan."""
+    """Each subscribed partition has exactly one member, and every member is in the result."""
     plan = ASSIGNORS[name](members, partitions)
     wanted = {topic for topics in members.values() for topic in topics}
     given_out = [place for places in plan.values() for place in places]

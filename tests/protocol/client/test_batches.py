@@ -1,4 +1,4 @@
-"""Records on their way: cut into batches, encoded for each version."""
+"""Queued records, drained into batches and encoded for each version."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def pending(value=b"v", headers=()):
 
 
 @given(st.lists(st.integers(0, 300)), st.integers(1, 5), st.integers(1, 500))
-def test_batches_hold_all_in_order(sizes, most_records, most_bytes):
-    """Nothing is lost; no batch is over a limit but one of a single record."""
+def test_drain_keeps_all_records_in_order(sizes, most_records, most_bytes):
+    """No record is lost, and only a batch of one record exceeds a limit."""
     waiting = deque(pending(b"x" * size) for size in sizes)
     batches = []
     while waiting:
@@ -37,8 +37,8 @@ def test_batches_hold_all_in_order(sizes, most_records, most_bytes):
 
 
 @pytest.mark.parametrize(("version", "magic"), [(0, 0), (1, 0), (2, 1), (3, 2), (12, 2)])
-def test_each_version_has_its_form(version, magic):
-    """Message sets of magic 0 and 1, record batches with identity and sequence from 3 on."""
+def test_each_version_has_its_format(version, magic):
+    """Versions 0 to 2 send message sets; from 3 on record batches have producer id and sequence."""
     batch = ProducerBatch(("t", 0), [pending(), pending()], ProducerId(7, 1), 5)
     found = Batches(batch.encode(version, Codec.NONE))
     assert [record.value for record in found.records()] == [b"v", b"v"]
@@ -59,7 +59,7 @@ def test_each_version_has_its_form(version, magic):
     ],
 )
 def test_headers_need_a_broker_of_0_11(headers, version, fits):
-    """A lone content type goes without saying; anything else is refused, with what to do."""
+    """A content-type alone is dropped; other headers raise `Unsupported`."""
     if fits:
         check_headers(pending(headers=headers), version)
     else:

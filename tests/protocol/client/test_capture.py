@@ -1,4 +1,4 @@
-"""Traces: what went over the wire, for later."""
+"""Captures of a client's traffic."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from cloudevents_kafka.protocol.errors import Malformed
 from cloudevents_kafka.protocol.messages.metadata import MetadataRequest
 
 
-def test_what_is_written_can_be_read():
-    """Frames come back as they were, times to the microsecond; blank lines are nothing."""
+def test_captures_round_trip():
+    """Parsed lines equal the written frames, with times in microseconds."""
     stream = io.StringIO()
     write = stream_trace(stream)
     sent = [CapturedFrame(1.5, "h:1", "sent", b"\x00\x01"), CapturedFrame(2.25, "h:1", "received", b"")]
@@ -41,14 +41,14 @@ def test_what_is_written_can_be_read():
     ],
 )
 def test_other_lines_are_refused(line):
-    """`Malformed` says which line it is."""
+    """`Malformed` has the number of the line."""
     with pytest.raises(Malformed, match="line 2 must be a line of a capture"):
         parse_line(line, "line 2")
 
 
 @pytest.mark.parametrize("kind", ["path", "str", "stream", "function"])
 def test_a_client_is_traced(broker, connect, tmp_path, kind):
-    """A file, a stream or a function gets all frames, whole, in order, requests and answers in turn."""
+    """A file, a stream and a function receive all frames, requests and responses in turn."""
     path, stream, got = tmp_path / "trace", io.StringIO(), []
     trace = {"path": path, "str": str(path), "stream": stream, "function": got.append}[kind]
     client = connect(broker, trace=trace)
@@ -65,7 +65,7 @@ def test_a_client_is_traced(broker, connect, tmp_path, kind):
 
 
 def test_a_file_is_not_left_open(tmp_path):
-    """A trace to a path keeps no file open between frames."""
+    """A trace to a path closes the file after each frame."""
     path = tmp_path / "trace"
     trace = to_trace(path)
     trace(CapturedFrame(1.0, "b", "sent", b"a"))
@@ -76,5 +76,5 @@ def test_a_file_is_not_left_open(tmp_path):
 
 
 def test_no_trace_is_none():
-    """None stays None."""
+    """`to_trace` returns None for None."""
     assert to_trace(None) is None

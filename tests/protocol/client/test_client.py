@@ -1,4 +1,4 @@
-"""The client: the way in, and what stands on top of it."""
+"""`Client`, and events over it."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from cloudevents_kafka.protocol.errors import BrokerError, Unsupported
         ("[::1]", [("::1", 9092)]),
     ],
 )
-def test_addresses_are_read(text, expected):
-    """One or several, with a port or the usual one, IPv6 in brackets."""
+def test_addresses_are_parsed(text, expected):
+    """Addresses are one or several, with a port or the default one, IPv6 in brackets."""
     assert parse_addresses(text) == [Address(*one) for one in expected]
 
 
 @pytest.mark.parametrize("text", ["", ",", [], "h:", ":1", "h:0", "h:65536", "h:x", "h:-1", "h:\u0661"])
-def test_what_is_no_address_is_refused(text):
-    """At once, with what to write."""
+def test_invalid_addresses_are_refused(text):
+    """The constructor raises ValueError."""
     with pytest.raises(ValueError, match=r"an address must be host:port|a bootstrap address is missing"):
         Client(text)
 
 
-def test_topics_are_made_and_listed(start, connect):
-    """With partitions; a second time is told as an error."""
+def test_topics_are_created_and_listed(start, connect):
+    """A topic has the requested partitions; creating it again raises `BrokerError`."""
     broker = start(settings={"auto_create": False})
     client = connect(broker)
     client.create_topic("t", partitions=3)
@@ -50,8 +50,8 @@ def test_topics_are_made_and_listed(start, connect):
 
 
 @pytest.mark.parametrize("release", ["0.8.2", "0.9"])
-def test_old_brokers_make_no_topics(start, connect, release):
-    """That is said at once."""
+def test_old_brokers_cannot_create_topics(start, connect, release):
+    """Brokers before 0.10.1 raise `Unsupported` at once."""
     client = connect(start(release))
     began = time.monotonic()
     with pytest.raises(Unsupported, match="CreateTopics"):
@@ -59,8 +59,8 @@ def test_old_brokers_make_no_topics(start, connect, release):
     assert time.monotonic() - began < 2
 
 
-def test_offsets_are_asked_for(broker, client):
-    """The first, the next, that of a time, none behind the last time."""
+def test_offsets_are_found(broker, client):
+    """The first offset, the end, the offset of a timestamp, and None after the last record."""
     with client.producer() as producer:
         for n in range(3):
             producer.produce("t", b"v", timestamp=1000 + n)
@@ -69,8 +69,8 @@ def test_offsets_are_asked_for(broker, client):
 
 @pytest.mark.parametrize("release", ["0.10", "1.1", "4.3"])
 @pytest.mark.parametrize("mode", ["binary", "structured"])
-def test_events_go_through(start, connect, release, mode):
-    """EventProducer and EventConsumer work on top; before 0.11 events must be structured."""
+def test_events_round_trip(start, connect, release, mode):
+    """EventProducer and EventConsumer use the client; before 0.11 in structured mode only."""
     client = connect(start(release))
     event = Event(id="1", source="/s", type="t", data={"a": 1})
     with client.producer() as inner:

@@ -1,4 +1,4 @@
-"""The cluster: bootstrap addresses, metadata that is kept, tries that are repeated."""
+"""`Cluster`: bootstrap addresses, metadata and retries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METADATA, LIST_OFFSETS = 3, 2
 
 @pytest.fixture
 def make(stack):
-    """Give a function that makes clusters."""
+    """Return a function that creates clusters."""
 
     def make(*brokers):
         found = [b if isinstance(b, Address) else Address(b.nodes[0].host, b.nodes[0].port) for b in brokers]
@@ -33,21 +33,21 @@ def make(stack):
 
 @pytest.fixture
 def listening():
-    """An address where connections are taken and nothing is ever said, and the sockets that came."""
+    """Yield an address that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield Address(*server.getsockname())
 
 
 @pytest.fixture
 def dead():
-    """An address where nobody listens."""
+    """Return an address without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return Address(*server.getsockname())
 
 
 @pytest.fixture
 def web():
-    """An address where a web server answers whatever comes."""
+    """Yield the address of a web server."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve():
@@ -69,7 +69,7 @@ def web():
 
 @pytest.mark.parametrize("first", ["dead", "listening", "web"])
 def test_the_first_address_may_be_dead(broker, make, request, first):
-    """Dead, silent or something else altogether: the next one is taken, in time."""
+    """A dead, silent or foreign server is skipped in time."""
     cluster = make(request.getfixturevalue(first), broker)
     began = time.monotonic()
     assert cluster.fetch_metadata(["t"], Deadline(2)).topics[0].name == "t"
@@ -77,7 +77,7 @@ def test_the_first_address_may_be_dead(broker, make, request, first):
 
 
 def test_all_addresses_may_be_dead(dead, listening, make):
-    """The error names each of them and what it did."""
+    """The error has each address and its failure."""
     with pytest.raises(Disconnected, match=f"no broker can be reached: {dead}: .*refused"):
         make(dead).any_broker(Deadline(2))
     with pytest.raises(DeadlineExceeded, match=f"{dead}: .*; .*{listening}"):
@@ -87,7 +87,7 @@ def test_all_addresses_may_be_dead(dead, listening, make):
 
 
 def test_metadata_is_kept(broker, make):
-    """However often leaders are looked up, brokers are asked once a topic."""
+    """Leaders of one topic are looked up with one request."""
     cluster = make(broker)
     for _ in range(5):
         assert cluster.partitions("t", Deadline(2)) == [0]
@@ -100,14 +100,14 @@ def test_metadata_is_kept(broker, make):
 
 
 def test_a_new_topic_is_waited_for(start, make):
-    """A topic without leaders at first is asked for again, until it has them."""
+    """A topic without leaders is requested again until it has them."""
     broker = start(settings={"elects_leaders_at_once": False})
     assert make(broker).partitions("new", Deadline(5)) == [0]
     assert len(broker.calls(METADATA)) >= 2
 
 
-def test_what_is_no_partition_is_said(broker, make):
-    """Error 3 names the partitions that there are; -1 for a leader is error 5."""
+def test_an_unknown_partition_is_an_error(broker, make):
+    """Error 3 has the range of partitions; a partition without a leader is error 5."""
     broker.create_topic("u", 3)
     cluster = make(broker)
     with pytest.raises(BrokerError, match=r"u\[7\]: UNKNOWN.*the topic has the partitions 0 to 2"):
@@ -118,8 +118,8 @@ def test_what_is_no_partition_is_said(broker, make):
         cluster.leader("u", 1, Deadline(2))
 
 
-def test_an_unknown_node_is_asked_for_once(broker, make):
-    """A broker that metadata does not name is looked for, then given up."""
+def test_an_unknown_node_is_looked_up_once(broker, make):
+    """A broker that is not in the metadata raises `Disconnected` after one request."""
     with pytest.raises(Disconnected, match="the cluster has no broker with the id 99"):
         make(broker).broker(99, Deadline(2))
     assert len(broker.calls(METADATA)) == 1
@@ -129,8 +129,8 @@ def test_an_unknown_node_is_asked_for_once(broker, make):
     ("error", "tries"),
     [(BrokerError(6), 3), (Disconnected("x"), 3), (BrokerError(29), 1), (ClientError("x"), 1)],
 )
-def test_tries_are_repeated_where_that_may_help(make, error, tries):
-    """Retriable errors are tried again until it works; others are raised at once."""
+def test_retriable_errors_are_retried(make, error, tries):
+    """Retriable errors are retried until success; others are raised at once."""
     tried = []
 
     def attempt():
@@ -147,8 +147,8 @@ def test_tries_are_repeated_where_that_may_help(make, error, tries):
     assert len(tried) == tries
 
 
-def test_tries_end_with_the_deadline(make):
-    """The error says what was tried, how long, and what came last; tries get rarer."""
+def test_retries_end_with_the_deadline(make):
+    """The error has the action, the time and the last error; pauses grow."""
     tried = []
 
     def attempt():
@@ -162,8 +162,8 @@ def test_tries_end_with_the_deadline(make):
     assert 2 < len(tried) < 7
 
 
-def test_a_lost_connection_is_made_again(broker, make):
-    """After a broken socket the same question is asked over a new one."""
+def test_a_lost_connection_is_replaced(broker, make):
+    """After a closed connection the request is sent over a new one."""
     cluster = make(broker)
     cluster.fetch_metadata(["t"], Deadline(2))
     broker.close_connections()
@@ -171,8 +171,8 @@ def test_a_lost_connection_is_made_again(broker, make):
     assert len({call.connection for call in broker.calls()}) == 2
 
 
-def test_another_thread_can_end_it_all(broker, make):
-    """A call that waits for an answer, and one that rests between tries, fail as soon as `end` is called."""
+def test_abort_ends_calls_of_other_threads(broker, make):
+    """Calls that wait for a response, or between retries, fail as soon as `abort` is called."""
     broker.faults.add(faults.no_response(), api=METADATA)
     cluster = make(broker)
     cluster.any_broker(Deadline(2))

@@ -1,4 +1,4 @@
-"""Connections: frames out and in, in order, closed where order is lost."""
+"""`Connection`: frames in order, closed once the order is lost."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def soon(seconds=2.0):
     return Deadline(seconds)
 
 
-def test_many_requests_are_on_their_way_at_once(broker, connection):
-    """Three are sent before the first answer is read, and each is given to who asked, in any order."""
+def test_requests_can_be_in_flight_together(broker, connection):
+    """Three requests are sent before a response is read, and responses are received in any order."""
     asked = [connection.send(metadata(name), 1, soon()) for name in ("a", "b", "c")]
     got = [connection.receive(number, soon()).topics[0].name for number in reversed(asked)]
     assert got == ["c", "b", "a"]
@@ -64,8 +64,8 @@ def test_many_requests_are_on_their_way_at_once(broker, connection):
     ],
     ids=["id", "size-cut", "cut", "none", "negative", "huge", "tiny", "short"],
 )
-def test_what_breaks_the_protocol_closes(broker, connection, fault, error, text):
-    """The error says what was seen, and nothing can be sent or received afterwards."""
+def test_protocol_violations_close_the_connection(broker, connection, fault, error, text):
+    """The error has the reason, and later calls raise `Disconnected`."""
     broker.faults.add(fault, api=METADATA)
     asked = connection.send(metadata("a"), 1, soon())
     also = connection.send(metadata("b"), 1, soon())
@@ -80,8 +80,8 @@ def test_what_breaks_the_protocol_closes(broker, connection, fault, error, text)
         connection.request(metadata("c"), 1, soon())
 
 
-def test_a_late_answer_closes_what_waited_for_it(broker, connection):
-    """`request` gives up at the deadline, and a later answer cannot be taken for another one's."""
+def test_a_timeout_closes_the_connection(broker, connection):
+    """`request` closes it, so that a late response is not taken for another one."""
     broker.faults.add(faults.delay(0.3), api=METADATA)
     began = time.monotonic()
     with pytest.raises(DeadlineExceeded, match="no response within"):
@@ -90,8 +90,8 @@ def test_a_late_answer_closes_what_waited_for_it(broker, connection):
     assert connection.closed
 
 
-def test_an_answer_outlives_a_deadline_of_receive(broker, connection):
-    """`receive` may be asked again, for an answer that was not there in time."""
+def test_receive_can_be_repeated(broker, connection):
+    """`receive` may be called again for a response that was late."""
     broker.faults.add(faults.delay(0.1), api=METADATA)
     asked = connection.send(metadata("a"), 1, soon())
     with pytest.raises(DeadlineExceeded):
@@ -100,8 +100,8 @@ def test_an_answer_outlives_a_deadline_of_receive(broker, connection):
     assert connection.receive(asked, soon()).topics[0].name == "a"
 
 
-def test_nobody_there(mute):
-    """A port where nobody listens is a Disconnected with the address."""
+def test_a_refused_connection(mute):
+    """A port without a listener raises `Disconnected` with the address."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = Address(*server.getsockname())
     with pytest.raises(Disconnected, match=f"{address}: cannot connect"):
@@ -114,27 +114,27 @@ HOSTS = ["a..b", ".a", "a" * 64, "a" * 64 + ".b", "\udcff", "a\0b", "é" * 64]
 
 
 @pytest.mark.parametrize("host", HOSTS, ids=ascii)
-def test_no_host(host):
-    """Of a name that no host can have it is said that it cannot be connected to."""
+def test_an_invalid_host(host):
+    """A name that cannot be a host raises `Disconnected`."""
     with pytest.raises(Disconnected, match="cannot connect"):
         Connection(Address(host, 1), soon())
 
 
 @pytest.mark.parametrize("port", [-1, 65536, 2**31 - 1, -(2**31)])
-def test_no_port(port):
-    """The same of a port that there is not, as a broker's metadata may name one."""
+def test_an_invalid_port(port):
+    """A port out of range, as in a broker's metadata, raises `Disconnected`."""
     with pytest.raises(Disconnected, match="cannot connect"):
         Connection(Address("127.0.0.1", port), soon())
 
 
-def test_no_host_for_tls(mute):
-    """The same of no name at all, which is this host's, but which no certificate can have."""
+def test_an_empty_host_with_tls(mute):
+    """An empty name, which no certificate can have, raises `Disconnected`."""
     with pytest.raises(Disconnected, match="cannot connect"):
         Connection(Address("", mute.port), soon(), security=Security(ssl.create_default_context()))
 
 
-def test_a_request_that_is_not_taken_closes(mute):
-    """Where the broker reads nothing, sending ends at the deadline; a part of the frame may be out."""
+def test_a_send_timeout_closes_the_connection(mute):
+    """If the broker does not read, sending times out, and a part of the frame may be sent."""
     connection = Connection(mute, soon())
     began = time.monotonic()
 
@@ -149,8 +149,8 @@ def test_a_request_that_is_not_taken_closes(mute):
     assert connection.closed
 
 
-def test_ctrl_c_while_sending_closes(mute):
-    """A frame that is half out cannot be gone on with."""
+def test_keyboard_interrupt_while_sending_closes(mute):
+    """A frame that is half sent cannot be continued."""
     connection = Connection(mute, soon())
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
@@ -165,8 +165,8 @@ def test_ctrl_c_while_sending_closes(mute):
     assert connection.closed
 
 
-def test_a_trace_that_fails_leaves_order(broker):
-    """What the trace raises comes through, and the next answer is still the right one."""
+def test_a_failing_trace_keeps_the_order(broker):
+    """The exception of the trace is raised, and the next response is the right one."""
     broken = [True, False, False]
 
     def trace(_frame):
@@ -181,8 +181,8 @@ def test_a_trace_that_fails_leaves_order(broker):
     connection.close()
 
 
-def test_memory_grows_with_what_arrives():
-    """A size of 99 MB with nothing behind it takes no memory, and the wait for it ends."""
+def test_memory_grows_with_received_bytes():
+    """A frame size of 99 MB without data allocates nothing, and the read times out."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         connection = Connection(Address(*server.getsockname()), soon())
         peer, _ = server.accept()
@@ -195,8 +195,8 @@ def test_memory_grows_with_what_arrives():
         peer.close()
 
 
-def test_answers_are_noticed_without_waiting(connection):
-    """`readable` is False before the answer, True from then on, and True for a closed connection."""
+def test_readable(connection):
+    """`readable` is False before the response, and True after it or on a closed connection."""
     assert not connection.readable()
     asked = connection.send(metadata("a"), 1, soon())
     while not connection.readable():
@@ -207,8 +207,8 @@ def test_answers_are_noticed_without_waiting(connection):
     assert connection.readable()
 
 
-def test_file_numbers_may_be_large(broker, stack):
-    """A process with more than a thousand open files can still wait for an answer."""
+def test_file_descriptors_may_be_large(broker, stack):
+    """A process with more than a thousand open files can wait for a response."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
@@ -221,8 +221,8 @@ def test_file_numbers_may_be_large(broker, stack):
     connection.close()
 
 
-def test_another_thread_can_end_a_wait(broker, connection):
-    """`abort` makes a call that waits come to the end of the connection."""
+def test_abort_ends_a_wait(broker, connection):
+    """`abort` makes a waiting call meet the end of the connection."""
     broker.faults.add(faults.no_response(), api=METADATA)
     timer = threading.Timer(0.05, connection.abort)
     timer.start()
@@ -234,6 +234,6 @@ def test_another_thread_can_end_a_wait(broker, connection):
 @pytest.mark.parametrize(
     ("address", "text"), [(Address("a", 1), "a:1"), (Address("::1", 9092), "[::1]:9092")]
 )
-def test_addresses_are_written_as_users_do(address, text):
-    """Brackets go around IPv6."""
+def test_addresses_as_text(address, text):
+    """IPv6 addresses have brackets."""
     assert str(address) == text

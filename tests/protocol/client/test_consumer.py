@@ -1,4 +1,4 @@
-"""Reading: from where, how far, in order, whatever leaders and brokers do."""
+"""`Consumer`: positions, order and errors."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def reader(connect, stack):
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_records_are_read_in_order(start, connect, reader, release):
-    """From every broker, over many fetches, from wherever one begins."""
+    """Each release returns all records, over many fetches, from any offset on."""
     broker = start(release)
     fill(connect(broker), numbers(60), batch_records=7)
     assert take(reader(broker, T0, partition_bytes=300), 60) == numbers(60)
@@ -74,7 +74,7 @@ def test_records_are_read_in_order(start, connect, reader, release):
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_message_larger_than_a_fetch(start, connect, reader, release):
-    """More is asked for until it fits; then no more than before."""
+    """The fetch size grows until the message fits, then shrinks again."""
     broker = start(release)
     values = [b"a", b"x" * 5000, b"b" * 20, b"c"]
     for value in values:
@@ -86,8 +86,8 @@ def test_a_message_larger_than_a_fetch(start, connect, reader, release):
     assert asked[-1] == 100
 
 
-def test_a_message_larger_than_all_that_is_fetched(start, connect, reader):
-    """It is told by its offset, after what came before it; `seek` goes on behind it."""
+def test_a_message_larger_than_max_bytes(start, connect, reader):
+    """The error has the offset, after the records before it; `seek` continues after it."""
     broker = start("0.8.2")
     for value in (b"a", b"x" * 5000, b"b"):
         fill(connect(broker), [value])
@@ -108,8 +108,8 @@ def corrupt_t(_call, answer):
     return response
 
 
-def test_corrupt_records_are_told_last(broker, client, reader):
-    """Records before come first; the error names the place, comes again, and `seek` goes on."""
+def test_corrupt_records_are_reported_last(broker, client, reader):
+    """Earlier records are returned first; the error is raised each time, until `seek`."""
     for value in numbers(3):
         fill(client, [value])
     broker.create_topic("u")
@@ -134,8 +134,8 @@ def test_corrupt_records_are_told_last(broker, client, reader):
     assert take(consumer, 1) == [b"3"]
 
 
-def test_consume_keeps_what_came_before_an_error(broker, client, reader):
-    """Records and error are both told, one after the other."""
+def test_consume_returns_records_before_an_error(broker, client, reader):
+    """The list is returned, and the next call raises the error."""
     for value in numbers(3):
         fill(client, [value])
     broker.faults.add(faults.corrupt_records(), api=FETCH, times=None)
@@ -146,8 +146,8 @@ def test_consume_keeps_what_came_before_an_error(broker, client, reader):
 
 
 @pytest.mark.parametrize("code", [29, 87])
-def test_one_partition_that_fails_loses_nothing_of_others(start, connect, reader, code):
-    """Its error is raised; the other's records all come, in the same answer or later ones."""
+def test_a_failing_partition_does_not_affect_others(start, connect, reader, code):
+    """Its error is raised, and all records of the other partition are returned."""
     broker = start()
     broker.create_topic("t", 2)
     client = connect(broker)
@@ -166,8 +166,8 @@ def test_one_partition_that_fails_loses_nothing_of_others(start, connect, reader
 
 
 @pytest.mark.parametrize("code", [3, 5, 6, 9, 13, 74, 75, 78])
-def test_passing_errors_are_not_told(broker, client, reader, code):
-    """They are tried again after a rest, with new metadata where it is old."""
+def test_retriable_errors_are_retried(broker, client, reader, code):
+    """The request is repeated after a pause, with fresh metadata if it is stale."""
     fill(client, numbers(3))
     broker.faults.add(faults.error(code), api=FETCH, times=2)
     assert take(reader(broker, T0), 3) == numbers(3)
@@ -183,15 +183,15 @@ def test_passing_errors_are_not_told(broker, client, reader, code):
     ],
     ids=["before", "after", "cut", "late"],
 )
-def test_broken_connections_are_not_told(broker, client, reader, fault):
-    """Reading goes on where it was."""
+def test_lost_connections_are_replaced(broker, client, reader, fault):
+    """Reading continues at the same offset."""
     fill(client, numbers(5))
     broker.faults.add(fault, api=FETCH, times=2)
     assert take(reader(broker, T0), 5) == numbers(5)
 
 
-def test_a_silent_leader_is_left(broker, client, reader):
-    """A fetch that is never answered is sent anew; `poll` keeps to its own time meanwhile."""
+def test_a_silent_leader_is_retried(broker, client, reader):
+    """A fetch without a response is repeated, and `poll` returns in time meanwhile."""
     fill(client, numbers(5))
     broker.faults.add(faults.no_response(), api=FETCH)
     consumer = reader(broker, T0, timeout=0.4)
@@ -201,8 +201,8 @@ def test_a_silent_leader_is_left(broker, client, reader):
     assert take(consumer, 5) == numbers(5)
 
 
-def test_half_an_answer_holds_nobody_up(broker, client, reader):
-    """`poll` comes back in time though an answer has begun and does not go on."""
+def test_an_unfinished_response_does_not_block_poll(broker, client, reader):
+    """`poll` returns in time though a response has begun."""
     fill(client, numbers(2))
     consumer = reader(broker, T0)
     assert take(consumer, 2) == numbers(2)
@@ -227,7 +227,7 @@ def test_half_an_answer_holds_nobody_up(broker, client, reader):
 
 
 def test_a_leader_moves(start, connect, reader):
-    """Order stays, nothing is lost or twice."""
+    """The order is kept, and each record is returned once."""
     broker = start(brokers=2)
     broker.create_topic("t")
     client = connect(broker)
@@ -241,8 +241,8 @@ def test_a_leader_moves(start, connect, reader):
     assert found == numbers(40)
 
 
-def test_a_partition_without_a_leader_is_not_asked_for_all_the_time(start, connect, reader):
-    """Little work and few questions until there is one again; others are read meanwhile."""
+def test_a_partition_without_a_leader_backs_off(start, connect, reader):
+    """It takes few requests and little CPU time; other partitions are read meanwhile."""
     broker = start()
     broker.create_topic("t", 2)
     client = connect(broker)
@@ -259,8 +259,8 @@ def test_a_partition_without_a_leader_is_not_asked_for_all_the_time(start, conne
     assert take(consumer, 1) == [b"a"]
 
 
-def test_metadata_is_asked_for_once(broker, client, reader):
-    """Not again while all is well."""
+def test_metadata_is_requested_once(broker, client, reader):
+    """Without errors metadata is not requested again."""
     fill(client, numbers(5))
     consumer = reader(broker, T0)
     take(consumer, 1)
@@ -273,7 +273,7 @@ def test_metadata_is_asked_for_once(broker, client, reader):
 @pytest.mark.parametrize(("reset", "values"), [("earliest", [b"3", b"4"]), ("latest", [b"new"])])
 @pytest.mark.parametrize("offset", [0, 99])
 def test_out_of_range(broker, client, reader, reset, values, offset):
-    """Where records were deleted, or never were, reading begins anew as ``reset`` says."""
+    """After deleted or missing offsets reading continues as ``reset`` says."""
     for value in numbers(5):
         fill(client, [value])
     broker.delete_records("t", 0, 3)
@@ -284,7 +284,7 @@ def test_out_of_range(broker, client, reader, reset, values, offset):
 
 
 def test_out_of_range_as_an_error(broker, client, reader):
-    """With reset "error" it is told, again and again, until one seeks."""
+    """With reset "error" each call raises it, until `seek`."""
     fill(client, numbers(2))
     consumer = reader(broker, TopicPartition("t", 0, 99), reset="error")
     for _ in range(2):
@@ -294,8 +294,8 @@ def test_out_of_range_as_an_error(broker, client, reader):
     assert take(consumer, 2) == numbers(2)
 
 
-def test_offsets_that_stand_for_something(broker, client, reader):
-    """Begin at the first, behind the last, at the committed one, or as ``reset`` says."""
+def test_symbolic_offsets(broker, client, reader):
+    """Reading begins at the first record, the end, the committed offset, or as ``reset`` says."""
     fill(client, numbers(4))
     assert take(reader(broker, TopicPartition("t", 0, EARLIEST)), 1) == [b"0"]
     assert reader(broker, TopicPartition("t", 0)).poll(2).value() == b"0"
@@ -309,7 +309,7 @@ def test_offsets_that_stand_for_something(broker, client, reader):
 
 
 def test_pause_and_resume(start, connect, reader):
-    """What is paused is kept, in order, and comes when it is resumed; the others go on."""
+    """Records of a paused partition are kept in order for `resume`; others are returned."""
     broker = start()
     broker.create_topic("t", 2)
     client = connect(broker)
@@ -326,7 +326,7 @@ def test_pause_and_resume(start, connect, reader):
 
 
 def test_seek_and_position(broker, client, reader):
-    """`seek` leaves out what was fetched already; `position` is behind what was given."""
+    """`seek` discards fetched records; `position` is after the returned ones."""
     fill(client, numbers(10))
     consumer = reader(broker, T0)
     assert consumer.position([T0, T1]) == [TopicPartition("t", 0, 0), TopicPartition("t", 1, UNKNOWN)]
@@ -341,8 +341,8 @@ def test_seek_and_position(broker, client, reader):
     assert consumer.get_watermark_offsets(T0) == (0, 10)
 
 
-def test_consume_gives_lists(broker, client, reader):
-    """Up to so many, all that came in time, none where nothing did."""
+def test_consume_returns_lists(broker, client, reader):
+    """A list has up to the requested number of records, and is empty without records."""
     fill(client, numbers(10))
     consumer = reader(broker, T0)
     assert len(consumer.consume(4, 5)) == 4
@@ -352,8 +352,8 @@ def test_consume_gives_lists(broker, client, reader):
     assert consumer.consume(0) == []
 
 
-def test_ctrl_c_in_consume_loses_nothing(broker, client, reader):
-    """What was gathered when it came is given by the next call."""
+def test_keyboard_interrupt_in_consume(broker, client, reader):
+    """The records read before it are returned by the next call."""
     fill(client, numbers(5))
     consumer = reader(broker, T0)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
@@ -366,8 +366,8 @@ def test_ctrl_c_in_consume_loses_nothing(broker, client, reader):
 
 
 @pytest.mark.parametrize("parts", [[], [T0]], ids=["nothing", "one"])
-def test_waiting_is_no_work(broker, client, reader, parts):
-    """With nothing to read, or nothing new, `poll` takes little time of the processor and ends in time."""
+def test_waiting_takes_no_cpu_time(broker, client, reader, parts):
+    """Without new records `poll` uses little CPU time, and returns in time."""
     client.partitions("t")
     consumer = reader(broker, max_wait=0.5)
     consumer.assign(parts)
@@ -379,8 +379,8 @@ def test_waiting_is_no_work(broker, client, reader, parts):
 
 
 @pytest.mark.parametrize("timeout", [0, 0.01])
-def test_short_polls_get_there_too(broker, client, reader, timeout):
-    """Nothing is thrown away by a `poll` that cannot wait."""
+def test_short_timeouts(broker, client, reader, timeout):
+    """A `poll` that cannot wait discards nothing."""
     fill(client, [b"x" * 300_000] * 3, batch_bytes=500_000)
     consumer, found = reader(broker, T0), []
     assert eventually(lambda: found.append(consumer.poll(timeout)) or sum(m is not None for m in found) == 3)
@@ -419,7 +419,7 @@ LOG = (
     [(True, [b"plain", b"kept", b"again"]), (False, [b"plain", b"aborted", b"kept", b"again"])],
 )
 def test_aborted_transactions_are_left_out(broker, client, reader, committed_only, values):
-    """Their records are not given, brokers' marks never; reading goes on behind the last mark (KIP-98)."""
+    """Their records and all control records are skipped, and reading continues after them (KIP-98)."""
     client.partitions("t")
 
     aborted = [AbortedTransaction(producer_id=7, first_offset=1)]
@@ -447,8 +447,8 @@ def test_aborted_transactions_are_left_out(broker, client, reader, committed_onl
 # --- ends --------------------------------------------------------------------------------
 
 
-def test_a_closed_consumer_says_so(broker, reader):
-    """Each use after `close` is an error; closing twice is none."""
+def test_a_closed_consumer_raises(broker, reader):
+    """Each call after `close` raises `ClientError`; a second `close` does nothing."""
     consumer = reader(broker, T0)
     consumer.close()
     consumer.close()
@@ -457,8 +457,8 @@ def test_a_closed_consumer_says_so(broker, reader):
             use()
 
 
-def test_what_needs_a_group_says_so(broker, reader):
-    """Subscribing and committing without one; patterns; text in place of a list."""
+def test_subscribe_and_commit_need_a_group(broker, reader):
+    """Calls without a group, patterns, and str instead of a list are refused."""
     consumer = reader(broker, T0)
     with pytest.raises(ClientError, match="a group"):
         consumer.subscribe(["t"])
@@ -469,8 +469,8 @@ def test_what_needs_a_group_says_so(broker, reader):
             reader(broker, group="g").subscribe(topics)
 
 
-def test_ctrl_c_in_poll(broker, client, reader):
-    """It is heard at once, and reading goes on afterwards as if nothing had been."""
+def test_keyboard_interrupt_in_poll(broker, client, reader):
+    """It is raised at once, and the next call continues."""
     client.partitions("t")
     consumer = reader(broker, T0, max_wait=5)
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
@@ -484,8 +484,8 @@ def test_ctrl_c_in_poll(broker, client, reader):
     assert take(consumer, 3) == numbers(3)
 
 
-def test_a_broker_that_goes_away(broker, client, reader):
-    """`poll` gives None in time while nobody is there."""
+def test_a_stopped_broker(broker, client, reader):
+    """`poll` returns None in time while the broker is down."""
     fill(client, numbers(1))
     consumer = reader(broker, T0)
     assert take(consumer, 1) == [b"0"]
@@ -498,7 +498,7 @@ def test_a_broker_that_goes_away(broker, client, reader):
 
 @pytest.mark.timeout(40)
 def test_memory_stays_flat(broker, client, reader):
-    """A consumer that has read much holds no more than one that has read little."""
+    """A consumer that has read much uses no more memory than one that has read little."""
     fill(client, [b"x" * 1000] * 2000, batch_bytes=20_000)
     consumer = reader(broker, T0, partition_bytes=50_000)
     take(consumer, 200)
@@ -513,7 +513,7 @@ def test_memory_stays_flat(broker, client, reader):
 
 
 def test_no_socket_is_left(broker, client, reader):
-    """Closing gives all connections back."""
+    """Closing closes all connections."""
     consumer = reader(broker, T0)
     consumer.poll(0.2)
     consumer.close()

@@ -1,4 +1,4 @@
-"""Deadlines."""
+"""`Deadline`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from cloudevents_kafka.protocol.client._deadline import MAX_SECONDS, Deadline
 
 
 @pytest.mark.parametrize("seconds", [None, -1, -0.5, math.inf, -math.inf, math.nan, 1e300, 2**31 / 1000])
-def test_no_seconds_are_endless(seconds):
-    """None, negative numbers and more seconds than a socket can wait never end."""
+def test_deadlines_that_never_expire(seconds):
+    """None, negative numbers, and more seconds than a socket accepts never expire."""
     deadline = Deadline(seconds)
     assert (deadline.remaining(), deadline.expired(), deadline.at_most(3)) == (None, False, 3)
     deadline.check("waiting")
 
 
-def test_it_ends():
-    """What is left goes down to 0 and stays there; then `check` raises, as a TimeoutError too."""
+def test_a_deadline_expires():
+    """The remaining time falls to 0; then `check` raises DeadlineExceeded, a TimeoutError."""
     deadline = Deadline(0.02)
     assert 0 < deadline.remaining() <= 0.02
     assert deadline.at_most(0.001) == 0.001
@@ -30,8 +30,8 @@ def test_it_ends():
         deadline.check("waiting")
 
 
-def test_a_socket_can_wait_for_the_longest():
-    """The most seconds that end are such as sockets and selectors take."""
+def test_a_socket_accepts_the_longest_deadline():
+    """`MAX_SECONDS` is a valid timeout of a socket."""
     with socket.socket() as waiting:
         waiting.settimeout(Deadline(MAX_SECONDS).remaining())
         assert 0 < waiting.gettimeout() <= MAX_SECONDS

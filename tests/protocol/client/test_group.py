@@ -1,4 +1,4 @@
-"""Groups: who reads what, when it changes, and how members come and go."""
+"""`GroupMember`: assignments, rebalances, joining and leaving."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def owned(consumer):
 
 @pytest.mark.parametrize("release", MODERN)
 def test_a_member_reads_commits_and_leaves(start, connect, join, release):
-    """Alone in its group, at every broker that has groups; the next one goes on behind the commit."""
+    """On each release with groups, the next member continues after the commit."""
     broker = start(release)
     client = connect(broker)
     fill(client, numbers(5))
@@ -97,16 +97,16 @@ def test_a_member_reads_commits_and_leaves(start, connect, join, release):
     assert take(join(broker), 1) == [b"5"]
 
 
-def test_brokers_without_groups_say_so(start, join):
-    """Before 0.9 nobody can join."""
+def test_brokers_without_groups_are_unsupported(start, join):
+    """Before 0.9 joining raises `Unsupported`."""
     consumer = join(start("0.8.2"))
     with pytest.raises(ClientError, match="JoinGroup"):
         take(consumer, 1)
 
 
 @pytest.mark.parametrize("assignors", [["range"], ["roundrobin"], ["roundrobin", "range"]])
-def test_two_members_share(start, connect, join, assignors):
-    """The second takes over a half; the first gives up before it gets the rest, its offsets committed."""
+def test_two_members_share_partitions(start, connect, join, assignors):
+    """The second member gets half, after the first has committed and stopped reading."""
     broker = start(settings={"partitions": 4})
     client = connect(broker)
     client.partitions("t")
@@ -130,8 +130,8 @@ def test_two_members_share(start, connect, join, assignors):
 
 
 @pytest.mark.parametrize("code", [22, 25, 27])
-def test_a_heartbeat_that_tells_of_change(broker, client, join, code):
-    """The member gives up what it reads and joins again; as a new one its commit was refused."""
+def test_a_heartbeat_error_makes_the_member_rejoin(broker, client, join, code):
+    """The member stops reading and joins again; its commit was refused."""
     fill(client, numbers(3))
     log = Log()
     consumer = join(broker, log=log, session_timeout=0.3, rebalance_timeout=0.5)
@@ -149,8 +149,8 @@ def test_a_heartbeat_that_tells_of_change(broker, client, join, code):
 
 @pytest.mark.parametrize("code", [14, 16])
 @pytest.mark.parametrize("api", [FIND, JOIN, SYNC, HEARTBEAT, COMMIT, FETCH_OFFSETS])
-def test_passing_errors_are_not_told(broker, client, join, api, code):
-    """Each step of a member's life is tried again; a commit by hand too."""
+def test_retriable_errors_are_retried(broker, client, join, api, code):
+    """Each request of a member is repeated, commits too."""
     fill(client, numbers(3))
     broker.faults.add(faults.error(code), api=api, times=2)
     consumer = join(broker, auto_commit=None)
@@ -161,8 +161,8 @@ def test_passing_errors_are_not_told(broker, client, join, api, code):
 
 @pytest.mark.parametrize("api", [FIND, JOIN, SYNC, HEARTBEAT, COMMIT, FETCH_OFFSETS])
 @pytest.mark.parametrize("fault", [faults.drop_before, faults.drop_after])
-def test_broken_connections_are_not_told(broker, client, join, api, fault):
-    """Nor are sockets that break at any step."""
+def test_lost_connections_are_replaced(broker, client, join, api, fault):
+    """Connections that close at any step are replaced."""
     fill(client, numbers(3))
     broker.faults.add(fault(), api=api)
     consumer = join(broker, auto_commit=None, session_timeout=0.5, rebalance_timeout=1.0)
@@ -173,8 +173,8 @@ def test_broken_connections_are_not_told(broker, client, join, api, fault):
 
 @pytest.mark.parametrize("api", [JOIN, SYNC])
 @pytest.mark.parametrize("code", [25, 27, 22])
-def test_refusals_are_not_answered_by_haste(broker, client, join, api, code):
-    """A group that keeps refusing is asked a few times a second, no more."""
+def test_rejoining_backs_off(broker, client, join, api, code):
+    """A group that keeps refusing receives a few requests a second."""
     broker.faults.add(faults.error(code), api=api, times=None)
     consumer = join(broker)
     consumer.poll(0.5)
@@ -182,8 +182,8 @@ def test_refusals_are_not_answered_by_haste(broker, client, join, api, code):
 
 
 @pytest.mark.parametrize("code", [24, 26, 30, 23])
-def test_lasting_refusals_are_told(broker, join, code):
-    """`poll` raises what the coordinator said, each time."""
+def test_lasting_errors_are_raised(broker, join, code):
+    """`poll` raises the coordinator's error each time."""
     broker.faults.add(faults.error(code), api=JOIN, times=None)
     consumer = join(broker)
     for _ in range(2):
@@ -193,7 +193,7 @@ def test_lasting_refusals_are_told(broker, join, code):
 
 
 def test_the_coordinator_moves(start, connect, join):
-    """Heartbeats and commits go to the new one, and reading goes on."""
+    """Heartbeats and commits go to the new coordinator, and reading continues."""
     broker = start(brokers=2)
     client = connect(broker)
     fill(client, numbers(3))
@@ -208,8 +208,8 @@ def test_the_coordinator_moves(start, connect, join):
     assert consumer.committed([TopicPartition("t", 0)]) == [TopicPartition("t", 0, 3)]
 
 
-def test_a_member_that_fell_silent_joins_again(broker, client, join):
-    """After its session ran out, as when the process was asleep."""
+def test_an_expired_member_rejoins(broker, client, join):
+    """After its session expired, as in a suspended process, the member joins again."""
     fill(client, numbers(2))
     consumer = join(broker, session_timeout=0.2, heartbeat_interval=0.6)
     assert take(consumer, 2) == numbers(2)
@@ -219,8 +219,8 @@ def test_a_member_that_fell_silent_joins_again(broker, client, join):
     assert b"2" in take(consumer, 2, 2.0)
 
 
-def test_heartbeats_go_on_while_the_user_is_busy(broker, client, join):
-    """A member that does not poll for longer than its session stays one."""
+def test_heartbeats_continue_while_the_user_is_busy(broker, client, join):
+    """A member that does not poll for longer than its session stays in the group."""
     fill(client, numbers(2))
     consumer = join(broker, session_timeout=0.3)
     assert take(consumer, 1) == [b"0"]
@@ -230,16 +230,16 @@ def test_heartbeats_go_on_while_the_user_is_busy(broker, client, join):
     assert take(consumer, 1) == [b"1"]
 
 
-def test_a_topic_that_is_missing_stops_nobody(start, connect, join):
-    """The group reads the topics that there are."""
+def test_a_missing_topic_does_not_stop_the_group(start, connect, join):
+    """The group reads the topics that exist."""
     broker = start(settings={"auto_create": False})
     broker.create_topic("t")
     fill(connect(broker), numbers(2))
     assert take(join(broker, ["missing", "t"], session_timeout=0.6), 2) == numbers(2)
 
 
-def test_closing_while_others_are_waited_for(start, connect, join):
-    """A member that waits in vain for another to join again can close at once."""
+def test_closing_while_joining(start, connect, join):
+    """A member that waits for another to join can close at once."""
     broker = start(settings={"partitions": 2})
     connect(broker).partitions("t")
     one = join(broker, rebalance_timeout=30.0)
@@ -254,7 +254,7 @@ def test_closing_while_others_are_waited_for(start, connect, join):
 
 @pytest.mark.parametrize("api", [FIND, JOIN, SYNC, HEARTBEAT])
 def test_closing_while_a_coordinator_is_silent(broker, client, join, api):
-    """At no step does `close` wait for an answer that does not come."""
+    """At no step does `close` wait for a missing response."""
     client.partitions("t")
     broker.faults.add(faults.no_response(), api=api)
     consumer = join(broker, timeout=15.0)
@@ -266,7 +266,7 @@ def test_closing_while_a_coordinator_is_silent(broker, client, join, api):
 
 @pytest.mark.parametrize("joined", [True, False])
 def test_closing_without_a_broker(start, connect, join, joined):
-    """`close` is soon done where nobody is there any more, or never was."""
+    """`close` returns soon if the broker is down, before or after joining."""
     broker = start()
     connect(broker).partitions("t")
     if not joined:
@@ -280,14 +280,14 @@ def test_closing_without_a_broker(start, connect, join, joined):
 
 
 def test_closing_right_after_subscribing(broker, join):
-    """Before there is a connection."""
+    """`close` works before there is a connection."""
     began = time.monotonic()
     join(broker).close()
     assert time.monotonic() - began < 2
 
 
-def test_a_callback_that_raises_leaves_nothing_behind(broker, client, join):
-    """`close` passes on what `on_revoke` raises, having left the group and ended its thread."""
+def test_a_callback_that_raises_does_not_stop_close(broker, client, join):
+    """`close` raises the exception of `on_revoke` after leaving the group and ending the thread."""
     fill(client, numbers(1))
     consumer = join(broker)
 
@@ -301,8 +301,8 @@ def test_a_callback_that_raises_leaves_nothing_behind(broker, client, join):
     assert broker.group("g").members == {}
 
 
-def test_subscribing_anew(broker, client, join):
-    """Another topic is read, the former one's offsets are committed."""
+def test_subscribing_again(broker, client, join):
+    """The new topic is read, and the offsets of the former one are committed."""
     fill(client, numbers(2))
     fill(client, [b"u"], "u")
     consumer = join(broker)
@@ -316,7 +316,7 @@ def test_subscribing_anew(broker, client, join):
 
 
 def test_commits(broker, client, join):
-    """After a message, for given offsets, or of all that was given; 22 and 25 are told."""
+    """Commits after a message, of given offsets, and of all positions; 22 and 25 are raised."""
     fill(client, numbers(5))
     consumer = join(broker, auto_commit=None)
     first = None
@@ -335,8 +335,8 @@ def test_commits(broker, client, join):
             consumer.commit(first)
 
 
-def test_commits_by_time(broker, client, join):
-    """What was given is committed after a while, by the next `poll`, not what was only fetched."""
+def test_auto_commit(broker, client, join):
+    """Returned records are committed by a later `poll`; fetched ones are not."""
     fill(client, numbers(5))
     consumer = join(broker, auto_commit=0.1)
     assert take(consumer, 2) == numbers(2)
@@ -345,7 +345,7 @@ def test_commits_by_time(broker, client, join):
     assert broker.committed_offsets("g")[("t", 0)].offset == 2
 
 
-def test_nothing_is_committed_by_hand_only(broker, client, join):
+def test_no_auto_commit(broker, client, join):
     """With ``auto_commit=None`` neither time nor closing commits."""
     fill(client, numbers(3))
     consumer = join(broker, auto_commit=None)
@@ -354,8 +354,8 @@ def test_nothing_is_committed_by_hand_only(broker, client, join):
     assert broker.committed_offsets("g") == {}
 
 
-def test_an_auto_commit_that_fails_for_a_moment(broker, client, join):
-    """It is not told, and made up for."""
+def test_a_failed_auto_commit_is_repeated(broker, client, join):
+    """A retriable error is not raised, and the commit is repeated."""
     fill(client, numbers(3))
     broker.faults.add(faults.drop_before(), api=COMMIT, times=2)
     consumer = join(broker, auto_commit=0.05)
@@ -364,8 +364,8 @@ def test_an_auto_commit_that_fails_for_a_moment(broker, client, join):
     assert broker.committed_offsets("g")[("t", 0)].offset == 3
 
 
-def test_taking_up_that_fails_is_done_again(broker, client, join):
-    """Where the offsets cannot be asked for, the error is told once, and the next `poll` tries again."""
+def test_a_failed_assignment_is_repeated(broker, client, join):
+    """If the offsets cannot be fetched, the error is raised once, and the next `poll` tries again."""
     fill(client, numbers(3))
     broker.faults.add(faults.error(29), api=FETCH_OFFSETS)
     consumer = join(broker)
@@ -375,8 +375,8 @@ def test_taking_up_that_fails_is_done_again(broker, client, join):
 
 
 @pytest.mark.parametrize("release", ["0.10", "1.1", "4.3"])
-def test_many_members_come_and_go(start, connect, join, release):
-    """Each record is read at least once, and all have left in the end."""
+def test_many_members_join_and_leave(start, connect, join, release):
+    """Each record is read at least once, and all members have left in the end."""
     broker = start(release, settings={"partitions": 6})
     client = connect(broker)
     client.partitions("t")

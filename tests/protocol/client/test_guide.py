@@ -1,4 +1,4 @@
-"""What the guide asks of clients: whom they talk to, how often, in what portions; how they join groups."""
+"""The rules of the 0.8 guide for clients: connections, leaders, batches, groups."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def portions(call):
 
 
 def test_the_first_bytes_are_a_request(three, first):
-    """Nothing is said when connecting nor before closing, and a connection is kept for all that is asked."""
+    """The protocol has no handshake, and one connection is kept for all requests."""
     for _ in range(3):
         first.metadata(["t"])
     first.close()
@@ -84,7 +84,7 @@ def test_the_first_bytes_are_a_request(three, first):
 
 
 def test_each_leader_has_one_connection(three, first):
-    """Many requests to two leaders take two connections; a broker that leads nothing has none."""
+    """Requests to two leaders use two connections; a broker that leads nothing has none."""
     assert write(first, 10) == [None] * 10
     found = {(call.node.id, call.connection) for call in three.calls()}
     assert sorted(node for node, _ in found) == [1, 2]
@@ -92,7 +92,7 @@ def test_each_leader_has_one_connection(three, first):
 
 
 def test_requests_go_to_leaders(three, first):
-    """Records, fetches and questions for offsets are only sent to the broker that leads the partition."""
+    """Produce, Fetch and ListOffsets are sent only to the partition's leader."""
     write(first, 4)
     assert len(read(first, 4)) == 4
     assert [first.offset_at("t", number, -1) for number in (0, 1)] == [2, 2]
@@ -114,7 +114,7 @@ def numbers(call):
 
 
 def test_the_first_address_may_be_dead(three, connect):
-    """Addresses are tried in turn; whichever broker answers knows all of them."""
+    """Addresses are tried in turn, and any broker returns all brokers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         dead = server.getsockname()[1]
     for node in three.nodes:
@@ -127,7 +127,7 @@ def test_the_first_address_may_be_dead(three, connect):
 
 
 def test_metadata_is_kept_until_it_is_wrong(three, first):
-    """It is asked for once; again when a broker does not lead any more, or its connection is gone."""
+    """Metadata is requested again only after a broker stops leading or its connection is lost."""
     with first.producer(linger=0) as producer:
 
         def send():
@@ -147,8 +147,8 @@ def test_metadata_is_kept_until_it_is_wrong(three, first):
     assert len(three.records("t", 0)) == 9
 
 
-def test_records_travel_together(start, connect):
-    """What waits for one leader goes in one request, over topics and partitions; or singly, if wished."""
+def test_records_are_batched(start, connect):
+    """Records for one leader are sent in one request over topics and partitions, or singly."""
     broker = start("0.8.2")
     for name in ("t", "u"):
         broker.create_topic(name, 2)
@@ -165,14 +165,14 @@ def test_records_travel_together(start, connect):
 
 @pytest.mark.parametrize("acks", [0, 1, -1])
 def test_acks_and_timeouts_are_sent(three, first, acks):
-    """A request says how many shall have written, and lets the broker wait for less than the client does."""
+    """A request has the acks, and a shorter timeout for the broker than for the client."""
     assert write(first, 2, partition=0, acks=acks, delivery_timeout=60.0) == [None, None]
     assert {call.message.acks for call in three.calls(PRODUCE)} == {acks}
     assert 0 < only({call.message.timeout_ms for call in three.calls(PRODUCE)}) < 5000  # the client's timeout
 
 
-def test_a_broker_that_never_answers_is_given_up(three, first):
-    """The broker's timeout bounds little; the client's own ends the wait."""
+def test_a_silent_broker_times_out(three, first):
+    """The client's timeout ends the wait for the broker."""
     three.faults.add(faults.no_response(), api=PRODUCE, times=None)
     began = time.monotonic()
     error = only(write(first, partition=0, delivery_timeout=0.3))
@@ -180,8 +180,8 @@ def test_a_broker_that_never_answers_is_given_up(three, first):
     assert time.monotonic() - began < 4
 
 
-def test_fetches_say_what_they_want(three, first):
-    """A client is replica -1, and names bytes and time to wait for, and the most of each partition."""
+def test_fetch_parameters_are_sent(three, first):
+    """A fetch has replica -1, the least bytes, the longest wait, and the limit of each partition."""
     write(first, 2)
     read(first, 2, min_bytes=3, max_wait=0.2, partition_bytes=1000)
     asked = {
@@ -193,8 +193,8 @@ def test_fetches_say_what_they_want(three, first):
     assert asked == {(-1, 3, 200, 1000)}
 
 
-def test_a_set_that_is_cut_is_read_on_with(three, first):
-    """Where the last message of a fetch is cut, the next fetch begins with it: nothing twice or lost."""
+def test_a_truncated_set_is_continued(three, first):
+    """If the last message of a fetch is cut, the next fetch begins with it."""
     assert write(first, 20, partition=0, linger=5) == [None] * 20
     found = read(first, 20, partition_bytes=100)
     assert [message.value() for message in found] == [b"%d" % number for number in range(20)]
@@ -203,7 +203,7 @@ def test_a_set_that_is_cut_is_read_on_with(three, first):
 
 @pytest.mark.parametrize("release", ["0.8.2-beta", "0.8.2", "0.10", "4.3"])
 def test_offsets_are_kept_by_the_coordinator(start, connect, release):
-    """The client asks any broker who keeps the group, and goes there; what was never kept is left out."""
+    """Any broker returns the coordinator; partitions without an offset are left out."""
     broker = start(release, brokers=2)
     broker.create_topic("t", 2)
     broker.move_coordinator("g", 2)
@@ -218,8 +218,8 @@ def test_offsets_are_kept_by_the_coordinator(start, connect, release):
     assert broker.calls(COMMIT)[-1].node.id == 1
 
 
-def test_an_answer_in_another_order_is_understood(start, connect):
-    """Parts of an answer are told by topic and partition, not by their place."""
+def test_the_order_in_a_response_does_not_matter(start, connect):
+    """Parts of a response are matched by topic and partition."""
 
     def answer(call):
         parts = {
@@ -287,8 +287,8 @@ def test_a_member_joins_and_joins_again(start, connect, release, version):
 
 @pytest.mark.parametrize("number", [-1, -(1 << 31), 0, (1 << 31) - 1])
 @pytest.mark.parametrize("client_id", [None, "", "é"])
-def test_ids_come_back_as_they_were(three, number, client_id):
-    """A correlation id is echoed whatever it is, and a client needs no name."""
+def test_ids_are_echoed(three, number, client_id):
+    """A correlation id is echoed, and a client id may be missing."""
     with Wire(three.nodes[0]) as wire:
         wire._correlation_id = number - 1  # what is sent next is one more
         sent = wire.send(metadata("t"), 0, client_id=client_id)

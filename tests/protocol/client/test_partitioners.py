@@ -1,4 +1,4 @@
-"""Partitioners: clients that shall agree on keys must hash alike."""
+"""Partitioners: clients that share keys must hash alike."""
 
 from __future__ import annotations
 
@@ -22,40 +22,40 @@ from cloudevents_kafka.protocol.client._partitioners import at_random, by_key, m
     ],
 )
 def test_the_hash_is_that_of_the_java_client(key, hashed):
-    """The facts that the Java client's own tests hold it to."""
+    """The hashes equal those in the Java client's tests."""
     assert murmur2(key) == hashed % (1 << 32)
 
 
 @given(st.binary(max_size=40))
 def test_the_hash_is_that_of_another_client(key):
-    """Two implementations agree on every key."""
+    """Another implementation returns the same hash for every key."""
     assert murmur2(key) == peer.murmur2(key) % (1 << 32)
 
 
 @given(st.binary(max_size=20), st.integers(1, 20))
 def test_a_key_stays_in_its_partition(key, count):
-    """The same key always goes to the partition that the positive hash says."""
+    """A key always has the partition of its positive hash."""
     choose = by_key()
     expected = (peer.murmur2(key) & 0x7FFFFFFF) % count
     assert {choose(key, range(count)) for _ in range(3)} == {expected}
 
 
 def test_null_keys_take_turns():
-    """Without a key, one partition after the other; an empty key is a key."""
+    """Null keys use the partitions in turn; an empty key is hashed."""
     choose = by_key()
     assert [choose(None, [4, 5, 6]) for _ in range(4)] == [4, 5, 6, 4]
     assert len({choose(b"", [4, 5, 6]) for _ in range(4)}) == 1
     assert [by_key(lambda _key, partitions: partitions[-1])(None, [1, 2]) for _ in range(2)] == [2, 2]
 
 
-def test_round_robin_looks_at_no_key():
-    """Keys make no difference to round robin."""
+def test_round_robin_ignores_keys():
+    """Keys make no difference."""
     choose = round_robin()
     assert [choose(key, [0, 1]) for key in (b"a", b"a", None, b"a")] == [0, 1, 0, 1]
 
 
 def test_a_random_choice_is_kept():
-    """One partition for good per partitioner, all partitions over many of them."""
+    """A partitioner keeps its partition, and many partitioners use all partitions."""
     chosen = [at_random() for _ in range(200)]
     found = [{choose(None, [0, 1, 2]) for _ in range(5)} for choose in chosen]
     assert all(len(one) == 1 for one in found)

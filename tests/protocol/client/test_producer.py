@@ -1,4 +1,4 @@
-"""Producing: batches, order, tries, reports; nothing lost and nothing twice."""
+"""`Producer`: batches, order, retries and delivery callbacks."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def send(producer, count, reports, topic="t", partition=0):
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("acks", [0, 1, -1])
 def test_records_arrive_in_order(start, connect, reports, release, acks):
-    """At every broker, with every kind of acknowledgement; offsets are told where there is an answer."""
+    """On each release and with any acks; callbacks have offsets unless acks is 0."""
     broker = start(release)
     broker.create_topic("t")
     with connect(broker).producer(acks=acks, batch_records=7) as producer:
@@ -73,7 +73,7 @@ def test_records_arrive_in_order(start, connect, reports, release, acks):
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
 def test_compression(broker, client, reports, codec):
-    """Each codec arrives; text that is no codec is refused."""
+    """Each codec is used, and an unknown name is refused."""
     with client.producer(compression=codec) as producer:
         send(producer, 20, reports)
     assert values(broker) == numbers(20)
@@ -81,8 +81,8 @@ def test_compression(broker, client, reports, codec):
         client.producer(compression="rar")
 
 
-def test_everything_of_a_record_arrives(broker, client):
-    """Key, value, headers in order with repeats and nulls, timestamp; nulls stay nulls."""
+def test_all_fields_of_a_record_arrive(broker, client):
+    """Key, value, timestamp, and headers with repeats and nulls; nulls stay nulls."""
     headers = [("a", b"1"), ("a", None), ("b", "text")]
     with client.producer() as producer:
         producer.produce("t", "text", key="k", headers=headers, timestamp=5)
@@ -102,7 +102,7 @@ def test_everything_of_a_record_arrives(broker, client):
     ids=["count", "bytes", "all"],
 )
 def test_batches_by_count_and_bytes(broker, client, reports, more, batches):
-    """A full batch goes before its time."""
+    """A full batch is sent before ``linger`` is over."""
     broker.create_topic("t")
     with client.producer(linger=0.2, **more) as producer:
         send(producer, 10, reports)
@@ -117,7 +117,7 @@ def test_batches_by_count_and_bytes(broker, client, reports, more, batches):
 
 
 def test_batches_by_time(broker, client, reports):
-    """What is alone goes when its time has come, not before, and without `flush`."""
+    """A single record is sent after ``linger``, without `flush`."""
     client.partitions("t")
     with client.producer(linger=0.15) as producer:
         began = time.monotonic()
@@ -131,7 +131,7 @@ def test_batches_by_time(broker, client, reports):
 
 
 def test_several_topics_share_a_request(start, connect, reports):
-    """One request to each leader, with all that it leads."""
+    """Each leader receives one request with all its partitions."""
     broker = start(brokers=2)
     for name in ("t", "u"):
         broker.create_topic(name, 4)
@@ -144,7 +144,7 @@ def test_several_topics_share_a_request(start, connect, reports):
 
 
 def test_a_full_queue_is_a_buffer_error(broker, client, reports):
-    """`produce` never waits; after `poll` there is room."""
+    """`produce` does not wait; after `poll` the queue has room."""
     with client.producer(queue_records=3, linger=0) as producer:
         send(producer, 3, reports)
         with pytest.raises(BufferError, match=r"the queue is full \(3 records\)"):
@@ -156,8 +156,8 @@ def test_a_full_queue_is_a_buffer_error(broker, client, reports):
 
 
 @pytest.mark.parametrize("code", [2, 3, 5, 6, 7, 13, 19, 20])
-def test_passing_errors_are_tried_again(broker, client, reports, code):
-    """The records arrive once, in order, and metadata was asked for anew."""
+def test_retriable_errors_are_retried(broker, client, reports, code):
+    """The records arrive once, in order, and metadata is requested again."""
     broker.faults.add(faults.error(code), api=PRODUCE, times=2)
     with client.producer(batch_records=10) as producer:
         send(producer, 30, reports)
@@ -168,7 +168,7 @@ def test_passing_errors_are_tried_again(broker, client, reports, code):
 
 @pytest.mark.parametrize("code", [10, 17, 29, 87, -1])
 def test_lasting_errors_are_reported(broker, client, reports, code):
-    """Once, with the code and the partition; later records go."""
+    """Each callback is called once, with code and partition; later records are sent."""
     broker.faults.add(faults.error(code), api=PRODUCE)
     with client.producer() as producer:
         producer.produce("t", b"lost", on_delivery=reports)
@@ -183,8 +183,8 @@ def test_lasting_errors_are_reported(broker, client, reports, code):
 
 
 @pytest.mark.parametrize("fault", [faults.drop_after, faults.no_response], ids=["dropped", "silent"])
-def test_nothing_twice_where_the_broker_can_tell(broker, connect, reports, fault):
-    """Written but not answered: the repeat is known by its sequence number."""
+def test_idempotent_retries(broker, connect, reports, fault):
+    """A batch whose response is lost is recognized by its sequence number."""
     client = connect(broker, timeout=0.4)
     broker.create_topic("t")
     broker.faults.add(fault(), api=PRODUCE, times=2)
@@ -195,8 +195,8 @@ def test_nothing_twice_where_the_broker_can_tell(broker, connect, reports, fault
     assert len(broker.calls(INIT)) == 1
 
 
-def test_a_repeat_on_an_old_broker(start, connect, reports):
-    """Where nobody can tell, an unanswered batch is written again: at least once, in order."""
+def test_retries_without_idempotence(start, connect, reports):
+    """Old brokers append a repeated batch again: at least once, in order."""
     broker = start("0.10")
     broker.faults.add(faults.drop_after(), api=PRODUCE)
     with connect(broker).producer() as producer:
@@ -209,7 +209,7 @@ def test_a_repeat_on_an_old_broker(start, connect, reports):
 
 
 def test_a_leader_moves(start, connect, reports):
-    """The order stays, nothing is lost or twice, however often the leader moves."""
+    """The order is kept, and each record is appended once."""
     broker = start(brokers=2)
     broker.create_topic("t")
     client = connect(broker)
@@ -226,8 +226,8 @@ def test_a_leader_moves(start, connect, reports):
     assert reports.offsets == list(range(100))
 
 
-def test_a_partition_without_a_leader_holds_up_no_other(start, connect, reports):
-    """Others go on, with records that come later too; then the first ends in time, or is delivered."""
+def test_a_partition_without_a_leader_does_not_block_others(start, connect, reports):
+    """Other partitions are sent; the first is delivered later or times out."""
     broker = start()
     broker.create_topic("t", 2)
     broker.move_leader("t", 0, -1)
@@ -242,8 +242,8 @@ def test_a_partition_without_a_leader_holds_up_no_other(start, connect, reports)
     assert values(broker) == numbers(3)
 
 
-def test_a_topic_that_is_missing_holds_up_no_other(start, connect, reports):
-    """Its records fail when their time is over; metadata is not asked for all the while."""
+def test_a_missing_topic_does_not_block_others(start, connect, reports):
+    """Its records fail after their timeout, and metadata requests back off."""
     broker = start(settings={"auto_create": False})
     broker.create_topic("t")
     began = time.monotonic()
@@ -258,8 +258,8 @@ def test_a_topic_that_is_missing_holds_up_no_other(start, connect, reports):
     assert len(broker.calls(METADATA)) < 15
 
 
-def test_time_runs_out(broker, connect, reports):
-    """A broker that never answers: the report says so, and what came last, when the time is over."""
+def test_delivery_timeout(broker, connect, reports):
+    """With a silent broker the error has the timeout and the last error."""
     broker.faults.add(faults.no_response(), api=PRODUCE, times=None)
     began = time.monotonic()
     with connect(broker, timeout=0.2).producer(delivery_timeout=0.5) as producer:
@@ -271,8 +271,8 @@ def test_time_runs_out(broker, connect, reports):
     )
 
 
-def test_after_a_failure_for_good_later_records_arrive(broker, connect, reports):
-    """A given-up batch leaves no gap in the sequence numbers that would stop all others."""
+def test_records_after_a_failed_batch_arrive(broker, connect, reports):
+    """A failed batch leaves no gap in the sequence numbers."""
     client = connect(broker, timeout=0.2)
     with client.producer(delivery_timeout=0.3) as producer:
         send(producer, 2, reports)
@@ -287,7 +287,7 @@ def test_after_a_failure_for_good_later_records_arrive(broker, connect, reports)
 
 
 def test_too_large(start, connect, reports):
-    """Batches that the broker finds too large are cut; a record alone that is too large fails alone."""
+    """A batch that is too large is split, and only a record that is too large fails."""
     broker = start(settings={"max_message_bytes": 2000})
     with connect(broker).producer(linger=0.1) as producer:
         for n in range(20):
@@ -300,7 +300,7 @@ def test_too_large(start, connect, reports):
 
 @pytest.mark.parametrize("release", ["0.8.2", "0.10"])
 def test_headers_on_an_old_broker(start, connect, reports, release):
-    """They fail their own record and no other; a lone content type is left out."""
+    """Only records with headers fail; a content-type alone is dropped."""
     broker = start(release)
     with connect(broker).producer(linger=0.1) as producer:
         producer.produce("t", b"1", on_delivery=reports)
@@ -333,8 +333,8 @@ def test_headers_on_an_old_broker(start, connect, reports, release):
     ],
     ids=str,
 )
-def test_what_is_no_record_is_refused_at_once(broker, client, reports, record):
-    """`produce` raises, and nothing is left behind that would spoil the next record."""
+def test_invalid_records_are_refused(broker, client, reports, record):
+    """`produce` raises, and the next record is sent."""
     with client.producer() as producer:
         with pytest.raises((TypeError, ValueError)):
             producer.produce(**{"topic": "t", **record})
@@ -345,8 +345,8 @@ def test_what_is_no_record_is_refused_at_once(broker, client, reports, record):
 
 
 @pytest.mark.parametrize("topic", ["", "\ud800", "a b", "x" * 300, "x" * 40_000])
-def test_topics_that_cannot_be(broker, client, reports, topic):
-    """Their records fail, others arrive."""
+def test_invalid_topics(broker, client, reports, topic):
+    """Their records fail, and others arrive."""
     with client.producer(delivery_timeout=0.5) as producer:
         producer.produce(topic, b"v", on_delivery=reports)
         producer.produce("t", b"v", on_delivery=reports)
@@ -354,8 +354,8 @@ def test_topics_that_cannot_be(broker, client, reports, topic):
     assert values(broker) == [b"v"]
 
 
-def test_partitions_that_cannot_be(broker, client, reports):
-    """A number beyond the topic's, and a partitioner's choice that is none, fail their record."""
+def test_invalid_partitions(broker, client, reports):
+    """A number out of range, from the user or the partitioner, fails only its record."""
     with client.producer(delivery_timeout=0.3, partitioner=lambda _key, _partitions: 9) as producer:
         producer.produce("t", b"v", partition=7, on_delivery=reports)
         producer.produce("t", b"v", on_delivery=reports)
@@ -364,7 +364,7 @@ def test_partitions_that_cannot_be(broker, client, reports):
 
 
 def test_keys_choose_partitions(broker, client):
-    """Equal keys meet in one partition, as the Java client's would; null keys are spread."""
+    """Equal keys have one partition, as in the Java client; null keys are spread."""
     broker.create_topic("t", 4)
     with client.producer() as producer:
         for _ in range(8):
@@ -376,8 +376,8 @@ def test_keys_choose_partitions(broker, client):
     assert [part.count(b"w") for part in found] == [2, 2, 2, 2]
 
 
-def test_a_report_that_raises_loses_no_other(broker, client, reports):
-    """What it raises comes through `poll`; the other reports come at the next one."""
+def test_a_callback_that_raises(broker, client, reports):
+    """`poll` raises its exception, and the next `poll` calls the other callbacks."""
 
     def bad(_error, _message):
         raise RuntimeError("bad report")
@@ -392,8 +392,8 @@ def test_a_report_that_raises_loses_no_other(broker, client, reports):
     assert [message.value() for _, message in reports] == [b"1", b"3"]
 
 
-def test_reports_may_produce(broker, client):
-    """A report may send, poll and flush itself."""
+def test_callbacks_may_produce(broker, client):
+    """A callback may call `produce`, `poll` and `flush`."""
     with client.producer(linger=0) as producer:
 
         def again(_error, message):
@@ -406,8 +406,8 @@ def test_reports_may_produce(broker, client):
     assert values(broker) == numbers(4)
 
 
-def test_flush_in_vain(broker, client, reports):
-    """`flush` says how many are not done; `close` then ends it, reports them as failed, and is quick."""
+def test_flush_timeout(broker, client, reports):
+    """`flush` returns the number left; `close` reports them as failed, soon."""
     broker.faults.add(faults.no_response(), api=PRODUCE, times=None)
     producer = client.producer()
     send(producer, 3, reports)
@@ -424,7 +424,7 @@ def test_flush_in_vain(broker, client, reports):
 
 @pytest.mark.parametrize("stop", [True, False])
 def test_closing_without_a_broker(start, connect, reports, stop):
-    """Gone, or never there: `close` with a timeout keeps to it, and all is reported."""
+    """`close` keeps its timeout if the broker is down, and all records are reported."""
     broker = start()
     client = connect(broker)
     producer = client.producer()
@@ -439,8 +439,8 @@ def test_closing_without_a_broker(start, connect, reports, stop):
     assert len(reports) == 3
 
 
-def test_ctrl_c_in_flush(broker, connect, reports):
-    """It is heard at once; closing afterwards is possible."""
+def test_keyboard_interrupt_in_flush(broker, connect, reports):
+    """It is raised at once, and the producer can be closed."""
     broker.faults.add(faults.no_response(), api=PRODUCE, times=None)
     producer = connect(broker).producer()
     send(producer, 2, reports)
@@ -456,7 +456,7 @@ def test_ctrl_c_in_flush(broker, connect, reports):
 
 
 def test_a_partitioner_that_raises(broker, client, reports, monkeypatch):
-    """The thread ends, and whoever polls or closes is told, in place of waiting for ever."""
+    """The sending thread ends, and `poll` and `close` raise instead of waiting forever."""
     seen = []
     monkeypatch.setattr(threading, "excepthook", seen.append)
 
@@ -473,7 +473,7 @@ def test_a_partitioner_that_raises(broker, client, reports, monkeypatch):
 
 
 def test_an_idle_producer_does_nothing(broker, client):
-    """No requests and no work while there is nothing to send."""
+    """Without records there are no requests, and no CPU time is used."""
     with client.producer() as producer:
         producer.produce("t", b"v")
         producer.flush(5)
@@ -484,7 +484,7 @@ def test_an_idle_producer_does_nothing(broker, client):
 
 
 def test_many_threads_may_produce(broker, client, reports):
-    """Each thread's records keep their order."""
+    """The records of each thread stay in order."""
     with client.producer(linger=0.001) as producer:
 
         def produce(name):
@@ -503,8 +503,8 @@ def test_many_threads_may_produce(broker, client, reports):
         assert mine == [b"%d-%d" % (name, n) for n in range(100)]
 
 
-def test_what_nobody_answers_is_read_before_the_connection_ends(start, connect, reports):
-    """With acks 0, closing waits for the answer to a question that came behind the records."""
+def test_close_waits_for_records_without_acks(start, connect, reports):
+    """With acks 0, closing waits for the response to a request sent after the records."""
     broker = start()
     broker.faults.add(faults.delay(0.3), api=PRODUCE)
     with connect(broker).producer(acks=0) as producer:
@@ -514,6 +514,6 @@ def test_what_nobody_answers_is_read_before_the_connection_ends(start, connect, 
 
 @pytest.mark.parametrize("acks", [2, -2, None, "all"])
 def test_acks_are_0_1_or_all(client, acks):
-    """Other numbers are refused before anything is sent."""
+    """Other numbers raise ValueError."""
     with pytest.raises(ValueError, match="acks must be 0, 1 or -1"):
         client.producer(acks=acks)

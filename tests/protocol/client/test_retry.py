@@ -1,4 +1,4 @@
-"""Errors that brokers answer for a moment only, while they start or hand over a partition."""
+"""Errors that brokers answer briefly, while they start or hand over a partition."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def cluster():
     return Cluster([Address("127.0.0.1", 1)], ConnectionSettings())
 
 
-def test_a_starting_broker_that_knows_no_topics(cluster, monkeypatch):
-    """One that would make the topic, but knows no brokers yet to make it on, is asked again."""
+def test_a_starting_broker(cluster, monkeypatch):
+    """Error 38 of a broker that has just started is retriable."""
     row = MetadataResponseTopic(error_code=38, name="t", partitions=[])
     monkeypatch.setattr(cluster, "fetch_metadata", lambda topics, deadline: cluster._topics.update(t=row))
     with pytest.raises(BrokerError, match="too few brokers have registered") as caught:
@@ -32,16 +32,16 @@ def test_a_starting_broker_that_knows_no_topics(cluster, monkeypatch):
     assert caught.value.retriable
 
 
-def test_a_fetch_that_fails_without_a_reason(cluster):
-    """0.8 answers -1 while a partition changes hands: it rests, and is asked for again."""
+def test_a_fetch_with_an_unknown_error(cluster):
+    """0.8 answers -1 while a partition moves: it backs off."""
     fetcher = Fetcher(cluster, None)
     fetcher._handle_error(("t", 0), BrokerError(-1))
     assert fetcher._is_backing_off(("t", 0))
 
 
 @pytest.mark.parametrize("code", [-1, 6])
-def test_offsets_that_are_not_told_for_a_moment(start, connect, code):
-    """0.8 answers -1 where a partition was just made, others that they lead no more: they are asked again."""
+def test_offsets_are_retried(start, connect, code):
+    """Error -1 of 0.8 for a new partition, and error 6, are retried."""
     broker = start()
     broker.faults.add(faults.error(code, "t", 0), api=LIST_OFFSETS, times=2)
     client = connect(broker)
@@ -50,8 +50,8 @@ def test_offsets_that_are_not_told_for_a_moment(start, connect, code):
     assert len(broker.calls(LIST_OFFSETS)) == 3
 
 
-def test_an_error_that_stays_ends_with_the_time(start, connect):
-    """Asked in vain to the end, it is told what the broker said last."""
+def test_retries_time_out(start, connect):
+    """The timeout has the broker's last error."""
     broker = start()
     broker.faults.add(faults.error(-1, "t", 0), api=LIST_OFFSETS, times=None)
     with pytest.raises(DeadlineExceeded, match="UNKNOWN_SERVER_ERROR"):

@@ -1,4 +1,4 @@
-"""TLS and logins: what is proven, what is refused, and what is never shown."""
+"""TLS, PLAIN and SCRAM."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rfc_7677():
 
 
 def test_the_example_of_rfc_7677():
-    """Every message of the exchange with SHA-256 that the RFC shows, section 3."""
+    """The messages equal those of RFC 7677 section 3, with SHA-256."""
     conversation, first = rfc_7677()
     assert first == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
     assert conversation.final(SERVER_FIRST) == (
@@ -44,7 +44,7 @@ def test_the_example_of_rfc_7677():
 
 
 def test_names_are_escaped():
-    """Equals signs and commas in a user's name, RFC 5802 5.1."""
+    """Equals signs and commas in a user's name are escaped (RFC 5802 5.1)."""
     assert ScramClient(Scram("a,b=c", "p"), "x").first() == b"n,,n=a=2Cb=3Dc,r=x"
 
 
@@ -65,7 +65,7 @@ def test_names_are_escaped():
     ],
 )
 def test_a_hostile_first_answer_is_refused(answer, text):
-    """Other nonces, no salt, iterations that are too few, or that would take minutes."""
+    """Wrong nonces, a malformed salt, and iteration counts out of bounds raise at once."""
     began = time.monotonic()
     with pytest.raises(AuthenticationFailed, match=text):
         rfc_7677()[0].final(answer)
@@ -97,8 +97,8 @@ def _go_through(conversation, first, second):
 
 
 @given(st.binary(max_size=60), st.binary(max_size=60))
-def test_no_answer_does_worse_than_fail(first, second):
-    """Whatever the broker says, it is `AuthenticationFailed`."""
+def test_random_answers_fail(first, second):
+    """Every other answer raises `AuthenticationFailed`."""
     for prefix in (b"", b"r=n,s=QUJD,i=4096,"):
         conversation = ScramClient(Scram("u", "p"), "n")
         with pytest.raises(AuthenticationFailed):
@@ -106,7 +106,7 @@ def test_no_answer_does_worse_than_fail(first, second):
 
 
 def test_nonces_are_never_used_twice():
-    """Each exchange has another."""
+    """Each exchange has another nonce."""
     seen = []
 
     def exchange(message):
@@ -121,7 +121,7 @@ def test_nonces_are_never_used_twice():
 
 @pytest.mark.parametrize("make", MECHANISMS, ids=IDS)
 def test_passwords_are_not_shown(make):
-    """Not by repr, str or format, by themselves or in what holds them."""
+    """repr, str and format, also of containers, leave the password out."""
     sasl = make("ann", PASSWORD)
     for text in (repr(sasl), str(sasl), f"{sasl}", repr(Security(None, sasl)), repr([sasl])):
         assert "ann" in text
@@ -132,7 +132,7 @@ def test_passwords_are_not_shown(make):
 @pytest.mark.parametrize("make", MECHANISMS, ids=IDS)
 @pytest.mark.parametrize("user", USERS)
 def test_a_login_succeeds_and_is_not_traced(start, connect, release, make, user):
-    """Bare messages (0.10) and wrapped ones; the capture has no secret of either kind."""
+    """Raw messages (0.10) and requests both log in, and the capture has no password or proof."""
     broker, capture = start(release, users=USERS), io.StringIO()
     client = connect(broker, sasl=make(user, PASSWORD), trace=capture)
     assert client.partitions("t") == [0]
@@ -144,8 +144,8 @@ def test_a_login_succeeds_and_is_not_traced(start, connect, release, make, user)
 @pytest.mark.parametrize("release", ["0.10", "1.1", "4.3"])
 @pytest.mark.parametrize("make", MECHANISMS, ids=IDS)
 @pytest.mark.parametrize(("user", "password"), [("ann", "wrong-one"), ("nobody", "wrong-one")])
-def test_a_wrong_password_is_said_at_once(start, connect, release, make, user, password):
-    """One try only, since more would lock the user out; the error names the broker, not the password."""
+def test_a_wrong_password_is_not_retried(start, connect, release, make, user, password):
+    """One attempt, so that the user is not locked out; the error has the broker, not the password."""
     broker = start(release, users=USERS, brokers=2)
     client = connect(broker, sasl=make(user, password))
     began = time.monotonic()
@@ -159,8 +159,8 @@ def test_a_wrong_password_is_said_at_once(start, connect, release, make, user, p
         error = error.__cause__
 
 
-def test_other_ways_to_fail(start, connect):
-    """A mechanism that is not offered; a broker that breaks off; no login where one is asked for."""
+def test_other_failed_logins(start, connect):
+    """A missing mechanism, a closed connection, and a broker that requires a login."""
     broker = start(users=USERS)
     broker.faults.add(faults.error(33), api=HANDSHAKE)
     with pytest.raises(BrokerError, match=r"PLAIN: UNSUPPORTED_SASL_MECHANISM.*it offers "):
@@ -173,15 +173,15 @@ def test_other_ways_to_fail(start, connect):
 
 @pytest.mark.parametrize("make", MECHANISMS, ids=IDS)
 @pytest.mark.parametrize(("user", "password"), [("a\ud800", "p"), ("a", "p\ud800"), ("a\0b", "p"), ("", "p")])
-def test_credentials_that_cannot_be_sent(start, connect, make, user, password):
-    """Text that is no text, and NUL or nothing for a user, are refused when they are given."""
+def test_invalid_credentials_are_refused(start, connect, make, user, password):
+    """Surrogates, NUL, and an empty user raise ValueError in the constructor."""
     with pytest.raises(ValueError, match=r"user|password"):
         connect(start(users=USERS), sasl=make(user, password)).metadata()
 
 
 @pytest.mark.parametrize("make", MECHANISMS, ids=IDS)
 def test_a_producer_with_a_wrong_password_reports_it(start, connect, make):
-    """The records come back at once with the reason."""
+    """The callbacks are called at once with the reason."""
     client = connect(start(users=USERS), sasl=make("ann", "wrong-one"))
     errors = []
     began = time.monotonic()
@@ -196,7 +196,7 @@ def test_a_producer_with_a_wrong_password_reports_it(start, connect, make):
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    """A certificate of 127.0.0.1 that signs itself, and its key."""
+    """Return a self-signed certificate of 127.0.0.1, and its key."""
     folder = tmp_path_factory.mktemp("tls")
     key, cert = folder / "key.pem", folder / "cert.pem"
     command = (
@@ -216,8 +216,8 @@ def server_tls(certificate):
 
 
 @pytest.mark.parametrize("make", MECHANISMS, ids=IDS)
-def test_records_go_through_tls(start, connect, certificate, server_tls, make):
-    """Producing and reading over TLS with a login, large answers among it."""
+def test_records_over_tls(start, connect, certificate, server_tls, make):
+    """Producing and reading over TLS with a login, also with large responses."""
     broker = start(tls=server_tls, users=USERS)
     trusted = ssl.create_default_context(cafile=str(certificate[0]))
     client = connect(broker, tls=trusted, sasl=make("ann", PASSWORD))
@@ -230,8 +230,8 @@ def test_records_go_through_tls(start, connect, certificate, server_tls, make):
     assert got == list(range(30))
 
 
-def test_a_certificate_nobody_trusts_is_said_at_once(start, connect, server_tls):
-    """It will not be trusted the next time either."""
+def test_an_untrusted_certificate_is_not_retried(start, connect, server_tls):
+    """`AuthenticationFailed` is raised at once."""
     broker = start(tls=server_tls)
     began = time.monotonic()
     with pytest.raises(AuthenticationFailed, match="certificate"):
@@ -239,8 +239,8 @@ def test_a_certificate_nobody_trusts_is_said_at_once(start, connect, server_tls)
     assert time.monotonic() - began < 2
 
 
-def test_plain_against_tls_and_the_other_way_round(start, connect, server_tls):
-    """Both fail within the timeout, and the first says what may be the matter."""
+def test_tls_on_one_side_only(start, connect, server_tls):
+    """Both combinations fail within the timeout, and without TLS the error has a hint."""
     with pytest.raises(ClientError, match="TLS"):
         connect(start(tls=server_tls), timeout=0.5).metadata()
     began = time.monotonic()

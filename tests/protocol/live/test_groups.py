@@ -26,7 +26,7 @@ def test_offsets_are_kept(client, topic):
     assert client.committed(f"other-{topic}", [place]) == {}
 
 
-def test_reading_goes_on_where_it_was_committed(client, topic):
+def test_reading_continues_at_the_committed_offset(client, topic):
     """A consumer with assigned partitions starts at the offset of its group."""
     delivered(write(client, topic, [{"value": b"%d" % n} for n in range(6)]))
     found = []
@@ -54,7 +54,7 @@ def halves(kafka, client):
 
 @pytest.mark.parametrize("kafka", since(0, 9), indirect=True)
 @pytest.mark.parametrize("assignor", ["range", "roundrobin"])
-def test_two_members_share(client, halves, assignor):
+def test_two_members_share_partitions(client, halves, assignor):
     """A second member triggers a rebalance; when it leaves, the first member has all partitions."""
     group = f"group-{halves[0]}"
     settings = {**QUICK, "group": group, "assignors": [assignor]}
@@ -86,7 +86,7 @@ def test_a_member_reads_commits_and_is_followed(client, halves):
 
 
 @pytest.mark.parametrize("kafka", since(0, 9), indirect=True)
-def test_a_group_that_begins_anew(client, topic):
+def test_an_empty_group_starts_again(client, topic):
     """A member rejoins a group that was empty, for which 0.9 restarts the generations."""
     delivered(write(client, topic, [{"value": b"v"}]))
     with client.consumer(**QUICK, group=f"anew-{topic}") as member:
@@ -127,7 +127,7 @@ def test_a_busy_member_stays(client, topic):
 
 
 @pytest.mark.parametrize("kafka", ["0.8.2-beta", "0.8.2.2"], indirect=True)
-def test_members_need_a_broker_that_knows_them(client, topic):
+def test_members_need_a_broker_of_0_9(client, topic):
     """Brokers before 0.9 have committed offsets but no members: joining raises an error."""
     with client.consumer(group="g") as consumer:
         consumer.subscribe([topic])

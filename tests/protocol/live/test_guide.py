@@ -84,7 +84,7 @@ def test_a_frame_that_is_too_large_closes(node, size):
         assert wire.ask(metadata("t"), 0) is not None
 
 
-def test_a_fetch_waits_as_it_is_told(wire):
+def test_a_fetch_waits_for_its_bytes(wire):
     """A fetch waits not at all for 0 bytes, and until the timeout for more bytes than there are."""
     produced(wire.ask(produce(encode_message_set([Record(value=b"v")], 0)), 0))
     end = fetched(wire.ask(fetch(), 0)).high_watermark
@@ -97,7 +97,7 @@ def test_a_fetch_waits_as_it_is_told(wire):
     assert min(took[1:]) >= 0.5
 
 
-def test_the_log_holds_what_is_sent(node, wire, logs):
+def test_the_log_has_the_sent_bytes(node, wire, logs):
     """A segment's file starts with the fetched bytes, which are the produced ones."""
     wire.ask(metadata("d"), 0)
     sent = encode_message_set([Record(value=b"one"), Record(key=b"k", value=None)], 0)

@@ -14,7 +14,7 @@ from .kafkas import delivered, pairs, read, since, write
 pytestmark = pytest.mark.legacy
 
 
-def test_asks_for_versions(kafka, client):
+def test_api_versions(kafka, client):
     """A broker lists its versions; 0.8 disconnects and 0.9 does not respond, and are treated as such."""
     versions = client.api_versions()
     assert (18 in versions) is kafka.says_versions
@@ -24,7 +24,7 @@ def test_asks_for_versions(kafka, client):
 @pytest.mark.parametrize(
     "kafka", ["0.8.2-beta", "0.8.2.2", "0.9.0.1", "0.10.2.2", "1.1.1", "3.9.1"], indirect=True
 )
-def test_need_not_be_asked(kafka, topic):
+def test_without_api_versions(kafka, topic):
     """Without ApiVersions, brokers up to 3.x accept the versions of 0.8."""
     with kafka.client(request_api_versions=False) as client:
         assert delivered(write(client, topic, [{"value": b"a"}, {"value": b"b"}])) == [0, 1]
@@ -53,7 +53,7 @@ def test_every_compression(kafka, client, topic):
 
 
 @pytest.mark.parametrize("kafka", ["0.8.2.2", "0.9.0.1", "0.10.2.2", "1.1.1"], indirect=True)
-def test_zstd_needs_a_broker_that_knows_it(client, topic):
+def test_zstd_needs_a_broker_of_2_1(client, topic):
     """A codec that the broker does not support raises an error."""
     [(error, _)] = write(client, topic, [{"value": b"a"}], compression="zstd")
     assert isinstance(error, Unsupported)
@@ -61,7 +61,7 @@ def test_zstd_needs_a_broker_that_knows_it(client, topic):
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip"])
-def test_nothing_is_not_empty(client, topic, codec):
+def test_null_is_not_empty(client, topic, codec):
     """Null and empty keys and values stay distinct."""
     wanted = [(None, b"v"), (b"", b""), (b"k", None), (None, None), (b"", b"v")]
     delivered(write(client, topic, [{"key": k, "value": v} for k, v in wanted], compression=codec))
@@ -124,7 +124,7 @@ def test_offsets_by_time(client, topic):
 
 
 @pytest.mark.parametrize("kafka", ["0.8.2-beta", "0.8.2.2", "0.9.0.1"], indirect=True)
-def test_offsets_by_time_of_old(client, topic):
+def test_offsets_by_time_of_segments(client, topic):
     """Before 0.10.1, the offset of a time is the newest segment before it, or None."""
     delivered(write(client, topic, [{"value": b"v"}] * 3))
     assert client.offset_at(topic, 0, int(time.time() * 1000) - 3_600_000) is None
@@ -170,7 +170,7 @@ def test_idempotent(client, topic):
 
 
 @pytest.mark.parametrize("kafka", ["0.8.2-beta", "0.8.2.2", "0.9.0.1", "0.10.2.2"], indirect=True)
-def test_idempotent_needs_a_broker_that_can(client, topic):
+def test_idempotent_needs_a_broker_of_0_11(client, topic):
     """An idempotent producer on an old broker raises an error."""
     [(error, _)] = write(client, topic, [{"value": b"v"}], idempotent=True)
     assert isinstance(error, Unsupported)

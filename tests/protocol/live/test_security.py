@@ -116,7 +116,7 @@ def test_tls(secured):
         round_trip(client)
 
 
-def test_tls_without_trust(secured):
+def test_an_untrusted_certificate_is_not_retried(secured):
     """An untrusted certificate raises an error at once, without retries."""
     began = time.monotonic()
     with (
@@ -168,7 +168,7 @@ def test_wrong_password_of_producer_and_consumer(secured):
             read(client, "secured", 1)
 
 
-def test_no_login_where_one_is_due(secured):
+def test_a_missing_login(secured):
     """Without authentication the broker disconnects; the error has the possible cause."""
     address = f"127.0.0.1:{secured.sasl}"
     with Client(address, timeout=2.0) as client, pytest.raises(ProtocolError, match="TLS or SASL"):

@@ -1,4 +1,4 @@
-"""Requests of every API and version, filled with what the captured ones hold or with little."""
+"""Requests of every API and version, filled with small values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients that others wrote, against the broker: librdkafka and kafka-python."""
+"""librdkafka and kafka-python as clients of the broker."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def take(consumer, count, seconds=10.0):
     ],
 )
 def test_librdkafka_produces_reads_and_commits(release, codec):
-    """Through a group, over two partitions, all that was sent, and the positions are kept."""
+    """Librdkafka reads all records of two partitions in a group, and its offsets are committed."""
     with WireBroker(release, settings=Settings(partitions=2)) as broker:
         assert send(broker, compression_type=codec) == []
         consumer = reader(broker)
@@ -103,8 +103,8 @@ def test_librdkafka_produces_reads_and_commits(release, codec):
 @pytest.mark.parametrize(
     ("release", "version"), [("0.8.2-beta", "0.8.2"), ("0.8.2", "0.8.2.2"), ("0.9", "0.9.0.1")]
 )
-def test_librdkafka_speaks_to_old_brokers(release, version):
-    """Told that the broker is old, it produces and reads with the old versions."""
+def test_librdkafka_works_with_old_brokers(release, version):
+    """With api.version.request off, librdkafka produces and reads with the old versions."""
     old = {"api_version_request": False, "broker_version_fallback": version}
     # Of one partition alone librdkafka cannot read Metadata 0: it reckons with longer answers.
     with WireBroker(release, settings=Settings(partitions=2)) as broker:
@@ -117,8 +117,8 @@ def test_librdkafka_speaks_to_old_brokers(release, version):
         assert all(call.version <= RELEASES[release].versions[call.key].last for call in broker.calls())
 
 
-def test_librdkafka_repeats_without_doubling():
-    """Idempotent: an answer that was lost is asked for again, and each record is there once."""
+def test_librdkafka_retries_are_idempotent():
+    """A batch whose response is lost is sent again, and appended once."""
     with WireBroker("4.3") as broker:
         broker.faults.add(faults.drop_after(), api=0, times=2)
         broker.faults.add(faults.error(7), api=0, times=1)
@@ -128,7 +128,7 @@ def test_librdkafka_repeats_without_doubling():
 
 
 def test_librdkafka_follows_the_leader():
-    """After 6 it asks who leads now, and sends there."""
+    """After error 6 librdkafka sends to the new leader."""
     with WireBroker("4.3", brokers=2) as broker:
         broker.create_topic("t")
         broker.faults.add(faults.move_leader("t", 0, 2), api=0)
@@ -139,7 +139,7 @@ def test_librdkafka_follows_the_leader():
 
 @pytest.mark.parametrize("release", ["0.10", "4.3"])
 def test_two_consumers_of_librdkafka_share_a_topic(release):
-    """The second takes over half of the partitions, and all of them once the first has left."""
+    """The second consumer gets half of the partitions, and all once the first has left."""
     with WireBroker(release, settings=Settings(partitions=4)) as broker:
         broker.create_topic("t", 4)
         one = reader(broker)
@@ -161,7 +161,7 @@ def test_two_consumers_of_librdkafka_share_a_topic(release):
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 def test_librdkafka_and_kafka_python_log_in(mechanism):
-    """Both know the password, and the broker knows them."""
+    """Both clients log in by each mechanism."""
     with WireBroker("4.3", users={"ann": "secret"}) as broker:
         security = {
             "security_protocol": "SASL_PLAINTEXT",
@@ -206,7 +206,7 @@ def python_consumer(broker, **more):
 )
 @pytest.mark.parametrize("codec", [None, "gzip"])
 def test_kafka_python_produces_reads_and_commits(release, more, codec):
-    """Through a group where there are groups, over two partitions, all that was sent."""
+    """kafka-python reads all records of two partitions, in a group if the release has groups."""
     with WireBroker(release, settings=Settings(partitions=2)) as broker:
         broker.create_topic("t", 2)
         producer = python_producer(broker, compression_type=codec, **more)
@@ -225,7 +225,7 @@ def test_kafka_python_produces_reads_and_commits(release, more, codec):
 
 
 def test_two_consumers_of_kafka_python_share_a_topic():
-    """The second takes over half of the partitions."""
+    """The second consumer gets half of the partitions."""
     with WireBroker("4.3", settings=Settings(partitions=4)) as broker:
         broker.create_topic("t", 4)
         sizes, done = {}, threading.Event()

@@ -1,4 +1,4 @@
-"""Faults on demand: each does what it says, to the requests it is for and to no others."""
+"""Faults, each applied to the matching requests only."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def wire(broker):
 @pytest.mark.parametrize(
     ("fault", "appended"), [(faults.drop_before(), 0), (faults.drop_after(), 1)], ids=["before", "after"]
 )
-def test_the_connection_drops_before_or_after_the_work(broker, wire, fault, appended):
-    """The client sees the same both times; what is in the log differs."""
+def test_the_connection_drops_before_or_after_handling(broker, wire, fault, appended):
+    """The client sees a closed connection; only `drop_after` appends the records."""
     broker.faults.add(fault, api=0)
     wire.send(produce(BATCH), 3)
     assert wire.is_closed()
@@ -51,8 +51,8 @@ def test_the_connection_drops_before_or_after_the_work(broker, wire, fault, appe
         assert produced(again.ask(produce(BATCH), 3)) == (0, appended)
 
 
-def test_an_answer_is_delayed_and_so_are_those_behind_it(broker, wire):
-    """Order is kept: the second request's answer waits for the first's."""
+def test_a_delayed_response_delays_later_ones(broker, wire):
+    """The second request's response waits for the first's."""
     broker.faults.add(faults.delay(0.1), api=0)
     began = time.monotonic()
     ids = [wire.send(produce(BATCH), 3), wire.send(metadata("t"), 1)]
@@ -62,7 +62,7 @@ def test_an_answer_is_delayed_and_so_are_those_behind_it(broker, wire):
 
 
 def test_stopping_ends_a_delay(broker, wire):
-    """A broker with a delayed answer stops at once."""
+    """A broker with a delayed response stops at once."""
     planned = broker.faults.add(faults.delay(60))
     wire.send(metadata("t"), 1)
     while not planned.matched:
@@ -72,15 +72,15 @@ def test_stopping_ends_a_delay(broker, wire):
     assert time.monotonic() - began < 2
 
 
-def test_an_answer_can_be_left_out(broker, wire):
-    """The work is done, the connection stays, nothing comes."""
+def test_a_response_can_be_left_out(broker, wire):
+    """The request is handled, and the connection stays open without a response."""
     broker.faults.add(faults.no_response(), api=0)
     wire.send(produce(BATCH), 3)
     assert produced(wire.ask(produce(BATCH), 3)) == (0, 1)
 
 
-def test_frames_are_spoilt(broker, wire):
-    """Another correlation id, another size, a frame that is cut: all that a frame can suffer."""
+def test_frames_can_be_damaged(broker, wire):
+    """Faults change the correlation id or the size, and truncate the frame."""
     broker.faults.add(faults.wrong_correlation_id(by=5), api=3)
     sent = wire.send(metadata("t"), 1)
     assert int.from_bytes(wire.frame()[:4], "big") == sent + 5
@@ -97,7 +97,7 @@ def test_frames_are_spoilt(broker, wire):
 
 
 def test_fetched_records_are_corrupt(broker, wire):
-    """No checksum fits, while the log itself is as it was."""
+    """The fetched records fail their checksum, and the log is unchanged."""
     wire.ask(produce(BATCH), 3)
     broker.faults.add(faults.corrupt_records(), api=1)
     with pytest.raises(Corrupt):
@@ -105,8 +105,8 @@ def test_fetched_records_are_corrupt(broker, wire):
     assert len(list(Batches(fetched(wire.ask(fetch(), 4)).records).records())) == 1
 
 
-def test_an_error_can_be_for_one_partition_alone(broker, wire):
-    """The other partition is served; of the refused one nothing is appended."""
+def test_an_error_can_be_for_one_partition(broker, wire):
+    """Records are appended to the other partition only."""
     broker.faults.add(faults.error(7, topic="t", partition=1), api=0)
     request = produce(BATCH)
     request.topic_data[0].partition_data.append(produce(BATCH, partition=1).topic_data[0].partition_data[0])
@@ -147,34 +147,34 @@ def test_an_error_can_be_for_one_partition_alone(broker, wire):
     ids=lambda value: type(value).__name__ if hasattr(value, "message") else "",
 )
 def test_any_api_can_answer_an_error(broker, wire, request_, version, found):
-    """An error without a topic is for all that the request asks for."""
+    """An error without a topic is the error of the whole request."""
     broker.faults.add(faults.error(14), times=1)
     assert found(wire.ask(request_, version)) == 14
 
 
 def test_an_error_of_a_partition_in_metadata(broker, wire):
-    """Metadata of the topic is right but for the one partition."""
+    """Only the partition's error code is set."""
     broker.faults.add(faults.error(9, topic="t", partition=1), api=3)
     topic = only(wire.ask(metadata("t"), 1).topics)
     assert [topic.error_code, *(row.error_code for row in topic.partitions)] == [0, 0, 9]
 
 
-def test_a_leader_moves_under_a_request(broker, wire):
-    """The request that meets the move is the first to hear of it."""
+def test_a_leader_moves_before_a_request(broker, wire):
+    """The request is answered by the former leader with error 6."""
     broker.faults.add(faults.move_leader("t", 0, -1), api=0)
     assert produced(wire.ask(produce(BATCH), 3)) == (6, -1)
 
 
-def test_an_answer_can_be_scripted(broker, wire):
-    """A function answers in the broker's place, or leaves it to the broker with None."""
+def test_a_response_can_be_scripted(broker, wire):
+    """A function returns the response, or None for the broker's own."""
     beat = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
     codes = iter([HeartbeatResponse(error_code=27), None, HeartbeatResponse(error_code=0)])
     broker.faults.add(faults.script(lambda call: next(codes)), api=12, times=3)
     assert [wire.ask(beat, 0).error_code for _ in range(4)] == [27, 25, 0, 25]
 
 
-def test_a_scripted_answer_that_cannot_be_written_closes_and_is_noted(broker, wire):
-    """An answer that its version has no room for is a mistake of the script, and says so."""
+def test_a_scripted_response_that_cannot_be_encoded_is_recorded(broker, wire):
+    """The connection is closed, and the error names the field."""
     broker.faults.add(faults.script(lambda call: HeartbeatResponse(error_code=99999)), api=12)
     wire.send(HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), 0)
     assert wire.is_closed()
@@ -182,7 +182,7 @@ def test_a_scripted_answer_that_cannot_be_written_closes_and_is_noted(broker, wi
 
 
 def test_faults_are_counted_and_chosen(broker, wire):
-    """So many requests of an API, or those that a predicate picks, or all until they are cleared."""
+    """A fault applies to a number of requests of an API, to those of a predicate, or to all until `clear`."""
 
     def codes(n, client_id="test"):
         return [produced(wire.ask(produce(BATCH), 3, client_id=client_id))[0] for _ in range(n)]
@@ -199,7 +199,7 @@ def test_faults_are_counted_and_chosen(broker, wire):
 
 
 def test_faults_can_be_combined(broker, wire):
-    """All faults that take a request are applied to it, the first planned outermost."""
+    """All faults that match a request are applied, the first added outermost."""
     broker.faults.add(faults.wrong_correlation_id(by=2), api=0)
     broker.faults.add(faults.error(7), api=0)
     sent = wire.send(produce(BATCH), 3)
@@ -207,8 +207,8 @@ def test_faults_can_be_combined(broker, wire):
     assert (id - sent, produced(got)) == (2, (7, -1))
 
 
-def test_what_was_asked_is_kept(broker, wire):
-    """Requests are there to be asserted on, by API or all, with who asked and how."""
+def test_calls_are_kept(broker, wire):
+    """`calls` returns the requests, of one API or all, with client, node and version."""
     wire.ask(metadata("t"), 1, client_id="me")
     wire.ask(produce(BATCH), 3)
     assert [call.key for call in broker.calls()] == [3, 0]
@@ -218,7 +218,7 @@ def test_what_was_asked_is_kept(broker, wire):
 
 
 def test_all_connections_can_be_closed_at_once(broker, wire):
-    """`hang_up` closes them; new ones are taken."""
+    """`close_connections` closes them, and new ones are accepted."""
     wire.ask(metadata("t"), 1)
     broker.close_connections()
     assert wire.is_closed()

@@ -1,4 +1,4 @@
-"""Whatever comes in over the socket ends one connection at most, and is noted."""
+"""Malformed input closes at most its connection, and is recorded."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def is_alive(broker):
         (b"GET / HTTP/1.1\r\n\r\n", "a frame must have"),
     ],
 )
-def test_garbage_closes_the_connection_and_is_noted(sent, note):
-    """The note says which connection to which node, and what was wrong."""
+def test_garbage_closes_the_connection_and_is_recorded(sent, note):
+    """The recorded error has the node, the connection and the reason."""
     with WireBroker(settings=Settings(max_request_bytes=1000)) as broker:
         with Wire(broker.nodes[0]) as wire:
             wire.socket.sendall(sent)
@@ -42,8 +42,8 @@ def test_garbage_closes_the_connection_and_is_noted(sent, note):
         assert is_alive(broker)
 
 
-def test_a_frame_that_never_ends_does_no_harm():
-    """A client that goes away in the middle of a frame leaves no note and no connection."""
+def test_an_unfinished_frame_is_dropped():
+    """A client that closes in the middle of a frame leaves no error and no connection."""
     with WireBroker() as broker:
         with Wire(broker.nodes[0]) as wire:
             wire.socket.sendall(struct.pack(">i", 1000) + b"x")
@@ -68,9 +68,9 @@ def _spoilt(dice, data):
 
 @pytest.mark.parametrize("release", ["0.8.2-beta", "0.9", "4.3"])
 def test_no_bytes_kill_the_broker(release, some_requests):
-    """A thousand spoilt requests of every API later, the broker serves as before.
+    """The broker answers after a thousand damaged requests of every API.
 
-    Threads that die of an exception are errors in these tests.
+    A thread that ends with an exception fails the test.
     """
     dice = random.Random(release)
     settings = Settings(session_timeouts=(0, 5), max_request_bytes=10_000)
@@ -94,8 +94,8 @@ def test_no_bytes_kill_the_broker(release, some_requests):
         assert is_alive(broker)
 
 
-def test_no_bytes_kill_the_broker_of_0_7():
-    """Some hundred random requests of each type, and it still answers."""
+def test_random_requests_do_not_stop_the_broker_of_0_7():
+    """The broker answers after some hundred random requests of each type."""
     dice = random.Random(7)
     with WireBroker07(partitions=2, segment_bytes=50) as broker:
         for _ in range(400):

@@ -1,4 +1,4 @@
-"""Consumer groups: generations, rebalances, who hears which error."""
+"""Consumer groups: generations, rebalances and error codes."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def alone(wire, **more):
 
 
 @pytest.mark.parametrize("version", range(10))
-def test_the_first_member_leads_alone(wires, version):
-    """Every version joins; a newcomer is given an id first from version 4 on."""
+def test_a_single_member_is_the_leader(wires, version):
+    """A member joins in each version; from version 4 on it receives an id first."""
     joined = wires[0].ask(join(), version)
     if version >= 4:
         assert (joined.error_code, joined.generation_id) == (79, -1)
@@ -74,8 +74,8 @@ def test_the_first_member_leads_alone(wires, version):
     assert joined.protocol_type == ("consumer" if version >= 7 else None)
 
 
-def test_a_second_member_makes_both_join_again(broker, wires):
-    """The first hears 27, joins and leads the next generation; only it is told the members."""
+def test_a_second_member_starts_a_rebalance(broker, wires):
+    """The first member gets error 27, joins again and leads; only the leader receives the members."""
     one, two, extra = wires
     first = alone(one)
     assert beat(extra, first) == 0
@@ -109,15 +109,15 @@ def test_a_second_member_makes_both_join_again(broker, wires):
     ],
     ids=["group", "short", "long", "member", "none", "protocol", "type"],
 )
-def test_joins_that_cannot_be_are_refused(wires, request_, code):
-    """Each mistake has its code, generation -1, and the member's own id back."""
+def test_invalid_joins_are_refused(wires, request_, code):
+    """Each mistake has its error code, with generation -1 and the member's id."""
     alone(wires[0])
     got = wires[1].ask(request_, 1)
     assert (got.error_code, got.generation_id, got.member_id) == (code, -1, request_.member_id)
 
 
 def test_members_and_generations_are_checked(wires):
-    """25 for a member that is none, 22 for another generation, in Heartbeat and SyncGroup alike."""
+    """Heartbeat and SyncGroup answer 25 for an unknown member and 22 for another generation."""
     member = alone(wires[0])
     assert [beat(wires[0], member), beat(wires[0], "x"), beat(wires[0], member, 2)] == [0, 25, 22]
     assert [wires[0].ask(sync(id, n), 0).error_code for id, n in ((member, 1), ("x", 1), (member, 2))] == [
@@ -133,7 +133,7 @@ def test_members_and_generations_are_checked(wires):
 
 
 def test_the_protocol_is_one_that_all_support(broker, wires):
-    """Of those in common, the one that most members name first."""
+    """The group uses the common protocol that most members list first."""
     one, two, three = wires
     first = alone(one, protocols={"a": b"1", "b": b"2", "c": b"3"})
     preferring_c = join(protocols={"c": b"x", "b": b"y"})
@@ -147,8 +147,8 @@ def test_the_protocol_is_one_that_all_support(broker, wires):
     assert sorted(member.metadata for member in joined.members) == [b"3", b"x", b"x"]
 
 
-def test_who_waits_is_not_taken_for_silent(broker, wires):
-    """Neither a member that waits for the others nor one that waits for the leader falls out."""
+def test_waiting_members_do_not_expire(broker, wires):
+    """A member that waits for the others, or for the leader, stays in the group."""
     one, two, _ = wires
     first = alone(one, rebalance_ms=5000)
     with meanwhile(lambda: two.ask(join(session_ms=40), 1)) as second:
@@ -162,8 +162,8 @@ def test_who_waits_is_not_taken_for_silent(broker, wires):
     assert only(given).assignment == b"yours"
 
 
-def test_only_the_leader_orders_a_rebalance_by_joining_again(wires):
-    """A follower that says the same again is told the generation that runs."""
+def test_only_the_leader_starts_a_rebalance_by_joining_again(wires):
+    """A follower that joins with the same protocols gets the current generation."""
     one, two, extra = wires
     first = alone(one)
     with meanwhile(lambda: two.ask(join(), 1)) as second:
@@ -179,7 +179,7 @@ def test_only_the_leader_orders_a_rebalance_by_joining_again(wires):
     assert only(again).generation_id == 3
 
 
-def test_a_silent_member_falls_out(wires):
+def test_a_silent_member_expires(wires):
     """After its session timeout a member is unknown, and the next one leads a new generation."""
     member = alone(wires[0], session_ms=50)
     assert beat(wires[0], member) == 0
@@ -188,8 +188,8 @@ def test_a_silent_member_falls_out(wires):
     assert wires[1].ask(join(), 1).generation_id > 1
 
 
-def test_who_does_not_come_back_in_time_is_left_behind(wires):
-    """A rebalance lasts no longer than the longest rebalance timeout of the members."""
+def test_members_that_do_not_rejoin_in_time_are_removed(wires):
+    """A rebalance ends after the longest rebalance timeout of the members."""
     first = alone(wires[0], rebalance_ms=60)
     began = time.monotonic()
     joined = wires[1].ask(join(rebalance_ms=30), 1)
@@ -200,9 +200,9 @@ def test_who_does_not_come_back_in_time_is_left_behind(wires):
 
 @pytest.mark.parametrize(("version", "rebalance_ms", "least"), [(0, 30_000, 0.15), (1, 600, 0.5)])
 def test_what_a_rebalance_waits_for(wires, version, rebalance_ms, least):
-    """In version 0 members have their session timeout to join again, from 1 on a timeout of its own.
+    """Members must join again within the session timeout in version 0, the rebalance timeout from 1 on.
 
-    Heartbeats alone do not help a member that does not join.
+    Heartbeats do not extend it.
     """
     asked = {"session_ms": 200, "rebalance_ms": rebalance_ms}
     one, two, extra = wires
@@ -217,7 +217,7 @@ def test_what_a_rebalance_waits_for(wires, version, rebalance_ms, least):
 
 
 def test_heartbeats_are_due_while_others_join(wires):
-    """A long rebalance timeout does not keep a member that is silent for longer than its session."""
+    """A silent member expires after its session timeout, also during a longer rebalance."""
     first = alone(wires[0], session_ms=60, rebalance_ms=30_000)
     began = time.monotonic()
     joined = wires[1].ask(join(rebalance_ms=30_000), 1)
@@ -226,7 +226,7 @@ def test_heartbeats_are_due_while_others_join(wires):
 
 
 def test_a_leader_that_never_syncs_is_replaced(wires):
-    """Who waits for assignments hears 27 once the leader's session is over."""
+    """Members that wait for assignments get error 27 once the leader's session is over."""
     one, two, extra = wires
     first = alone(one, session_ms=80)
     with meanwhile(lambda: two.ask(join(), 1)) as second:
@@ -236,8 +236,8 @@ def test_a_leader_that_never_syncs_is_replaced(wires):
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_a_member_that_leaves_is_gone_at_once(broker, wires, version):
-    """The others join again; from version 3 on several members leave, each with its own error."""
+def test_a_leaving_member_is_removed_at_once(broker, wires, version):
+    """The others join again; from version 3 on several members leave, each with an error code."""
     member = alone(wires[0])
     if version < 3:
         assert wires[0].ask(LeaveGroupRequest(group_id="g", member_id="x"), version).error_code == 25
@@ -250,16 +250,16 @@ def test_a_member_that_leaves_is_gone_at_once(broker, wires, version):
     assert broker.group("g").members == {}
 
 
-def test_an_id_that_was_given_out_may_be_given_back(broker, wires):
-    """A newcomer that leaves before it joins with its id holds nobody up."""
+def test_a_pending_member_id_may_leave(broker, wires):
+    """A new member that leaves before it joins with its id delays no rebalance."""
     given = wires[0].ask(join(), 4).member_id
     assert wires[0].ask(LeaveGroupRequest(group_id="g", member_id=given), 2).error_code == 0
     assert wires[0].ask(join(given), 4).error_code == 25
     assert broker.group("g").pending_ids == {}
 
 
-def test_a_static_member_takes_its_own_place(wires):
-    """The same instance comes back under a new id, and the old id is fenced (82)."""
+def test_a_static_member_replaces_itself(wires):
+    """The same instance joins with a new id, and the old id is fenced (82)."""
     first = wires[0].ask(join(group_instance_id="i"), 5)
     assert first.error_code == 0
     again = wires[1].ask(join(group_instance_id="i"), 5)
@@ -272,8 +272,8 @@ def test_a_static_member_takes_its_own_place(wires):
     assert only(got.members).error_code == 0
 
 
-def test_the_first_generation_can_wait_for_more(wires):
-    """With a delay, members that come at once are together in generation 1."""
+def test_the_first_generation_can_wait_for_more_members(wires):
+    """With a delay, members that join at once are together in generation 1."""
     settings = Settings(session_timeouts=(10, 60_000), rebalance_delay=100)
     with (
         WireBroker("1.1", settings=settings) as broker,
@@ -285,16 +285,16 @@ def test_the_first_generation_can_wait_for_more(wires):
         assert only(first).generation_id == second.generation_id == 1
 
 
-def test_a_rebalance_can_be_ordered(broker, wires):
-    """`rebalance` makes members hear 27, and the one that joins again is in the next generation."""
+def test_a_rebalance_can_be_forced(broker, wires):
+    """After `rebalance` members get error 27, and the next generation begins."""
     member = alone(wires[0])
     broker.rebalance("g")
     assert beat(wires[0], member) == 27
     assert wires[0].ask(join(member), 1).generation_id == 2
 
 
-def test_only_the_coordinator_knows_the_group():
-    """Any other broker answers 16, also after the group has moved."""
+def test_only_the_coordinator_answers_for_a_group():
+    """Other brokers answer 16, also after the coordinator has moved."""
     with WireBroker(brokers=2) as broker, Wire(broker.nodes[0]) as one, Wire(broker.nodes[1]) as two:
         broker.move_coordinator("g", 2)
         assert [one.ask(join(), 1).error_code, two.ask(join(), 1).error_code] == [16, 0]
@@ -303,8 +303,8 @@ def test_only_the_coordinator_knows_the_group():
         assert two.ask(LeaveGroupRequest(group_id="g", member_id="x"), 0).error_code == 16
 
 
-def test_stopping_ends_those_who_wait_for_a_group():
-    """A member that waits for others has its connection closed, at once."""
+def test_stopping_closes_the_connections_of_waiting_members():
+    """A member that waits for others has its connection closed at once."""
     with WireBroker("4.3") as broker, Wire(broker.nodes[0]) as one, Wire(broker.nodes[0]) as two:
         alone(one)
         two.send(join(), 1)

@@ -1,4 +1,4 @@
-"""What clients ask first: versions, topics, leaders, coordinators."""
+"""ApiVersions, Metadata, FindCoordinator and CreateTopics."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_api_versions_lists_the_accepted_versions(name):
 
 @pytest.mark.parametrize(("release", "told"), [("0.10", {}), ("1.1", {}), ("3.9", {18: (0, 4)})])
 def test_an_unknown_version_of_api_versions_is_answered_in_version_0(release, told):
-    """35; brokers of today tell which versions of it there are."""
+    """The error is 35; 3.9 lists the versions of ApiVersions with it."""
     with WireBroker(release) as broker, Wire(broker.nodes[0]) as wire:
         frame = bytearray(frames.encode_request(ApiVersionsRequest(), 3)[4:])
         frame[2:4] = b"\0\x63"
@@ -45,15 +45,15 @@ def test_an_unknown_version_of_api_versions_is_answered_in_version_0(release, to
 
 @pytest.mark.parametrize(("release", "closed"), [("0.8.2", True), ("0.8.2-beta", True), ("0.9", False)])
 def test_brokers_without_api_versions_do_not_answer_it(release, closed):
-    """0.8 closes the connection; 0.9 keeps it and says nothing; both note why."""
+    """0.8 closes the connection and 0.9 keeps it; both record why."""
     with WireBroker(release) as broker, Wire(broker.nodes[0], timeout=5 if closed else 0.2) as wire:
         wire.send(ApiVersionsRequest(), 0)
         assert wire.is_closed() is closed
         assert "has no such API" in only(broker.connection_errors)
 
 
-def test_versions_of_4_0_and_up_begin_later():
-    """Produce 2 and Fetch 3 end the connection, though ApiVersions lists Produce 0."""
+def test_4_3_refuses_old_versions():
+    """Produce 2 and Fetch 3 close the connection, though ApiVersions lists Produce 0."""
     with WireBroker("4.3") as broker:
         for request, version in ((produce(b""), 2), (fetch(), 3)):
             with Wire(broker.nodes[0]) as wire:
@@ -62,7 +62,7 @@ def test_versions_of_4_0_and_up_begin_later():
 
 
 def test_old_brokers_answer_newer_versions_in_their_own_layout():
-    """S0-N11: 0.8 reads Produce 1 and Metadata 1 as version 0, and answers so."""
+    """S0-N11: 0.8 reads Produce 1 and Metadata 1 as version 0, and answers in version 0."""
     with WireBroker("0.8.2") as broker, Wire(broker.nodes[0]) as wire:
         broker.create_topic("t")
         wire.send(produce(encode_message_set([Record(value=b"v")], 0)), 1)
@@ -71,8 +71,8 @@ def test_old_brokers_answer_newer_versions_in_their_own_layout():
 
 
 @pytest.mark.parametrize("version", range(14))
-def test_metadata_tells_brokers_topics_and_leaders(version):
-    """Every version names both brokers, and the leaders of a topic in turn."""
+def test_metadata_has_brokers_topics_and_leaders(version):
+    """Each version has both brokers, and they lead the topic's partitions in turn."""
     release = RELEASES["4.3"]
     with WireBroker(release, brokers=2) as broker, Wire(broker.nodes[1]) as wire:
         broker.create_topic("t", 3)
@@ -89,8 +89,8 @@ def test_metadata_tells_brokers_topics_and_leaders(version):
         assert version < 10 or topic.topic_id == broker.topic_id("t")
 
 
-def test_all_topics_are_asked_for_by_nothing_or_by_null():
-    """An empty list is all topics in version 0, none from 1 on, where null is all."""
+def test_all_topics_are_requested_by_empty_or_null_lists():
+    """An empty list means all topics in version 0; from version 1 on null does."""
     with WireBroker("4.3") as broker, Wire(broker.nodes[0]) as wire:
         broker.create_topic("a")
         broker.create_topic("b")
@@ -112,8 +112,8 @@ def test_all_topics_are_asked_for_by_nothing_or_by_null():
         (False, False, "x" * 249, 3),
     ],
 )
-def test_topics_come_to_be_by_being_asked_for(auto, allow, name, code):
-    """Where broker and client allow it, and the name is legal."""
+def test_metadata_requests_create_topics(auto, allow, name, code):
+    """A topic is created if broker and client allow it, and its name is legal."""
     with WireBroker(settings=Settings(auto_create=auto, partitions=2)) as broker:
         with Wire(broker.nodes[0]) as wire:
             request = metadata(name)
@@ -123,14 +123,14 @@ def test_topics_come_to_be_by_being_asked_for(auto, allow, name, code):
 
 
 def test_a_new_topic_may_have_no_leader_yet():
-    """Where elections take their time, the answer that makes a topic is 5, and the next one is right."""
+    """Without immediate elections the creating request gets error 5, and the next one the leaders."""
     with WireBroker(settings=Settings(elects_leaders_at_once=False)) as broker, Wire(broker.nodes[0]) as wire:
         topics = [only(wire.ask(metadata("new"), 1).topics) for _ in range(2)]
         assert [(topic.error_code, len(topic.partitions)) for topic in topics] == [(5, 0), (0, 1)]
 
 
 def test_a_topic_is_found_by_its_id():
-    """Version 12 takes an id in place of a name; 100 for one that no topic has."""
+    """Version 12 accepts an id instead of a name; error 100 for an unknown id."""
     with WireBroker() as broker, Wire(broker.nodes[0]) as wire:
         broker.create_topic("t")
         request = metadata(None)
@@ -144,7 +144,7 @@ def test_a_topic_is_found_by_its_id():
 
 
 def test_partitioned_requests_go_to_the_leader():
-    """6 from any other broker, also after a move; -2 may fetch anywhere; no leader is 5 in metadata."""
+    """Other brokers answer 6, also after a move; replica -2 may fetch anywhere; no leader is 5."""
     with WireBroker("3.9", brokers=2) as broker, Wire(broker.nodes[0]) as one, Wire(broker.nodes[1]) as two:
         broker.create_topic("t")
         data = encode_message_set([Record(value=b"v")], 0)
@@ -168,8 +168,8 @@ def test_partitioned_requests_go_to_the_leader():
 
 
 @pytest.mark.parametrize("version", range(7))
-def test_the_coordinator_is_the_same_whoever_is_asked(version):
-    """Both brokers name one; a transactional id has none."""
+def test_all_brokers_return_the_same_coordinator(version):
+    """Both brokers return one coordinator; a transactional id has none."""
     with WireBroker(brokers=2) as broker, Wire(broker.nodes[0]) as one, Wire(broker.nodes[1]) as two:
         broker.move_coordinator("g", 2)
         request = (
@@ -183,8 +183,8 @@ def test_the_coordinator_is_the_same_whoever_is_asked(version):
             assert one.ask(FindCoordinatorRequest(key="g", key_type=1), 1).error_code == 15
 
 
-def test_topics_can_be_made():
-    """Their errors are 36, 17, 37 and 38; -1 is the broker's default; validating makes nothing."""
+def test_topics_can_be_created():
+    """The errors are 36, 17, 37 and 38; -1 is the broker's default; validate_only creates nothing."""
 
     def topic(name, partitions=1, replicas=1):
         return CreatableTopic(
@@ -209,8 +209,8 @@ def test_topics_can_be_made():
         assert names == {"a", "f"}
 
 
-def test_stopping_leaves_nothing_behind():
-    """No thread and no connection outlives the broker, which may be stopped twice."""
+def test_stopping_ends_threads_and_connections():
+    """After `stop`, which may be called twice, all threads and connections have ended."""
     before = threading.active_count()
     broker = WireBroker(brokers=3)
     broker.start()
@@ -228,8 +228,8 @@ def test_stopping_leaves_nothing_behind():
         WireBroker(brokers=0)
 
 
-def test_looking_at_what_is_not_there_says_so():
-    """The error of the tools is that of the protocol, in words."""
+def test_missing_topics_raise_api_errors():
+    """The methods raise the protocol's error with its name and meaning."""
     with WireBroker() as broker:
         with pytest.raises(ApiError, match=r"UNKNOWN_TOPIC_OR_PARTITION \(3\): the broker does not"):
             broker.records("t")

@@ -1,4 +1,4 @@
-"""Committed positions, in all versions of OffsetCommit and OffsetFetch."""
+"""Committed offsets, in all versions of OffsetCommit and OffsetFetch."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def code(response):
 
 
 @pytest.mark.parametrize("version", range(1, 11))
-def test_what_is_committed_is_fetched(broker, version):
-    """Any version's commit is any version's position; nothing kept is -1 and no error."""
+def test_committed_offsets_are_fetched(broker, version):
+    """Each version fetches the offsets of each other; a missing one is -1 without an error."""
     id = broker.topic_id("t")
     with Wire(broker.nodes[0]) as wire:
         assert committed(wire, version, topic_id=id) == (0, -1, "")
@@ -73,8 +73,8 @@ def test_what_is_committed_is_fetched(broker, version):
 
 
 @pytest.mark.parametrize("version", [2, 5, 7, 8, 9])
-def test_null_topics_are_all_of_them(broker, version):
-    """A fetch without topics tells everything that the group has."""
+def test_null_topics_mean_all(broker, version):
+    """A fetch with null topics returns all offsets of the group."""
     with Wire(broker.nodes[0]) as wire:
         wire.ask(commit(5), 2)
         if version < 8:
@@ -85,8 +85,8 @@ def test_null_topics_are_all_of_them(broker, version):
         assert (only(got).name, only(only(got).partitions).committed_offset) == ("t", 5)
 
 
-def test_version_0_has_a_store_of_its_own():
-    """As in ZooKeeper: without metadata, unseen by version 1, and 3 where nothing is kept."""
+def test_version_0_has_a_separate_store():
+    """Offsets of version 0 have no metadata, are invisible to version 1, and a missing one is error 3."""
     with WireBroker("0.8.2") as broker, Wire(broker.nodes[0]) as wire:
         broker.create_topic("t")
         assert committed(wire, 0) == (3, -1, "")
@@ -108,7 +108,7 @@ def _beta(offset):
 
 
 def test_only_the_beta_reads_the_layout_of_the_guide():
-    """0.8.2-beta keeps it with its metadata, and hangs up on the released one; 0.8.2 misreads it."""
+    """0.8.2-beta stores the guide's layout and closes on the released one; 0.8.2 misreads it."""
     with WireBroker("0.8.2-beta") as broker, Wire(broker.nodes[0]) as wire:
         broker.create_topic("t")
         wire.send(_beta(5), 0)
@@ -125,7 +125,7 @@ def test_only_the_beta_reads_the_layout_of_the_guide():
 
 
 def test_commits_are_checked(broker):
-    """3 for a partition that is none, 12 for too long a text, 24 without a group, 100 for a strange id."""
+    """Errors: 3 unknown partition, 12 metadata too long, 24 no group, 100 unknown topic id."""
     with Wire(broker.nodes[0]) as wire:
         assert code(wire.ask(commit(5, partition=9), 2)) == 3
         assert code(wire.ask(commit(5, "x" * 4097), 2)) == 12
@@ -136,7 +136,7 @@ def test_commits_are_checked(broker):
 
 
 def test_members_commit_in_their_generation_only(broker):
-    """25 for strangers while there are members, 22 for another generation, 27 before the assignments."""
+    """Errors: 25 for other clients, 22 for another generation, 27 before the assignments."""
     with Wire(broker.nodes[0]) as wire:
         member = wire.ask(join(), 1).member_id
 
@@ -147,8 +147,8 @@ def test_members_commit_in_their_generation_only(broker):
         assert [ask("", -1), ask("x", 1), ask(member, 2), ask(member, 1)] == [25, 25, 22, 27]
 
 
-def test_only_the_coordinator_has_positions():
-    """Any other broker answers 16, for each partition or for the whole."""
+def test_only_the_coordinator_has_offsets():
+    """Other brokers answer 16, for each partition or for the whole request."""
     with WireBroker(EVERY_VERSION, brokers=2) as broker, Wire(broker.nodes[0]) as wire:
         broker.create_topic("t")
         broker.move_coordinator("g", 2)
@@ -160,7 +160,7 @@ def test_only_the_coordinator_has_positions():
 
 
 def test_the_versions_of_a_release_can_be_changed():
-    """`with_versions` changes what is taken and what is told; "none" takes an API away."""
+    """`with_versions` changes accepted and advertised versions; "none" removes an API."""
     made = RELEASES["4.3"].with_versions({0: "3-5", 22: "none"})
     assert isinstance(made, Release)
     assert [str(made.versions[0]), str(made.advertised[0])] == ["3-5", "3-5"]

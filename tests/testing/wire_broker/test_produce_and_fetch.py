@@ -1,4 +1,4 @@
-"""Records in, records out: what brokers of all ages answer to Produce, Fetch and ListOffsets."""
+"""Produce, Fetch and ListOffsets, as all releases answer them."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def new():
     ],
 )
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
-def test_records_come_back_with_the_brokers_offsets(release, version, magic, codec):
-    """What was produced in any version is fetched again, numbered from where the log stood."""
+def test_records_are_fetched_with_the_brokers_offsets(release, version, magic, codec):
+    """Records produced in each version are fetched with the offsets of the log."""
     sent = (
         encode_batch(RECORDS, codec, base_offset=70)
         if magic == 2
@@ -86,7 +86,7 @@ def test_records_come_back_with_the_brokers_offsets(release, version, magic, cod
     ids=["empty", "crc", "cut", "rest", "negative size", "too large", "gzip of magic 1", "batch"],
 )
 def test_a_bad_message_set_is_refused_and_nothing_is_appended(records, code):
-    """A set that is broken, too large or of a newer kind gets its error, with the offset -1."""
+    """A set that is malformed, too large or in a newer format has its error code, and offset -1."""
     with WireBroker("0.8.2", settings=Settings(max_message_bytes=1000)) as broker:
         broker.create_topic("t")
         with Wire(broker.nodes[0]) as wire:
@@ -108,7 +108,7 @@ def test_a_bad_message_set_is_refused_and_nothing_is_appended(records, code):
     ids=["empty", "crc", "cut", "two", "message set", "too large", "control"],
 )
 def test_a_bad_batch_is_refused_and_nothing_is_appended(records, code):
-    """What is not one whole batch of a producer gets its error, with the offset -1."""
+    """Bytes other than one complete producer batch have their error code, and offset -1."""
     with WireBroker("4.3", settings=Settings(max_message_bytes=1000)) as broker:
         broker.create_topic("t")
         with Wire(broker.nodes[0]) as wire:
@@ -116,8 +116,8 @@ def test_a_bad_batch_is_refused_and_nothing_is_appended(records, code):
             assert broker.records("t") == []
 
 
-def test_acks_decide_whether_and_when_there_is_an_answer(old, new):
-    """Acks 0 has none; 2 waits in vain on 0.8 and is refused later; an error without acks hangs up."""
+def test_acks_decide_the_response(old, new):
+    """Acks 0 has no response; 2 times out on 0.8 and is refused later; an error with acks 0 closes."""
     data = encode_message_set(RECORDS[:1], 0)
     with Wire(old.nodes[0]) as wire:
         wire.send(produce(data, acks=0), 0)
@@ -132,7 +132,7 @@ def test_acks_decide_whether_and_when_there_is_an_answer(old, new):
 
 
 def test_requests_on_one_connection_are_answered_in_order(new):
-    """Ten requests that were sent at once have their answers in the order of sending."""
+    """Ten requests sent at once are answered in the order of sending."""
     with Wire(new.nodes[0]) as wire:
         ids = [wire.send(produce(encode_batch(RECORDS)), 3) for _ in range(10)]
         got = [Wire.decoded(produce(b""), 3, wire.frame()) for _ in ids]
@@ -146,8 +146,8 @@ def _batch(sequence, count=1, *, epoch=0, id=7):
     )
 
 
-def test_sequence_numbers_find_what_is_missing_or_sent_twice(new):
-    """A batch sent again has its first offset; a gap is 45, a forgotten one 46, an old epoch 47."""
+def test_sequence_numbers_detect_gaps_and_duplicates(new):
+    """A repeated batch has its first offset; a gap is 45, a forgotten batch 46, an old epoch 47."""
     with Wire(new.nodes[0]) as wire:
 
         def send(*batch, **more):
@@ -167,8 +167,8 @@ def test_sequence_numbers_find_what_is_missing_or_sent_twice(new):
     assert len(new.records("t")) == 13
 
 
-def test_producer_ids_are_given_out_once_and_epochs_count_up(new):
-    """Each producer gets an id of its own, the next epoch when it names it; transactions are refused."""
+def test_producer_ids_are_unique_and_epochs_count_up(new):
+    """A producer gets a new id, or the next epoch of its id; transactional ids are refused."""
     with Wire(new.nodes[0]) as wire:
 
         def init(**more):
@@ -186,8 +186,8 @@ def test_producer_ids_are_given_out_once_and_epochs_count_up(new):
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_an_old_fetch_is_cut_at_the_bytes_asked_for(version):
-    """Before version 3 the last message is cut anywhere, be it the first."""
+def test_an_old_fetch_is_cut_at_its_size(version):
+    """Before version 3 the last message is cut anywhere, also if it is the first."""
     with WireBroker("0.10") as broker, Wire(broker.nodes[0]) as wire:
         broker.create_topic("t")
         wire.ask(produce(encode_message_set(RECORDS, 0)), 0)
@@ -196,8 +196,8 @@ def test_an_old_fetch_is_cut_at_the_bytes_asked_for(version):
             assert fetched(wire.ask(fetch(most=most), version)).records == whole[:most]
 
 
-def test_from_version_3_on_the_first_message_comes_whole(new):
-    """KIP-74: a limit smaller than the first message gives it whole; version 4 cuts no batch."""
+def test_from_version_3_on_the_first_message_is_complete(new):
+    """KIP-74: the first message may exceed the limit; from version 4 on no batch is cut."""
     with WireBroker("0.10") as broker, Wire(broker.nodes[0]) as wire:
         broker.create_topic("t")
         wire.ask(produce(encode_message_set(RECORDS, 1)), 2)
@@ -215,8 +215,8 @@ def test_from_version_3_on_the_first_message_comes_whole(new):
             assert len(fetched(wire.ask(fetch(max_bytes=most), 4)).records) == batches * batch
 
 
-def test_what_does_not_fit_an_answer_is_left_to_the_next(new):
-    """The bytes of a whole request are counted over all partitions; only the first batch may exceed."""
+def test_the_size_of_a_response_is_limited(new):
+    """The limit counts all partitions; only the first batch may exceed it."""
     new.create_topic("u")
     with Wire(new.nodes[0]) as wire:
         for topic in ("t", "u"):
@@ -231,8 +231,8 @@ def test_what_does_not_fit_an_answer_is_left_to_the_next(new):
         assert sizes == [len(encode_batch(RECORDS)), 0]
 
 
-def test_a_fetch_from_the_middle_of_a_batch_gives_all_of_it(new):
-    """Entries are given whole, beginning with the one that has the offset."""
+def test_a_fetch_from_the_middle_of_a_batch_returns_all_of_it(new):
+    """Entries are complete, from the one that contains the offset on."""
     with Wire(new.nodes[0]) as wire:
         wire.ask(produce(encode_batch(RECORDS)), 3)
         wire.ask(produce(encode_batch(RECORDS)), 3)
@@ -242,7 +242,7 @@ def test_a_fetch_from_the_middle_of_a_batch_gives_all_of_it(new):
 
 
 def test_offsets_outside_the_log_are_an_error(new):
-    """1 before the start and behind the end; at the end there is nothing, and no error."""
+    """Error 1 before the start and after the end; at the end the response is empty."""
     with Wire(new.nodes[0]) as wire:
         wire.ask(produce(encode_batch(RECORDS)), 3)
         wire.ask(produce(encode_batch(RECORDS)), 3)
@@ -253,8 +253,8 @@ def test_offsets_outside_the_log_are_an_error(new):
         assert [o.offset for o in _offsets(wire, -2, -1)] == [3, 6]
 
 
-def test_a_fetch_waits_for_bytes_an_error_or_the_end_of_its_time(new):
-    """Min bytes 0 never waits; with more, records end the wait, or a leader that moves, or time."""
+def test_a_fetch_waits_for_bytes_an_error_or_its_timeout(new):
+    """Min bytes 0 does not wait; else records, a moved leader or the timeout end the wait."""
     with Wire(new.nodes[0]) as wire, Wire(new.nodes[0]) as other:
         began = time.monotonic()
         wire.ask(fetch(wait_ms=5000, min_bytes=0), 4)
@@ -274,8 +274,8 @@ def test_a_fetch_waits_for_bytes_an_error_or_the_end_of_its_time(new):
         assert time.monotonic() - began < 4
 
 
-def test_bytes_that_a_partition_may_not_give_do_not_end_the_wait(new):
-    """Min bytes counts what the answer could have, not what the log has."""
+def test_bytes_over_the_limit_of_a_partition_do_not_end_the_wait(new):
+    """Min bytes counts the bytes that the response may have, not those of the log."""
     with Wire(new.nodes[0]) as wire:
         wire.ask(produce(encode_batch(RECORDS)), 3)
         began = time.monotonic()
@@ -283,8 +283,8 @@ def test_bytes_that_a_partition_may_not_give_do_not_end_the_wait(new):
         assert time.monotonic() - began >= 0.08
 
 
-def test_a_wrapper_of_nothing_is_nothing(old):
-    """A compressed set without messages is taken, and appends none."""
+def test_an_empty_wrapper_appends_nothing(old):
+    """A compressed set without messages is accepted, and appends nothing."""
     body = b"\0\1" + struct.pack(">ii", -1, len(gzip.compress(b""))) + gzip.compress(b"")
     wrapper = struct.pack(">qiI", 0, 4 + len(body), zlib.crc32(body)) + body
     with Wire(old.nodes[0]) as wire:
@@ -293,14 +293,14 @@ def test_a_wrapper_of_nothing_is_nothing(old):
 
 
 def test_fetch_sessions_are_declined(new):
-    """Whoever wants a session gets the id 0, and whoever names one 70."""
+    """A request for a session gets the session id 0, and one with a session id error 70."""
     with Wire(new.nodes[0]) as wire:
         assert wire.ask(fetch(session_epoch=0), 7).session_id == 0
         assert wire.ask(fetch(session_id=5, session_epoch=1), 7).error_code == 70
 
 
 def test_an_unknown_topic_id_is_an_error(new):
-    """100 for an id that no topic has."""
+    """The error is 100."""
     with Wire(new.nodes[0]) as wire:
         request = fetch(topic="")
         request.topics[0].topic_id = new.topic_id("t")
@@ -315,8 +315,8 @@ def _offsets(wire, *timestamps, version=1):
     ]
 
 
-def test_offsets_are_found_by_time(new):
-    """The first record that is not older; nothing later is -1; -3 is the newest one."""
+def test_offsets_are_found_by_timestamp(new):
+    """The first record at or after it; -1 if all are older; -3 is the record with the latest timestamp."""
     records = [Record(value=b"", timestamp=time) for time in (1000, 3000, 2000)]
     with Wire(new.nodes[0]) as wire:
         wire.ask(produce(encode_batch(records)), 3)
@@ -327,7 +327,7 @@ def test_offsets_are_found_by_time(new):
 
 
 def test_version_0_lists_the_beginnings_of_segments():
-    """Newest first, the end before them for -1, at most as many as asked for."""
+    """The newest segment first, with the end before it for -1, up to the requested number."""
     with WireBroker("0.8.2", settings=Settings(segment_bytes=70)) as broker, Wire(broker.nodes[0]) as wire:
         broker.create_topic("t")
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""The broker that is played, held against what the real ones answered to the same bytes."""
+"""The responses of the emulated releases, compared with recorded responses of real brokers."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _learn(row, frame, theirs, ids):
 
 @pytest.mark.parametrize("captured", list(PLAYED))
 def test_it_answers_as_the_real_one_did(captured):
-    """Each captured request of 16 APIs, old and new versions: same layout, same content, same refusal."""
+    """Each captured request of 16 APIs has the same layout, content or refusal as recorded."""
     release = RELEASES[PLAYED[captured]]
     ids = {}
     with WireBroker(release) as broker:

@@ -60,8 +60,8 @@ def authenticate(wire, data, version=1):
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_plain_lets_in_who_knows_the_password(broker, wire, version):
-    """Before the login only versions may be asked; after it, everything."""
+def test_plain_accepts_the_right_password(broker, wire, version):
+    """Before the login only ApiVersions is answered; after it, every request."""
     assert wire.ask(ApiVersionsRequest(), 3).error_code == 0
     got = wire.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
     assert (got.error_code, got.mechanisms) == (0, ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
@@ -73,7 +73,7 @@ def test_plain_lets_in_who_knows_the_password(broker, wire, version):
 @pytest.mark.parametrize("hash", ["sha256", "sha512"])
 @pytest.mark.parametrize("user", list(USERS))
 def test_scram_proves_both_sides(wire, hash, user):
-    """The client's proof is checked, and the server gives its own."""
+    """The broker checks the client's proof, and returns its signature."""
     client = Scram(hash, user, USERS[user])
     wire.ask(SaslHandshakeRequest(mechanism=f"SCRAM-SHA-{hash[3:]}"), 1)
     challenge = authenticate(wire, client.first()).auth_bytes
@@ -95,8 +95,8 @@ def test_scram_proves_both_sides(wire, hash, user):
         ("SCRAM-SHA-256", [b"n,,n=ann,r=x", b"\xff"]),
     ],
 )
-def test_who_does_not_know_it_is_sent_away(broker, wire, mechanism, messages):
-    """58 with a reason, and the connection is closed."""
+def test_wrong_credentials_are_refused(broker, wire, mechanism, messages):
+    """The error is 58 with a reason, and the connection is closed."""
     wire.ask(SaslHandshakeRequest(mechanism=mechanism), 1)
     *fine, last = messages
     for message in fine:
@@ -108,7 +108,7 @@ def test_who_does_not_know_it_is_sent_away(broker, wire, mechanism, messages):
 
 
 @pytest.mark.parametrize("hash", ["sha256", "sha512"])
-def test_a_wrong_proof_is_no_proof(wire, hash):
+def test_a_wrong_proof_is_refused(wire, hash):
     """SCRAM with another password fails at its last message."""
     client = Scram(hash, "ann", "wrong")
     wire.ask(SaslHandshakeRequest(mechanism=f"SCRAM-SHA-{hash[3:]}"), 1)
@@ -116,8 +116,8 @@ def test_a_wrong_proof_is_no_proof(wire, hash):
     assert authenticate(wire, client.final(challenge)).error_code == 58
 
 
-def test_logins_go_step_by_step(broker, wire):
-    """33 for an unknown mechanism, 34 for messages before one is chosen, no other request before all that."""
+def test_logins_are_in_order(broker, wire):
+    """Errors: 33 for an unknown mechanism, 34 before one is chosen; other requests close the connection."""
     assert wire.ask(SaslHandshakeRequest(mechanism="GSSAPI"), 1).error_code == 33
     assert authenticate(wire, b"").error_code == 34
     with Wire(broker.nodes[0]) as other:
@@ -133,8 +133,8 @@ def _bare(wire, message):
     return wire.frame()
 
 
-def test_after_handshake_0_the_messages_go_bare(broker):
-    """A size and the mechanism's bytes, as before KIP-152; a failure closes without a word."""
+def test_after_handshake_0_the_messages_are_raw(broker):
+    """Messages have only a size, as before KIP-152; a failure closes the connection."""
     with Wire(broker.nodes[0]) as wire:
         wire.ask(SaslHandshakeRequest(mechanism="SCRAM-SHA-256"), 0)
         client = Scram("sha256", "ann", "secret")
@@ -152,7 +152,7 @@ def test_after_handshake_0_the_messages_go_bare(broker):
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    """A certificate of 127.0.0.1 that signs itself, and its key."""
+    """Return a self-signed certificate of 127.0.0.1, and its key."""
     folder = tmp_path_factory.mktemp("tls")
     key, cert = folder / "key.pem", folder / "cert.pem"
     command = (
@@ -164,8 +164,8 @@ def certificate(tmp_path_factory):
     return cert, key
 
 
-def test_tls_is_spoken_where_it_is_asked_for(certificate):
-    """Requests go through TLS, and a client that speaks plainly is closed out."""
+def test_tls_is_required_if_set(certificate):
+    """Requests are answered over TLS, and a client without TLS is disconnected."""
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(*certificate)
     client = ssl.create_default_context(cafile=str(certificate[0]))

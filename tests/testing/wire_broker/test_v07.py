@@ -1,4 +1,4 @@
-"""The broker of Kafka 0.7, held against what a real one answered."""
+"""The broker of Kafka 0.7, compared with recorded responses of a real one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VECTORS = Path(__file__).parents[2] / "protocol" / "vectors" / "0.7.2.json"
 
 
 def test_it_answers_as_a_real_0_7_2_did():
-    """Request by request in their order: the same bytes, the same silence, the same closed connections."""
+    """The recorded requests have the same responses, silences and closed connections, in order."""
     segments = encode([b"x" * 190] * 4)
     with WireBroker07(partitions=2, segment_bytes=600) as broker:
         for row in json.loads(VECTORS.read_text())["exchanges"]:
@@ -67,7 +67,7 @@ def _ask(wire, request):
 
 
 def test_partition_minus_1_is_any():
-    """The broker chooses; in time, each partition gets some."""
+    """The broker chooses the partition; all partitions receive messages in the end."""
     with WireBroker07(partitions=2) as broker, Wire(broker) as wire:
         for _ in range(64):
             wire.socket.sendall(
@@ -81,8 +81,8 @@ def test_partition_minus_1_is_any():
     assert all(sizes)
 
 
-def test_sizes_and_times_are_bounds():
-    """A negative size is 4, a negative number of offsets none, and a time is that of the last write."""
+def test_sizes_and_times_are_limits():
+    """A negative size is 4, a negative number no offsets, and a time is the last write's."""
     with WireBroker07() as broker, Wire(broker) as wire:
         wire.socket.sendall(
             frames.encode_request(ProduceRequest(topic="t", partition=0, messages=encode([b"m"])))
@@ -106,8 +106,8 @@ def test_sizes_and_times_are_bounds():
         ("t", 0, bytes(9), "Malformed"),
     ],
 )
-def test_what_cannot_be_produced_closes_the_connection(topic, partition, messages, note):
-    """There is no answer that could say it; the note does."""
+def test_invalid_produce_requests_close_the_connection(topic, partition, messages, note):
+    """Produce has no response, so the recorded error has the reason."""
     with WireBroker07() as broker, Wire(broker) as wire:
         wire.socket.sendall(
             frames.encode_request(ProduceRequest(topic=topic, partition=partition, messages=messages))
@@ -117,7 +117,7 @@ def test_what_cannot_be_produced_closes_the_connection(topic, partition, message
 
 
 def test_the_projects_own_client_reads_across_segments():
-    """All messages, although no fetch crosses a segment; the requests are there to look at."""
+    """The client reads all messages, although no fetch crosses a segment."""
     before = threading.active_count()
     sent = [b"%d" % n for n in range(50)]
     with WireBroker07(segment_bytes=100) as broker:
