@@ -2,5 +2,5 @@
 
 Read `run` first, whose `run_demo` does all of it. `_shop` generates events and `_invalid_records`
 other records; `traffic` mixes them; `clients` sends them and reads them back; `_checks` compares all
-counts and contents; `report` prints the result. This package imports none of them: `run` needs Spark.
+counts and contents; `report` formats the result. This package imports none of them: `run` needs Spark.
 """

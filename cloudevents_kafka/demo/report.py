@@ -1,8 +1,7 @@
-"""The report of the demo: tables by rich on a terminal if it is installed, else aligned text."""
+"""The report of the demo, as aligned text."""
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator
 
@@ -11,34 +10,35 @@ import msgspec
 from cloudevents_kafka.demo.run import Outcome
 from cloudevents_kafka.demo.traffic import ENCODINGS
 from cloudevents_kafka.primitives.plural import pluralize
-from cloudevents_kafka.spark.pipeline.summary import escape_unprintable, format_table, reason_rows
+from cloudevents_kafka.spark.pipeline.summary import format_table, reason_rows
 
 
 class ReportTable(msgspec.Struct, frozen=True):
-    """A table with a title; the last ``number_columns`` columns have numbers, the last row the sums."""
+    """A table with a title; the last row has the sums."""
 
     title: str
     header: list[str]
     rows: list[list[str]]
-    number_columns: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.title}\n{format_table(self.header, self.rows)}"
 
 
-def print_report(outcome: Outcome) -> None:
-    """Print the report to stdout."""
-    for table in _tables(outcome):
-        _print_table(table)
-    _print("\nChecks")
-    for check in outcome.checks:
-        _print(f"  {check}")
+def format_report(outcome: Outcome) -> str:
+    """Return the report: tables of events and other records, the checks, the folders, the conclusion."""
     summary = outcome.summary
     folders = [
         ["events", summary.events_table],
         ["quarantine", summary.quarantine_table],
         ["checkpoint", summary.checkpoint],
     ]
-    _print("\nFolders (the tables are Parquet files, readable by any tool)")
-    _print(format_table(None, folders))
-    _print(f"\n{_conclusion(outcome)}")
+    parts = [
+        *map(str, _tables(outcome)),
+        "\n".join(["Checks", *(f"  {check}" for check in outcome.checks)]),
+        f"Folders (the tables are Parquet files, readable by any tool)\n{format_table(None, folders)}",
+        _conclusion(outcome),
+    ]
+    return "\n\n".join(parts)
 
 
 def _tables(outcome: Outcome) -> Iterator[ReportTable]:
@@ -67,7 +67,7 @@ def _event_table(outcome: Outcome) -> ReportTable:
     sums = [f"{sum(n for (_, used), n in sent.items() if used == encoding):,}" for encoding in encodings]
     totals = [f"{sent.total():,}", f"{back.total():,}", f"{outcome.summary.counts.events:,}"]
     header = ["event type", *encodings, "sent", "read back", "in the table"]
-    return ReportTable("Events by type and encoding", header, [*rows, ["all", *sums, *totals]], 6)
+    return ReportTable("Events by type and encoding", header, [*rows, ["all", *sums, *totals]])
 
 
 def _count_of_type(counts: Counter[tuple[str, str]], type_: str) -> int:
@@ -87,7 +87,7 @@ def _invalid_record_table(outcome: Outcome) -> ReportTable:
 def _conclusion(outcome: Outcome) -> str:
     failed = sum(not check.passed for check in outcome.checks)
     if failed:
-        return f"{failed} of {len(outcome.checks)} checks failed, see above."
+        return f"{failed} of {pluralize(len(outcome.checks), 'check')} failed, see above."
     sent = outcome.sent
     records = pluralize(sent.total, "record was", "records were")
     batches = pluralize(outcome.summary.batches, "batch", "batches")
@@ -96,33 +96,3 @@ def _conclusion(outcome: Outcome) -> str:
         f"All checks passed in {outcome.seconds:.0f} s: {records} sent, read back, and written to tables "
         f"in {batches} ({sent.with_key:,} with a key, {without_data} without data)."
     )
-
-
-def _print(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-
-
-def _print_table(table: ReportTable) -> None:
-    if sys.stdout.isatty() and _print_rich(table):
-        return
-    _print(f"\n{table.title}")
-    _print(format_table(table.header, table.rows))
-
-
-def _print_rich(table: ReportTable) -> bool:
-    """Print a table by rich; return False if it is not installed."""
-    try:
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-    except ModuleNotFoundError:
-        return False
-    rich_table = Table(title=table.title, title_justify="left", title_style="bold")
-    text_columns = len(table.header) - table.number_columns
-    for number, name in enumerate(table.header):
-        rich_table.add_column(name, justify="left" if number < text_columns else "right")
-    for row in table.rows:
-        last = row is table.rows[-1]
-        rich_table.add_row(*(Text(escape_unprintable(cell)) for cell in row), style="bold" if last else None)
-    Console(highlight=False).print(rich_table)
-    return True

@@ -80,9 +80,9 @@ def _run(folder: Path, count: int, seed: int, events: Path | None) -> Outcome:
 
 
 def _report(outcome: Outcome, events: Path | None) -> None:
-    from cloudevents_kafka.demo.report import print_report
+    from cloudevents_kafka.demo.report import format_report
 
-    print_report(outcome)
+    click.echo(f"\n{format_report(outcome)}")
     if outcome.invalid_lines:
         lines = pluralize(len(outcome.invalid_lines), "invalid line")
         click.echo(f"skipped {lines} of {events}, see above", err=True)

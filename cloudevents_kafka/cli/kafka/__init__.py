@@ -9,7 +9,6 @@ from cloudevents_kafka.cli.kafka._offsets import (
     PositionType,
     Watermarks,
     check_partitions,
-    parse_position,
     resolve_offset,
 )
 from cloudevents_kafka.cli.kafka._reader import RangeReader, ReadRequest
@@ -46,7 +45,6 @@ __all__ = [
     "kafka_options",
     "load_settings",
     "parse_pairs",
-    "parse_position",
     "pop_settings",
     "quiet_settings",
     "resolve_offset",

@@ -31,14 +31,13 @@ from cloudevents_kafka.cli.records._json_lines import (
     write_line,
 )
 from cloudevents_kafka.cli.records._output import OUTPUT_FORMATS, Output, create_output, is_pipe_closed
-from cloudevents_kafka.cli.records._resolve import Overrides, ResolvedLine, encode_event, resolve_line
+from cloudevents_kafka.cli.records._resolve import Overrides, encode_event, resolve_line
 from cloudevents_kafka.cli.records._text import (
     Style,
     StyledLine,
     StyledPrinter,
     bytes_text,
     header_lines,
-    item_lines,
     record_heading,
     row,
 )
@@ -53,7 +52,6 @@ __all__ = [
     "JsonLine",
     "Output",
     "Overrides",
-    "ResolvedLine",
     "Style",
     "StyledLine",
     "StyledPrinter",
@@ -69,7 +67,6 @@ __all__ = [
     "explanation_object",
     "header_lines",
     "is_pipe_closed",
-    "item_lines",
     "read_errors",
     "read_line",
     "read_lines",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import select
 import sys
-from typing import Final, Protocol
+from typing import Final
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.cli.records._json_lines import write_line
@@ -12,26 +12,6 @@ from cloudevents_kafka.cli.records._text import StyledPrinter, item_lines
 from cloudevents_kafka.cli.terminal import escape_lines
 
 OUTPUT_FORMATS: Final = ("json", "text", "raw")
-
-
-class Output(Protocol):
-    """A writer of records; they are on stdout once `flush` returns."""
-
-    def write(self, item: Decoded | Undecodable) -> None:
-        """Write one record, possibly to a buffer."""
-
-    def flush(self) -> None:
-        """Flush all records to stdout."""
-
-
-def create_output(format: str | None) -> Output:
-    """Return the output of a format; the default is text on a terminal, and JSON lines elsewhere."""
-    terminal = sys.stdout.isatty()
-    if format is None:
-        format = "text" if terminal else "json"
-    if format == "text":
-        return TextOutput(color=terminal)
-    return BytesOutput(raw=format == "raw", terminal=terminal)
 
 
 class TextOutput:
@@ -76,6 +56,20 @@ class BytesOutput:
         lines, self._buffer = self._buffer, []
         self._stream.write(b"".join(lines))
         self._stream.flush()
+
+
+Output = TextOutput | BytesOutput
+"""A writer of records; they are on stdout once `flush` returns."""
+
+
+def create_output(format: str | None) -> Output:
+    """Return the output of a format; the default is text on a terminal, and JSON lines elsewhere."""
+    terminal = sys.stdout.isatty()
+    if format is None:
+        format = "text" if terminal else "json"
+    if format == "text":
+        return TextOutput(color=terminal)
+    return BytesOutput(raw=format == "raw", terminal=terminal)
 
 
 def is_pipe_closed() -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cloudevents_kafka.cli.kafka import Position, Watermarks, parse_position, resolve_offset
+from cloudevents_kafka.cli.kafka import Position, Watermarks, resolve_offset
+from cloudevents_kafka.cli.kafka._offsets import parse_position
 
 POSITIONS = [
     ("earliest", Position("earliest")),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from cloudevents_kafka import Event, Record, decode, to_record
-from cloudevents_kafka.cli.records import item_lines
-from cloudevents_kafka.cli.records._text import timestamp_text
+from cloudevents_kafka.cli.records._text import item_lines, timestamp_text
 
 
 def test_text_has_no_control_characters():
