@@ -1,8 +1,8 @@
 """The sizes of messages with variable-length integers (KIP-625), measured with the encoders.
 
 The KIP's example is a MetadataResponse with one topic of 100 partitions on two brokers. `rows` returns its
-sizes, `fills` the messages that have the KIP's totals, `unsigned_ranges` and `zigzag_ranges` the size of each
-integer. `table`, `histogram` and `picture` present them.
+sizes, `kip_matches` the messages that have the KIP's totals, `unsigned_ranges` and `zigzag_ranges` the size of
+each integer. `table`, `histogram` and `picture` present them.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ class Row(NamedTuple):
         return self.fixed, self.unsigned, self.zigzag, self.worst
 
 
-class Fill(NamedTuple):
+class KipMatch(NamedTuple):
     """A message that has one of the KIP's totals, and its three sizes."""
 
-    which: str
-    how: str
-    kip: int
+    name: str
+    partitions: str
+    total: int
     lists: Sequence[Lists]
     sizes: tuple[int, int, int]
 
@@ -121,7 +121,7 @@ def rows() -> list[Row]:
     return [_row(Lists(*case)) for case in _CASES]
 
 
-def fills() -> list[Fill]:
+def kip_matches() -> list[KipMatch]:
     """Return three messages, each of which has one of the KIP's totals."""
     cases = (
         ("fixed", "35 partitions with both replicas in sync, 65 with one", [2] * 35 + [1] * 65),
@@ -129,8 +129,8 @@ def fills() -> list[Fill]:
         ("worst", "50 partitions with both replicas in sync, 50 with one", [2] * 50 + [1] * 50),
     )
     return [
-        Fill(which, how, total, lists, _three(lists))
-        for (which, how, in_sync), total in zip(cases, KIP_TOTALS, strict=True)
+        KipMatch(name, partitions, total, lists, _three(lists))
+        for (name, partitions, in_sync), total in zip(cases, KIP_TOTALS, strict=True)
         for lists in ([Lists(2, count) for count in in_sync],)
     ]
 
@@ -165,7 +165,7 @@ def table() -> str:
         f"(topic {KIP_TOPIC}, 2 replicas each):",
         "",
         f"{'':66}{'fixed':>7}{'best':>8}{'worst':>8}",
-        *(_fill(fill) for fill in fills()),
+        *(_match_line(match) for match in kip_matches()),
         "",
         "A message with all three sizes does not exist: beyond the 101 error codes of 100 partitions,",
         "the totals leave at most 178 bytes for other fields, but array lengths alone have 300.",
@@ -250,9 +250,9 @@ def _line(row: Row) -> str:
     return counts + "".join(f"{size:17,}" for size in row.sizes)
 
 
-def _fill(fill: Fill) -> str:
-    hits = (f"{size:,}{'*' if size == fill.kip else ' '}" for size in fill.sizes)
-    return f"{fill.which:6} {fill.how:59}{''.join(f'{hit:>8}' for hit in hits)}".rstrip()
+def _match_line(match: KipMatch) -> str:
+    hits = (f"{size:,}{'*' if size == match.total else ' '}" for size in match.sizes)
+    return f"{match.name:6} {match.partitions:59}{''.join(f'{hit:>8}' for hit in hits)}".rstrip()
 
 
 def _staircase(ranges: Sequence[Range]) -> list[str]:

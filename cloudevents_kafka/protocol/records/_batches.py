@@ -10,7 +10,7 @@ from itertools import chain, pairwise
 from typing import Final
 
 from cloudevents_kafka.protocol.records._compression import LIMIT
-from cloudevents_kafka.protocol.records._framing import frames
+from cloudevents_kafka.protocol.records._framing import find_entries
 from cloudevents_kafka.protocol.records._message_set import MessageEntry, read_message
 from cloudevents_kafka.protocol.records._record import Record
 from cloudevents_kafka.protocol.records._record_batch import RecordBatch, read_batch
@@ -31,7 +31,7 @@ class Batches:
         self._data: Final = data
         self._check_crc: Final = check_crc
         self._limit: Final = limit
-        self._bounds, self.partial_size = frames(data)
+        self._bounds, self.partial_size = find_entries(data)
 
     def __len__(self) -> int:
         return len(self._bounds) - 1

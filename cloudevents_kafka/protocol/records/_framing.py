@@ -19,14 +19,14 @@ _SMALLEST: Final = (26, 34, 61)
 """The smallest size of an entry in bytes, by magic."""
 
 
-class Frames(NamedTuple):
+class EntryBounds(NamedTuple):
     """Entry ``i`` is from ``bounds[i]`` to ``bounds[i + 1]``; ``partial_size`` bytes follow the last one."""
 
     bounds: list[int]
     partial_size: int
 
 
-def frames(data: bytes) -> Frames:
+def find_entries(data: bytes) -> EntryBounds:
     """Return the boundaries of the entries; raise `Malformed` for an invalid size or magic."""
     bounds, start, end = [0], 0, len(data)
     while end - start >= START.size:
@@ -48,4 +48,4 @@ def frames(data: bytes) -> Frames:
             )
         start += size
         bounds.append(start)
-    return Frames(bounds, end - start)
+    return EntryBounds(bounds, end - start)

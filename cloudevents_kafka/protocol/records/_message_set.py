@@ -22,7 +22,7 @@ import msgspec
 
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed, Unencodable
 from cloudevents_kafka.protocol.records._compression import LIMIT, Codec, compress, decompress
-from cloudevents_kafka.protocol.records._framing import START, frames
+from cloudevents_kafka.protocol.records._framing import START, find_entries
 from cloudevents_kafka.protocol.records._record import Record, TimestampType, offsets_of
 
 _HEAD: Final = struct.Struct(">qiIBB")
@@ -108,7 +108,7 @@ class _Allowance:
 def read_message(
     data: bytes, start: int, end: int, *, check_crc: bool = True, limit: int = LIMIT
 ) -> MessageEntry:
-    """Return the entry from ``start`` to ``end``, which are boundaries of `frames`."""
+    """Return the entry from ``start`` to ``end``, which are boundaries of `find_entries`."""
     offset, _, _, magic, attributes = _HEAD.unpack_from(data, start)
     return MessageEntry(data, start, end, offset, magic, attributes, check_crc, limit)
 
@@ -132,7 +132,7 @@ def _record(entry: MessageEntry) -> Record:
 
 def _inner(wrapper: MessageEntry, data: bytes) -> Iterator[MessageEntry]:
     """Yield the entries of a decompressed set, with absolute offsets."""
-    bounds, partial_size = frames(data)
+    bounds, partial_size = find_entries(data)
     if partial_size:
         raise Malformed(
             f"a compressed message set must end with a complete message, got {partial_size} more bytes"

@@ -133,7 +133,7 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
 def read_batch(
     data: bytes, start: int, end: int, *, check_crc: bool = True, limit: int = LIMIT
 ) -> RecordBatch:
-    """Return the batch from ``start`` to ``end``, which are boundaries of `frames`."""
+    """Return the batch from ``start`` to ``end``, which are boundaries of `find_entries`."""
     return RecordBatch(data, start, end, check_crc, limit, *_HEADER.unpack_from(data, start))
 
 

@@ -31,7 +31,7 @@ from cloudevents_kafka.protocol.v07._messages import (
     OffsetsResponse,
     ProduceRequest,
 )
-from cloudevents_kafka.protocol.v07.error_codes import PartitionError
+from cloudevents_kafka.protocol.v07.error_codes import ErrorCode, PartitionError
 
 _LENGTH_SIZE: Final = 4
 _CHUNK: Final = 1 << 16
@@ -110,7 +110,7 @@ class Connection:
             raise Malformed(
                 f"the response must have {len(parts)} parts, got {len(answers)}", path="MultiFetchResponse"
             )
-        return [_part(asked, given) for asked, given in zip(parts, answers, strict=True)]
+        return [_part(asked, response) for asked, response in zip(parts, answers, strict=True)]
 
     def offsets(self, topic: str, partition: int, time: int = LATEST, max_number: int = 1) -> list[int]:
         """Return the start offsets of the segments last written before a time, highest first.
@@ -186,19 +186,19 @@ def _produce(topic: str, partition: int, messages: Iterable[Message | bytes]) ->
 def _topic(name: str) -> str:
     """Return the name if it is valid for a folder; for others the broker fails or disconnects."""
     if not name or not name.isascii() or "/" in name or "\0" in name:
-        raise Unencodable(f"the topic must be ASCII without '/', got {name!r}")
+        raise Unencodable(f"the topic must be a folder name in ASCII, got {name!r}")
     return name
 
 
 def _check(code: int, topic: str, partition: int, offset: int | None = None) -> None:
-    if code != 0:
+    if code != ErrorCode.NO_ERROR:
         raise PartitionError(code, topic, partition, offset)
 
 
-def _part(asked: FetchRequest, given: FetchResponse) -> MessageSet | PartitionError:
-    if given.error_code != 0:
-        return PartitionError(given.error_code, asked.topic, asked.partition, asked.offset)
-    return MessageSet(given.messages, asked.offset)
+def _part(request: FetchRequest, response: FetchResponse) -> MessageSet | PartitionError:
+    if response.error_code != ErrorCode.NO_ERROR:
+        return PartitionError(response.error_code, request.topic, request.partition, request.offset)
+    return MessageSet(response.messages, request.offset)
 
 
 def _send(connected: socket.socket, raw: bytes, deadline: float) -> None:

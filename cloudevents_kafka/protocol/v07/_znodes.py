@@ -27,7 +27,7 @@ TOPICS: Final = "/brokers/topics"
 MAX_COUNT: Final = 100_000
 """The largest accepted number of partitions or streams, because lists are built from it."""
 
-_MOST_DIGITS: Final = 19  # of an int64
+_MAX_DIGITS: Final = 19  # of an int64
 _Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
 
 
@@ -86,7 +86,7 @@ def parents(path: str) -> list[str]:
 def parse_number(text: bytes | str, path: str) -> int:
     """Return a broker id, port or offset; raise `Malformed`."""
     digits = _text(text, path) if isinstance(text, bytes) else text
-    if not (digits.isascii() and digits.isdecimal() and len(digits) <= _MOST_DIGITS):
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_DIGITS):
         raise Malformed(f"the value must be a number of at least 0, got {digits[:80]!r}", path=path)
     return int(digits)
 

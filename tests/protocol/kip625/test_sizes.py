@@ -201,15 +201,19 @@ def test_real_version_9():
 
 def test_totals_of_the_kip():
     """Each of the KIP's totals is the size of one message, and of none of the others."""
-    fills = sizes.fills()
-    assert [fill.sizes for fill in fills] == [(3216, 1211, 3951), (3052, 1170, 3746), (3276, 1226, 4026)]
-    assert tuple(fill.kip for fill in fills) == sizes.KIP_TOTALS
-    assert [[size == fill.kip for size in fill.sizes] for fill in fills] == [
+    kip_matches = sizes.kip_matches()
+    assert [match.sizes for match in kip_matches] == [
+        (3216, 1211, 3951),
+        (3052, 1170, 3746),
+        (3276, 1226, 4026),
+    ]
+    assert tuple(match.total for match in kip_matches) == sizes.KIP_TOTALS
+    assert [[size == match.total for size in match.sizes] for match in kip_matches] == [
         [True, False, False],
         [False, True, False],
         [False, False, True],
     ]
-    assert [sum(map(sum, fill.lists)) for fill in fills] == [335, 294, 350]
+    assert [sum(map(sum, match.lists)) for match in kip_matches] == [335, 294, 350]
 
 
 def test_no_message_has_all_totals():
