@@ -1,8 +1,8 @@
 """The sizes of messages with variable-length integers (KIP-625), measured with the encoders.
 
 The KIP's example is a MetadataResponse with one topic of 100 partitions on two brokers. `rows` returns its
-sizes, `kip_matches` the messages that have the KIP's totals, `unsigned_ranges` and `zigzag_ranges` the size of
-each integer. `table`, `histogram` and `picture` present them.
+sizes, `kip_matches` the messages that have the KIP's totals, `unsigned_ranges` and `zigzag_ranges` the size
+of each integer. `table`, `histogram` and `picture` present them.
 """
 
 from __future__ import annotations
