@@ -1,4 +1,4 @@
-"""Read events in batches, set bad records aside, commit what is done.
+"""Read events in batches, print errors of bad records, and commit finished batches.
 
 python examples/consume.py BOOTSTRAP_SERVERS TOPIC
 """
@@ -31,10 +31,10 @@ def main(servers: str, topic: str) -> int:
                 if isinstance(item, Decoded):
                     done += 1
                     print(f"{item.event.type}: {item.event.data}")
-                elif not isinstance(item.error, NotAnEvent):  # other traffic is none of our business
+                elif not isinstance(item.error, NotAnEvent):  # skip other traffic
                     bad += 1
                     print(item.error, file=sys.stderr)
-            client.commit(asynchronous=False)  # the batch is done, all of it
+            client.commit(asynchronous=False)  # the whole batch is done
     print(f"{done} events, {bad} broken")
     return 0
 

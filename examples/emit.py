@@ -1,4 +1,4 @@
-"""Send events of an order's life, one partition for each customer.
+"""Send the events of an order; all events of a customer go to one partition.
 
 python examples/emit.py BOOTSTRAP_SERVERS TOPIC
 """

@@ -1,7 +1,7 @@
-"""Do what the documented extensions ask for, on both sides of a topic.
+"""Use the documented extensions on both sides of a topic.
 
-A shop numbers its events, begins their traces, lets them expire, and stores data that is too large for
-every hop. A consumer passes over what expired, looks for gaps, fetches what was stored, knows both traces.
+A producer numbers its events, starts their traces, sets their expirytime, and stores large data. A consumer
+skips expired events, finds gaps, fetches stored data, and reads both traces.
 
 python examples/extensions.py BOOTSTRAP_SERVERS TOPIC
 """
@@ -29,17 +29,17 @@ from cloudevents_kafka.extensions import (
 
 
 def put(folder: Path, data: bytes) -> str:
-    """Store data under a name of its own; a real store would be S3 or the like."""
+    """Store data in a new file and return its URI; a real store would be S3, for example."""
     path = folder / f"{len(list(folder.iterdir()))}"
     path.write_bytes(data)
     return path.as_uri()
 
 
 def get(folder: Path, reference: str) -> bytes:
-    """Fetch what was stored; from nowhere else, whatever an event says."""
+    """Return the data of a file in the folder; the reference is untrusted input."""
     base, _, name = reference.rpartition("/")
     if base != folder.as_uri():
-        raise LookupError(f"nothing of ours is stored at {reference!r}")
+        raise LookupError(f"the reference must be in {folder.as_uri()}, got {reference!r}")
     return (folder / name).read_bytes()
 
 
@@ -69,11 +69,11 @@ def send(servers: str, topic: str, folder: Path) -> None:
 def receive(servers: str, topic: str, folder: Path) -> None:
     client = Consumer({"bootstrap.servers": servers, "group.id": topic, "auto.offset.reset": "earliest"})
     client.subscribe([topic])
-    watch = SequenceTracker()
+    tracker = SequenceTracker()
     with EventConsumer(client) as events:
         for item in unexpired(events.items(idle_timeout=5)):
             if isinstance(item, Decoded):
-                step = watch.observe(item.event)
+                step = tracker.observe(item.event)
                 event = fetch_data(item.event, lambda reference: get(folder, reference))
                 same = origin_trace(event) == hop_trace(item.record)  # a single hop
                 print(f"{event.id}: {len(event.payload or b'')} bytes, {step.order}, one hop: {same}")

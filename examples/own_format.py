@@ -1,4 +1,4 @@
-"""Teach the library an event format, a data codec and an extension of one's own.
+"""Register an event format, a data codec and an extension type.
 
 python examples/own_format.py
 """
@@ -24,13 +24,13 @@ from cloudevents_kafka.formats.json import JsonFormat
 
 
 class LinesFormat:
-    """A toy: one ``name: value`` line each, then the data as JSON text; for events without binary data."""
+    """A toy format: a ``name: value`` line for each attribute, then the data as JSON; no binary data."""
 
     name = "lines"
 
     def encode(self, event: Event) -> bytes:
         if event.payload is not None and not isinstance(event.data, dict):
-            raise EncodeError("only objects fit")
+            raise EncodeError("data must be a JSON object")
         lines = [f"{name}: {event.text(name)}" for name in event]
         return "\n".join([*lines, json.dumps(event.data)]).encode()
 
@@ -49,7 +49,7 @@ class LinesFormat:
 
 def main() -> None:
     register_format("lines", LinesFormat)
-    register_format("json", lambda: JsonFormat(text_data=True))  # text as text, instead of base64
+    register_format("json", lambda: JsonFormat(text_data=True))  # text as a JSON string instead of base64
     register_extension(
         "attempt", AttributeType.INTEGER, rule="must not be negative", accepts=lambda n: int(n) >= 0
     )

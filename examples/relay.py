@@ -1,7 +1,7 @@
-"""Pass events from one topic to another, exactly once, adding an attribute on the way.
+"""Forward events from one topic to another exactly once, with one more attribute.
 
-All else stays as it came: key, header order, foreign headers, the data's very bytes. What is no event is
-passed on untouched. Offsets go into the same transaction as what is written.
+Key, header order, other headers and the bytes of the data do not change. Records that are not events are
+forwarded unchanged. Offsets are committed in the transaction of the forwarded records.
 
 python examples/relay.py BOOTSTRAP_SERVERS FROM_TOPIC TO_TOPIC
 """

@@ -1,4 +1,4 @@
-"""EventConsumer over a stand-in of the client, whose truth tests/testing proves."""
+"""EventConsumer with a fake client, which tests/testing compares with a real one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def order(number: int) -> Event:
 
 
 def topic_of(*items: Event | tuple[Any, ...]) -> FakeConsumer:
-    """A consumer of a topic that holds these events and (value, headers, key) records."""
+    """Return a consumer of a topic with these events and (value, headers, key) records."""
     producer = FakeProducer()
     for item in items:
         if isinstance(item, Event):
@@ -49,7 +49,7 @@ BROKEN = (b"", [("ce_specversion", b"1.0"), ("ce_id", b""), ("ce_source", b"/s")
 
 
 def test_gives_decoded_and_undecodable_in_order() -> None:
-    """One bad record is an item like any other; it does not stop the loop."""
+    """A bad record is an item like others and does not stop the loop."""
     with EventConsumer(topic_of(order(1), FOREIGN, BROKEN, order(2))) as events:
         items = list(events.items(idle_timeout=0.05))
     match items:
@@ -63,7 +63,7 @@ def test_gives_decoded_and_undecodable_in_order() -> None:
 
 
 def test_an_item_has_its_record() -> None:
-    """Key, offset and all are there beside the event; the key never becomes an attribute."""
+    """The item has the record with key and offset; the key does not become an attribute."""
     events = EventConsumer(topic_of(order(1)))
     item = events.poll()
     assert isinstance(item, Decoded)
@@ -78,12 +78,12 @@ def test_an_item_has_its_record() -> None:
 
 
 def test_poll_gives_none_where_nothing_came() -> None:
-    """An empty topic is no error."""
+    """An empty topic is not an error."""
     assert EventConsumer(topic_of()).poll(0.01) is None
 
 
 def test_strict_raises_the_first_bad_record() -> None:
-    """The error is the one that Undecodable would hold, with the record on it."""
+    """The raised error is that of Undecodable, with the record."""
     events = EventConsumer(topic_of(order(1), BROKEN), strict=True)
     assert isinstance(events.poll(), Decoded)
     with pytest.raises(BrokenEvent) as caught:
@@ -92,7 +92,7 @@ def test_strict_raises_the_first_bad_record() -> None:
 
 
 def test_lenient_reads_what_producers_are_known_to_send() -> None:
-    """And tells what it let pass."""
+    """Lenient reading reports what it accepts."""
     headers = [("ce-specversion", b"1.0"), ("ce-id", b"1"), ("ce-source", b"/s"), ("ce-type", b"t")]
     item = EventConsumer(topic_of((b"", headers, None)), lenient=True).poll()
     assert isinstance(item, Decoded)
@@ -105,7 +105,7 @@ def test_lenient_reads_what_producers_are_known_to_send() -> None:
 
 
 def test_a_reverse_key_mapper_makes_the_event_that_is_wanted() -> None:
-    """Only when asked for, and the record stays as it was."""
+    """The key is mapped if a mapper is passed, and the record does not change."""
     item = EventConsumer(topic_of(order(1)), reverse_key_mapper=key_to_attribute("partitionkey")).poll()
     assert isinstance(item, Decoded)
     assert item.event["partitionkey"] == "k"
@@ -113,7 +113,7 @@ def test_a_reverse_key_mapper_makes_the_event_that_is_wanted() -> None:
 
 
 def test_a_data_reader_says_what_data_is() -> None:
-    """It is asked when the data is, with the wanted event and its record; its errors are DataErrors."""
+    """The reader is called when data is used, with the mapped event and its record; it raises DataErrors."""
     asked: list[Any] = []
 
     def read(event: Event, record: Record) -> Any:
@@ -138,7 +138,7 @@ def test_a_data_reader_says_what_data_is() -> None:
 
 
 def test_batches_give_lists_that_are_never_empty() -> None:
-    """All records, in order, in lists of at most the size asked for."""
+    """All records are yielded in order, in lists of at most max_records."""
     events = EventConsumer(topic_of(*map(order, range(7)), FOREIGN))
     batches = list(events.batches(3, 0.05, idle_timeout=0.05))
     assert [len(batch) for batch in batches] == [3, 3, 2]
@@ -148,7 +148,7 @@ def test_batches_give_lists_that_are_never_empty() -> None:
 
 
 class _Gathers(FakeConsumer):
-    """Gives all it has at once, and an error behind the first two, as the client does that gathers both."""
+    """A client that returns all messages at once, with an error after the first two."""
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Any]:
         before = super().consume(2, timeout)
@@ -158,7 +158,7 @@ class _Gathers(FakeConsumer):
 
 
 def _read_on(events: EventConsumer[Any]) -> list[str]:
-    """Read to the end in batches, whatever is raised; ids of events, and names of errors."""
+    """Return the ids of all events, and the names of errors, in batches."""
     seen = []
     while True:
         try:
@@ -171,14 +171,14 @@ def _read_on(events: EventConsumer[Any]) -> list[str]:
 
 
 def test_an_error_within_a_batch_loses_no_record() -> None:
-    """What was gathered before it is given, then it is raised, then all behind it is given."""
+    """Records before an error are yielded, then it is raised, then records after it are yielded."""
     consumer = _Gathers(topic_of(*map(order, range(5))).log)
     consumer.subscribe(["orders"])
     assert _read_on(EventConsumer(consumer)) == ["0", "1", "ConsumeError", "2", "3", "4"]
 
 
 def test_strict_batches_lose_no_record() -> None:
-    """The one that is raised does not take its neighbours with it."""
+    """A strict error does not lose the records of its batch."""
     events = EventConsumer(
         topic_of(order(0), order(1), FOREIGN, order(3), BROKEN, FOREIGN, order(6)), strict=True
     )
@@ -186,7 +186,7 @@ def test_strict_batches_lose_no_record() -> None:
 
 
 def test_a_mapper_that_fails_loses_no_record() -> None:
-    """Nor does what a function of the user's raises; Ctrl-C in the midst does not even take its own."""
+    """An error of a user's function loses no other record, and Ctrl-C loses none at all."""
     raised: list[type[BaseException]] = [LookupError, KeyboardInterrupt]
 
     def mapped(event: Event, record: Record) -> Event:
@@ -202,7 +202,7 @@ def test_a_mapper_that_fails_loses_no_record() -> None:
 
 
 def test_what_a_batch_left_is_read_one_by_one_too() -> None:
-    """Who goes on otherwise after an error of `batches` gets the rest all the same."""
+    """After an error of `batches`, any other iteration continues with the rest."""
     events = EventConsumer(topic_of(order(0), FOREIGN, order(2), order(3)), strict=True)
     with pytest.raises(NotAnEvent):
         list(events.batches(10, 0.05))
@@ -213,7 +213,7 @@ def test_what_a_batch_left_is_read_one_by_one_too() -> None:
 
 
 def test_items_leave_unread_what_the_loop_has_not_seen() -> None:
-    """The client's position is behind the record at hand, so that a plain commit loses nothing."""
+    """The position of the client is after the current record, so a commit loses no record."""
     consumer = topic_of(*map(order, range(10)))
     for item in EventConsumer(consumer):
         if item.record.offset == 3:
@@ -224,7 +224,7 @@ def test_items_leave_unread_what_the_loop_has_not_seen() -> None:
 
 
 def test_stop_ends_iteration_after_the_record_at_hand() -> None:
-    """From within the loop, a thread or a signal handler."""
+    """stop() may be called in the loop, a thread or a signal handler."""
     events = EventConsumer(topic_of(*map(order, range(10))))
     seen = []
     for item in events:
@@ -236,7 +236,7 @@ def test_stop_ends_iteration_after_the_record_at_hand() -> None:
 
 
 def test_news_of_the_client_is_no_record() -> None:
-    """The end of a partition and errors that mend themselves are passed over."""
+    """The end of a partition and transient errors are ignored."""
     consumer = topic_of(order(1))
     consumer.fail_next("_PARTITION_EOF")
     events = EventConsumer(consumer)
@@ -245,7 +245,7 @@ def test_news_of_the_client_is_no_record() -> None:
 
 
 def test_an_error_that_stays_is_raised() -> None:
-    """With what the client said, and it can be read on from there."""
+    """The error has the client's message, and reading can continue."""
     consumer = topic_of(order(1))
     consumer.fail_next("TOPIC_AUTHORIZATION_FAILED")
     events = EventConsumer(consumer)
@@ -256,7 +256,7 @@ def test_an_error_that_stays_is_raised() -> None:
 
 
 def test_close_closes_the_client() -> None:
-    """So that its group knows at once."""
+    """Leaving the block closes the client, which leaves its group."""
     consumer = topic_of(order(1))
     EventConsumer(consumer).close()
     with pytest.raises(RuntimeError):
@@ -264,13 +264,13 @@ def test_close_closes_the_client() -> None:
 
 
 class AsyncLike:
-    """The shape of an asyncio client: confluent-kafka's and aiokafka's."""
+    """A class with the methods of an asyncio client, as in confluent-kafka and aiokafka."""
 
     async def getone(self) -> Any: ...
 
 
 class KafkaPythonLike:
-    """The shape of kafka-python's consumer."""
+    """A class with the methods of kafka-python's consumer."""
 
     def poll(self, timeout_ms: int = 0) -> dict[Any, Any]:
         return {}
@@ -289,14 +289,14 @@ class KafkaPythonLike:
         (None, "got NoneType, which has no poll and no consume and no close"),
     ],
 )
-def test_what_is_no_client_is_refused_at_once(client: Any, said: str) -> None:
-    """The error comes from the constructor and names what to use, not from the first poll."""
+def test_other_objects_are_refused(client: Any, said: str) -> None:
+    """The constructor raises the error, which names the client to use."""
     with pytest.raises(TypeError, match=f"consumer must be .*{said}"):
         EventConsumer(client)
 
 
 def test_an_item_that_its_data_refers_to_is_collected() -> None:
-    """A value of the user's that keeps the item it came with does not keep it for good."""
+    """An item is freed although the data that a user's reader returned refers to it."""
 
     class Order:
         item: Any = None

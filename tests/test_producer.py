@@ -1,4 +1,4 @@
-"""EventProducer over a stand-in of the client, whose truth tests/testing proves."""
+"""EventProducer with a fake client, which tests/testing compares with a real one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def records(fake: FakeProducer) -> list[Record]:
 
 
 def test_sends_an_event_in_binary_mode_by_default() -> None:
-    """What arrives is the record that to_record makes."""
+    """The sent record is that of to_record."""
     fake = FakeProducer()
     with EventProducer(fake, topic="orders") as producer:
         producer.send(order())
@@ -41,7 +41,7 @@ def test_sends_an_event_in_binary_mode_by_default() -> None:
 
 
 def test_mode_format_and_key_mapper_hold_per_producer_and_per_call() -> None:
-    """A call's own mode, format, key mapper and key win over those of the producer."""
+    """Mode, format, key mapper and key of a call take precedence over those of the producer."""
     fake = FakeProducer()
     event = order(partitionkey="p", subject="s")
     with EventProducer(
@@ -62,7 +62,7 @@ def test_mode_format_and_key_mapper_hold_per_producer_and_per_call() -> None:
 
 
 def test_a_delivery_knows_its_event_and_where_it_went() -> None:
-    """The report of the client has no headers; the delivery has the whole event."""
+    """A client's report has no headers; the delivery has the event."""
     fake = FakeProducer()
     fake.hold = True
     producer = EventProducer(fake, topic="orders")
@@ -76,7 +76,7 @@ def test_a_delivery_knows_its_event_and_where_it_went() -> None:
 
 
 def test_a_callback_is_told_of_every_delivery() -> None:
-    """Good and failed deliveries reach on_delivery, and flush does not raise them again."""
+    """on_delivery gets successful and failed deliveries, and flush does not raise an error for them."""
     fake = FakeProducer()
     fake.fail_next("_MSG_TIMED_OUT")
     told: list[Any] = []
@@ -87,7 +87,7 @@ def test_a_callback_is_told_of_every_delivery() -> None:
 
 
 def test_a_full_queue_is_waited_for() -> None:
-    """No BufferError reaches the user, and no event is lost."""
+    """A full queue raises no BufferError and loses no event."""
     fake = FakeProducer(queue_limit=2)
     with EventProducer(fake, topic="t") as producer:
         for number in range(50):
@@ -96,7 +96,7 @@ def test_a_full_queue_is_waited_for() -> None:
 
 
 def test_flush_raises_what_failed_and_nobody_was_told_of() -> None:
-    """Every failed event is in the error, once."""
+    """Every failed event is in the error of one flush."""
     fake = FakeProducer()
     producer = EventProducer(fake, topic="t")
     fake.fail_next("_MSG_TIMED_OUT", "_MSG_TIMED_OUT")
@@ -109,7 +109,7 @@ def test_flush_raises_what_failed_and_nobody_was_told_of() -> None:
 
 
 def test_a_failure_seen_through_result_is_not_raised_again() -> None:
-    """Result raises the failure of its event, and that is the telling."""
+    """result() raises the error of its event, and flush does not raise it again."""
     fake = FakeProducer()
     fake.fail_next("_MSG_TIMED_OUT")
     producer = EventProducer(fake, topic="orders")
@@ -120,7 +120,7 @@ def test_a_failure_seen_through_result_is_not_raised_again() -> None:
 
 
 def test_failures_are_seen_in_any_order() -> None:
-    """What result() has told is forgotten at once, however many others failed."""
+    """result() removes a failure from those of flush in constant time."""
     fake = FakeProducer()
     fake.fail_next(*["_MSG_TIMED_OUT"] * 4)
     producer = EventProducer(fake, topic="orders")
@@ -134,7 +134,7 @@ def test_failures_are_seen_in_any_order() -> None:
 
 
 def test_flush_and_result_end_at_their_timeout() -> None:
-    """A broker that does not answer holds nobody longer than asked for, and nothing is forgotten."""
+    """Flush and result return after their timeout, and no event is forgotten."""
     fake = FakeProducer()
     fake.hold = True
     producer = EventProducer(fake, topic="t")
@@ -149,7 +149,7 @@ def test_flush_and_result_end_at_their_timeout() -> None:
 
 
 def test_leaving_the_block_by_an_error_delivers_what_was_sent() -> None:
-    """The block's own error is raised, with a note of what was not delivered besides."""
+    """The error of the block is raised, with a note about events that were not delivered."""
     fake = FakeProducer()
     fake.fail_next("_MSG_TIMED_OUT")
 
@@ -166,7 +166,7 @@ def test_leaving_the_block_by_an_error_delivers_what_was_sent() -> None:
 
 
 def test_a_closed_producer_sends_no_more_but_the_client_lives() -> None:
-    """Close ends the wrapper only: the client is the user's."""
+    """Close does not close the wrapped client."""
     fake = FakeProducer()
     producer = EventProducer(fake, topic="t")
     producer.close()
@@ -177,8 +177,8 @@ def test_a_closed_producer_sends_no_more_but_the_client_lives() -> None:
     assert len(fake.log) == 1
 
 
-def test_headers_of_the_user_go_along_and_may_not_be_the_events() -> None:
-    """Foreign headers are kept in order; a collision is an error before anything is sent."""
+def test_other_headers_are_sent_and_reserved_names_refused() -> None:
+    """Other headers are kept in order; a reserved name is an error before anything is sent."""
     fake = FakeProducer()
     mine = [("trace", b"\xff"), ("trace", None)]
     with EventProducer(fake, topic="t") as producer:
@@ -196,7 +196,7 @@ def test_headers_of_the_user_go_along_and_may_not_be_the_events() -> None:
 
 
 def test_a_record_is_passed_on_as_it_was() -> None:
-    """like= gives the record that the event came from, byte for byte."""
+    """With like=, the sent record equals the received one, byte for byte."""
     fake = FakeProducer()
     value = b'{ "specversion":"1.0", "type":"t", "id":"1", "source":"/s", "data": [1.0] }'
     record = Record(
@@ -210,8 +210,8 @@ def test_a_record_is_passed_on_as_it_was() -> None:
     assert (sent.key, sent.value, sent.headers) == (record.key, record.value, record.headers)
 
 
-def test_a_name_that_is_no_text_is_not_passed_on() -> None:
-    """Our own protocol reads and writes such bytes; librdkafka's client would end the process."""
+def test_header_names_that_cannot_be_sent_are_refused() -> None:
+    """The protocol client reads such names; librdkafka's client would crash the process."""
     record = to_record(order())
     odd = Record(value=record.value, headers=[*record.headers, ("\udcff", b"x")])
     fake = FakeProducer()
@@ -225,15 +225,15 @@ def test_a_name_that_is_no_text_is_not_passed_on() -> None:
 
 
 def test_timestamp_and_partition_are_the_clients() -> None:
-    """They reach the client as given, and are left to it where not."""
+    """Partition and timestamp are passed to the client if they are set."""
     fake = FakeProducer()
     with EventProducer(fake, topic="t") as producer:
         producer.send(order(), timestamp=1_234_567_890_123, partition=0)
     assert records(fake)[0].timestamp == 1_234_567_890_123
 
 
-class Told:
-    """A client that keeps what it was told, and is full at first."""
+class Recorder:
+    """A client that keeps the arguments of produce, and whose queue is full at first."""
 
     def __init__(self) -> None:
         self.calls: list[dict[str, Any]] = []
@@ -254,8 +254,8 @@ class Told:
     "given", [{}, {"partition": 0}, {"timestamp": 0}, {"partition": 2, "timestamp": 1_234_567_890_123}]
 )
 def test_only_what_was_given_is_told_to_the_client(given: dict[str, int]) -> None:
-    """Its own defaults for partition and timestamp hold otherwise; a second try tells the same."""
-    client = Told()
+    """The client's defaults apply otherwise, also after a full queue."""
+    client = Recorder()
     EventProducer(client, topic="t").send(order(), **given)
     first, second = client.calls
     assert first == second
@@ -265,25 +265,25 @@ def test_only_what_was_given_is_told_to_the_client(given: dict[str, int]) -> Non
 
 @pytest.mark.parametrize("topic", [None, ""])
 def test_an_event_without_a_topic_is_refused(topic: str | None) -> None:
-    """There is no default topic to guess."""
+    """An event without a topic is an EncodeError."""
     with pytest.raises(EncodeError, match="topic must be set"):
         EventProducer(FakeProducer()).send(order(), topic)
 
 
-def test_binary_mode_takes_no_format() -> None:
-    """A format without structured mode is a mistake that is told at once."""
+def test_binary_mode_has_no_format() -> None:
+    """A format in binary mode is refused by the constructor."""
     with pytest.raises(EncodeError, match="format must be None in binary mode"):
         EventProducer(FakeProducer(), format="avro")
 
 
 def test_there_are_two_modes() -> None:
-    """A third is a mistake that is told at once, too."""
+    """An unknown mode is refused by the constructor, too."""
     with pytest.raises(EncodeError, match="mode must be 'binary' or 'structured', got 'batched'"):
         EventProducer(FakeProducer(), mode="batched")  # type: ignore[arg-type]  # what this is about
 
 
 def test_an_asyncio_client_is_refused() -> None:
-    """It takes no headers, so it can carry no event; the error says what to use."""
+    """AIOProducer does not accept headers; the error names the client to use."""
 
     class AsyncioClient:
         async def produce(self) -> None:
@@ -294,7 +294,7 @@ def test_an_asyncio_client_is_refused() -> None:
 
 
 def test_transactions_are_the_clients() -> None:
-    """Events of an aborted transaction fail, those of a committed one arrive."""
+    """The deliveries of an aborted transaction fail, and those of a committed one succeed."""
     fake = FakeProducer(transactional=True)
     fake.init_transactions()
     with EventProducer(fake, topic="t") as producer:
@@ -309,7 +309,7 @@ def test_transactions_are_the_clients() -> None:
 
 
 class Forgetful:
-    """A client that keeps nothing of what it was given once it has reported it."""
+    """A client that keeps no reference after a report."""
 
     def __init__(self, error: KafkaError | None = None) -> None:
         self.error = error
@@ -332,7 +332,7 @@ TIMED_OUT = KafkaError(KafkaError._MSG_TIMED_OUT)
 
 @contextmanager
 def flat_memory(most_blocks: int = 5_000) -> Iterator[None]:
-    """Fail where the block leaves more behind than a few blocks of memory, without the garbage collector."""
+    """Fail if the block leaves memory allocated, with the garbage collector off."""
     gc.collect()
     gc.disable()
     before = sys.getallocatedblocks()
@@ -345,7 +345,7 @@ def flat_memory(most_blocks: int = 5_000) -> Iterator[None]:
 
 @pytest.mark.parametrize("error", [None, TIMED_OUT], ids=["delivered", "failed"])
 def test_a_hundred_thousand_futures_that_are_set_leave_nothing_behind(error: KafkaError | None) -> None:
-    """A future that is the callback of its own result does not keep itself, nor its event, alive."""
+    """A future with a callback that refers to it is freed with its event."""
     producer = EventProducer(Forgetful(error), topic="t")
     with flat_memory():
         for number in range(100_000):
@@ -355,7 +355,7 @@ def test_a_hundred_thousand_futures_that_are_set_leave_nothing_behind(error: Kaf
 
 
 def test_a_hundred_thousand_failures_that_were_waited_for_leave_nothing_behind() -> None:
-    """An outage does not fill the memory of a service that waits for each of its deliveries."""
+    """Failed deliveries are freed if their results are awaited."""
     producer = EventProducer(Forgetful(TIMED_OUT), topic="t")
     with flat_memory():
         for number in range(100_000):
@@ -366,7 +366,7 @@ def test_a_hundred_thousand_failures_that_were_waited_for_leave_nothing_behind()
 
 
 def test_failures_that_flush_has_raised_leave_nothing_behind() -> None:
-    """Each flush raises what failed since the one before, and the producer keeps none of it."""
+    """Each flush raises an error for new failures, and the producer does not keep them."""
     producer = EventProducer(Forgetful(TIMED_OUT), topic="t")
     with flat_memory():
         for number in range(100_000):
@@ -377,7 +377,7 @@ def test_failures_that_flush_has_raised_leave_nothing_behind() -> None:
 
 
 def test_a_cycle_through_a_delivery_is_collected() -> None:
-    """Where a client never reports, a callback that holds its own delivery goes with it."""
+    """A callback that refers to its delivery is freed with a client that does not report."""
 
     class Silent(Forgetful):
         def poll(self, timeout: float = -1) -> int:
@@ -396,7 +396,7 @@ def test_a_cycle_through_a_delivery_is_collected() -> None:
 
 
 def test_a_failure_names_its_event_each_time_it_is_asked_for() -> None:
-    """The error of a delivery has the delivery, and the client's own words."""
+    """The error of a delivery has the delivery and the client's message."""
     fake = FakeProducer()
     fake.fail_next("_MSG_TIMED_OUT")
     told: list[Any] = []
@@ -409,7 +409,7 @@ def test_a_failure_names_its_event_each_time_it_is_asked_for() -> None:
 
 
 def test_a_callback_that_raises_is_called_once() -> None:
-    """What a callback raises comes out of the client's poll, as with any callback, and is over."""
+    """An error of a callback is raised by the client's poll, once."""
 
     def fail(delivery: Any) -> None:
         raise ZeroDivisionError
@@ -423,7 +423,7 @@ def test_a_callback_that_raises_is_called_once() -> None:
 
 @pytest.mark.parametrize("purge", ["abort", "purge"])
 def test_what_a_user_gave_up_is_not_a_failure_at_close(purge: str) -> None:
-    """Events that an abort or purge() took from the queue report an error, and close does not raise it."""
+    """Events that abort_transaction() or purge() removed have an error, and close does not raise it."""
     fake = FakeProducer(transactional=True)
     fake.init_transactions()
     fake.begin_transaction()
@@ -442,7 +442,7 @@ def test_what_a_user_gave_up_is_not_a_failure_at_close(purge: str) -> None:
 
 
 class AiokafkaLike:
-    """The shape of aiokafka's producer."""
+    """A class with the methods of aiokafka's producer."""
 
     async def send(self, topic: str, value: bytes) -> None: ...
 
@@ -450,7 +450,7 @@ class AiokafkaLike:
 
 
 class KafkaPythonLike:
-    """The shape of kafka-python's producer."""
+    """A class with the methods of kafka-python's producer."""
 
     def send(self, topic: str, value: bytes) -> None: ...
 
@@ -470,15 +470,15 @@ class KafkaPythonLike:
         (None, "got NoneType, which has no produce"),
     ],
 )
-def test_what_is_no_client_is_refused_at_once(client: Any, said: str) -> None:
-    """The error comes from the constructor and names what to use, not from the first send."""
+def test_other_objects_are_refused(client: Any, said: str) -> None:
+    """The constructor raises the error, which names the client to use."""
     with pytest.raises(TypeError, match=f"producer must be .*{said}"):
         EventProducer(client)
 
 
 @pytest.mark.parametrize("gave_up", ["forgotten", "closed", "waited"])
 def test_a_producer_that_is_forgotten_with_an_event_on_its_way_is_freed(gave_up: str) -> None:
-    """The client keeps its callbacks out of sight of the garbage collector, and none keeps the producer."""
+    """Callbacks, which the garbage collector does not see in a client, do not refer to the producer."""
     client = Producer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
     producer = EventProducer(client, topic="t")
     delivery = producer.send(order())
@@ -494,7 +494,7 @@ def test_a_producer_that_is_forgotten_with_an_event_on_its_way_is_freed(gave_up:
 
 
 def test_a_delivery_keeps_its_producer_until_it_is_done() -> None:
-    """Whoever has a delivery can wait for it, also where nothing else has the producer."""
+    """A delivery can be awaited without a reference to the producer."""
     fake = FakeProducer()
     fake.hold = True
     delivery = EventProducer(fake, topic="t").send(order())
@@ -503,7 +503,7 @@ def test_a_delivery_keeps_its_producer_until_it_is_done() -> None:
 
 
 def test_a_callback_gets_a_delivery_that_nobody_kept() -> None:
-    """It has the event, and what became of it."""
+    """The repr has the event and the state of its delivery."""
     fake = FakeProducer()
     fake.hold = True
     told: list[Any] = []

@@ -1,4 +1,4 @@
-"""What users register: shared by threads, taken along to other processes, and forgotten where asked."""
+"""Registrations: shared by threads, passed to other processes, and restored."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def state() -> tuple[object, ...]:
 
 
 def test_what_is_registered_for_a_while_is_forgotten() -> None:
-    """Even where the block failed; what was replaced is as it was."""
+    """Replaced registrations are restored, also if the block raises an error."""
     before = state()
     with pytest.raises(ZeroDivisionError), temporarily():  # noqa: PT012 - the block is what is tested
         register_extension("mycount", AttributeType.INTEGER, needs=["partitionkey"])
@@ -61,7 +61,7 @@ def test_what_is_registered_for_a_while_is_forgotten() -> None:
 
 @pytest.mark.usefixtures("registry")
 def test_another_process_adopts_what_is_registered() -> None:
-    """Documented extensions are known there anyway; adopting again does nothing."""
+    """Documented extensions are known anyway; registering again changes nothing."""
     assert "sampledrate" not in registered()[0]
     register_extension("mycount", AttributeType.INTEGER)
     register_format("lines", JsonFormat)
@@ -80,7 +80,7 @@ def test_another_process_adopts_what_is_registered() -> None:
 
 @pytest.mark.usefixtures("registry")
 def test_registering_takes_nothing_away_from_other_threads() -> None:
-    """While one thread registers, others find at any moment what was there all along."""
+    """While one thread registers, others always find earlier registrations."""
     stop = threading.Event()
     missed: list[str] = []
 
@@ -114,7 +114,7 @@ COUNT = [*make.required_headers, ("ce_first", b"1"), ("ce_attempt", b"5")]
 
 
 def forms_of(headers: list[tuple[str, bytes | None]]) -> list[Record]:
-    """The same event in every form, as written where nothing was registered."""
+    """The event is the same in every format as in a process without registrations."""
     event = from_record(Record(headers=headers))
     return [
         to_record(event),
@@ -126,7 +126,7 @@ def forms_of(headers: list[tuple[str, bytes | None]]) -> list[Record]:
 @pytest.mark.parametrize("lenient", [False, True])
 @pytest.mark.parametrize("kind", [AttributeType.INTEGER, AttributeType.BINARY, AttributeType.TIMESTAMP])
 def test_one_reading_goes_by_one_registry(kind: AttributeType, *, lenient: bool) -> None:
-    """What is registered in the midst of a reading counts from the next one on."""
+    """A registration during a read applies from the next one on."""
     for record in forms_of(COUNT):
         with temporarily():
 
@@ -145,7 +145,7 @@ def test_one_reading_goes_by_one_registry(kind: AttributeType, *, lenient: bool)
 
 @pytest.mark.usefixtures("registry")
 def test_what_was_remembered_meanwhile_is_not_kept() -> None:
-    """A thread that looked at a name before its registration, and remembers it after that, does no harm."""
+    """A thread that caches a name after its registration does not hide it."""
     before = extension_types.current.table
     register_extension("attempt", AttributeType.INTEGER)
     before.text_names["attempt"] = True
@@ -155,7 +155,7 @@ def test_what_was_remembered_meanwhile_is_not_kept() -> None:
 
 @pytest.mark.usefixtures("registry")
 def test_registering_makes_no_good_record_bad() -> None:
-    """While other threads read: with the type or without it, the record is an event."""
+    """A record is an event before and after a registration by another thread."""
     record = Record(headers=COUNT)
     stop = threading.Event()
     bad: list[object] = []
@@ -184,7 +184,7 @@ def test_registering_makes_no_good_record_bad() -> None:
 
 
 def test_threads_that_register_at_once_lose_nothing() -> None:
-    """Each registration is there afterwards, however the threads took turns."""
+    """Registrations of several threads are all kept."""
 
     def register(thread: int) -> None:
         ready.wait()
@@ -213,7 +213,7 @@ def test_threads_that_register_at_once_lose_nothing() -> None:
 
 
 def test_threads_share_the_format_that_is_made() -> None:
-    """A format is made once, also where several threads ask for it first."""
+    """A format is created once, also if several threads use it first."""
     made: list[JsonFormat] = []
 
     def make_slowly() -> JsonFormat:

@@ -1,4 +1,4 @@
-"""Data by confluent-kafka's own serializers, against a schema registry in the process."""
+"""Data of confluent-kafka's serializers, with a schema registry in the process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def registry_client() -> SchemaRegistryClient:
-    """A registry that lives in this process."""
+    """A mock schema registry in this process."""
     return SchemaRegistryClient.new_client({"url": "mock://orders"})
 
 
@@ -41,7 +41,7 @@ def serializer(client: SchemaRegistryClient, way: str) -> Any:
 @pytest.mark.parametrize("way", CONFIGURATIONS)
 @pytest.mark.parametrize("mode", ["binary", "structured"])
 def test_avro_data_comes_back(registry_client: SchemaRegistryClient, way: str, mode: Any) -> None:
-    """Through producer and consumer, in both modes, with the schema's id in the data or beside it."""
+    """Data is written and read in both modes, with the schema id in the data or in a header."""
     event, headers = serialize_data(PLACED, ORDER, serializer(registry_client, way), "orders")
     fake = FakeProducer()
     with EventProducer(fake, topic="orders", mode=mode) as producer:
@@ -56,7 +56,7 @@ def test_avro_data_comes_back(registry_client: SchemaRegistryClient, way: str, m
 
 
 def test_with_the_id_in_a_header_data_is_plain_avro(registry_client: SchemaRegistryClient) -> None:
-    """Then the payload is what the content type says, for readers without a registry too."""
+    """With the id in a header, readers without a registry can read the payload."""
     event, headers = serialize_data(PLACED, ORDER, serializer(registry_client, "header"), "orders")
     assert [name for name, _ in headers] == ["__value_schema_id"]
     codec = avro(SCHEMA)
@@ -71,7 +71,7 @@ def test_with_the_id_in_a_header_data_is_plain_avro(registry_client: SchemaRegis
 
 
 def test_what_serializers_raise_is_a_data_error(registry_client: SchemaRegistryClient) -> None:
-    """Values and payloads of another shape are refused, with the serializer's own error behind."""
+    """Wrong values and payloads are a DataError with the serializer's error as its cause."""
     with pytest.raises(DataError, match="a dict cannot be written as application/avro") as caught:
         serialize_data(PLACED, {"id": "S3CRET"}, serializer(registry_client, "prefix"), "orders")
     assert caught.value.__cause__ is not None
@@ -87,7 +87,7 @@ def test_what_serializers_raise_is_a_data_error(registry_client: SchemaRegistryC
 
 
 def test_any_serializer_will_do() -> None:
-    """One that needs no registry; None is no data, whatever it would make of it."""
+    """A serializer may need no registry; None removes the data."""
     text = PLACED.replace(datacontenttype="text/plain")
     event, headers = serialize_data(text, "é", StringSerializer("utf_8"), "orders")
     assert (event.payload, headers) == ("é".encode(), [])

@@ -97,7 +97,7 @@ def test_a_content_type_of_event_formats_is_refused() -> None:
         ([("ce_data", b"x"), ("ce_data", b"\xff")], ["K-06", "N-05", "N-04"]),
     ],
 )
-def test_broken_headers_are_told_all_at_once(added: Any, clauses: list[str]) -> None:
+def test_all_broken_headers_are_reported(added: Any, clauses: list[str]) -> None:
     """Each broken header is a problem with its clause; the error has the record."""
     record = Record(headers=[*CE, *added], value=b"x")
     with pytest.raises(BrokenEvent) as caught:
@@ -117,7 +117,7 @@ def test_broken_headers_are_told_all_at_once(added: Any, clauses: list[str]) -> 
         [(b"ce_id", b"2"), (5, b""), (None, None)],
     ],
 )
-def test_other_headers_are_no_attributes(added: Any) -> None:
+def test_other_headers_are_not_attributes(added: Any) -> None:
     """Other headers and null headers neither break the event nor change it, in any order."""
     for headers in ([*CE, *added], [*added, *CE]):
         for _ in range(2):  # the second time their names are known
@@ -131,14 +131,14 @@ def test_a_tombstone_is_an_event_without_data_both_ways() -> None:
     assert to_record(least()).value is None
 
 
-def test_no_content_type_means_no_guess() -> None:
+def test_a_content_type_is_not_guessed() -> None:
     """Without a content type, bytes that look like JSON stay bytes."""
     event = from_record(Record(headers=CE, value=b"123"))
     assert event.data == b"123"
     assert event.datacontenttype is None
 
 
-def test_a_flood_of_header_names_is_not_kept() -> None:
+def test_caches_of_header_names_are_bounded() -> None:
     """The caches of header names are bounded in number and in length."""
     for number in range(5000):
         from_record(Record(headers=[*CE, (f"h{number}", b""), (f"ce_h{number}", b"")]))
@@ -151,7 +151,7 @@ def test_a_flood_of_header_names_is_not_kept() -> None:
 
 @pytest.mark.parametrize("lenient", [False, True])
 @pytest.mark.parametrize("name", ["id", "source"])
-def test_a_required_header_that_is_no_text_is_not_called_missing(name: str, *, lenient: bool) -> None:
+def test_a_required_header_that_is_not_utf8_is_not_missing(name: str, *, lenient: bool) -> None:
     """The header is present, so only its own problem is reported."""
     bad = {f"ce_{name}": b"\xff"}
     headers = [(header, bad.get(header, value)) for header, value in make.required_headers]

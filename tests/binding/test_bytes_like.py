@@ -54,7 +54,7 @@ def is_of_bytes(event: Event) -> bool:
 @LIKE
 @ALL
 @pytest.mark.parametrize("event", [EVENT, BARE], ids=["JSON", "bytes"])
-def test_a_record_of_them_is_read(like: Like, way: dict[str, Any], event: Event) -> None:
+def test_records_of_bytes_like_values_are_read(like: Like, way: dict[str, Any], event: Event) -> None:
     """The rows of PySpark's `collect` are read, and their events written in every mode to the same bytes."""
     record = to_record(event, key=b"k", **way)
     given = in_likes(record, like)
@@ -72,7 +72,7 @@ def test_a_record_of_them_is_read(like: Like, way: dict[str, Any], event: Event)
 
 @LIKE
 @ALL
-def test_headers_alone_may_be_of_them(like: Like, way: dict[str, Any]) -> None:
+def test_headers_alone_may_be_bytes_like(like: Like, way: dict[str, Any]) -> None:
     """Headers may be bytes-like if the value is bytes; a record that is written like it has bytes."""
     record = to_record(EVENT, key=b"k", headers={"foreign": b"f"}, **way)
     headers: Any = [(name, like(value or b"")) for name, value in record.headers]
@@ -93,7 +93,7 @@ def _said(decoded: Decoded | Undecodable) -> Event | str:
 
 
 @ALL
-def test_who_changes_them_changes_no_event(way: dict[str, Any]) -> None:
+def test_changed_buffers_do_not_change_events(way: dict[str, Any]) -> None:
     """An event does not change with the buffers from which it was read."""
     record = to_record(BARE, key=b"k", **way)
     value, key = bytearray(record.value or b""), bytearray(b"k")
@@ -108,7 +108,7 @@ def test_who_changes_them_changes_no_event(way: dict[str, Any]) -> None:
 
 
 @LIKE
-def test_events_are_made_and_written_with_them(like: Like) -> None:
+def test_events_accept_bytes_like_values(like: Like) -> None:
     """Data, attributes, keys, header values and clients' records may be bytes-like."""
     event = Event(id="1", source="/s", type="t", data=like(b"\x00\xff"), x=like(b"b"))
     assert (event.payload, event["x"]) == (b"\x00\xff", b"b")
@@ -123,7 +123,7 @@ def test_events_are_made_and_written_with_them(like: Like) -> None:
 
 @LIKE
 @pytest.mark.parametrize("format", [JsonFormat, AvroFormat, ProtobufFormat, AvroCompactFormat])
-def test_formats_read_them(like: Like, format: Any) -> None:
+def test_formats_read_bytes_like_values(like: Like, format: Any) -> None:
     """A format that is called directly returns an event of bytes, too."""
     for event in (EVENT, BARE):
         read = format().decode(like(format().encode(event)))
@@ -132,7 +132,7 @@ def test_formats_read_them(like: Like, format: Any) -> None:
 
 
 @LIKE
-def test_the_format_of_java_reads_them(like: Like) -> None:
+def test_the_format_of_java_reads_bytes_like_values(like: Like) -> None:
     """Java's compact Avro, which is read only, accepts them too."""
     from cloudevents_kafka.formats import avro_compact
 
@@ -144,7 +144,7 @@ def test_the_format_of_java_reads_them(like: Like) -> None:
 
 @LIKE
 @pytest.mark.usefixtures("registry")
-def test_what_users_register_may_give_them(like: Like) -> None:
+def test_users_functions_may_return_bytes_like_values(like: Like) -> None:
     """The value of a user's format and the payload of a user's codec become bytes."""
 
     class Liked(JsonFormat):
@@ -160,7 +160,7 @@ def test_what_users_register_may_give_them(like: Like) -> None:
 
 
 @pytest.mark.parametrize("value", [5, 1.5, ["x"], {"a": 1}, object()], ids=stable)
-def test_what_is_neither_is_refused(value: Any) -> None:
+def test_other_values_are_refused(value: Any) -> None:
     """Keys and values are refused when a record is created, header values when they are read."""
     with pytest.raises(TypeError, match="bytes or None, got"):
         Record(value=value)

@@ -37,7 +37,7 @@ EVENT = Event(id="1", source="/", type="t", subject="s", partitionkey="é", coun
     ],
 )
 @pytest.mark.parametrize("mode", ["binary", "structured"])
-def test_a_mapper_gives_the_key_and_changes_nothing(mapper: Any, key: bytes | None, mode: Any) -> None:
+def test_a_mapper_returns_the_key_and_changes_nothing(mapper: Any, key: bytes | None, mode: Any) -> None:
     """The event does not change, and the mapped attribute is sent as well."""
     before = copy.deepcopy(dict(EVENT.attributes))
     record = to_record(EVENT, key_mapper=mapper, mode=mode)
@@ -59,14 +59,14 @@ def test_an_explicit_key_wins(key: Any) -> None:
     )
 
 
-def test_without_mapper_there_is_no_key() -> None:
+def test_without_a_mapper_there_is_no_key() -> None:
     """The partitionkey extension alone does not set the key."""
     assert to_record(EVENT).key is None
     assert to_record(EVENT, key=None, key_mapper=None).key is None
 
 
 @pytest.mark.parametrize("key", [5, 1.5, True, ["k"]])
-def test_a_key_that_is_no_text_or_bytes_is_refused(key: Any) -> None:
+def test_other_keys_are_refused(key: Any) -> None:
     """Objects are not converted to their Python text."""
     for arguments in ({"key": key}, {"key_mapper": lambda _: key}):
         with pytest.raises(TypeError, match="bytes or None"):
@@ -97,7 +97,7 @@ def test_a_mutable_key_is_copied() -> None:
         ("datacontenttype", b"xyz", None),
     ],
 )
-def test_the_reverse_way(name: str, key: bytes | None, value: Any) -> None:
+def test_key_to_attribute(name: str, key: bytes | None, value: Any) -> None:
     """A valid key becomes the attribute if the event does not have it; else the event is unchanged."""
     event = key_to_attribute(name)(EVENT, Record(key=key))
     assert event.get(name) == value
@@ -106,14 +106,14 @@ def test_the_reverse_way(name: str, key: bytes | None, value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "data", "my_ext", "Key"])
-def test_the_reverse_way_needs_a_name(name: str) -> None:
+def test_key_to_attribute_needs_a_valid_name(name: str) -> None:
     """A mapper to an invalid name is refused when it is created."""
     with pytest.raises(ValueError, match="an attribute name must have"):
         key_to_attribute(name)
 
 
 @pytest.mark.parametrize("key", [None, b"", b"k", b"\xff\xfe\x00"])
-def test_reading_never_looks_at_the_key(key: bytes | None) -> None:
+def test_reading_ignores_the_key(key: bytes | None) -> None:
     """Any bytes may be a key, and reading adds no attribute for them."""
     record = to_record(Event(id="1", source="/", type="t"), key=key)
     assert from_record(record) == Event(id="1", source="/", type="t")
@@ -136,13 +136,13 @@ def test_a_hop_may_change_or_drop_the_partitionkey(mode: Any) -> None:
 @pytest.mark.parametrize(
     "mapper", [partition_key, attribute_key("subject"), first_of(attribute_key("none"), partition_key)]
 )
-def test_mappers_go_to_other_processes(mapper: Any) -> None:
+def test_mappers_are_pickled(mapper: Any) -> None:
     """Mappers can be pickled for Spark's workers and process pools."""
     again = pickle.loads(pickle.dumps(mapper))
     assert again(EVENT) == mapper(EVENT)
 
 
-def test_reverse_mappers_go_to_other_processes() -> None:
+def test_reverse_mappers_are_pickled() -> None:
     """Reverse mappers can be pickled, too."""
     mapper = pickle.loads(pickle.dumps(key_to_attribute("customer")))
     assert mapper(EVENT, Record(key=b"c-4"))["customer"] == "c-4"

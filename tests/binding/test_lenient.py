@@ -85,7 +85,7 @@ def found_format(name: str) -> Format:
     ],
     ids=lambda value: repr(value)[-60:],
 )
-def test_headers_let_pass(headers: Any, attribute: str, text: str | None, clauses: list[str]) -> None:
+def test_accepted_headers(headers: Any, attribute: str, text: str | None, clauses: list[str]) -> None:
     """Values are corrected, invalid attributes are removed, and each deviation is reported."""
     result = read(headers)
     assert result.event.text(attribute) == text
@@ -102,7 +102,7 @@ def test_headers_let_pass(headers: Any, attribute: str, text: str | None, clause
         ([("ce_subject", None), ("CE_SUBJECT", b"x")], ["read as ce_subject"]),
     ],
 )
-def test_what_does_not_count_is_told(headers: Any, said: list[str]) -> None:
+def test_ignored_headers_are_reported(headers: Any, said: list[str]) -> None:
     """Of two headers for one attribute, the report names the ignored one."""
     result = read([*CE, *headers])
     assert result.event.subject == "x"
@@ -120,7 +120,7 @@ def test_what_does_not_count_is_told(headers: Any, said: list[str]) -> None:
         Record(headers=[("content-type", b"application/cloudevents+xml")], value=b"<a/>"),
     ],
 )
-def test_what_is_refused_either_way_is_refused_in_the_same_words(record: Record) -> None:
+def test_strict_and_lenient_errors_are_equal(record: Record) -> None:
     """Strict and lenient reading raise the same error for a record that both refuse."""
     strict, lenient = (decode(record, lenient=lenient) for lenient in (False, True))
     assert isinstance(strict, Undecodable)
@@ -153,7 +153,7 @@ def test_what_is_refused_either_way_is_refused_in_the_same_words(record: Record)
         (b',"datacontenttype":"xyz"', "datacontenttype", "xyz", ["R-07"]),
     ],
 )
-def test_members_let_pass(members: bytes, attribute: str, text: str | None, clauses: list[str]) -> None:
+def test_accepted_members(members: bytes, attribute: str, text: str | None, clauses: list[str]) -> None:
     """Members of JSON are corrected as headers are; objects and lists are kept as their text."""
     result = read([JSON], HEAD + members + b"}")
     assert result.event.text(attribute) == text
@@ -187,7 +187,7 @@ def test_data_of_another_type_is_kept_as_json(members: bytes, payload: bytes | N
         ([("content-type", b"application/xml")], HEAD + b',"data":"<a/>"}', ["K-15"]),
     ],
 )
-def test_structured_records_let_pass(headers: Any, value: bytes, clauses: list[str]) -> None:
+def test_accepted_structured_records(headers: Any, value: bytes, clauses: list[str]) -> None:
     """A JSON event with a wrong or missing content-type is read as a JSON event."""
     result = read(headers, value)
     assert [p.clause for p in result.tolerated] == clauses
@@ -242,7 +242,7 @@ def test_structured_records_let_pass(headers: Any, value: bytes, clauses: list[s
     ],
     ids=lambda value: repr(value)[-70:],
 )
-def test_what_lenient_reading_refuses_too(headers: Any, value: bytes | None, error: type[Exception]) -> None:
+def test_refused_records(headers: Any, value: bytes | None, error: type[Exception]) -> None:
     """Ambiguous and invalid records are refused."""
     result = decode(Record(headers=headers, value=value), lenient=True)
     assert isinstance(result, Undecodable), result
@@ -257,9 +257,7 @@ OTHER = b'{"specversion":"1.0","id":"OTHER","source":"/o","type":"o","data":1}'
     "name", ["Content-Type", "CONTENT-TYPE", "ce-datacontenttype", "CE_DATACONTENTTYPE", "ce_datacontenttype"]
 )
 @pytest.mark.parametrize("more", [[], [("ce_time", b"2018-04-05 17:31:00Z")]])
-def test_no_header_but_content_type_makes_a_binary_event_a_structured_one(
-    name: str, content_type: bytes, more: Any
-) -> None:
+def test_only_content_type_makes_an_event_structured(name: str, content_type: bytes, more: Any) -> None:
     """If all required ce_ headers are present, the event is in binary mode."""
     result = read([*CE, *more, (name, content_type)], OTHER)
     assert (result.event.id, result.event.payload, result.event.datacontenttype) == ("1", OTHER, None)
@@ -278,14 +276,14 @@ def test_no_header_but_content_type_makes_a_binary_event_a_structured_one(
         [("ce-tracestate", b"a=1")],
     ],
 )
-def test_what_cannot_be_added_to_a_good_event_is_told(headers: Any) -> None:
+def test_misspelled_headers_do_not_break_a_valid_event(headers: Any) -> None:
     """Misspelled headers that differ or break a rule leave the event unchanged."""
     result = read([*CE, *headers], b"x")
     assert result.event == from_record(Record(headers=CE, value=b"x"))
     assert "left out" in str(result.tolerated)
 
 
-def test_one_header_that_cannot_be_added_does_not_keep_others_out() -> None:
+def test_valid_misspelled_headers_are_read() -> None:
     """Of misspelled headers, the valid ones are read."""
     result = read([*CE, ("CE_TIME", b"noon"), ("CE_SUBJECT", b"x"), ("CE_SAMPLEDRATE", b"5")])
     assert (result.event.time, result.event.subject, result.event["sampledrate"]) == (None, "x", 5)
@@ -300,7 +298,7 @@ def test_in_structured_mode_no_other_header_adds_anything(form: str) -> None:
     assert [p.attribute for p in result.tolerated] == ["Content-Type"]
 
 
-def test_what_is_refused_leniently_is_told_all_at_once() -> None:
+def test_all_problems_are_reported() -> None:
     """The error has the problems of attributes and data, without accepted deviations."""
     value = (
         HEAD.replace(b'"/"', b'""')
@@ -331,7 +329,7 @@ def test_what_is_refused_leniently_is_told_all_at_once() -> None:
         ("ce-source", b""),
     ],
 )
-def test_what_is_good_by_the_rules_is_good_leniently(header: tuple[str, bytes]) -> None:
+def test_a_valid_record_is_valid_leniently(header: tuple[str, bytes]) -> None:
     """A misspelled header does not make a valid record invalid."""
     event = Event(id="1", source="/s", type="t", time="2018-04-05T17:31:00Z")
     record = to_record(event)
@@ -341,7 +339,7 @@ def test_what_is_good_by_the_rules_is_good_leniently(header: tuple[str, bytes]) 
     assert any("left out" in words or "ignored" in words for words in told)
 
 
-def test_nothing_is_reported_of_a_good_record() -> None:
+def test_a_valid_record_has_no_deviations() -> None:
     """A valid record has the same event, and the same bytes when it is written again."""
     for record in (Record(headers=CE, value=b"x"), Record(headers=[JSON], value=HEAD + b', "data": 1.0}')):
         result = decode(record, lenient=True)
@@ -360,7 +358,7 @@ def test_nothing_is_reported_of_a_good_record() -> None:
         (b"text/plain; charset=latin-1", b',"data":"\xc3\xbc"', "text/plain; charset=latin-1", b"\xfc"),
     ],
 )
-def test_a_content_type_that_no_json_is_of_is_that_of_the_data(
+def test_a_content_type_other_than_json_is_that_of_the_data(
     content_type: bytes, members: bytes, datacontenttype: str | None, payload: bytes
 ) -> None:
     """Version 1 of the Python SDK writes datacontenttype to the header instead of the envelope."""
@@ -381,7 +379,7 @@ BINARY_FORMATS = ["avro", "avro-compact", "protobuf"]
         ({"dataschema": "order", "authid": "x"}, ["T-10", "X-10"]),
     ],
 )
-def test_attributes_in_other_formats_let_pass(form: str, broken: dict[str, Any], clauses: list[str]) -> None:
+def test_accepted_attributes_in_other_formats(form: str, broken: dict[str, Any], clauses: list[str]) -> None:
     """Deviations of attributes are accepted in Avro and Protobuf as in headers."""
     attributes = {"specversion": "1.0", "id": "1", "source": "/", "type": "t", **broken}
     value = found_format(form).encode(unchecked_event(attributes, b"\xff", DataKind.BYTES))
@@ -407,7 +405,7 @@ def test_attributes_in_other_formats_let_pass(form: str, broken: dict[str, Any],
         ({"myExt": "v", "MYEXT": "w"}, None),
     ],
 )
-def test_names_are_read_alike_in_all_formats(
+def test_names_are_read_equally_in_all_formats(
     form: str, members: dict[str, Any], found: dict[str, Any] | None
 ) -> None:
     """A name in upper case is read in lower case, and removed attributes are reported."""
@@ -442,7 +440,7 @@ def test_other_formats_have_one_spelling(form: str) -> None:
     assert isinstance(decode(Record(headers=headers, value=value[:-1]), lenient=True), Undecodable)
 
 
-def test_the_list_of_what_is_let_pass_is_made_of_the_vectors() -> None:
+def test_the_list_of_deviations_is_generated_from_the_vectors() -> None:
     """`spec-conformance/lenient.md` is generated from the vectors."""
     assert lenient_table.TABLE.read_text("utf-8") == lenient_table.markdown()
 

@@ -53,7 +53,7 @@ def test_verdicts(headers: Any, mode: str, format_name: str | None) -> None:
         ([("content-type", b"application/cloudevents+xyz")], "application/cloudevents+json"),
     ],
 )
-def test_reasons_name_the_mistake(headers: Any, said: str) -> None:
+def test_reasons_name_the_wrong_header(headers: Any, said: str) -> None:
     """A reason names the header that has to be corrected."""
     assert said in sniff(headers).reason
 
@@ -68,7 +68,7 @@ def test_sniffing_is_total(headers: Any, content_type: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", [b"ce_id", 5, None, (), "\ud800"])
-def test_odd_header_names_are_foreign(name: Any) -> None:
+def test_odd_header_names_are_ignored(name: Any) -> None:
     """A header whose name is not a str or not UTF-8 is ignored."""
     assert sniff([(name, b"x")]).mode == "not-an-event"
     assert sniff([*CE, (name, b"x")]).mode == "binary"

@@ -38,7 +38,7 @@ def test_the_record() -> None:
     ]
 
 
-def test_no_name_is_no_name_of_a_format() -> None:
+def test_empty_formats_and_modes_are_refused() -> None:
     """An empty format or mode is refused, not replaced by the default."""
     producer = EventProducer(FakeProducer(), topic="t", mode="structured")
     like = of(b"application/cloudevents+json")
@@ -94,7 +94,7 @@ def test_the_format_is_found_by_its_media_type(content_type: bytes) -> None:
         (of(b"Application/CloudEvents-Batch+xyz", more=make.required_headers), UnsupportedBatch, "K-01"),
     ],
 )
-def test_what_cannot_be_read(record: Record, error: type[Exception], said: str) -> None:
+def test_unreadable_records(record: Record, error: type[Exception], said: str) -> None:
     """Each failure has an error type and a clause."""
     with pytest.raises(error, match=said):
         from_record(record)
@@ -108,9 +108,7 @@ def test_what_cannot_be_read(record: Record, error: type[Exception], said: str) 
         ([b"application/cloudevents+avro"], ["N-05"]),
     ],
 )
-def test_a_content_type_that_comes_twice_hides_nothing_where_both_agree(
-    others: list[bytes], clauses: list[str]
-) -> None:
+def test_a_repeated_content_type_does_not_hide_problems(others: list[bytes], clauses: list[str]) -> None:
     """The problems of the value are reported too if both headers name one format."""
     record = of(
         b"application/cloudevents+json",
@@ -170,7 +168,7 @@ def binary(*attributes: tuple[str, str]) -> Record:
     ("name", "text", "clauses"),
     [("dataschema", "no schema", {"N-05", "T-10"}), ("sampledrate", "0", {"N-05", "X-05"})],
 )
-def test_what_is_doubled_and_malformed_breaks_both_rules_in_every_form(
+def test_repeated_and_malformed_attributes_have_two_problems(
     write: Any, name: str, text: str, clauses: set[str]
 ) -> None:
     """A repeated attribute with an invalid value has two problems in every format."""

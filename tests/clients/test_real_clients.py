@@ -1,4 +1,4 @@
-"""EventProducer and EventConsumer over confluent-kafka: the mock cluster, and a real broker."""
+"""EventProducer and EventConsumer with confluent-kafka: its mock cluster, and a real broker."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MODES: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="module")
 def mock_cluster() -> Iterator[str]:
-    """Librdkafka's own cluster, which lives as long as its client."""
+    """The address of librdkafka's mock cluster, which exists as long as its client."""
     host = Producer({"test.mock.num.brokers": 1, **QUIET})
     metadata = host.list_topics(timeout=10)
     yield ",".join(f"{broker.host}:{broker.port}" for broker in metadata.brokers.values())
@@ -48,7 +48,7 @@ def mock_cluster() -> Iterator[str]:
 
 @pytest.fixture(params=["mock", pytest.param("real", marks=pytest.mark.broker)])
 def servers(request: pytest.FixtureRequest) -> str:
-    """Both kinds of cluster, by their addresses."""
+    """The addresses of both kinds of cluster."""
     if request.param == "mock":
         return str(request.getfixturevalue("mock_cluster"))
     return str(request.getfixturevalue("kafka_broker").bootstrap_servers)
@@ -56,7 +56,7 @@ def servers(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def topic() -> str:
-    """A topic that is made when it is first written to."""
+    """The name of a topic that is created by the first message."""
     return f"events-{uuid.uuid4()}"
 
 
@@ -89,7 +89,7 @@ def take(events: EventConsumer[Any], count: int) -> list[Decoded | Undecodable]:
 
 
 def test_every_event_arrives_as_it_was_sent(servers: str, topic: str) -> None:
-    """In all modes and formats: attributes, data, null and empty values, keys of any bytes."""
+    """Events arrive unchanged in all modes and formats, with null and empty values and any keys."""
     with EventProducer(producing(servers), topic=topic) as producer:
         deliveries = [producer.send(event, partition=0, **options) for options in MODES for event in EVENTS]
     with EventConsumer(reading(servers, topic)) as events:
@@ -106,7 +106,7 @@ def test_every_event_arrives_as_it_was_sent(servers: str, topic: str) -> None:
 
 
 def test_null_repeated_and_binary_headers_pass(servers: str, topic: str) -> None:
-    """What is foreign arrives in order, with nulls and repeats, and never disturbs the event."""
+    """Other headers arrive in order, with nulls and repeats, and do not change the event."""
     foreign: list[tuple[str, str | bytes | None]] = [("a", b"\xff"), ("a", None), ("b", b""), ("a", b"\xff")]
     with EventProducer(producing(servers), topic=topic) as producer:
         producer.send(EVENTS[0], headers=foreign, partition=0)
@@ -117,7 +117,7 @@ def test_null_repeated_and_binary_headers_pass(servers: str, topic: str) -> None
 
 
 def test_an_event_of_64_kib_passes(servers: str, topic: str) -> None:
-    """Intermediaries forward events of 64 KiB (core: Size Limits); no limit of ours stands below."""
+    """Events of 64 KiB pass, as intermediaries must forward them (core: Size Limits)."""
     event = Event(id="1", source="/s", type="t", data=b"x" * 65_536)
     with EventProducer(producing(servers), topic=topic, mode="structured") as producer:
         producer.send(event, partition=0)
@@ -128,7 +128,7 @@ def test_an_event_of_64_kib_passes(servers: str, topic: str) -> None:
 
 
 def test_back_pressure_takes_the_place_of_buffer_errors(servers: str, topic: str) -> None:
-    """With a queue of a hundred messages, a thousand arrive, in order."""
+    """With a queue of 100 messages, 1,000 arrive in order."""
     small = producing(servers, **{"queue.buffering.max.messages": 100})
     with EventProducer(small, topic=topic) as producer:
         for number in range(1000):
@@ -142,7 +142,7 @@ def test_back_pressure_takes_the_place_of_buffer_errors(servers: str, topic: str
 
 
 def test_foreign_records_do_not_stop_the_loop(servers: str, topic: str) -> None:
-    """They come as Undecodable, with where they stood, between the events around them."""
+    """Other records are Undecodable items with their offsets, between the events."""
     client = producing(servers)
     with EventProducer(client, topic=topic) as producer:
         producer.send(EVENTS[0], partition=0)
@@ -158,7 +158,7 @@ def test_foreign_records_do_not_stop_the_loop(servers: str, topic: str) -> None:
 
 
 def test_commit_pause_and_seek_are_done_on_the_client(servers: str, topic: str) -> None:
-    """After a commit within the loop, a second reader of the group goes on behind that record."""
+    """After a commit within the loop, another consumer of the group continues after that record."""
     group = {"group.id": f"g-{uuid.uuid4()}"}
     with EventProducer(producing(servers), topic=topic) as producer:
         for number in range(6):
@@ -177,7 +177,7 @@ def test_commit_pause_and_seek_are_done_on_the_client(servers: str, topic: str) 
 
 
 def test_a_transaction_that_is_aborted_is_not_read(servers: str, topic: str) -> None:
-    """Transactions are begun and ended on the wrapped producer; its events follow them."""
+    """Events of a transaction of the wrapped producer are read if it is committed."""
     client = producing(servers, **{"transactional.id": f"tx-{uuid.uuid4()}"})
     client.init_transactions(30)
     producer = EventProducer(client, topic=topic)
@@ -201,7 +201,7 @@ def test_a_transaction_that_is_aborted_is_not_read(servers: str, topic: str) -> 
 
 @pytest.mark.broker
 def test_a_tombstone_stays_null_on_a_compacted_topic(kafka_broker: LocalBroker) -> None:
-    """An event without data is a null value in binary mode, and is none in structured mode."""
+    """An event without data has a null value in binary mode, but not in structured mode."""
     topic = kafka_broker.create_topic(f"compact-{uuid.uuid4()}", config={"cleanup.policy": "compact"})
     event = Event(id="gone", source="/s", type="order.deleted")
     with EventProducer(producing(kafka_broker.bootstrap_servers), topic=topic) as producer:
@@ -222,7 +222,7 @@ def test_a_tombstone_stays_null_on_a_compacted_topic(kafka_broker: LocalBroker) 
 
 @pytest.mark.broker
 def test_nothing_acknowledged_is_lost_when_the_broker_dies() -> None:
-    """A broker is killed in mid-stream and started again; what was sent arrives, each event once."""
+    """Events that are sent while a broker is killed and started again arrive once each."""
     with LocalBroker() as broker:
         topic = broker.create_topic("orders")
         client = producing(
@@ -242,7 +242,7 @@ def test_nothing_acknowledged_is_lost_when_the_broker_dies() -> None:
 
 @pytest.mark.broker
 def test_a_broker_that_stays_away_fails_deliveries_in_time() -> None:
-    """The client's own message timeout ends the wait, and every lost event is named."""
+    """The message timeout of the client ends the wait, and the error has every lost event."""
     with LocalBroker() as broker:
         topic = broker.create_topic("orders")
         client = producing(broker.bootstrap_servers, **{"message.timeout.ms": 500})
@@ -255,7 +255,7 @@ def test_a_broker_that_stays_away_fails_deliveries_in_time() -> None:
 
 
 def test_the_batch_call_of_the_client_is_not_used() -> None:
-    """confluent-kafka's produce_batch drops headers without a word, so no event may go through it."""
+    """confluent-kafka's produce_batch drops headers silently, so it is not called."""
     used: list[str] = []
 
     class Watched:

@@ -1,4 +1,4 @@
-"""Advice: what is only recommended is told, and refuses nothing."""
+"""Recommendations: those that an event does not follow are reported, and no event is refused."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def event(**attributes: Any) -> Event:
 
 
 def envelope(material: Any = None, **changed: Any) -> bytes:
-    """A DSSE envelope around material, changed at will."""
+    """Return a DSSE envelope around material, with changed members."""
     digest = base64.b64encode(bytes(32)).decode()
     inner = json.dumps({"core": digest, "more": 1, **(material or {})}).encode()
     made = {
@@ -169,30 +169,30 @@ EXT = base64.b64encode(bytes(32)).decode()
     ],
     ids=lambda value: str(value)[:60],
 )
-def test_what_is_told(attributes: dict[str, Any], told: list[str]) -> None:
-    """Each recommendation that is not followed, with the attribute and the clause."""
+def test_recommendations(attributes: dict[str, Any], told: list[str]) -> None:
+    """Each recommendation that an event does not follow is reported with its attribute and clause."""
     assert [
         f"{problem.attribute} {problem.clause}" for problem in unmet_recommendations(event(**attributes))
     ] == told
 
 
 @pytest.mark.parametrize("claims", [TOKEN, f'"{TOKEN}"'], ids=["alone", "in JSON"])
-def test_what_could_be_a_token_is_not_repeated(claims: str) -> None:
-    """Advice may be logged."""
+def test_possible_tokens_are_not_quoted(claims: str) -> None:
+    """A problem may be logged, so it does not quote what may be a token."""
     (problem,) = unmet_recommendations(event(authtype="user", authclaims=claims))
     assert "eyJ" not in str(problem)
 
 
 @pytest.mark.parametrize("text", ["eyJ" * 100_000, "-eyJ" * 100_000, ".eyJaaaaaaaa" * 50_000])
-def test_no_text_takes_its_time(text: str) -> None:
-    """Strangers write claims, too."""
+def test_claims_are_searched_in_linear_time(text: str) -> None:
+    """Claims are untrusted input, and are searched in linear time."""
     started = time.process_time()
     unmet_recommendations(event(authtype="user", authclaims=text))
     assert time.process_time() - started < 2
 
 
-def test_opc_ua_goes_in_binary_mode() -> None:
-    """An event that came in structured mode is told to; in binary mode it is not."""
+def test_opc_ua_should_be_in_binary_mode() -> None:
+    """An OPC UA event from a structured record has a problem, one from binary mode has none."""
     made = event(**OPC_UA)
     told = {
         mode: [
@@ -206,8 +206,8 @@ def test_opc_ua_goes_in_binary_mode() -> None:
 
 
 @given(make.hostile_records())
-def test_any_event_can_be_asked(record: Record) -> None:
-    """What was let pass too: there is advice or none, and it can be shown."""
+def test_any_event_can_be_checked(record: Record) -> None:
+    """Any event can be checked, also one from lenient reading, and its problems can be printed."""
     item = decode(record, lenient=True)
     if isinstance(item, Decoded):
         assert all(map(str, unmet_recommendations(item.event)))

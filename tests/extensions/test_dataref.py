@@ -1,4 +1,4 @@
-"""Claim checks: data goes to a store and comes back the same, or there is an error."""
+"""Claim checks: stored data is fetched unchanged, or there is an error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cloudevents_kafka.extensions import SIZE_LIMIT, fetch_data, store_data, wir
 
 
 class Shelf(dict[str, bytes]):
-    """A store that counts."""
+    """A store whose references are numbers."""
 
     def put(self, data: bytes) -> str:
         reference = f"shelf:{len(self)}"
@@ -28,7 +28,7 @@ def event(data: Any = None, content_type: str | None = None, **attributes: Any) 
 
 @pytest.mark.parametrize("mode", ["binary", "structured"])
 def test_large_data_goes_to_the_store_and_comes_back(mode: Any) -> None:
-    """In between there is no data, and the event is small; in the end it is as before, and says whence."""
+    """The sent event is small and has no data; the fetched one is as before, with its dataref."""
     shelf = Shelf()
     large = event(b"\xff" * 100_000, "application/octet-stream")
     sent = store_data(large, shelf.put)
@@ -40,7 +40,7 @@ def test_large_data_goes_to_the_store_and_comes_back(mode: Any) -> None:
 
 
 def test_small_data_stays() -> None:
-    """The very event, and the store is not asked; so for one without data."""
+    """A small event and one without data are returned unchanged, and the store is not called."""
     shelf = Shelf()
     for small in (event(b"x"), event(), event(b"")):
         assert store_data(small, shelf.put) is small
@@ -50,7 +50,7 @@ def test_small_data_stays() -> None:
 
 
 def test_the_larger_encoding_counts() -> None:
-    """Bytes that fit in binary mode and not as base64 are too large (S-03)."""
+    """Bytes that fit in binary mode but not as base64 are too large (S-03)."""
     shelf = Shelf()
     data = bytes(SIZE_LIMIT * 4 // 5)
     assert (
@@ -61,15 +61,15 @@ def test_the_larger_encoding_counts() -> None:
 
 
 def test_an_event_of_one_mode_only_is_measured_in_it() -> None:
-    """Binary mode cannot carry this content type; structured mode can."""
+    """An event that only structured mode can represent has the size of that mode."""
     shelf = Shelf()
     nested = event(bytes(60_000), "application/cloudevents+json")
     assert store_data(nested, shelf.put)["dataref"] == "shelf:0"
     assert store_data(nested, shelf.put, limit=10**6) is nested
 
 
-def test_data_may_be_kept_beside_its_reference() -> None:
-    """Then it is compared when it is fetched."""
+def test_data_may_be_kept_with_its_reference() -> None:
+    """Kept data is compared with the fetched data."""
     shelf = Shelf()
     both = store_data(event({"a": 1}), shelf.put, limit=0, keep=True)
     assert (both.data, both["dataref"], both.kind) == ({"a": 1}, "shelf:0", DataKind.JSON)
@@ -93,10 +93,10 @@ def test_data_may_be_kept_beside_its_reference() -> None:
         ({"a": 1}, "application/json; charset=utf-16", '{"a": 1}'.encode("utf-16"), True),
     ],
 )
-def test_data_and_what_is_referred_to_must_be_the_same(
+def test_data_and_stored_data_must_be_identical(
     data: Any, content_type: str | None, stored: bytes, *, same: bool
 ) -> None:
-    """Byte for byte, or as JSON; else nobody knows which is right, and there is an error."""
+    """Data and fetched data must be equal, byte for byte or as JSON (X-04)."""
     both = event(data, content_type, dataref="x")
     if same:
         assert fetch_data(both, lambda _: stored) is both
@@ -105,8 +105,8 @@ def test_data_and_what_is_referred_to_must_be_the_same(
             fetch_data(both, lambda _: stored)
 
 
-def test_what_the_store_raises_is_raised() -> None:
-    """It is the user's, and the event stays as it was."""
+def test_errors_of_the_store_are_raised() -> None:
+    """Errors of the user's functions are raised, and bytes-like objects are accepted."""
     with pytest.raises(KeyError):
         fetch_data(event(dataref="gone"), Shelf().__getitem__)
     with pytest.raises(ZeroDivisionError):
@@ -114,8 +114,8 @@ def test_what_the_store_raises_is_raised() -> None:
     assert fetch_data(event(b"x"), lambda _: str(1 / 0).encode()).payload == b"x"
 
 
-def test_deep_json_is_no_trouble() -> None:
-    """However deep strangers nest, there is an answer."""
+def test_deep_json_is_compared_or_refused() -> None:
+    """Deeply nested data is the same or a DataError."""
     for depth in (100, 900, 990, 1000, 100_000):
         deep = make.deep(b"[", depth, b"]")
         both = event(deep, "application/json", dataref="x")
@@ -126,8 +126,8 @@ def test_deep_json_is_no_trouble() -> None:
 
 
 @given(make.events())
-def test_any_event_comes_back(made: Event) -> None:
-    """With what its data is, whichever way it is written afterwards."""
+def test_any_event_is_fetched_unchanged(made: Event) -> None:
+    """Any event has the same data and headers after it was stored and fetched."""
     shelf = Shelf()
     sent = store_data(made.replace(dataref=None), shelf.put, limit=0)
     back = fetch_data(sent, shelf.__getitem__)
@@ -138,8 +138,8 @@ def test_any_event_comes_back(made: Event) -> None:
 
 
 @pytest.mark.parametrize("reference", [None, "", b"shelf:0"])
-def test_data_does_not_go_without_a_reference(reference: Any) -> None:
-    """A store that tells no place would take the data with it, so there is an error instead."""
+def test_data_is_not_stored_without_a_reference(reference: Any) -> None:
+    """Without a reference the data would be lost, so there is an error."""
     for keep in (False, True):
         with pytest.raises(DataError, match=r"store must return the URI-reference of the data \(X-04.*got"):
             store_data(event(b"x"), lambda _: reference, limit=0, keep=keep)
@@ -148,6 +148,6 @@ def test_data_does_not_go_without_a_reference(reference: Any) -> None:
 @pytest.mark.parametrize("fetched", [None, "text", {"a": 1}])
 @pytest.mark.parametrize("data", [None, b"text"])
 def test_only_bytes_are_fetched(fetched: Any, data: Any) -> None:
-    """Nothing that was found is no data, and a text has bytes that only its writer knows."""
+    """An object other than bytes is refused: None is not data, and the encoding of a text is unknown."""
     with pytest.raises(DataError, match=r"fetch must return the bytes at dataref 'x'.*X-04.*got"):
         fetch_data(event(data, dataref="x"), lambda _: fetched)

@@ -1,4 +1,4 @@
-"""Duplicates: the same source and id is the same event, whatever else it says."""
+"""Duplicates: events with the same source and id are the same event."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from cloudevents_kafka.extensions import DuplicateTracker
 EVENT = Event(id="1", source="/a", type="t")
 
 
-def test_source_and_id_tell_events_apart() -> None:
-    """Nothing else does, and the two are not mixed up."""
+def test_source_and_id_identify_events() -> None:
+    """Only source and id identify an event, and they are not concatenated."""
     watch = DuplicateTracker()
     assert not watch.observe(EVENT)
     assert watch.observe(EVENT)
@@ -22,8 +22,8 @@ def test_source_and_id_tell_events_apart() -> None:
     assert not watch.observe(EVENT.replace(source="/", id="a1"))
 
 
-def test_a_bounded_number_is_remembered() -> None:
-    """Those seen last; one that is seen again is seen last."""
+def test_a_bounded_number_is_kept() -> None:
+    """The most recent events are kept; observing an event again makes it recent."""
     watch = DuplicateTracker(events=2)
     a, b, c = (EVENT.replace(id=id) for id in "abc")
     assert [watch.observe(event) for event in (a, b, a, c)] == [False, False, True, False]
@@ -31,8 +31,8 @@ def test_a_bounded_number_is_remembered() -> None:
 
 
 @given(make.hostile_records())
-def test_any_event_can_be_watched(record: Record) -> None:
-    """What lenient reading let pass too is itself when it comes again."""
+def test_any_event_can_be_observed(record: Record) -> None:
+    """Any event is a duplicate of itself, also one from lenient reading."""
     item = decode(record, lenient=True)
     if isinstance(item, Decoded):
         watch = DuplicateTracker()

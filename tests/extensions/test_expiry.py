@@ -1,4 +1,4 @@
-"""Expiry: at its moment and after it an event is of no use, and nothing takes the moment away."""
+"""Expiry: events from their expirytime on, and event types after their sunset."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def event(expirytime: str | datetime | None) -> Event:
     ],
 )
 def test_an_event_expires_at_its_moment(text: str | None, *, expired: bool) -> None:
-    """To the last digit, in any offset; one that tells none never does."""
+    """Times are compared to the last digit, in any offset; an event without one does not expire."""
     made = from_record(to_record(event(text)))
     assert is_expired(made, NOON) is expired
     assert is_expired(made, NOON.astimezone(tz=None)) is expired
@@ -49,8 +49,8 @@ def test_an_event_expires_at_its_moment(text: str | None, *, expired: bool) -> N
         (datetime.max.replace(tzinfo=timezone(-timedelta(hours=5, seconds=1))), True, True),
     ],
 )
-def test_any_moment_is_a_now(now: datetime, *, first: bool, last: bool) -> None:
-    """Also one that in UTC is before the first year or after the last."""
+def test_now_may_be_any_time(now: datetime, *, first: bool, last: bool) -> None:
+    """`now` may be before the first year or after the last year in UTC."""
     assert is_expired(event("0001-01-01T00:00:00Z"), now) is first
     assert is_expired(event("9999-12-31T23:59:59.9999999Z"), now) is last
     assert (
@@ -68,15 +68,15 @@ def test_any_moment_is_a_now(now: datetime, *, first: bool, last: bool) -> None:
     )
 
 
-def test_the_clock_counts_where_no_moment_is_given() -> None:
-    """Now is now."""
+def test_now_is_the_current_time_by_default() -> None:
+    """`now` is the current time by default."""
     now = datetime.now(UTC)
     assert is_expired(event(now - timedelta(minutes=1)))
     assert not is_expired(event(now + timedelta(minutes=1)))
 
 
-def test_a_moment_that_is_none_never_comes() -> None:
-    """What lenient reading let pass is no Timestamp."""
+def test_an_invalid_expirytime_does_not_expire() -> None:
+    """A text that is not a Timestamp, from lenient reading, does not expire."""
     headers = [*to_record(event(None)).headers, ("ce_expirytime", b"soon")]
     lenient = from_record(Record(headers=headers), lenient=True)
     assert lenient["expirytime"] == "soon"
@@ -85,13 +85,13 @@ def test_a_moment_that_is_none_never_comes() -> None:
 
 
 def test_a_naive_now_is_refused() -> None:
-    """Nobody could tell which moment it is."""
+    """A datetime without an offset is ambiguous."""
     with pytest.raises(ValueError, match="must have an offset"):
         is_expired(event("2026-01-01T12:00:00Z"), datetime(2026, 1, 1))  # noqa: DTZ001 - that is one
 
 
-def test_a_consumer_may_pass_over_what_expired() -> None:
-    """By the clock at the time of each look; what is no event is given on."""
+def test_a_consumer_may_skip_expired_events() -> None:
+    """Each event is compared with the clock when it is read; Undecodable items are passed on."""
     producer = FakeProducer()
     for text in ("2026-01-01T12:00:00Z", "2026-01-01T12:00:02Z", None):
         record = to_record(event(text))
@@ -116,6 +116,6 @@ def test_a_consumer_may_pass_over_what_expired() -> None:
     ],
 )
 def test_a_type_is_past_its_sunset_after_that_moment(text: str | None, *, past: bool) -> None:
-    """Not at it: until then it is supported."""
+    """A type is supported until its sunset, inclusive."""
     made = Event(id="1", source="/s", type="t", deprecated=True, deprecationsunset=text)
     assert is_past_sunset(made, NOON) is past

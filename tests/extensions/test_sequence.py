@@ -1,4 +1,4 @@
-"""Sequences: texts that compare as their events follow each other, and what is seen to be missing."""
+"""Sequences: texts that compare in the order of their events, and the gaps between them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def event(sequence: str | None, source: str = "/") -> Event:
 
 @given(st.integers(0, 10**6), st.integers(7, 30))
 def test_numbers_compare_as_texts(start: int, digits: int) -> None:
-    """Padded, each is behind the one before, and next to it."""
+    """Each number is after the one before it as a text, and next to it."""
     numbers = list(islice(sequence_numbers(start, digits), 20))
     assert [int(text) for text in numbers] == list(range(start, start + 20))
     assert numbers == sorted(set(numbers))
@@ -29,8 +29,8 @@ def test_numbers_compare_as_texts(start: int, digits: int) -> None:
     assert [watch.observe(event(text)).order for text in numbers] == ["first", *["next"] * 19]
 
 
-def test_numbers_come_to_an_end() -> None:
-    """One digit more would come before them all."""
+def test_numbers_are_exhausted() -> None:
+    """A number with another digit would be before the others as a text."""
     numbers = sequence_numbers(98, 2)
     assert [next(numbers), next(numbers)] == ["98", "99"]
     for _ in range(2):
@@ -40,13 +40,13 @@ def test_numbers_come_to_an_end() -> None:
 
 @pytest.mark.parametrize(("start", "digits"), [(-1, 3), (1000, 3), (1, 0), (0, 0), (0, -1)])
 def test_a_start_that_does_not_fit_is_refused(start: int, digits: int) -> None:
-    """At once, and not when the first number is asked for."""
+    """A wrong start is refused by the call, not by the first iteration."""
     with pytest.raises(ValueError, match="start must be from 0"):
         sequence_numbers(start, digits)
 
 
 def test_threads_share_the_numbers() -> None:
-    """Producers of one source count together: each number goes to one of them."""
+    """Threads that share an iterator get each number once."""
     numbers = sequence_numbers()
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
@@ -76,14 +76,14 @@ def test_threads_share_the_numbers() -> None:
         (["1", None], Step("unnumbered")),
     ],
 )
-def test_how_an_event_follows_the_furthest(texts: list[Any], last: Step) -> None:
-    """Told as exactly as texts can; only numbers of the same length have gaps."""
+def test_the_order_of_events(texts: list[Any], last: Step) -> None:
+    """Only between numbers of the same length is a gap known."""
     watch = SequenceTracker()
     assert [watch.observe(event(text)) for text in texts][-1] == last
 
 
 def test_each_source_has_its_own() -> None:
-    """And a bounded number of them is remembered, those seen last."""
+    """Each source has its own sequence, and a bounded number of sources is kept."""
     watch = SequenceTracker(sources=2)
     assert [watch.observe(event("1", source)).order for source in ("/a", "/b", "/a", "/c")] == [
         "first",
@@ -96,8 +96,8 @@ def test_each_source_has_its_own() -> None:
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn"]), min_size=1)))
-def test_any_texts_are_told(texts: list[str]) -> None:
-    """Whatever a source counts with: behind the furthest is what compares so."""
+def test_any_texts_are_compared(texts: list[str]) -> None:
+    """Any texts are compared with the highest so far."""
     watch = SequenceTracker()
     furthest = ""
     for text in texts:

@@ -1,4 +1,4 @@
-"""Severities: names for numbers, and sources that name one in two ways."""
+"""Severities: names of numbers, and sources that use a name or number in two ways."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def event(number: int | None, text: str | None = None, source: str = "/") -> Eve
     ],
 )
 def test_a_number_has_a_name(number: int | None, text: str | None, name: str | None) -> None:
-    """The source's own text, else OpenTelemetry's short name; beyond 1 to 24 there is none."""
+    """The name is the severitytext, else OpenTelemetry's short name for 1 to 24."""
     assert severity_name(event(number, text)) == name
 
 
@@ -50,7 +50,7 @@ def test_a_number_has_a_name(number: int | None, text: str | None, name: str | N
     ],
 )
 def test_each_text_belongs_to_one_number(pairs: list[Any], told: list[str]) -> None:
-    """And the other way round, within a source; what came first counts."""
+    """Within a source a text belongs to one number and the reverse; the first use counts."""
     watch = SeverityTracker()
     problems = [watch.observe(event(number, text)) for number, text in pairs]
     assert [problem.attribute for problem in problems if problem] == told
@@ -58,7 +58,7 @@ def test_each_text_belongs_to_one_number(pairs: list[Any], told: list[str]) -> N
 
 
 def test_each_source_has_severities_of_its_own() -> None:
-    """A bounded number of sources and of their pairs is remembered."""
+    """A bounded number of sources and of their pairs is kept."""
     watch = SeverityTracker(sources=2, pairs=2)
     assert watch.observe(event(9, "INFO", "/a")) is None
     assert watch.observe(event(9, "Notice", "/b")) is None
@@ -71,16 +71,16 @@ def test_each_source_has_severities_of_its_own() -> None:
 
 
 @given(make.hostile_records())
-def test_any_event_can_be_watched(record: Record) -> None:
-    """What lenient reading let pass too: a text is no number."""
+def test_any_event_can_be_observed(record: Record) -> None:
+    """Any event can be observed, also one from lenient reading."""
     item = decode(record, lenient=True)
     if isinstance(item, Decoded):
         severity_name(item.event)
         assert SeverityTracker().observe(item.event) is None
 
 
-def test_a_number_that_is_none_has_no_name() -> None:
-    """Lenient reading keeps a text where a number should be."""
+def test_an_invalid_number_has_no_name() -> None:
+    """A text in place of a number, from lenient reading, has no name."""
     headers = [("ce_specversion", b"1.0"), ("ce_id", b"1"), ("ce_source", b"/"), ("ce_type", b"t")]
     item = decode(Record(headers=[*headers, ("ce_severitynumber", b"high")]), lenient=True)
     assert isinstance(item, Decoded)

@@ -1,4 +1,4 @@
-"""The size on the wire: byte for byte what the protocol's own encoder makes."""
+"""The size on the wire equals that of the protocol's encoder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ lengths = st.sampled_from([0, 1, 63, 64, 8191, 8192, 2**20 - 1, 2**20])
 
 @given(st.one_of(make.hostile_records(), st.builds(Record, value=lengths.map(bytes), key=lengths.map(bytes))))
 def test_the_size_is_that_of_a_batch_of_one(record: Record) -> None:
-    """Key, value, header names and values, each with its length, and the frame around them."""
+    """The size has key, value, headers with their lengths, and the frame."""
     try:
         [name.encode() for name, _ in record.headers]
     except UnicodeEncodeError:
@@ -26,8 +26,8 @@ def test_the_size_is_that_of_a_batch_of_one(record: Record) -> None:
     assert wire_size(record) == len(batch)
 
 
-def test_what_is_too_large_is_told_from_the_first_byte_on() -> None:
-    """64 KiB are fine with headers and all; a byte more is advised against, with both numbers."""
+def test_one_byte_more_than_the_limit_is_too_large() -> None:
+    """64 KiB with headers have no problem; one byte more has one with both numbers."""
     event = Event(id="1", source="/", type="t", datacontenttype="application/octet-stream")
     empty = wire_size(to_record(event.replace(data=b"")))
     fits = next(n for n in range(SIZE_LIMIT - empty, 0, -1) if _size(event, n) <= SIZE_LIMIT)

@@ -1,4 +1,4 @@
-"""Traces: the event's own and each hop's, which have the same names and are two things."""
+"""Traces of events and of hops, which have the same names in attributes and headers."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ EVENT = Event(id="1", source="/", type="t")
         ("", False),
     ],
 )
-def test_what_is_a_traceparent(text: str, *, good: bool) -> None:
-    """Version, ids that are not all zero, flags; lower-case, and nothing around."""
+def test_traceparents(text: str, *, good: bool) -> None:
+    """A traceparent has a version, ids that are not zero, and flags, in lower case."""
     assert is_traceparent(text) is good
     if good:
         assert Trace(text).trace_id == TRACE
@@ -64,15 +64,15 @@ def test_what_is_a_traceparent(text: str, *, good: bool) -> None:
 
 
 @pytest.mark.parametrize("state", ["", "a=é", "a=b\n", "\ud800"])
-def test_what_is_no_tracestate_is_refused(state: str) -> None:
-    """So that what is a Trace can be sent."""
+def test_invalid_tracestates_are_refused(state: str) -> None:
+    """A Trace can be sent, so its tracestate is checked."""
     with pytest.raises(ValueError, match="printable"):
         Trace(GOOD, state)
 
 
 @pytest.mark.parametrize("sampled", [True, False])
-def test_a_trace_begins_and_goes_on(*, sampled: bool) -> None:
-    """Each place has an id of its own, all have the trace's, its flag and its state."""
+def test_a_trace_and_its_children(*, sampled: bool) -> None:
+    """Each position has another id; all have the trace id, the flags and the tracestate."""
     begun = Trace.begin(sampled=sampled)
     assert begun != Trace.begin(sampled=sampled)
     child = Trace(begun.traceparent, "a=b").child()
@@ -81,8 +81,8 @@ def test_a_trace_begins_and_goes_on(*, sampled: bool) -> None:
 
 
 @pytest.mark.parametrize("mode", ["binary", "structured"])
-def test_a_journey_of_three_hops(mode: Any) -> None:
-    """The producer sets both places, relays the headers alone; at the end both are told apart."""
+def test_a_trace_of_three_hops(mode: Any) -> None:
+    """The producer sets both, relays set the headers, and a consumer reads both."""
     event, headers = start_trace(EVENT)
     fake = FakeProducer()
     with EventProducer(fake, topic="a", mode=mode) as producer:
@@ -105,8 +105,8 @@ def test_a_journey_of_three_hops(mode: Any) -> None:
     assert from_record(record) == event
 
 
-def test_a_started_event_is_not_started_again() -> None:
-    """It keeps its journey; the hop is another one where that is given."""
+def test_a_started_trace_is_kept() -> None:
+    """An event keeps its origin; the trace of the hop may be passed."""
     event, _ = start_trace(EVENT, Trace(GOOD, "a=b"))
     assert (event["traceparent"], event["tracestate"]) == (GOOD, "a=b")
     assert start_trace(event) == (event, [("traceparent", GOOD.encode()), ("tracestate", b"a=b")])
@@ -119,8 +119,8 @@ def test_a_started_event_is_not_started_again() -> None:
     assert hop_trace(Record(headers=headers)) is not None
 
 
-def test_middleware_may_tell_the_journey_of_an_event_that_has_none() -> None:
-    """By the trace that brought it."""
+def test_middleware_may_set_the_origin() -> None:
+    """Middleware may set the origin of an event to the trace of its hop."""
     record = with_hop_trace(to_record(EVENT), Trace(GOOD))
     event, _ = start_trace(from_record(record), hop_trace(record))
     assert origin_trace(event) == Trace(GOOD)
@@ -134,8 +134,8 @@ def test_middleware_may_tell_the_journey_of_an_event_that_has_none() -> None:
         ([("traceparent", GOOD.encode()), ("tracestate", b"\xff")], None),
     ],
 )
-def test_states_are_joined_or_dropped(headers: Any, state: str | None) -> None:
-    """Several are one list; what is none does not spoil the parent."""
+def test_tracestates_are_joined_or_discarded(headers: Any, state: str | None) -> None:
+    """Several tracestate headers are one list; an invalid one is discarded."""
     assert hop_trace(Record(headers=headers)) == Trace(GOOD, state)
 
 
@@ -151,8 +151,8 @@ def test_states_are_joined_or_dropped(headers: Any, state: str | None) -> None:
         [("tracestate", b"a=b")],
     ],
 )
-def test_headers_that_tell_no_trace(headers: Any) -> None:
-    """The attribute is no hop's, and of two parents neither counts."""
+def test_headers_without_a_trace(headers: Any) -> None:
+    """The attribute is not of a hop, and two traceparents are ambiguous."""
     assert hop_trace(Record(headers=headers)) is None
 
 
@@ -161,8 +161,8 @@ hostile = st.one_of(st.binary(max_size=60), st.just(GOOD.encode()), st.none())
 
 @given(make.events(), st.lists(st.tuples(st.sampled_from(["traceparent", "tracestate", "x"]), hostile)))
 @example(EVENT, [("traceparent", GOOD.encode()), ("tracestate", b"a=\x7f")])
-def test_whatever_strangers_send_is_a_trace_or_none(event: Event, headers: Any) -> None:
-    """A hop is read or not, can be gone on with either way, and no other header is touched."""
+def test_any_headers_have_a_trace_or_none(event: Event, headers: Any) -> None:
+    """Any headers have a trace or none, and setting one keeps all other headers."""
     record = Record(headers=headers)
     hop = hop_trace(record)
     begun, _ = start_trace(event.replace(traceparent=None, tracestate=None), hop)
@@ -175,7 +175,7 @@ def test_whatever_strangers_send_is_a_trace_or_none(event: Event, headers: Any) 
 
 
 class KafkaHeaders(Getter[Any], Setter[Any]):
-    """Reads and writes a list of headers as OpenTelemetry's instrumentation of the Kafka clients does."""
+    """Access to a list of headers as in OpenTelemetry's instrumentation of Kafka clients."""
 
     def get(self, carrier: Any, key: str) -> list[str] | None:
         return [value.decode() for name, value in carrier if name == key] or None
@@ -187,8 +187,8 @@ class KafkaHeaders(Getter[Any], Setter[Any]):
         carrier.append((key, value.encode()))
 
 
-def test_opentelemetry_reads_what_we_write_and_the_other_way() -> None:
-    """By its own propagator, from headers of a record, and from a plain dict."""
+def test_opentelemetry_reads_our_traces_and_the_reverse() -> None:
+    """OpenTelemetry's propagator reads our headers and carriers, and the reverse."""
     propagator = TraceContextTextMapPropagator()
     ours = Trace(GOOD, "a=b,c=d")
     record = with_hop_trace(to_record(EVENT), ours)
@@ -218,8 +218,8 @@ def test_opentelemetry_reads_what_we_write_and_the_other_way() -> None:
         ({"traceparent": GOOD, "tracestate": ""}, Trace(GOOD)),
     ],
 )
-def test_a_carrier_is_read_whatever_is_in_it(carrier: dict[str, str], told: Trace | None) -> None:
-    """Outside of any span a propagator lays out nothing, and with baggage more than a trace."""
+def test_any_carrier_is_read(carrier: dict[str, str], told: Trace | None) -> None:
+    """A carrier may be empty or have other keys, as outside of a span or with baggage."""
     assert Trace.of(carrier) == told
 
 
@@ -227,16 +227,16 @@ def test_a_carrier_is_read_whatever_is_in_it(carrier: dict[str, str], told: Trac
     ("flags", "kept"), [("00", "00"), ("01", "01"), ("02", "02"), ("03", "03"), ("ff", "03"), ("fc", "00")]
 )
 @pytest.mark.parametrize("version", ["00", "cc"])
-def test_a_child_keeps_the_flags_that_are_defined(version: str, flags: str, kept: str) -> None:
-    """Level 2 of Trace Context: the random flag is propagated with the id that it speaks of; others are 0."""
+def test_a_child_keeps_the_defined_flags(version: str, flags: str, kept: str) -> None:
+    """The flags sampled and random are propagated (Trace Context level 2), others are 0."""
     trace = Trace(f"{version}-{TRACE}-{SPAN}-{flags}")
     child = trace.child()
     assert child.traceparent[53:] == kept
     assert (child.sampled, child.random) == (trace.sampled, trace.random)
 
 
-def test_what_begins_says_that_its_id_is_random() -> None:
-    """All of the id's bytes are, so the last seven too."""
+def test_a_new_trace_has_the_random_flag() -> None:
+    """All bytes of a new trace id are random, so the random flag is set."""
     assert [Trace.begin(sampled=sampled).traceparent[53:] for sampled in (False, True)] == ["02", "03"]
     assert Trace.begin().random
 
@@ -252,8 +252,8 @@ def test_what_begins_says_that_its_id_is_random() -> None:
         ("\t", None),
     ],
 )
-def test_tabs_around_members_of_a_tracestate_say_nothing(state: str, read: str | None) -> None:
-    """They are ignored, as spaces are (3.3.1.1); within a member they are an error."""
+def test_tabs_around_members_of_a_tracestate_are_ignored(state: str, read: str | None) -> None:
+    """Tabs around members are ignored (3.3.1.1); within a member they are an error."""
     headers = [("traceparent", GOOD.encode()), ("tracestate", state.encode())]
     assert hop_trace(Record(headers=headers)) == Trace(GOOD, read)
     event, _ = start_trace(EVENT, Trace.of({"traceparent": GOOD, "tracestate": state}))

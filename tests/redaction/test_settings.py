@@ -1,4 +1,4 @@
-"""Shown are only settings known to be harmless, and of these only values of the right shape."""
+"""Only known harmless settings with values of the right form are not masked."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ SECRET = [
 
 @pytest.mark.parametrize(("name", "value"), HARMLESS)
 def test_harmless(name, value):
-    """A value that is known to be harmless is shown as it is."""
+    """A harmless value is not masked."""
     assert mask_setting(name, value) == value
 
 
 @pytest.mark.parametrize("name", SECRET)
 @pytest.mark.parametrize("value", ["hunter2", "1", "true", "/path"])
 def test_secret(name, value):
-    """Whatever is not known is masked, harmless as its value may look."""
+    """Unknown settings are masked, also if their values look harmless."""
     assert mask_setting(name, value) == MASK
 
 
@@ -83,7 +83,7 @@ def test_secret(name, value):
     ],
 )
 def test_wrong_shape(name, value):
-    """A value that is not what its setting takes may be a secret that was misplaced."""
+    """A value of the wrong form is masked: it may be a misplaced secret."""
     assert mask_setting(name, value) == MASK
 
 
@@ -97,7 +97,7 @@ def test_wrong_shape(name, value):
     ],
 )
 def test_harmless_parts(name, value, text):
-    """Of addresses and URLs the harmless part is shown."""
+    """Only the credentials and queries of addresses and URLs are masked."""
     assert mask_setting(name, value) == text
 
 
@@ -105,7 +105,7 @@ def test_harmless_parts(name, value, text):
     "name", ["sasl.passwd", "linger.ms", "acks", "spark.driver.extraJavaOptions", "log_level", "no.such"]
 )
 def test_names(name):
-    """A name that resembles that of a setting is shown, known or not."""
+    """A name that resembles a setting's is not masked."""
     assert mask_name(name) == name
 
 
@@ -113,7 +113,7 @@ def test_names(name):
     "name", ["aGVsbG8", "hunter2", "hunter2.two", "sasl.hunter 2", f"sasl.{'x' * 30}", ""]
 )
 def test_no_names(name):
-    """A secret that stands where a name should is masked."""
+    """A secret in the place of a name is masked."""
     assert mask_name(name) == MASK
 
 
@@ -134,7 +134,7 @@ KEY = "-----BEGIN PRIVATE KEY-----\nhunter2hunter2\n"
     ],
 )
 def test_taken_out_of_text(settings, text):
-    """Whatever form a client writes it in, a secret is taken out of its message."""
+    """A secret is masked in each form in which clients print it."""
     masked = mask_settings(text, settings)
     assert "hunter2" not in masked
     assert MASK in masked
@@ -145,7 +145,7 @@ _FORMS = ["http://me:{}@h/x", "http://h/x?token={}", "me:{}@h:9092", "a:1,SSL://
 
 @given(st.text(min_size=1) | st.text("/:@?#a,&= .-", min_size=1), st.sampled_from(_FORMS))
 def test_any_password(password, form):
-    """No character of a password brings a part of it out, whichever setting has it in an address."""
+    """A password with any characters is masked whole, in any setting with an address."""
     given_ = form.format(f"Qa7{password}Xv9")
     for name in ("bootstrap.servers", "sasl.oauthbearer.token.endpoint.url", "x.url", "ssl.ca.location"):
         for text in (mask_setting(name, given_), mask_settings(f"bad '{given_}' here", {name: given_})):
@@ -154,14 +154,14 @@ def test_any_password(password, form):
 
 
 def test_text_stays_readable():
-    """Harmless values, and what is too common to be one, stay in a text."""
+    """Harmless values and common words in a text are not masked."""
     settings = {"acks": "all", "client.id": "me", "x.y": "true", "spark.driver.memory": "4g", "z": "9"}
     text = "all of me, 4g, true and 9"
     assert mask_settings(text, settings) == text
 
 
 def test_assignments():
-    """What follows the name of a secret and an equals sign is masked to the end of the line."""
+    """The text after the name of a secret and an equals sign is masked to the end of the line."""
     assert (
         mask_assignments("cannot read sasl.password=a b: no\nnext")
         == f"cannot read sasl.password={MASK}\nnext"
@@ -180,5 +180,5 @@ def test_assignments():
     ],
 )
 def test_names_that_tell(name, speaks):
-    """Some names say that their value is a secret."""
+    """Names of secrets are recognized."""
     assert is_secret_name(name) is speaks

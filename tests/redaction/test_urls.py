@@ -1,4 +1,4 @@
-"""Passwords and tokens are taken out of URLs, in whatever text they stand."""
+"""Passwords and tokens in URLs are masked, also within other text."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ PLAIN = ["h:9092", "http://h:80/x/y", "me@example.org", "why? at 10:30", "a:1,b:
 
 @pytest.mark.parametrize(("text", "masked"), CASES)
 def test_masked(text, masked):
-    """User, password and query go; scheme, host, port, path and the text around stay."""
+    """User, password and query are masked; scheme, host, port, path and other text are kept."""
     assert mask_urls(text) == masked
 
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_nothing_to_mask(text):
-    """A text without credentials stays as it is."""
+    """A text without credentials is unchanged."""
     assert mask_urls(text) == text
 
 
@@ -42,7 +42,7 @@ def test_nothing_to_mask(text):
     st.sampled_from(["http://me:{}@h/x", "http://h/x?token={}", "me:{}@h:9092"]),
 )
 def test_any_password(password, form):
-    """No character of a password ends it early, where it is known where the URL begins and ends."""
+    """A password with any characters is masked whole."""
     secret = f"Qa7{password}Xv9"
     masked = mask_url(form.format(secret))
     assert "Qa7" not in masked
@@ -52,12 +52,12 @@ def test_any_password(password, form):
 
 @pytest.mark.parametrize(("url", "has"), [("me:x@h", True), ("http://me@h", True), ("http://h/x", False)])
 def test_credentials_are_seen(url, has):
-    """A URL with a user has credentials, with and without a password."""
+    """A URL with a user has credentials, also without a password."""
     assert has_credentials(url) is has
 
 
 def test_logins_alone():
-    """Where queries are data, such as in the source of an event, only logins are masked."""
+    """Credentials can be masked without queries, which may be data, as in an event's source."""
     assert (
         mask_credentials("http://h/?a=b and http://me:hunter2@h/?a")
         == f"http://h/?a=b and http://{MASK}@h/?{MASK}"

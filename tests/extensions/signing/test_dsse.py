@@ -1,4 +1,4 @@
-"""DSSE envelopes: what is signed, what is read, and whose signature counts."""
+"""DSSE envelopes: the signed bytes, the parser, and the choice of signatures."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def written(**changes: Any) -> bytes:
     return json.dumps({**BODY, **changes}).encode()
 
 
-def test_what_is_signed() -> None:
-    """Type and payload are signed, each behind its length in bytes; the example is the document's own."""
+def test_the_signed_message() -> None:
+    """Type and payload are signed, each after its length in bytes, as in the document's example."""
     message = pre_authentication_encoding("http://example.com/HelloWorld", b"hello world")
     assert message == b"DSSEv1 29 http://example.com/HelloWorld 11 hello world"
     assert pre_authentication_encoding("é", b"\xff") == b"DSSEv1 2 \xc3\xa9 1 \xff"
@@ -35,8 +35,8 @@ def test_what_is_signed() -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.binary(), st.text(min_size=1, max_size=5))
 @make.examples(50)
-def test_a_sealed_payload_is_read_back(payload_type: str, payload: bytes, keyid: str) -> None:
-    """An envelope is read as it was sealed, and the key that signed it is found."""
+def test_a_signed_payload_is_read(payload_type: str, payload: bytes, keyid: str) -> None:
+    """An envelope that was signed is read, and its key is found."""
     keyid = keyid.encode("utf-8", "replace").decode()
     envelope = read_envelope(sign_envelope(payload_type, payload, keyid, lambda message: message[::-1]))
     assert (envelope.payload_type, envelope.payload) == (payload_type, payload)
@@ -64,8 +64,8 @@ def test_a_sealed_payload_is_read_back(payload_type: str, payload: bytes, keyid:
         written()[:-1] + b', "more": ' + b"[" * 100_000,
     ],
 )
-def test_no_envelope(content: bytes) -> None:
-    """What lacks a field, is no JSON or UTF-8, or has bad base64 is refused, with a reason."""
+def test_malformed_envelopes(content: bytes) -> None:
+    """Other JSON, other bytes, and wrong base64 are refused with a reason."""
     with pytest.raises(MalformedEnvelope, match=r".{5}"):
         read_envelope(content)
 
@@ -73,7 +73,7 @@ def test_no_envelope(content: bytes) -> None:
 @given(st.one_of(st.binary(max_size=30), make.mutated(written())))
 @make.examples(300)
 def test_any_bytes_are_read_or_refused(content: bytes) -> None:
-    """For any bytes there is an envelope or one error."""
+    """Any bytes are an envelope or a MalformedEnvelope."""
     try:
         envelope = read_envelope(content)
     except MalformedEnvelope:
@@ -82,32 +82,32 @@ def test_any_bytes_are_read_or_refused(content: bytes) -> None:
 
 
 def test_either_alphabet_of_base64_is_read() -> None:
-    """Standard and URL-safe base64 are one."""
+    """Standard and URL-safe base64 are both read."""
     payload = bytes(range(256))
     for text in (base64.b64encode(payload), base64.urlsafe_b64encode(payload)):
         assert read_envelope(written(payload=text.decode())).payload == payload
 
 
 def test_several_signatures_are_read() -> None:
-    """An envelope has as many signatures as anybody needs."""
+    """An envelope may have several signatures."""
     assert len(read_envelope(written(signatures=BODY["signatures"] * 64)).signatures) == 64
 
 
 @pytest.mark.parametrize("wrong", [5, None, "text", [1, 2]])
 def test_a_signature_is_bytes(wrong: Any) -> None:
-    """What a key gives is written as it is, so it has to be bytes; a number would become so many zeros."""
+    """A signature must be bytes: bytes(5) would be 5 zeros."""
     with pytest.raises(TypeError, match=f"must be bytes, got {type(wrong).__name__}"):
         sign_envelope("t", b"", "k", lambda _: wrong)
     assert read_envelope(sign_envelope("t", b"", "k", bytearray)).signatures[0].sig == b"DSSEv1 1 t 0 "
 
 
 def test_an_unset_keyid_is_an_empty_one() -> None:
-    """A signature without a keyid is one with an empty keyid."""
+    """A missing keyid is read as an empty one."""
     assert read_envelope(written(signatures=[{"sig": ""}])).signatures == (Signature("", b""),)
 
 
-def test_only_true_is_a_signature_that_holds() -> None:
-    """A check that returns nothing, or anything but True, has not said yes; one that raises is heard."""
+def test_only_true_verifies_a_signature() -> None:
+    """Only True verifies a signature; errors of a verifier are raised."""
     envelope = read_envelope(written())
     answers: list[Any] = [None, 0, 1, "yes", False]
     for answer in answers:

@@ -1,4 +1,4 @@
-"""Signed events: what a signature covers, who may be trusted, and what is given of an event."""
+"""Signed events: the coverage of a signature, trusted keys, and the verified parts of an event."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def signed(event: Event = ORDER, *extensions: str) -> Event:
 
 
 @pytest.mark.usefixtures("registry")
-def test_the_documents_own_signature_is_made() -> None:
-    """With the document's key its event of bytes gets the very dssematerial that it shows (case 5)."""
+def test_the_signature_of_the_document() -> None:
+    """The event of the document, signed with its key, has its dssematerial (case 5)."""
     number = 97358161215184420915383655311931858321456579547487070936769975997791359926199
     private = ec.derive_private_key(number, ec.SECP256R1())
 
@@ -85,8 +85,8 @@ def test_the_documents_own_signature_is_made() -> None:
 
 
 @pytest.mark.parametrize(("mode", "form"), MODES_AND_FORMATS)
-def test_a_signature_survives_every_form(mode: Any, form: str | None) -> None:
-    """What was signed is verified after any content mode and format."""
+def test_a_signature_is_valid_after_every_format(mode: Any, form: str | None) -> None:
+    """A signature is valid after any content mode and format."""
     record = to_record(signed(ORDER, "partitionkey", "expirytime"), mode=mode, format=form)
     result = verify(from_record(record), KEYS)
     assert (result.verified, result.keyid) == ("core and extensions", "k")
@@ -96,8 +96,8 @@ def test_a_signature_survives_every_form(mode: Any, form: str | None) -> None:
 
 @pytest.mark.parametrize("data", [{"a": 1}, "text", b"\xff", None])
 @pytest.mark.parametrize(("mode", "form"), MODES_AND_FORMATS)
-def test_a_content_type_that_forms_add_is_signed(mode: Any, form: str | None, data: object) -> None:
-    """Data without a content type is verified after any form, though some have to tell what JSON implies."""
+def test_a_content_type_that_formats_add_is_signed(mode: Any, form: str | None, data: object) -> None:
+    """Data without a content type is verified after any mode and format, also those that add one."""
     event = Event(id="1", source="/s", type="t", data=data)
     again = from_record(to_record(signed(event), mode=mode, format=form))
     assert verify(again, KEYS).event.data == data
@@ -105,8 +105,8 @@ def test_a_content_type_that_forms_add_is_signed(mode: Any, form: str | None, da
 
 @given(make.events())
 @make.examples(60)
-def test_what_is_signed_is_verified(event: Event) -> None:
-    """Any event can be signed with all extensions of known type, and is verified; no other is, under it."""
+def test_signed_events_are_verified(event: Event) -> None:
+    """Any event can be signed and verified, and no other event has its signature."""
     names = [
         name for name in event.extensions if name != "dssematerial" and not untyped_extensions(event, [name])
     ]
@@ -124,7 +124,7 @@ def test_what_is_signed_is_verified(event: Event) -> None:
 @given(st.one_of(st.binary(max_size=40), make.mutated(bytes(signed()["dssematerial"]))))  # type: ignore[arg-type]  # it is a Binary
 @make.examples(300)
 def test_any_bytes_are_verified_or_refused(content: bytes) -> None:
-    """For any dssematerial there is a verified event, an unsigned one, or the one error."""
+    """Any dssematerial is verified, or raises VerificationError."""
     try:
         result = verify(ORDER.replace(dssematerial=content), {**KEYS, "": holds})
     except VerificationError:
@@ -132,8 +132,8 @@ def test_any_bytes_are_verified_or_refused(content: bytes) -> None:
     assert result.event == ORDER.replace(partitionkey=None, expirytime=None)
 
 
-def test_what_is_discarded_is_named() -> None:
-    """The error has the event, names it, and says what is wrong and what to do."""
+def test_the_error_names_the_event() -> None:
+    """The error has the event, and its message names the event, the reason and what to do."""
     event = signed().replace(subject="other")
     with pytest.raises(VerificationError) as caught:
         verify(event, KEYS)
@@ -171,14 +171,14 @@ NO_NAMES = extension_digest(ORDER, [])
     ],
 )
 def test_any_signed_payload_is_read_or_refused(material: bytes) -> None:
-    """A trusted key may have signed nonsense: that is refused, even of extensions that nobody asks for."""
+    """A malformed payload of a trusted key is refused, also if only its extensions are malformed."""
     event = ORDER.replace(dssematerial=sign_envelope(PAYLOAD_TYPE, material, "k", PRIVATE.sign))
     with pytest.raises(VerificationError):
         verify(event, KEYS, behaviour="core-only")
 
 
-def test_what_lenient_reading_let_pass_is_refused() -> None:
-    """An attribute that is not of its type has no bytes to be signed or verified, and is named."""
+def test_attributes_of_another_type_are_refused() -> None:
+    """An attribute of another type cannot be signed or verified, and the error names it."""
     told = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
     seal = signed(Event(**told, expirytime="2026-01-01T00:00:00Z"), "expirytime").text("dssematerial")
     for more, why in [
@@ -195,8 +195,8 @@ def test_what_lenient_reading_let_pass_is_refused() -> None:
                 signed(event, "expirytime")
 
 
-def test_a_policy_says_which_events_must_be_signed() -> None:
-    """Whether an unsigned event passes is the user's word, event by event; by default it does not."""
+def test_a_policy_decides_which_events_must_be_signed() -> None:
+    """`required` decides about an unsigned event; by default it is refused."""
     with pytest.raises(VerificationError, match="must be signed"):
         verify(ORDER, KEYS)
 
@@ -213,8 +213,8 @@ def test_a_policy_says_which_events_must_be_signed() -> None:
         verify(ORDER, KEYS, required=silent)
 
 
-def test_what_is_not_signed_is_not_given() -> None:
-    """Strictly, an extension that nobody vouches for is gone; otherwise it stands apart."""
+def test_unsigned_extensions_are_not_returned() -> None:
+    """An unsigned extension is removed, or returned separately."""
     event = signed(ORDER, "expirytime").replace(partitionkey="put in on the way")
     assert "partitionkey" not in verify(event, KEYS).event
     apart = verify(event, KEYS, behaviour="passthrough")
@@ -223,8 +223,8 @@ def test_what_is_not_signed_is_not_given() -> None:
     assert set(verify(event, KEYS, behaviour="core-only").event) <= set(CORE)
 
 
-def test_an_extension_may_be_given_without_what_it_needs() -> None:
-    """A verified extension stays, even if another that it needs was not signed."""
+def test_an_extension_is_returned_without_a_required_one() -> None:
+    """A verified extension is kept, even if it requires another that was not signed."""
     traced = ORDER.replace(traceparent=TRACE, tracestate="a=1")
     assert "tracestate" in verify(signed(traced, "tracestate"), KEYS).event
 
@@ -239,8 +239,8 @@ def test_an_extension_may_be_given_without_what_it_needs() -> None:
         (AttributeType.BOOLEAN, True, b"true"),
     ],
 )
-def test_a_value_is_of_the_type_that_was_made_known(kind: AttributeType, value: Any, changed: Any) -> None:
-    """Two values of the same bytes are told apart by type, which a form tells and anybody can change."""
+def test_values_must_have_the_registered_type(kind: AttributeType, value: Any, changed: Any) -> None:
+    """Values of different types with the same bytes are refused unless the type is the registered one."""
     with temporarily():
         register_extension("heard", kind)
         seal = signed(ORDER.replace(heard=value), "heard")["dssematerial"]
@@ -254,8 +254,8 @@ def test_a_value_is_of_the_type_that_was_made_known(kind: AttributeType, value: 
 
 
 @pytest.mark.usefixtures("registry")
-def test_types_of_extensions_have_to_be_known() -> None:
-    """Nobody signs a text of unknown type, and who does not know it skips what others signed."""
+def test_types_of_extensions_must_be_known() -> None:
+    """A text of unknown type is not signed, and signed extensions of unknown type are skipped."""
     event = ORDER.replace(heard="2026-01-01T12:00:00.25+01:00")
     with pytest.raises(SigningError, match=r"must have a known type, got heard.*register_extension"):
         signed(event, "heard", "partitionkey")
@@ -269,21 +269,21 @@ def test_types_of_extensions_have_to_be_known() -> None:
 
 
 def test_the_reader_of_data_stays() -> None:
-    """A verified event reads its data as the received one did."""
+    """A verified event keeps the data reader of the received one."""
     received = signed().read_with(lambda event: len(event.payload or b""))
     assert verify(received, KEYS).event.data == len(ORDER.payload or b"")
 
 
 def test_a_signature_is_replaced() -> None:
-    """Who signs again leaves one signature, of the new key."""
+    """Signing again replaces the signature."""
     again = sign(signed(), PRIVATE.sign, keyid="other")
     assert verify(again, {"other": holds}).keyid == "other"
     with pytest.raises(VerificationError, match="a signature of a trusted key"):
         verify(again, KEYS)
 
 
-def test_who_signs_a_changed_event_anew_forwards_it() -> None:
-    """What was changed goes on unsigned, or signed by who changed it; what was not goes on as it came."""
+def test_a_changed_event_is_forwarded_without_its_signature() -> None:
+    """A changed event loses its signature, an unchanged one keeps it."""
     received = signed(ORDER, "partitionkey")
     assert drop_stale_signature(received, received) is received
     changed = received.replace(partitionkey="c-5", subject="other")
@@ -305,14 +305,14 @@ def test_who_signs_a_changed_event_anew_forwards_it() -> None:
         {"extensions": ["\ud800"]},
     ],
 )
-def test_misuse_is_told(wrong: Any) -> None:
-    """A key needs an id, and extensions are a list of names that attributes may have."""
+def test_wrong_arguments_are_refused(wrong: Any) -> None:
+    """Keyid must be a text, and extensions a list of valid names."""
     with pytest.raises(SigningError, match=r"keyid must be|an extension name must have"):
         sign(ORDER, PRIVATE.sign, **{"keyid": "k", **wrong})
 
 
 def test_a_broken_event_is_not_signed() -> None:
-    """What breaks a rule, covered or not, is told before a key is asked."""
+    """An invalid event is refused before the key is called."""
     needing = verify(signed(ORDER.replace(traceparent=TRACE, tracestate="a=1"), "tracestate"), KEYS).event
     asked = []
     with pytest.raises(SigningError, match="traceparent: is required with tracestate"):
@@ -320,22 +320,22 @@ def test_a_broken_event_is_not_signed() -> None:
     assert not asked
 
 
-def test_extensions_may_come_one_by_one() -> None:
-    """Names are read once."""
+def test_extensions_may_be_an_iterator() -> None:
+    """The names of extensions may be an iterator."""
     names: Any = (name for name in ["expirytime", "partitionkey"])
     made = sign(ORDER, PRIVATE.sign, keyid="k", extensions=names)
     assert verify(made, KEYS).event == ORDER
 
 
-def test_a_behaviour_that_is_none_is_told() -> None:
-    """A slip in a behaviour's name must not decide what is trusted."""
+def test_an_unknown_behaviour_is_refused() -> None:
+    """A misspelled behaviour is refused."""
     wrong: Any = "lax"
     with pytest.raises(ValueError, match="strict, passthrough, core-only, got 'lax'"):
         verify(signed(), KEYS, behaviour=wrong)
 
 
-def test_what_a_key_raises_is_raised() -> None:
-    """A key service that is down says nothing of an event."""
+def test_errors_of_keys_are_raised() -> None:
+    """Errors of keys and verifiers are raised."""
 
     def down(*_: bytes) -> Any:
         raise TimeoutError
@@ -346,8 +346,8 @@ def test_what_a_key_raises_is_raised() -> None:
         verify(signed(), {"k": down})
 
 
-def test_the_material_is_the_documents_object() -> None:
-    """Nothing but core is in it where no extension is signed; both others are, where one is."""
+def test_the_members_of_the_material() -> None:
+    """The object has `core` only, or all three members if extensions are signed."""
 
     def names(event: Event) -> list[str]:
         envelope = json.loads(bytes(event["dssematerial"]))  # type: ignore[arg-type]  # it is a Binary
