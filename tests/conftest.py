@@ -35,7 +35,7 @@ def group(item: pytest.Item) -> str | None:
     """Return the name of what a test shares with others, or None."""
     fixtures = set(getattr(item, "fixturenames", ()))
     if fixtures & {"spark", "no_other_spark"} or item.get_closest_marker("spark"):
-        return "spark" if item.path.parent.name == "spark" else "pipeline"
+        return "spark" if "spark" in fixtures or item.path.parent.name == "spark" else "pipeline"
     if item.get_closest_marker("legacy"):
         return "old brokers"
     if "kafka_broker" in fixtures or item.get_closest_marker("broker"):
