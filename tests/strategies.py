@@ -1,4 +1,4 @@
-"""Hypothesis strategies: good events, and everything that strangers may send."""
+"""Hypothesis strategies: valid events, and untrusted input."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def scaled(count: int) -> int:
 
 
 def examples(count: int) -> Callable[[_F], _F]:
-    """Return a decorator that tries a property with this number of examples, scaled."""
+    """Return a decorator that runs a property with this number of examples, scaled."""
     return settings(max_examples=scaled(count))
 
 
@@ -98,7 +98,7 @@ fractions: Final = st.one_of(st.just(""), st.from_regex(r"\.[0-9]{1,12}", fullma
 
 @st.composite
 def timestamps(draw: DrawFn) -> str:
-    """RFC 3339 texts in all their spellings, of years that no offset pushes out of range."""
+    """Return RFC 3339 texts in all forms, of years that no offset overflows."""
     day = draw(st.dates(min_value=date(2, 1, 1), max_value=date(9998, 12, 31)))
     clock = draw(st.times())
     tee = draw(st.sampled_from("Tt"))
@@ -107,7 +107,7 @@ def timestamps(draw: DrawFn) -> str:
 
 @st.composite
 def almost_timestamps(draw: DrawFn) -> str:
-    """Timestamps with a stroke of the pen too many, too few, or elsewhere."""
+    """Return timestamps with a character added, removed or changed."""
     text = draw(
         st.one_of(timestamps(), st.sampled_from(["2016-12-31T23:59:60Z", "2018-04-05T17:31:00.123456Z"]))
     )
@@ -186,13 +186,13 @@ _BESIDE: Final[dict[str, Any]] = {  # what some of these need beside them
 
 
 def _completed(given: dict[str, Any]) -> dict[str, Any]:
-    """Give what extensions need beside them, where it is not there."""
+    """Return attributes with those that their extensions need."""
     needed = {other for name in given for other in DOCUMENTED[name].needs} - given.keys()
     return {**given, **{name: _BESIDE[name] for name in sorted(needed)}}
 
 
 def attributes(extensions: SearchStrategy[Any] = extension_values) -> SearchStrategy[dict[str, Any]]:
-    """Good attributes of all types, as keyword arguments of `Event`."""
+    """Return valid attributes of all types, as keyword arguments of `Event`."""
     core = st.fixed_dictionaries(
         {"id": texts, "source": sources, "type": texts},
         optional={"subject": texts, "time": timestamps(), "dataschema": schemas},
@@ -206,7 +206,7 @@ _KNOWN: Final = set(DOCUMENTED)
 
 @st.composite
 def events(draw: DrawFn) -> Event:
-    """Good events with all kinds of data; a JSON value without a content type among them."""
+    """Return valid events with all kinds of data, also JSON without a content type."""
     given = draw(attributes())
     kind = draw(st.sampled_from(["none", "json", "bare json", "text", "bytes", "bare bytes", "json bytes"]))
     if kind == "none" and draw(st.booleans()):
@@ -230,7 +230,7 @@ def events(draw: DrawFn) -> Event:
 
 
 def written(form: Format, event: Event) -> bytes:
-    """Write an event; an example that the format has no place for does not count as one."""
+    """Return an event in a format; skip the example if the format has no place for it."""
     try:
         return form.encode(event)
     except EncodeError:
@@ -261,7 +261,7 @@ GOOD: Final = {"specversion": "1.0", "id": "1", "source": "/", "type": "t"}
 
 @st.composite
 def mutated(draw: DrawFn, value: bytes) -> bytes:
-    """Cut, drop, double or change bytes at random places."""
+    """Return bytes with parts removed, repeated or changed at random places."""
     for _ in range(draw(st.integers(0, 3))):
         at = draw(st.integers(0, len(value)))
         length = draw(st.integers(0, 4))
@@ -291,7 +291,7 @@ def mutated(draw: DrawFn, value: bytes) -> bytes:
 
 
 def deep(opening: bytes, depth: int, closing: bytes) -> bytes:
-    """Nest JSON as deep as told."""
+    """Return JSON of this depth."""
     return opening * depth + b"1" + closing * depth
 
 
@@ -362,7 +362,7 @@ _members: Final = st.one_of(
 
 @st.composite
 def envelopes(draw: DrawFn) -> bytes:
-    """JSON envelopes: white space, escapes, repeated members, data in any place, and worse."""
+    """Return JSON envelopes with white space, escapes, repeated members, and data in any place."""
     plain = draw(st.booleans())
     required = [(name, json.dumps(text).encode()) for name, text in GOOD.items()]
     more = [
@@ -445,7 +445,7 @@ required_headers: Final[Headers] = [(f"ce_{name}", text.encode()) for name, text
 
 @st.composite
 def hostile_records(draw: DrawFn, values: SearchStrategy[bytes] = st.binary(max_size=30)) -> Record:  # noqa: B008
-    """Records of any headers and bytes, near enough to events to get far into the readers."""
+    """Return records with any headers and bytes, similar enough to events to reach most code."""
     headers = draw(st.lists(st.tuples(_header_names, _header_values), max_size=4))
     if draw(st.booleans()):
         headers = [*required_headers, *headers]

@@ -1,4 +1,4 @@
-"""Events: read-only values that invent nothing, lose nothing, and keep nothing of their makers'."""
+"""Events: immutable values that have only what was set, and keep no references to it."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def least(**more: Any) -> Event:
     return Event(**{"id": "1", "source": "/", "type": "t", **more})
 
 
-def test_nothing_is_invented() -> None:
-    """An event has what it was given, and specversion, and no more."""
+def test_no_attribute_is_added() -> None:
+    """An event has the attributes that were set, and specversion."""
     event = least()
     assert dict(event.attributes) == {"specversion": "1.0", "id": "1", "source": "/", "type": "t"}
     for value in (
@@ -54,7 +54,7 @@ def test_nothing_is_invented() -> None:
 
 
 def test_attributes_by_property_and_by_name() -> None:
-    """Each attribute is there by name with its type, and as the text that travels."""
+    """Each attribute has its type by property and name, and its canonical text."""
     assert (FULL.id, FULL.source, FULL.type, FULL.specversion) == ("1", "/s", "t", "1.0")
     assert (FULL.subject, FULL.dataschema, FULL.datacontenttype) == (
         "x",
@@ -81,7 +81,7 @@ def test_attributes_by_property_and_by_name() -> None:
 
 
 def test_an_event_cannot_be_changed() -> None:
-    """Neither an attribute nor what its mappings show can be set."""
+    """Attributes and the mappings of them cannot be set."""
     event = least(x="1")
     for name in ("id", "data", "payload", "other"):
         with pytest.raises(AttributeError):
@@ -92,8 +92,8 @@ def test_an_event_cannot_be_changed() -> None:
     assert event == least(x="1")
 
 
-def test_nothing_of_the_callers_is_kept() -> None:
-    """Later changes to what an event was made of do not reach it; nor do those to what it gave."""
+def test_later_changes_do_not_reach_the_event() -> None:
+    """Changes to arguments and to returned objects do not change the event."""
     data, raw, attribute = {"a": [1]}, bytearray(b"raw"), bytearray(b"b")
     event = least(data=data)
     binary = least(data=raw, x=attribute)
@@ -110,8 +110,8 @@ def test_nothing_of_the_callers_is_kept() -> None:
     assert from_record(to_record(event)).data == {"a": [1]}
 
 
-def test_data_is_decoded_once_and_when_asked_for() -> None:
-    """A payload that is not what it says harms nobody who does not look."""
+def test_data_is_decoded_once_on_access() -> None:
+    """A malformed payload raises an error on access only."""
     event = least(datacontenttype="application/json", data=b"{")
     assert event.payload == b"{"
     with pytest.raises(DataError, match="not JSON"):
@@ -120,8 +120,8 @@ def test_data_is_decoded_once_and_when_asked_for() -> None:
 
 
 @pytest.mark.parametrize("data", [None, b"", "", "null", b"null", 0, False, [], {}])
-def test_no_data_and_empty_data_stay_apart(data: Any) -> None:
-    """Only None is no data; whatever else is falsy is a payload."""
+def test_no_data_and_empty_data_differ(data: Any) -> None:
+    """Only None means no data; other false values are a payload."""
     event = least(data=data)
     assert (event.payload is None) is (data is None)
     assert event.data == data
@@ -129,7 +129,7 @@ def test_no_data_and_empty_data_stay_apart(data: Any) -> None:
 
 
 def test_an_explicit_json_null_is_data() -> None:
-    """The payload null is a value, though the value is None."""
+    """The payload null is data, though its value is None."""
     event = least(datacontenttype="application/json", data=b"null")
     assert event.payload == b"null"
     assert event.data is None
@@ -160,7 +160,7 @@ def test_an_explicit_json_null_is_data() -> None:
     ],
 )
 def test_equality(one: Event, other: object, same: bool) -> None:  # noqa: FBT001 - a column
-    """Equal attributes of equal types, times by instant to the last digit, and equal bytes."""
+    """Events are equal if attributes (times by instant) and payloads are equal."""
     assert (one == other) is same
     assert (other == one) is same
     if same:
@@ -169,7 +169,7 @@ def test_equality(one: Event, other: object, same: bool) -> None:  # noqa: FBT00
 
 @given(make.events())
 def test_events_are_values(event: Event) -> None:
-    """Pickled, copied and replaced by nothing, an event is equal, and so is all about it."""
+    """A pickled, copied or replaced event is equal in all parts."""
     assert copy.copy(event) is event
     assert copy.deepcopy([event])[0] is event
     for again in (pickle.loads(pickle.dumps(event)), event.replace()):
@@ -180,7 +180,7 @@ def test_events_are_values(event: Event) -> None:
     assert {event: 1}[event.replace()] == 1
 
 
-def test_repr_shows_attributes_and_no_data() -> None:
+def test_repr_has_attributes_and_no_data() -> None:
     """Attributes may be logged, data may not."""
     assert (
         repr(least(data="secret", x=True)) == "Event(id='1', source='/', type='t', x='true', data=<8 bytes>)"
@@ -189,7 +189,7 @@ def test_repr_shows_attributes_and_no_data() -> None:
 
 
 def test_replace() -> None:
-    """A changed event is checked like a new one; None takes an attribute away; the old one stays."""
+    """A changed event is validated; None removes an attribute; the old event stays the same."""
     changed = FULL.replace(id="2", subject=None, extension=None, other=5)
     assert (changed.id, changed.subject, changed["other"]) == ("2", None, 5)
     assert "extension" not in changed
@@ -203,7 +203,7 @@ def test_replace() -> None:
 
 
 def test_self_may_name_an_attribute() -> None:
-    """No name of Python's stands in the way of the specification's."""
+    """The name self is a valid extension."""
     event = least(self="x", cls="y", given="z")
     assert event["self"] == "x"
     assert event.replace(self="w")["self"] == "w"
@@ -222,16 +222,16 @@ def test_self_may_name_an_attribute() -> None:
         (least(data=b"x"), "text/plain", DataKind.BYTES, "x"),
     ],
 )
-def test_a_new_content_type_says_anew_what_the_bytes_are(
+def test_a_new_content_type_keeps_the_payload(
     event: Event, content_type: str | None, kind: DataKind, data: Any
 ) -> None:
-    """The payload stays byte for byte, and what it stands for follows its content type."""
+    """The payload stays the same; its kind follows the new content type."""
     changed = event.replace(datacontenttype=content_type)
     assert (changed.payload, changed.kind, changed.data) == (event.payload, kind, data)
 
 
-def test_a_changed_event_forgets_the_bytes_it_was_read_from() -> None:
-    """A structured record written anew has the change, and its exact data."""
+def test_a_changed_event_is_encoded_again() -> None:
+    """A structured record of a changed event has the change, and the exact data."""
     value = b'{"specversion":"1.0","id":"1","source":"/","type":"t","data": {"a" : 1.0} }'
     event = from_record(Record(value=value, headers=[("content-type", b"application/cloudevents+json")]))
     assert to_record(event, mode="structured").value == value
@@ -240,8 +240,8 @@ def test_a_changed_event_forgets_the_bytes_it_was_read_from() -> None:
     assert b'"data":{"a" : 1.0}' in changed
 
 
-def test_times_that_lenient_reading_kept_do_no_harm() -> None:
-    """What is no timestamp is shown as the text that it is."""
+def test_invalid_times_of_lenient_reading() -> None:
+    """An invalid time is returned as its text."""
     headers: Any = [*make.required_headers, ("ce_expirytime", b"soon")]
     event = decode(Record(headers=headers), lenient=True).event  # type: ignore[union-attr]  # it is read
     assert event["expirytime"] == event.get("expirytime") == event.text("expirytime") == "soon"

@@ -1,4 +1,4 @@
-"""The package as a whole: its names, and what importing it loads."""
+"""The package: its names, and what importing it imports."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from_record(Record(value=value, headers=[("content-type", b"application/cloudeve
 
 
 def modules_after(code: str) -> set[str]:
-    """Run code in a fresh interpreter; the modules that it has then."""
+    """Return the imported modules after running code in a new interpreter."""
     script = f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
@@ -67,25 +67,25 @@ def modules_after(code: str) -> set[str]:
     ],
 )
 def test_importing_is_light(code: str) -> None:
-    """Neither a client nor Spark nor Avro is loaded for those who only convert."""
+    """Importing the package imports neither a client nor Spark nor Avro."""
     assert modules_after(code).isdisjoint(HEAVY)
 
 
-def test_avro_is_loaded_when_it_is_used() -> None:
-    """And then it is; so the test above looks at the right names."""
+def test_avro_is_imported_when_it_is_used() -> None:
+    """Fastavro is imported on first use, so the test above checks the right names."""
     code = CONVERT.replace('"structured"', '"structured", format="avro"')
     assert "fastavro" in modules_after(code)
 
 
-def test_google_protobuf_is_loaded_to_write() -> None:
-    """And not to read."""
+def test_protobuf_is_imported_to_write() -> None:
+    """Protobuf is imported for writing, not for reading."""
     code = CONVERT.replace('"structured"', '"structured", format="protobuf"')
     assert "google.protobuf" in modules_after(code)
     assert "google.protobuf" not in modules_after(READ)
 
 
-def test_all_names_are_there_and_sorted() -> None:
-    """What the package says it has, it has, in order; and every public name is said."""
+def test_all_is_complete_and_sorted() -> None:
+    """__all__ has every public name, in order."""
     names = cloudevents_kafka.__all__
     assert names == sorted(names)
     assert len(names) == len(set(names))
@@ -98,15 +98,15 @@ def test_all_names_are_there_and_sorted() -> None:
 
 
 @pytest.mark.parametrize("name", cloudevents_kafka.__all__)
-def test_every_name_is_explained(name: str) -> None:
-    """Each public name has a docstring whose first line is short."""
+def test_every_name_is_documented(name: str) -> None:
+    """Each public name has a docstring with a short first line."""
     text = getattr(cloudevents_kafka, name).__doc__
     assert text
     assert len(text.strip().splitlines()[0]) <= 110
 
 
 def structs() -> list[type[msgspec.Struct]]:
-    """All structures of the package, those of every message of the protocol among them."""
+    """Return all structures of the package, also those of the protocol's messages."""
     missing = () if find_spec("pyspark") else ("cloudevents_kafka.spark", "cloudevents_kafka.demo")
     for module in pkgutil.walk_packages(cloudevents_kafka.__path__, "cloudevents_kafka."):
         if not module.name.endswith("__main__") and not module.name.startswith(missing):
@@ -128,8 +128,8 @@ def leaves(hint: Any) -> Iterator[Any]:
         yield hint
 
 
-def test_what_is_hidden_from_the_garbage_collector_can_be_in_no_cycle() -> None:
-    """A structure with gc=False refers to bytes, texts, numbers, and structures of these, to nothing else."""
+def test_structures_without_gc_have_no_cycles() -> None:
+    """A structure with gc=False refers only to bytes, texts, numbers, and such structures."""
     hidden = {one for one in structs() if not one.__struct_config__.gc}
     assert Record in hidden
     simple = {bytes, str, int, float, bool, type(None), UUID, ..., *hidden}

@@ -1,4 +1,4 @@
-"""Laws that hold for every event and every record, tried on hundreds of made-up ones."""
+"""Properties of all events and records, tested with generated ones."""
 
 from __future__ import annotations
 
@@ -59,18 +59,18 @@ GOOD = {"specversion": "1.0", "id": "1", "source": "/", "type": "t"}
     good=make.attributes(make.texts),
     mixed=st.booleans(),
 )
-def test_the_quick_look_passes_nothing_that_the_rules_refuse(
+def test_fast_validation_accepts_no_invalid_event(
     hostile: dict[str, str], good: dict[str, Any], *, mixed: bool
 ) -> None:
-    """What is good at first sight has no problem at the second."""
+    """Attributes that pass fast validation have no problem."""
     attributes = {**GOOD, **good, **(hostile if mixed else {})}
     if is_valid_fast(attributes):
         assert find_problems(parse_values(attributes)) == []
 
 
 @given(make.attributes(make.texts))
-def test_the_quick_look_passes_good_texts(good: dict[str, Any]) -> None:
-    """Good events of texts alone are seen at a glance, if they need no escape in JSON."""
+def test_fast_validation_accepts_valid_texts(good: dict[str, Any]) -> None:
+    """Valid events of texts without JSON escapes pass fast validation."""
     texts = {name: v for name, v in good.items() if isinstance(v, str) and name not in constrained_names()}
     attributes = {**GOOD, **texts}
     joined = "".join(attributes.values())
@@ -84,7 +84,7 @@ _CLOCK = re.compile(
 
 
 def is_rfc3339(text: str) -> bool:
-    """Decide by the calendar, in another way than the library does."""
+    """Return whether a text is a timestamp, by another algorithm."""
     match = _CLOCK.fullmatch(text)
     if match is None:
         return False
@@ -114,8 +114,8 @@ def is_rfc3339(text: str) -> bool:
 @example('2018-04-05T17:31:00Z"Z')
 @example("2018-04-05T17:31:00\ud800Z")
 @example("2016-12-31T18:59:60-05:00")
-def test_the_quick_look_at_times_agrees_with_the_grammar(text: str) -> None:
-    """The date parser's leniency does not show: a timestamp is what RFC 3339 says it is."""
+def test_fast_timestamps_agree_with_the_grammar(text: str) -> None:
+    """The leniency of the date parser has no effect."""
     assume(text[:4] not in {"0000", "0001", "9999"})  # where an offset leads out of the calendar
     assert is_timestamp(text) == is_rfc3339(text)
 
@@ -127,7 +127,7 @@ Members = list[tuple[str, Any, str]]
 
 
 class Endless:
-    """Stands for a number that no attribute can have."""
+    """A number that no attribute can have."""
 
 
 def _constant(_: str) -> Any:
@@ -142,7 +142,7 @@ _decoder = json.JSONDecoder(parse_constant=_constant, parse_int=_number, parse_f
 
 
 def members_of(text: str) -> Members:
-    """Walk the outermost object: names, values, and the texts of the values; ValueError for no JSON."""
+    """Return names, values and texts of the members of an object; raise ValueError for other texts."""
     at = _skip(text, 0)
     members: Members = []
     if text[at : at + 1] != "{":
@@ -186,8 +186,8 @@ def has_surrogate(value: Any) -> bool:
 Read = tuple[dict[str, Any], bytes | None, DataKind]
 
 
-def read_by_other_means(value: bytes) -> Read | None:
-    """Say what an envelope means, or None where it breaks a rule."""
+def read_by_scanner(value: bytes) -> Read | None:
+    """Return the event of an envelope, or None if it breaks a rule."""
     try:
         members = members_of(value.decode())
     except ValueError:
@@ -258,9 +258,9 @@ _HEAD = b'{"specversion":"1.0","id":"1","source":"/","type":"t"'
 @example(_HEAD + b',"data":"\\ud800"}')
 @example(b'{"data":1}')
 @example(b'"data":1}')
-def test_json_envelopes_mean_what_another_reader_says(value: bytes) -> None:
-    """The quick way and the careful way both give what Python's own scanner finds."""
-    expected = read_by_other_means(value)
+def test_json_envelopes_agree_with_another_reader(value: bytes) -> None:
+    """The fast and the slow path agree with a reader that uses Python's scanner."""
+    expected = read_by_scanner(value)
     try:
         event = JsonFormat().decode(value)
     except InvalidEvent:
@@ -282,8 +282,8 @@ def test_json_envelopes_mean_what_another_reader_says(value: bytes) -> None:
 
 @make.examples(100)
 @given(make.events(), make.foreign_headers, make.keys)
-def test_binary_mode_gives_the_event_back(event: Event, headers: list[Any], key: bytes | None) -> None:
-    """An event comes back from its binary record as it was, its payload byte for byte."""
+def test_binary_round_trip(event: Event, headers: list[Any], key: bytes | None) -> None:
+    """An event is read from its binary record as equal, with the same payload."""
     headers = [(name, value) for name, value in headers if not _is_taken(name)]
     record = to_record(event, headers=headers, key=key)
     again = from_record(record)
@@ -296,8 +296,8 @@ def test_binary_mode_gives_the_event_back(event: Event, headers: list[Any], key:
 
 @make.examples(100)
 @given(make.events(), st.data())
-def test_a_record_read_and_written_again_is_the_same(event: Event, data: st.DataObject) -> None:
-    """Read, then written like it came, a record keeps every byte: order, strangers, nulls, key."""
+def test_a_record_is_written_unchanged(event: Event, data: st.DataObject) -> None:
+    """A record that is read and written like itself has the same bytes: order, other headers, nulls, key."""
     mode = data.draw(st.sampled_from(MODES))
     record = to_record(event, mode=mode)
     mixed = record.headers + data.draw(make.foreign_headers)
@@ -317,8 +317,8 @@ def test_a_record_read_and_written_again_is_the_same(event: Event, data: st.Data
 
 @make.examples(100)
 @given(record=make.hostile_records(), lenient=st.booleans())
-def test_what_can_be_read_can_be_relayed(record: Record, *, lenient: bool) -> None:
-    """Any record that is read strictly is given back byte for byte; leniently read ones are written."""
+def test_a_readable_record_can_be_relayed(record: Record, *, lenient: bool) -> None:
+    """Any record that is read strictly is written unchanged; one that is read leniently can be written."""
     result = decode(record, lenient=lenient)
     assume(isinstance(result, Decoded))
     assert isinstance(result, Decoded)
@@ -341,7 +341,7 @@ def _texts(event: Event) -> dict[str, str | None]:
 
 @st.composite
 def other_values(draw: st.DrawFn) -> bytes:
-    """Values of the formats that are not text, whole and mutated."""
+    """Return values of the binary formats, valid and mutated."""
     name = draw(st.sampled_from(["avro", "avro-compact", "protobuf"]))
     try:
         value = to_record(draw(make.events()), mode="structured", format=name).value
@@ -353,7 +353,7 @@ def other_values(draw: st.DrawFn) -> bytes:
 @make.examples(400)
 @given(record=make.hostile_records(other_values()), lenient=st.booleans())
 def test_reading_never_raises(record: Record, *, lenient: bool) -> None:
-    """Any record gets an answer: an event, or the reason why not, with the record untouched."""
+    """Any record is an event, or an error with the unchanged record."""
     before = copy.deepcopy(record)
     verdict = sniff(record.headers)
     result = decode(record, lenient=lenient)
@@ -366,13 +366,13 @@ def test_reading_never_raises(record: Record, *, lenient: bool) -> None:
         assert not isinstance(result.error, BrokenEvent) or result.error.problems
         assert str(pickle.loads(pickle.dumps(result.error))) == str(result.error)
     else:
-        _look_at(result.event)
+        _access_all(result.event)
         assert lenient or not result.tolerated
         assert lenient or verdict.mode in {"binary", "structured"}
 
 
-def _look_at(event: Event) -> None:
-    """Ask an event everything; its data may be refused, and by DataError only."""
+def _access_all(event: Event) -> None:
+    """Access all parts of an event; its data may raise DataError only."""
     assert all(name in event for name in ("id", "source", "type", "specversion"))
     assert dict(event.attributes).keys() == set(event)
     assert (event.time is None) == ("time" not in event)
@@ -385,8 +385,8 @@ def _look_at(event: Event) -> None:
 
 @make.examples(100)
 @given(make.hostile_records(), st.sampled_from(["binary", *names()]))
-def test_writing_what_was_read_raises_only_encode_errors(record: Record, way: str) -> None:
-    """An event that was read can be written in any mode and format, or there is an EncodeError."""
+def test_writing_raises_only_encode_errors(record: Record, way: str) -> None:
+    """An event that was read can be written in any mode and format, or raises EncodeError."""
     result = decode(record, lenient=True)
     assume(isinstance(result, Decoded))
     assert isinstance(result, Decoded)
@@ -436,17 +436,17 @@ _BESIDE = st.one_of(
 
 
 @st.composite
-def nearly_good_records(draw: st.DrawFn) -> Record:
-    """Good records of all forms, and headers that might be taken for the event's beside their own."""
+def almost_valid_records(draw: st.DrawFn) -> Record:
+    """Return valid records with headers that look like those of the event."""
     record = draw(st.sampled_from(_RECORDS))
     headers = draw(st.permutations([*record.headers, *draw(st.lists(_BESIDE, max_size=4))]))
     return Record(headers=headers, value=record.value)
 
 
 @make.examples(400)
-@given(nearly_good_records())
-def test_what_is_an_event_strictly_is_the_same_event_leniently(record: Record) -> None:
-    """Headers that look like the event's may add attributes to a binary event; nothing else differs."""
+@given(almost_valid_records())
+def test_strict_and_lenient_events_agree(record: Record) -> None:
+    """Similar headers may add attributes to a binary event; the rest is equal."""
     strict, lenient = decode(record), decode(record, lenient=True)
     assume(isinstance(strict, Decoded))
     assert isinstance(strict, Decoded)
@@ -455,20 +455,22 @@ def test_what_is_an_event_strictly_is_the_same_event_leniently(record: Record) -
     assert (one.payload, one.kind) == (other.payload, other.kind)
     assert {name: other.attributes.get(name) for name in one} == dict(one.attributes)
     more = other.attributes.keys() - one.attributes.keys()
-    assert more <= ({_named_by(name) for name, _ in record.headers} if raw_parts(one)[1] is None else set())
+    assert more <= (
+        {_possible_name(name) for name, _ in record.headers} if raw_parts(one)[1] is None else set()
+    )
     assert find_problems(raw_parts(other)[0]) == []
 
 
-def _named_by(header: str) -> str:
-    """Say which attribute a misnamed header might mean."""
+def _possible_name(header: str) -> str:
+    """Return the attribute that a misspelled header might mean."""
     folded = header.lower()
     return "datacontenttype" if folded == "content-type" else re.sub("^(ce[-_]|cloudevents[:_])", "", folded)
 
 
 @make.examples(100)
 @given(make.hostile_records())
-def test_lenient_reading_takes_all_that_strict_reading_takes(record: Record) -> None:
-    """Where no header only looks like an event's, lenient reading gives what strict reading gives."""
+def test_lenient_reading_accepts_valid_records(record: Record) -> None:
+    """Without similar headers, lenient reading returns the event of strict reading."""
     strict = decode(record)
     lenient = decode(record, lenient=True)
     if isinstance(lenient, Decoded) and isinstance(strict, Undecodable):
@@ -486,8 +488,8 @@ def _looks_like_an_events(name: str) -> bool:
 
 @make.examples(100)
 @given(make.hostile_records())
-def test_an_error_tells_no_byte_of_the_data(record: Record) -> None:
-    """What stands in logs has no payload: neither in errors nor in events nor in results."""
+def test_messages_have_no_data(record: Record) -> None:
+    """Errors, events and results have no payload in their texts."""
     secret = b"S3CRET-payload"
     marked = Record(
         key=record.key, value=b'{"data":"%b' % secret + (record.value or b""), headers=record.headers
@@ -513,10 +515,7 @@ def test_an_error_tells_no_byte_of_the_data(record: Record) -> None:
 def test_deep_json_is_read_or_refused(
     opening: bytes, closing: bytes, before: bytes, *, lenient: bool
 ) -> None:
-    """However deep strangers nest, there is an answer; what was taken can be looked at and written.
-
-    The parsers give up at the interpreter's recursion limit, each a level earlier or later.
-    """
+    """JSON of any depth is read or refused; an event of it can be accessed and written."""
     for depth in (63, 200, 500, *range(850, 1010), 3000, 100_000):
         value = _HEAD + before + make.deep(opening, depth, closing) + b"}"
         result = decode(Record(value=value, headers=[JSON]), lenient=lenient)

@@ -1,4 +1,4 @@
-"""Records: null is not empty, shapes of other clients, and what a repr may show."""
+"""Records: null and empty values, messages of other clients, and the repr."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FULL = Record(
 
 
 class Message:
-    """As confluent-kafka has it: methods all, and a length."""
+    """A message of confluent-kafka: it has methods and a length."""
 
     def __init__(self, record: Record, kind: int = 1) -> None:
         self._record = record
@@ -54,7 +54,7 @@ Row = namedtuple("Row", "key value topic partition offset timestamp headers")  #
 
 
 class SparkRow(Row):
-    """As Spark has it: a tuple, so ``count`` and ``index`` are methods, with bytearrays in it."""
+    """A row of Spark: a tuple, so ``count`` and ``index`` are methods, with bytearrays."""
 
     def asDict(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         return self._asdict()
@@ -92,16 +92,16 @@ SHAPES: list[Any] = [
 
 
 @pytest.mark.parametrize("source", SHAPES, ids=lambda source: type(source).__name__)
-def test_records_are_made_by_shape(source: Any) -> None:
-    """A confluent message, an attribute record, a Spark row and a mapping give one and the same record."""
+def test_records_of_any_client(source: Any) -> None:
+    """A confluent message, an attribute record, a Spark row and a mapping become equal records."""
     record = Record.of(source)
     assert record == FULL
     assert type(record.key) is type(record.value) is bytes
 
 
 @pytest.mark.parametrize("value", [None, b""])
-def test_null_and_empty_stay_apart(value: bytes | None) -> None:
-    """A key, a value and a header that are null are not empty, and the other way round."""
+def test_null_and_empty_differ(value: bytes | None) -> None:
+    """A null key, value or header is not an empty one."""
     given = Record(key=value, value=value, headers=[("h", value)])
     for record in (
         given,
@@ -114,29 +114,29 @@ def test_null_and_empty_stay_apart(value: bytes | None) -> None:
         assert bool(record) is True
 
 
-def test_a_message_without_timestamp_or_headers_has_none() -> None:
-    """Kind 0 means that the broker told no time, whatever number stands beside it."""
+def test_a_message_without_timestamp_or_headers() -> None:
+    """Kind 0 means that there is no timestamp, for any number."""
     record = Record.of(Message(Record(timestamp=-1), kind=0))
     assert record.timestamp is None
     assert record.headers == []
 
 
 def test_a_naive_time_is_local() -> None:
-    """Spark gives naive times in the session's zone."""
+    """Spark returns naive times in the time zone of the session."""
     naive = datetime(2024, 1, 2, 3, 4, 5, 678000)  # noqa: DTZ001 - on purpose
     assert Record.of({"timestamp": naive}).timestamp == round(naive.timestamp() * 1000)
 
 
 @pytest.mark.parametrize("thing", [None, 5, b"", "x", object(), [("a", b"")], SimpleNamespace(value=b"")])
-def test_what_has_no_such_shape_is_refused(thing: object) -> None:
-    """A thing that is no record is a TypeError that says so."""
+def test_other_objects_are_refused(thing: object) -> None:
+    """An object that is not a record raises TypeError."""
     with pytest.raises(TypeError, match="a Kafka record must have"):
         Record.of(thing)
 
 
 @pytest.mark.parametrize("value", [5, 1.5, ["x"], object()])
 def test_only_bytes_and_text_become_bytes(value: object) -> None:
-    """A number is not turned into bytes: bytes(5) would be five zeros."""
+    """A number is not converted: bytes(5) would be five zeros."""
     with pytest.raises(TypeError, match="bytes or None"):
         to_bytes(value)
     with pytest.raises(TypeError, match="bytes or None"):
@@ -154,16 +154,16 @@ def test_only_bytes_and_text_become_bytes(value: object) -> None:
         (iter([["a", b"x"]]), [("a", b"x")]),
     ],
 )
-def test_headers_become_one_fresh_list(given: Any, headers: list[tuple[str, bytes | None]]) -> None:
-    """Any shape of headers gives name and bytes pairs in order; the caller's list is not kept."""
+def test_headers_become_a_new_list(given: Any, headers: list[tuple[str, bytes | None]]) -> None:
+    """Headers of any client become pairs of name and bytes in order."""
     made = to_headers(given)
     assert made == headers
     assert made is not given
     assert all(type(value) in {bytes, type(None)} for _, value in made)
 
 
-def test_a_made_record_keeps_nothing_of_the_callers() -> None:
-    """Later changes to a client's buffers and lists do not reach the record."""
+def test_later_changes_do_not_reach_the_record() -> None:
+    """Changes to the buffers and lists of a client do not change the record."""
     value, headers = bytearray(b"v"), [("a", b"1")]
     record = Record.of({"value": value, "headers": headers})
     value[:] = b"w"
@@ -182,13 +182,13 @@ def test_a_made_record_keeps_nothing_of_the_callers() -> None:
         (Record(topic="t", partition=0, offset=0), "t[0]@0"),
     ],
 )
-def test_where_a_record_stood(record: Record, where: str) -> None:
-    """Topic, partition and offset are told as far as they are known."""
+def test_where(record: Record, where: str) -> None:
+    """The position has topic, partition and offset as far as they are known."""
     assert record.where == where
 
 
 def test_repr_has_no_byte_of_the_value() -> None:
-    """Attributes may be logged, data may not."""
+    """The value may be confidential, the rest may be logged."""
     assert repr(Record(key=b"k", value=b"secret", headers=[("a", None)], topic="t")) == (
         "Record(key=b'k', value=<6 bytes>, headers=[('a', None)], where='t')"
     )
@@ -196,22 +196,22 @@ def test_repr_has_no_byte_of_the_value() -> None:
     assert "value=<0 bytes>" in repr(Record(value=b""))
 
 
-def test_records_are_read_only_values() -> None:
-    """Equal by what they hold, not to be changed, and they cross processes."""
+def test_records_are_immutable_values() -> None:
+    """Records are compared by value, cannot be changed, and can be pickled."""
     with pytest.raises(AttributeError):
         FULL.value = b""  # type: ignore[misc]  # that is the test
     assert pickle.loads(pickle.dumps(FULL)) == FULL
 
 
 def test_a_message_that_is_an_error_is_refused() -> None:
-    """The news and errors that a client's poll brings have no record in them."""
+    """A message with the error of a client is not a record."""
     message = Message(FULL)
     message.error = lambda: "_PARTITION_EOF"  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match=r"got an error: _PARTITION_EOF; check message\.error"):
         Record.of(message)
 
 
-def test_the_none_of_a_poll_is_refused_with_advice() -> None:
-    """Where a poll brought nothing there is nothing to convert."""
+def test_the_none_of_a_poll_is_refused_with_a_hint() -> None:
+    """The result of an empty poll raises TypeError."""
     with pytest.raises(TypeError, match="got NoneType; skip an empty poll"):
         Record.of(None)

@@ -1,4 +1,4 @@
-"""Side by side with the official SDK: it takes our events, we take its, of both versions."""
+"""The official SDK: each accepts the events of the other, in both versions of the SDK."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ EVENT = Event(
 
 
 def record_of(message: kafka.KafkaMessage) -> Record:
-    """Make a record of what the SDK would hand to a client."""
+    """Return the record that the SDK passes to a client."""
     return Record.of({"key": message.key, "value": message.value, "headers": message.headers})
 
 
 # --- our events in the SDK -----------------------------------------------------------
 
 
-def test_the_sdk_reads_our_events_by_its_own_protocol() -> None:
-    """All its getters answer, with the types that it has itself."""
+def test_an_event_has_the_protocol_of_the_sdk() -> None:
+    """All getters of the SDK return values of its types."""
     event: BaseCloudEvent = EVENT
     assert (event.get_id(), event.get_source(), event.get_type()) == ("1", "/s", "t")
     assert (event.get_specversion(), event.get_subject(), event.get_time()) == ("1.0", "é", TIME)
@@ -57,8 +57,8 @@ def test_the_sdk_reads_our_events_by_its_own_protocol() -> None:
     assert event.get_attributes()
 
 
-def test_the_sdks_json_format_writes_our_events() -> None:
-    """What it writes reads back, here and there, as the same event."""
+def test_the_json_format_of_the_sdk() -> None:
+    """The SDK writes an event that both read as equal."""
     written = JSONFormat().write(EVENT)
     assert json.loads(written)["time"] == "2018-04-05T17:31:00Z"
     headers: Any = [("content-type", b"application/cloudevents+json")]
@@ -69,8 +69,8 @@ def test_the_sdks_json_format_writes_our_events() -> None:
 @pytest.mark.parametrize(
     "event", [EVENT, EVENT.replace(data=b"\xff", datacontenttype="image/png"), EVENT.replace(data=None)]
 )
-def test_the_sdks_http_binding_takes_our_events(event: Event) -> None:
-    """Binary and structured, over and back."""
+def test_the_http_binding_of_the_sdk(event: Event) -> None:
+    """An event is equal after binary and structured HTTP messages."""
     for message in (http.to_binary(event, JSONFormat()), http.to_structured(event, JSONFormat())):
         again = Event.of(http.from_http(message, JSONFormat()))
         assert (again.id, again.time, again.subject, again["ext"]) == (
@@ -83,8 +83,8 @@ def test_the_sdks_http_binding_takes_our_events(event: Event) -> None:
 
 
 @pytest.mark.parametrize("event", [EVENT, EVENT.replace(data=b"\xff\x00", datacontenttype="image/png")])
-def test_the_sdks_kafka_binding_takes_our_events(event: Event) -> None:
-    """Its records are ours: the same headers and bytes in binary mode, the same event in both."""
+def test_the_kafka_binding_of_the_sdk(event: Event) -> None:
+    """Records of the SDK have the same headers and bytes in binary mode, the same event in both."""
     binary = record_of(kafka.to_binary(event, JSONFormat()))
     assert sorted(binary.headers) == sorted(to_record(event).headers)
     assert from_record(binary).data == event.data
@@ -98,7 +98,7 @@ def test_the_sdks_kafka_binding_takes_our_events(event: Event) -> None:
     st.one_of(st.none(), st.binary(min_size=1), st.dictionaries(make.json_texts, make.json_texts)),
 )
 def test_the_sdk_reads_our_records(attributes: dict[str, Any], data: Any) -> None:
-    """Whatever texts, times and data: from our structured record the SDK makes our event."""
+    """The SDK reads the event of a structured record, for any texts, times and data."""
     for name in ("dssematerial", "partitionkey", "expirytime"):  # which have other types, or a key, there
         attributes.pop(name, None)
     if "time" in attributes:
@@ -130,10 +130,10 @@ def test_the_sdk_reads_our_records(attributes: dict[str, Any], data: Any) -> Non
         ({"subject": "s", "ext": "x", "dataschema": "a:b"}, None, None, DataKind.BYTES),
     ],
 )
-def test_events_of_both_versions_are_taken(
+def test_events_of_both_sdk_versions(
     kind: Any, more: Any, data: Any, payload: bytes | None, data_kind: DataKind
 ) -> None:
-    """Attributes and data come over; the SDK's object stays as it was."""
+    """Attributes and data are equal; the object of the SDK does not change."""
     sdk = kind({**ATTRIBUTES, "time": TIME if kind is CloudEvent else "2018-04-05T17:31:00Z", **more}, data)
     before = copy.deepcopy((dict(sdk.get_attributes()), sdk.get_data()))
     event = Event.of(sdk)
@@ -144,13 +144,13 @@ def test_events_of_both_versions_are_taken(
     assert (dict(sdk.get_attributes()), sdk.get_data()) == before
 
 
-def test_an_event_of_ours_is_itself() -> None:
-    """Nothing is copied that cannot change."""
+def test_event_of_an_event() -> None:
+    """An Event is not copied."""
     assert Event.of(EVENT) is EVENT
 
 
-def test_types_come_over_from_sdk_events() -> None:
-    """Extension values that the SDK lets stand keep their type here."""
+def test_types_of_sdk_events() -> None:
+    """Extensions keep the types that the SDK allows."""
     sdk = CloudEvent(
         {**ATTRIBUTES, "n": 5, "b": True, "raw": b"Ma", "t": TIME.astimezone(timezone(timedelta(hours=2)))}
     )
@@ -172,8 +172,8 @@ def test_types_come_over_from_sdk_events() -> None:
         ({"partitionkey": "", "x": 1.5}, float("nan"), {"X-01", "T-01", "J-10"}),
     ],
 )
-def test_what_the_sdk_lets_pass_and_the_rules_do_not(more: Any, data: Any, clauses: set[str]) -> None:
-    """Every problem of an SDK event is told, by its clause."""
+def test_invalid_events_of_the_sdk(more: Any, data: Any, clauses: set[str]) -> None:
+    """Every problem that the SDK does not check is reported with its clause."""
     sdk = CloudEvent({**ATTRIBUTES, "time": TIME, **more}, data)
     for refuse in (Event.of, to_record):
         with pytest.raises(InvalidEvent) as caught:
@@ -181,8 +181,8 @@ def test_what_the_sdk_lets_pass_and_the_rules_do_not(more: Any, data: Any, claus
         assert {p.clause for p in caught.value.problems} == clauses
 
 
-def test_what_the_sdk_sends_is_read_and_nothing_is_added() -> None:
-    """A tombstone of the SDK is empty bytes; an event without time gets none."""
+def test_records_of_the_sdk() -> None:
+    """A tombstone of the SDK is an empty payload; an event without time has none."""
     sdk = CloudEvent({**ATTRIBUTES, "time": TIME, "partitionkey": "p"}, None)
     record = record_of(kafka.to_binary(sdk, JSONFormat()))
     event = from_record(record)

@@ -1,4 +1,4 @@
-"""The types that users see, judged by mypy."""
+"""The types that users see, checked by mypy."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 
 
-def test_what_users_write_is_typed() -> None:
-    """An Event is an SDK event to a type checker, and wrong uses are found before they run."""
+def test_types_of_the_public_names() -> None:
+    """An Event is an SDK event for a type checker, and wrong calls are errors."""
     command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "tests/typing/sdk.py"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=110)
     assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr

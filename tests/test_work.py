@@ -1,4 +1,4 @@
-"""Work and memory grow with what came and no faster, whatever it is that came."""
+"""Work and memory are linear in the input."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def protobuf(write: Callable[[int], bytes]) -> Callable[[int], Record]:
 
 
 def field(at: int, value: bytes) -> bytes:
-    """Write a field of a Protobuf message, whose value is shorter than 128 bytes."""
+    """Return a field of a Protobuf message whose value has fewer than 128 bytes."""
     return bytes([at << 3 | 2, len(value)]) + value
 
 
 def number(value: int) -> bytes:
-    """Write a number as Avro has it."""
+    """Return an integer in Avro."""
     left, written = (value << 1) ^ (value >> 63), b""
     while left > 0x7F:
         written += bytes([left & 0x7F | 0x80])
@@ -75,7 +75,7 @@ def each(form: bytes, count: int) -> bytes:
 
 
 def letters(count: int) -> bytes:
-    """Write letters of which no two are the same."""
+    """Return distinct letters."""
     return "".join(chr(0x10000 + index) for index in range(count)).encode()
 
 
@@ -186,7 +186,7 @@ def size_of(record: Record) -> int:
 
 
 def do_everything(record: Record) -> None:
-    """Read a record in both ways, tell of it, look at its event, and write it in every form."""
+    """Read a record strictly and leniently, explain it, access its event, and write it in every format."""
     for lenient in (False, True):
         result = decode(record, lenient=lenient)
         if isinstance(result, Decoded):
@@ -202,7 +202,7 @@ def do_everything(record: Record) -> None:
 
 
 def seconds(record: Record) -> float:
-    """Measure the processor's time, the least of three."""
+    """Return the processor time in seconds, the minimum of three runs."""
     taken = []
     for _ in range(3):
         start = time.process_time()
@@ -212,8 +212,8 @@ def seconds(record: Record) -> float:
 
 
 @pytest.mark.parametrize("name", INPUTS)
-def test_work_grows_with_the_input(name: str) -> None:
-    """An input that is eight times as long takes about eight times the work, never its square."""
+def test_work_is_linear(name: str) -> None:
+    """An input of eight times the size takes about eight times the work."""
     small, great = INPUTS[name](SIZE), INPUTS[name](SIZE * GROWTH)
     allowed = 3 * GROWTH
     ratios = []
@@ -225,8 +225,8 @@ def test_work_grows_with_the_input(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", INPUTS)
-def test_memory_grows_with_the_input(name: str) -> None:
-    """What is kept at the peak is bounded by what came, and a count alone keeps nothing."""
+def test_memory_is_linear(name: str) -> None:
+    """The peak of memory is bounded by the size of the input, and a count alone allocates nothing."""
     record = INPUTS[name](SIZE * GROWTH)
     do_everything(record)  # what is remembered for good is not of this record
     tracemalloc.start()

@@ -1,4 +1,4 @@
-"""The documented extensions: what each asks of an event, and what it leaves open."""
+"""The documented extensions: their types and rules."""
 
 from __future__ import annotations
 
@@ -63,10 +63,8 @@ def event(**extensions: Any) -> Event:
     ],
     ids=stable,
 )
-def test_what_a_document_forbids_is_refused(
-    extensions: dict[str, Any], clause: str, faults: set[str]
-) -> None:
-    """Every attribute at fault is named, the missing ones too, with the document's clause."""
+def test_broken_rules_are_reported(extensions: dict[str, Any], clause: str, faults: set[str]) -> None:
+    """Every wrong or missing attribute is reported with the clause of its document."""
     with pytest.raises(InvalidEvent) as caught:
         event(**extensions)
     assert {(p.attribute, p.clause) for p in caught.value.problems} == {(name, clause) for name in faults}
@@ -100,8 +98,8 @@ def test_what_a_document_forbids_is_refused(
     ids=stable,
 )
 @pytest.mark.parametrize("mode", ["binary", "structured"])
-def test_what_a_document_leaves_open_is_taken(extensions: dict[str, Any], mode: Any) -> None:
-    """What is only recommended, or not said at all, makes no event invalid; both modes give it back."""
+def test_values_that_documents_allow(extensions: dict[str, Any], mode: Any) -> None:
+    """Values that a document only discourages or does not mention are valid, and both modes preserve them."""
     made = event(**extensions)
     assert from_record(to_record(made, mode=mode)) == made
 
@@ -124,8 +122,8 @@ def test_what_a_document_leaves_open_is_taken(extensions: dict[str, Any], mode: 
     ],
     ids=stable,
 )
-def test_lenient_reading_lets_a_broken_extension_pass(headers: dict[str, str], told: set[str] | None) -> None:
-    """The attributes stay as they came, typed where they can be, and what is wrong is told."""
+def test_lenient_reading_tolerates_invalid_extensions(headers: dict[str, str], told: set[str] | None) -> None:
+    """Lenient reading keeps the attributes, typed if possible, and reports their problems."""
     texts = {**GOOD, **headers}
     result = decode(Record(headers=[(f"ce_{n}", v.encode()) for n, v in texts.items()]), lenient=True)
     assert isinstance(result, Decoded)
@@ -134,7 +132,7 @@ def test_lenient_reading_lets_a_broken_extension_pass(headers: dict[str, str], t
 
 
 def test_every_clause_has_its_attributes() -> None:
-    """All fifteen documents are there, and what needs a closer look is known to need it."""
+    """All fifteen documents have attributes, and the constrained ones are not accepted fast."""
     assert {extension.clause for extension in DOCUMENTED.values()} == {f"X-{n:02}" for n in range(1, 16)}
     plain = {
         "partitionkey",

@@ -1,4 +1,4 @@
-"""Extensions: those that are documented, and those that users register."""
+"""Known extensions: documented and registered ones."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from cloudevents_kafka.attributes.validation import find_problems
     ],
 )
 def test_known_types_are_read_from_text(name: str, text: str, value: object) -> None:
-    """A header's text becomes the type that its extension has, and nothing is guessed."""
+    """The text of a header becomes the type of its extension; no type is guessed."""
     assert parse_value(name, text) == value
     assert type(parse_value(name, text)) is type(value)
 
 
 @pytest.mark.usefixtures("registry")
-def test_a_registered_type_counts_everywhere() -> None:
-    """Once registered, an extension is typed from headers and from JSON, and checked in all events."""
+def test_a_registered_type_applies_everywhere() -> None:
+    """A registered extension has its type from headers and from JSON, and is validated in all events."""
     headers = [*make.required_headers, ("ce_mycount", b"5")]
     assert from_record(Record(headers=headers))["mycount"] == "5"
     register_extension(
@@ -58,8 +58,8 @@ def test_a_registered_type_counts_everywhere() -> None:
 
 
 @pytest.mark.usefixtures("registry")
-def test_registering_a_text_again_brings_its_rule_into_force() -> None:
-    """Nothing that proved good before is remembered against a new rule."""
+def test_registering_again_invalidates_caches() -> None:
+    """A value that was valid before a registration is checked by the new rule."""
     given = {**GOOD, "mytext": "loud"}
     assert is_valid_fast(given)
     register_extension("mytext", AttributeType.STRING, rule="must be quiet", accepts=lambda v: v != "loud")
@@ -70,23 +70,23 @@ def test_registering_a_text_again_brings_its_rule_into_force() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "data", "My", "my_ext", "id", "time", "a\n", None, 5])
-def test_what_is_no_extension_cannot_be_registered(name: Any) -> None:
-    """A core attribute's type stands in the specification."""
+def test_invalid_names_are_not_registered(name: Any) -> None:
+    """An extension must have a valid name, and not that of a core attribute."""
     with pytest.raises(ValueError, match="the name of an extension must"):
         register_extension(name, AttributeType.STRING)
 
 
 @pytest.mark.usefixtures("registry")
 @pytest.mark.parametrize("other", ["X-Y", "", "data"])
-def test_what_no_attribute_is_named_cannot_be_needed(other: str) -> None:
-    """Else no event with the extension would be good."""
+def test_needs_must_be_names(other: str) -> None:
+    """An extension cannot need a name that no attribute can have."""
     with pytest.raises(ValueError, match=r"for mine, needs must have names of attributes"):
         register_extension("mine", AttributeType.STRING, needs=["subject", other])
 
 
 @pytest.mark.usefixtures("registry")
-def test_a_rule_that_fails_turns_the_value_down() -> None:
-    """Strangers send what its author did not think of, and that must not stop a loop."""
+def test_an_exception_in_a_rule_refuses_the_value() -> None:
+    """A rule that raises for untrusted input makes the event invalid, and stops no loop."""
     register_extension("attempt", AttributeType.STRING, rule="must be odd", accepts=lambda v: int(v) % 2 == 1)
     for text, good in ((b"5", True), (b"4", False), (b"five", False)):
         result = decode(Record(headers=[*make.required_headers, ("ce_attempt", text)]))
@@ -106,7 +106,7 @@ def test_a_rule_that_fails_turns_the_value_down() -> None:
         (AttributeType.STRING, {"accepts": True}, "accepts must be a function"),
     ],
 )
-def test_what_makes_no_extension_is_refused(kind: Any, more: Any, said: str) -> None:
-    """At once, and not when the first event has it."""
+def test_arguments_of_other_types_are_refused(kind: Any, more: Any, said: str) -> None:
+    """Registration checks its arguments at once."""
     with pytest.raises(TypeError, match=said):
         register_extension("mine", kind, **more)

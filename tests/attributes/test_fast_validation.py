@@ -1,4 +1,4 @@
-"""The quick look remembers what it has seen, within bounds."""
+"""The caches of fast validation."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.attributes.fast_validation import is_valid_fast
 
 
-def test_what_is_remembered_is_bounded() -> None:
-    """A flood of sources, schemas and names does not stay in memory."""
+def test_caches_are_bounded() -> None:
+    """Many sources, schemas and names do not stay in memory."""
     for number in range(5000):
         assert is_valid_fast({**GOOD, "source": f"/{number}", "dataschema": f"a:{number}", f"x{number}": "v"})
     assert is_valid_fast({**GOOD, "source": "/" * 10**5, "x" * 10**5: "v"})

@@ -1,4 +1,4 @@
-"""Media types: parameters, JSON-ness, charset, and the prefix of event formats."""
+"""Media types: parameters, JSON, charset, and the prefix of event formats."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cloudevents_kafka.attributes.media_type import media_type, python_codec
     ],
 )
 def test_json_types(text: str) -> None:
-    """Anything whose subtype is json or ends in +json is JSON, in any case, whatever its parameters."""
+    """A subtype that is json or ends in +json is JSON, in any case and with any parameters."""
     assert media_type(text).is_json
     assert media_type(text).valid
 
@@ -44,7 +44,7 @@ def test_json_types(text: str) -> None:
     ],
 )
 def test_other_types(text: str) -> None:
-    """Nothing else is."""
+    """Other subtypes are not JSON."""
     assert not media_type(text).is_json
 
 
@@ -86,7 +86,7 @@ def test_other_types(text: str) -> None:
     ],
 )
 def test_validity(text: str, valid: bool) -> None:  # noqa: FBT001 - a column
-    """A media type is type/subtype and well-formed parameters, of tokens (RFC 2045, 5.1)."""
+    """A media type is type/subtype and well-formed parameters, of tokens (RFC 2045 5.1)."""
     assert media_type(text).valid is valid
 
 
@@ -105,7 +105,7 @@ def test_validity(text: str, valid: bool) -> None:  # noqa: FBT001 - a column
     ],
 )
 def test_charset(text: str, charset: str | None, utf8: bool) -> None:  # noqa: FBT001 - a column
-    """The charset is the parameter of that name in any case, the first where there are two."""
+    """The charset is the first parameter of that name, in any case."""
     assert media_type(text).charset == charset
     assert media_type(text).utf8 is utf8
 
@@ -117,8 +117,8 @@ def test_charset(text: str, charset: str | None, utf8: bool) -> None:  # noqa: F
         *("idna", "punycode", "unicode_escape", "raw-unicode-escape", "undefined"),
     ],
 )
-def test_charsets_that_are_none(charset: str) -> None:
-    """What Python knows as a codec but is no charset of texts is refused."""
+def test_codecs_that_are_not_charsets(charset: str) -> None:
+    """A codec of Python that is not a charset is refused."""
     with pytest.raises(LookupError):
         python_codec(media_type(f"text/plain; charset={charset}"))
 
@@ -135,18 +135,18 @@ def test_charsets_that_are_none(charset: str) -> None:
         ("gb18030", "gb18030"),
     ],
 )
-def test_charsets_by_their_names(charset: str, codec: str) -> None:
-    """A charset's registered names are known in any case, and text can be written in it."""
+def test_names_of_charsets(charset: str, codec: str) -> None:
+    """The registered names of a charset are known in any case, and text can be encoded in it."""
     assert python_codec(media_type(f"text/plain; charset={charset}")) == codec
     assert "x".encode(codec)
 
 
-def test_strangers_charsets_are_not_looked_for() -> None:
-    """Python keeps every name that it looked for, for good: a stranger's are not among them."""
+def test_unknown_charsets_are_not_looked_up() -> None:
+    """Unknown names do not reach codecs.lookup(), which caches them forever."""
     before = set(encodings._cache)
     for number in range(50):
         with pytest.raises(LookupError):
-            python_codec(media_type(f"text/plain; charset=stranger{number}"))
+            python_codec(media_type(f"text/plain; charset=unknown{number}"))
         python_codec(media_type(f"text/plain; charset=utf{'-' * number}16"))
     assert set(encodings._cache) <= before | {"utf_16"}
 
@@ -182,13 +182,13 @@ def test_prefix(text: str, cloudevents: bool, batch: bool, name: str | None) -> 
         st.text(max_size=20), st.from_regex(r'[a-z]+/[a-z+]+(; ?[a-z]+=("[^"]*"|[a-z]*))*', fullmatch=True)
     )
 )
-def test_parsing_is_total_and_steady(text: str) -> None:
-    """Any text is parsed, and the same way the second time."""
+def test_parsing_is_total_and_deterministic(text: str) -> None:
+    """Any text is parsed, with the same result from the cache."""
     assert media_type(text) == media_type(str(text))
 
 
-def test_what_is_remembered_is_bounded() -> None:
-    """A flood of different content types does not stay in memory."""
+def test_the_cache_is_bounded() -> None:
+    """Many content types do not stay in memory."""
     memory = media_type.__self__  # type: ignore[attr-defined]  # a bound method of a dict
     for number in range(10_000):
         media_type(f"text/x{number}")

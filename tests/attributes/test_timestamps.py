@@ -1,4 +1,4 @@
-"""Timestamps: RFC 3339 texts, the instants they name, and datetimes written as text."""
+"""Timestamps: RFC 3339 texts, their instants, and datetimes as text."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ NOON = datetime(2018, 4, 5, 12, 0, 0, tzinfo=UTC)
         "9999-12-31T23:59:59Z",
     ],
 )
-def test_good(text: str) -> None:
-    """RFC 3339, lower-case letters and leap seconds among it, is a timestamp."""
+def test_valid(text: str) -> None:
+    """RFC 3339 texts are timestamps, also with lower-case letters and leap seconds."""
     assert is_timestamp(text)
     assert to_datetime(text).tzinfo is not None
 
@@ -88,8 +88,8 @@ def test_good(text: str) -> None:
         "2018-04-05T18:31:00.123456789²Z",
     ],
 )
-def test_bad(text: str) -> None:
-    """What date parsers let pass beside RFC 3339 is no timestamp."""
+def test_invalid(text: str) -> None:
+    """Texts that other date parsers accept are not timestamps."""
     assert not is_timestamp(text)
     for read in (to_datetime, instant):
         with pytest.raises(ValueError, match="must have the form of RFC 3339"):
@@ -116,7 +116,7 @@ def test_bad(text: str) -> None:
     ],
 )
 def test_instants(one: str, other: str, same: bool) -> None:  # noqa: FBT001 - a column
-    """Two texts are one instant by time and offset, to the last digit, leap seconds apart."""
+    """Two texts are one instant by time and offset, to the last digit; leap seconds differ."""
     assert (instant(one) == instant(other)) is same
 
 
@@ -131,7 +131,7 @@ def test_instants(one: str, other: str, same: bool) -> None:  # noqa: FBT001 - a
     ],
 )
 def test_datetimes_as_text(moment: datetime, text: str) -> None:
-    """A datetime keeps its offset, UTC is Z, and no digit is made up or lost."""
+    """A datetime keeps its offset and digits; UTC is Z."""
     assert from_datetime(moment) == text
 
 
@@ -144,22 +144,22 @@ def test_datetimes_as_text(moment: datetime, text: str) -> None:
     ],
 )
 def test_datetimes_without_rfc_3339_text(moment: datetime, why: str) -> None:
-    """No offset is assumed, and none is rounded."""
+    """An offset is neither assumed nor rounded."""
     with pytest.raises(ValueError, match=why):
         from_datetime(moment)
 
 
 @given(st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31), timezones=make.zones))  # noqa: DTZ001 - bounds are naive
-def test_a_datetime_comes_back(moment: datetime) -> None:
-    """Written and read, a datetime is the same instant in the same offset."""
+def test_datetime_round_trip(moment: datetime) -> None:
+    """A datetime has the same instant and offset after writing and reading."""
     again = to_datetime(from_datetime(moment))
     assert again == moment
     assert again.utcoffset() == moment.utcoffset()
 
 
 @given(make.timestamps())
-def test_every_spelling_is_read(text: str) -> None:
-    """All spellings that RFC 3339 has are timestamps, equal to themselves in upper case."""
+def test_every_form_is_valid(text: str) -> None:
+    """All forms of RFC 3339 are timestamps, equal to themselves in upper case."""
     assert is_timestamp(text)
     assert instant(text) == instant(text.upper())
 
@@ -176,8 +176,8 @@ def test_every_spelling_is_read(text: str) -> None:
         ("9999-12-31T23:59:59.999999999Z", (EPOCH_SECONDS[-1], 999_999_999), None),
     ],
 )
-def test_instants_as_numbers(text: str, epoch: tuple[int, int], again: str | None) -> None:
-    """Seconds and nanoseconds name the same instant, whose text is in UTC, and as short as can be."""
+def test_epoch_seconds(text: str, epoch: tuple[int, int], again: str | None) -> None:
+    """Seconds and nanoseconds are the same instant; its text is in UTC and the shortest."""
     assert to_epoch(text) == epoch
     assert from_epoch(*epoch) == (again or text)
 
@@ -194,8 +194,8 @@ def test_instants_as_numbers(text: str, epoch: tuple[int, int], again: str | Non
         ("lunchtime", "must have the form of RFC 3339"),
     ],
 )
-def test_instants_that_no_such_numbers_name(text: str, why: str) -> None:
-    """None is moved to a neighbour."""
+def test_instants_without_epoch_seconds(text: str, why: str) -> None:
+    """An instant that the numbers cannot express is refused, not changed."""
     with pytest.raises(ValueError, match=why):
         to_epoch(text)
 
@@ -203,8 +203,8 @@ def test_instants_that_no_such_numbers_name(text: str, why: str) -> None:
 @pytest.mark.parametrize(
     ("seconds", "nanos"), [(EPOCH_SECONDS[0] - 1, 0), (EPOCH_SECONDS[-1] + 1, 0), (0, -1), (0, 10**9)]
 )
-def test_numbers_that_name_no_instant(seconds: int, nanos: int) -> None:
-    """Beyond the calendar there is none, and a second has a billion nanoseconds."""
+def test_epoch_seconds_without_instant(seconds: int, nanos: int) -> None:
+    """Seconds outside of the calendar and nanoseconds of a second or more are refused."""
     with pytest.raises(ValueError, match="years 1 to 9999"):
         from_epoch(seconds, nanos)
 
@@ -222,29 +222,29 @@ def test_numbers_that_name_no_instant(seconds: int, nanos: int) -> None:
         ("9999-12-31T23:59:59.9+00:01", "9999-12-31T23:58:59Z"),
     ],
 )
-def test_seconds_in_utc(text: str, second: str) -> None:
-    """A time is cut, not rounded, and told in UTC; where no offset is told it is UTC already."""
+def test_utc_seconds(text: str, second: str) -> None:
+    """A time is truncated and in UTC; without an offset it is in UTC already."""
     assert to_utc_seconds(text) == second
 
 
 @pytest.mark.parametrize(
     "text", ["0000-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01", "2020-06-31T00:00:00Z", "soon", ""]
 )
-def test_no_second_in_utc(text: str) -> None:
-    """Beyond the years that four digits name, and for what is no timestamp, there is none."""
+def test_no_utc_seconds(text: str) -> None:
+    """A time outside of the years 0 to 9999 and an invalid text are refused."""
     with pytest.raises(ValueError, match=r"years 0 to 9999|must have the form of RFC 3339"):
         to_utc_seconds(text)
 
 
 @given(make.timestamps())
-def test_seconds_in_utc_are_those_of_the_instant(text: str) -> None:
-    """The second is the one that the instant lies in."""
+def test_utc_seconds_are_those_of_the_instant(text: str) -> None:
+    """The text in UTC is the second of the instant."""
     moment, _ = instant(text)
     assert to_datetime(to_utc_seconds(text)) == moment.replace(microsecond=0)
 
 
 @given(st.sampled_from(EPOCH_SECONDS), st.sampled_from(range(10**9)))
-def test_numbers_come_back(seconds: int, nanos: int) -> None:
-    """Each pair has a text, and that names the pair."""
+def test_epoch_round_trip(seconds: int, nanos: int) -> None:
+    """Each pair of seconds and nanoseconds has a text that is read as the pair."""
     assert to_epoch(from_epoch(seconds, nanos)) == (seconds, nanos)
     assert is_timestamp(from_epoch(seconds, nanos))

@@ -28,15 +28,15 @@ from cloudevents_kafka.attributes.validation import find_problems
 
 @pytest.mark.parametrize("name", ["a", "9x", "id", "x" * 64, "datacontenttype", "data1", "self"])
 def test_names(name: str) -> None:
-    """Lower-case ASCII letters and digits, as many as one likes."""
+    """A name has lower-case ASCII letters and digits, in any number."""
     assert is_name(name)
 
 
 @pytest.mark.parametrize(
     "name", ["", "data", "MyExt", "my.ext", "under_scope", "a-b", "é", "abc\n", "a b", "ⅷ", "٣"]
 )
-def test_no_names(name: str) -> None:
-    """Anything else names no attribute, and data is none."""
+def test_invalid_names(name: str) -> None:
+    """Other texts, and data, are not names."""
     assert not is_name(name)
     problem = find_problems({**GOOD, name: "x"})
     assert [p.clause for p in problem] == [{"": "N-03", "data": "N-04"}.get(name, "N-01")]
@@ -46,7 +46,7 @@ def test_no_names(name: str) -> None:
     "text", ["", "abc", "é€😀", "\u00a0", "\u200d", "\ufffd", "\U0010fffd", "\u2028", "\ue000", "\u0378"]
 )
 def test_strings(text: str) -> None:
-    """Spaces, joiners, private and unassigned characters may stand in a String."""
+    """A String may have spaces, joiners, private and unassigned characters."""
     assert is_string(text)
 
 
@@ -72,8 +72,8 @@ def test_strings(text: str) -> None:
         "\ud83d\ude00",
     ],
 )
-def test_no_strings(text: str) -> None:
-    """Control characters, noncharacters of all planes and surrogates may not."""
+def test_invalid_strings(text: str) -> None:
+    """A String has no control characters, noncharacters of any plane, or surrogates."""
     assert not is_string(text)
     assert not is_string(f"abc {text} é")
     assert [p.clause for p in find_problems({**GOOD, "x": text})] == ["T-06"]
@@ -81,8 +81,8 @@ def test_no_strings(text: str) -> None:
 
 
 @given(st.text(max_size=10))
-def test_strings_by_the_letter(text: str) -> None:
-    """A String is checked as if each character was looked up in the specification's list."""
+def test_strings_by_each_character(text: str) -> None:
+    """A String is valid if each of its characters is."""
     bad = any(
         ord(c) <= 0x1F
         or 0x7F <= ord(c) <= 0x9F
@@ -157,12 +157,12 @@ def test_strings_by_the_letter(text: str) -> None:
     ],
 )
 def test_uris(text: str, uri: bool, reference: bool) -> None:  # noqa: FBT001 - columns
-    """A URI has a scheme; both are free of spaces, delimiters and broken escapes."""
+    """A URI has a scheme; URIs and URI-references have no spaces, other delimiters or broken escapes."""
     assert (is_uri(text), is_uri_reference(text)) == (uri, reference)
 
 
 def _uri_reference() -> re.Pattern[str]:
-    """Write RFC 3986, appendix A, rule by rule, down to 4.1."""
+    """Return a pattern of RFC 3986, appendix A, rule by rule."""
     pct = "%[0-9A-Fa-f]{2}"
     unreserved, sub = "[A-Za-z0-9._~-]", "[!$&'()*+,;=]"
     pchar = f"(?:{unreserved}|{pct}|{sub}|[:@])"
@@ -210,8 +210,8 @@ _PIECES = st.sampled_from(
 
 @settings(max_examples=2000)
 @given(st.lists(_PIECES, max_size=12).map("".join))
-def test_uri_references_are_those_of_the_document(text: str) -> None:
-    """Those of RFC 3986, appendix A; a letter beyond ASCII counts as one of ASCII."""
+def test_uri_references_by_the_grammar(text: str) -> None:
+    """The URI-references are those of RFC 3986, appendix A, with non-ASCII letters as ASCII ones."""
     assert is_uri_reference(text) is (_RFC_3986.fullmatch(text.replace("é", "~")) is not None)
 
 
@@ -220,7 +220,7 @@ def test_uri_references_are_those_of_the_document(text: str) -> None:
     [("0", 0), ("-0", 0), ("-1", -1), ("2147483647", 2**31 - 1), ("-2147483648", -(2**31))],
 )
 def test_integers(text: str, number: int) -> None:
-    """Plain digits with an optional minus, of 32 bits."""
+    """An Integer has decimal digits, an optional minus, and 32 bits."""
     assert parse_integer(text) == number
 
 
@@ -244,15 +244,15 @@ def test_integers(text: str, number: int) -> None:
         "9" * 5000,
     ],
 )
-def test_no_integers(text: str) -> None:
-    """What Python's int() takes beside that is refused."""
+def test_invalid_integers(text: str) -> None:
+    """Other texts that int() accepts are refused."""
     with pytest.raises(ValueError, match="32-bit"):
         parse_integer(text)
 
 
 @pytest.mark.parametrize("text", ["TRUE", "True", "1", "", "yes", "true "])
-def test_no_booleans(text: str) -> None:
-    """A Boolean's text is true or false, to the letter."""
+def test_invalid_booleans(text: str) -> None:
+    """The text of a Boolean is exactly true or false."""
     with pytest.raises(ValueError, match="true or false"):
         parse_boolean(text)
     assert parse_boolean("true") is True
@@ -264,7 +264,7 @@ def test_no_booleans(text: str) -> None:
     [("", b""), ("TWFu", b"Man"), ("TWE=", b"Ma"), ("TQ==", b"M"), ("4P8ARKo=", b"\xe0\xff\x00D\xaa")],
 )
 def test_binaries(text: str, raw: bytes) -> None:
-    """Base64 of the standard alphabet, with padding."""
+    """A Binary is base64 of the standard alphabet with padding."""
     assert parse_binary(text) == raw
     assert canonical_text(raw) == text
 
@@ -272,8 +272,8 @@ def test_binaries(text: str, raw: bytes) -> None:
 @pytest.mark.parametrize(
     "text", ["x", "TWFU=", "TWF=", "==TQ", "TW-_", "TWE", "TW E=", "TQ==TQ==", "é", "TWE=\n", "\ud800"]
 )
-def test_no_binaries(text: str) -> None:
-    """What base64 decoders let pass beside that is refused."""
+def test_invalid_binaries(text: str) -> None:
+    """Other texts that base64 decoders accept are refused."""
     with pytest.raises(ValueError, match="RFC 4648"):
         parse_binary(text)
 
@@ -319,8 +319,8 @@ class Number(int):
         (Number(5), 5),
     ],
 )
-def test_python_values_become_plain_ones(value: object, kept: object) -> None:
-    """Enums and other subclasses are kept as what they are equal to, of the plain type."""
+def test_subclasses_become_base_classes(value: object, kept: object) -> None:
+    """A member of an enum becomes an equal value of the base class."""
     assert to_attribute(value) == kept
     assert type(to_attribute(value)) is type(kept)
     event = Event(id="1", source="/", type="t", x=value)  # type: ignore[arg-type]  # that is the test
@@ -329,8 +329,8 @@ def test_python_values_become_plain_ones(value: object, kept: object) -> None:
 
 
 @pytest.mark.parametrize("value", [1.5, float("nan"), {}, [], (), object(), 1j, {"a"}, datetime(2018, 4, 5)])  # noqa: DTZ001
-def test_other_values_are_refused(value: object) -> None:
-    """There are seven types and no others, and no guess is made."""
+def test_values_of_other_types_are_refused(value: object) -> None:
+    """Values of other types are not converted."""
     with pytest.raises(ValueError, match=r"must be str|must have an offset"):
         to_attribute(value)
     with pytest.raises(InvalidEvent) as caught:

@@ -55,15 +55,15 @@ from cloudevents_kafka.attributes.validation import find_problems
     ids=lambda value: value if isinstance(value, str) else "-".join(value),
 )
 def test_each_rule_has_its_clause(changed: dict[str, Any], clause: str) -> None:
-    """A broken rule is one problem, with the attribute's name and the rule's clause."""
+    """A broken rule is one problem with the name of the attribute and the clause of the rule."""
     given = {name: value for name, value in {**GOOD, **changed}.items() if value is not None}
     problems = find_problems(parse_values(given))
     assert [(p.attribute, p.clause) for p in problems] == [(next(iter(changed)), clause)]
     assert not is_valid_fast(given)
 
 
-def test_all_problems_are_told_together() -> None:
-    """Whoever mends an event sees everything at once, data included, each with its clause."""
+def test_all_problems_are_reported_together() -> None:
+    """The constructor reports all problems, also that of the data, each with its clause."""
     bad: dict[str, Any] = {"x": 1.5, "My_Ext": "v", "y": 2**40, "data": {1, object()}}
     with pytest.raises(InvalidEvent) as caught:
         Event(source="", type="t\n", time=datetime(2018, 4, 5), **bad)  # noqa: DTZ001 - that is one

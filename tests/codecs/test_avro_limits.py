@@ -1,4 +1,4 @@
-"""Data of a user's Avro schema: whatever the bytes, a value or a DataError, soon and in little room."""
+"""Limits for untrusted Avro data: a value or a DataError, in bounded time and memory."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def of_arrays(count: int, arrays: int) -> bytes:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_beyond_the_bounds_is_refused(schema: Any, value: bytes, said: str) -> None:
-    """In a moment, in little memory, and told: a stranger may have written it."""
+def test_data_beyond_the_limits_is_refused(schema: Any, value: bytes, said: str) -> None:
+    """Data beyond a limit raises DataError in little time and memory."""
     codec = codecs.avro(schema)
     assert codec.decode is not None
     tracemalloc.start()
@@ -108,8 +108,8 @@ def test_what_is_beyond_the_bounds_is_refused(schema: Any, value: bytes, said: s
 
 
 @pytest.mark.usefixtures("registry")
-def test_an_event_with_such_data_is_whole() -> None:
-    """The error comes when data is asked for, says what to do, and the payload is there."""
+def test_an_event_with_such_data_is_valid() -> None:
+    """Only access to the data raises an error; the payload is complete."""
     register_codec("application/avro", codecs.avro(NODE))
     event = Event(id="1", source="/", type="t", datacontenttype="application/avro", data=b"\x02" * 5000)
     with pytest.raises(DataError, match="register a Codec of your own"):
@@ -141,8 +141,8 @@ def circle() -> Any:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_value_beyond_the_bounds_is_not_written(schema: Any, value: Any, said: str) -> None:
-    """What is written can be read again."""
+def test_a_value_beyond_the_limits_is_not_written(schema: Any, value: Any, said: str) -> None:
+    """A value that could not be read again is refused."""
     with pytest.raises(DataError, match=said):
         written(schema, value)
 
@@ -169,8 +169,8 @@ def test_a_value_beyond_the_bounds_is_not_written(schema: Any, value: Any, said:
     ],
     ids=str,
 )
-def test_what_is_within_the_bounds_is_as_fastavro_has_it(schema: Any, value: Any) -> None:
-    """Written as ever, and read as ever, up to the bounds themselves."""
+def test_data_within_the_limits_is_that_of_fastavro(schema: Any, value: Any) -> None:
+    """Data up to the limits is written and read as by fastavro."""
     expected = io.BytesIO()
     fastavro.schemaless_writer(expected, fastavro.parse_schema(schema), value)
     raw = written(schema, value)
@@ -178,8 +178,8 @@ def test_what_is_within_the_bounds_is_as_fastavro_has_it(schema: Any, value: Any
     assert data(schema, raw) == value
 
 
-def test_a_plain_schema_needs_no_look_at_its_data() -> None:
-    """Bytes of any kind pass, to be judged by fastavro alone."""
+def test_data_of_a_plain_schema_is_not_checked() -> None:
+    """For a schema without recursion, decimals and empty items, only fastavro reads the data."""
     plain = {
         "type": "record",
         "name": "P",
@@ -232,8 +232,8 @@ thread.join()
 """
 
 
-def test_a_small_stack_holds_what_is_within_the_bounds() -> None:
-    """512 KiB, as some systems give to a thread; in a process of its own, which would end if not."""
+def test_data_within_the_limits_fits_a_small_stack() -> None:
+    """The deepest data fits a stack of 512 KiB; a process of its own shows it."""
     done = subprocess.run(
         [sys.executable, "-c", ROOM], capture_output=True, text=True, timeout=60, check=False
     )
@@ -247,7 +247,7 @@ PRIMITIVES = ["null", "boolean", "int", "long", "float", "double", "bytes", "str
 
 @st.composite
 def schemas(draw: st.DrawFn) -> Any:
-    """Schemas of all kinds, some of which hold themselves, by every way there is."""
+    """Return schemas of all kinds, some of them recursive."""
     names = iter(range(100))
     known: list[str] = []
 
@@ -288,7 +288,7 @@ few_bytes = st.lists(
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are equal, NaN and NaN among them."""
+    """Return whether two values are equal, where NaN equals NaN."""
     if isinstance(one, float) and math.isnan(one):
         return isinstance(other, float) and math.isnan(other)
     if isinstance(one, dict):
@@ -299,7 +299,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def is_datum(raw: bytes, schema: Any) -> bool:
-    """Whether fastavro reads the bytes to their end."""
+    """Return whether fastavro reads the bytes to their end."""
     stream = io.BytesIO(raw)
     try:
         fastavro.schemaless_reader(stream, schema, None)
@@ -310,8 +310,8 @@ def is_datum(raw: bytes, schema: Any) -> bool:
 
 @settings(max_examples=400)
 @given(schemas(), few_bytes)
-def test_bytes_of_any_kind_are_a_value_or_a_data_error(schema: Any, raw: bytes) -> None:
-    """A value is fastavro's own; where the bounds are kept and the bytes are sound, nothing is refused."""
+def test_any_bytes_are_a_value_or_a_data_error(schema: Any, raw: bytes) -> None:
+    """Values are those of fastavro, and valid data within the limits is not refused."""
     known = fastavro.parse_schema(schema)
     try:
         value = data(schema, raw)
@@ -335,8 +335,8 @@ def test_bytes_of_any_kind_are_a_value_or_a_data_error(schema: Any, raw: bytes) 
         ),
     ),
 )
-def test_values_of_any_kind_are_written_or_a_data_error(schema: Any, value: Any) -> None:
-    """And what is written is read without an error."""
+def test_any_value_is_written_or_a_data_error(schema: Any, value: Any) -> None:
+    """A written value can be read."""
     try:
         raw = written(schema, value)
     except DataError:

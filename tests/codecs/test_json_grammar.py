@@ -1,4 +1,4 @@
-"""The grammar of JSON alone: it agrees with Python's own parser, and goes on where parsers stop."""
+"""The grammar of JSON, compared with Python's parser, and beyond the limits of parsers."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ TOKENS = [
 @example("[[1],[2]]")
 @example("[]]")
 @example('"\x1f"')
-def test_tokens_in_any_order_are_what_python_says(text: str) -> None:
-    """What Python's parser takes is JSON, and nothing else is."""
+def test_any_tokens(text: str) -> None:
+    """A text is JSON if Python's parser accepts it."""
     assert is_json_text(text.encode()) is is_json_elsewhere(text)
 
 
 @make.examples(300)
 @given(make.json_values, st.sampled_from([None, 1]), st.data())
-def test_values_are_json_and_cut_ones_are_what_python_says(value: Any, indent: int | None, data: Any) -> None:
-    """Every value is JSON, indented or not; with a character gone it is what Python says."""
+def test_values_with_a_character_removed(value: Any, indent: int | None, data: Any) -> None:
+    """Every encoded value is JSON; with a character removed it is JSON if Python's parser accepts it."""
     text = json.dumps(value, indent=indent)
     assert is_json_text(text.encode())
     at = data.draw(st.integers(0, len(text) - 1))
@@ -73,8 +73,8 @@ def test_values_are_json_and_cut_ones_are_what_python_says(value: Any, indent: i
 
 @make.examples(300)
 @given(st.dictionaries(st.text(max_size=4), make.json_values, max_size=5), st.sampled_from(["a", "data", ""]))
-def test_members_set_aside_are_kept_to_the_byte(members: dict[str, Any], name: str) -> None:
-    """The object reads as before but for the members named, whose texts are what they were."""
+def test_blank_members_keep_their_texts(members: dict[str, Any], name: str) -> None:
+    """Only the selected members of the object change, and their texts are exact."""
     members = {**members, name: members.get(name, [1, {"data": 2}])}
     text = json.dumps(members, indent=1).encode()
     aside = blank_members(text, name)
@@ -89,21 +89,21 @@ def test_members_set_aside_are_kept_to_the_byte(members: dict[str, Any], name: s
 @pytest.mark.parametrize(
     "text", [b"", b"[]", b"1", b"{", b'{"data"}', b'{"data":1,}', b'{"data":1}x', b'{"a":1 2}']
 )
-def test_what_is_no_object_has_no_members(text: bytes) -> None:
-    """A value of another kind, and what is not JSON, cannot be taken apart."""
+def test_other_texts_have_no_members(text: bytes) -> None:
+    """A text that is not an object returns None."""
     assert blank_members(text, "data") is None
 
 
-def test_of_members_of_one_name_the_last_is_kept() -> None:
-    """All are set to 0, so that a reader still finds that there are two."""
+def test_the_last_of_repeated_members_is_kept() -> None:
+    """All are set to 0, so that the repeat can still be found."""
     assert blank_members(b'{"data":[1],"data" : "x" }', "data") == (
         b'{"data":0  ,"data" : 0   }',
         {"data": b'"x"'},
     )
 
 
-def test_a_name_with_escapes_is_the_name_it_spells() -> None:
-    """Half a surrogate pair in a name is no name that anybody looks for."""
+def test_names_with_escapes() -> None:
+    """A name is compared after its escapes are decoded; a lone surrogate matches no name."""
     assert blank_members(b'{"d\\u0061ta":7,"\\ud83d":1}', "data") == (
         b'{"d\\u0061ta":0,"\\ud83d":1}',
         {"data": b"7"},
@@ -126,8 +126,8 @@ def test_a_name_with_escapes_is_the_name_it_spells() -> None:
         (b"", None),
     ],
 )
-def test_the_first_half_of_a_pair_is_found(text: bytes, index: int | None) -> None:
-    """It is named by the byte behind its escape, whichever half it is."""
+def test_the_first_lone_surrogate_is_found(text: bytes, index: int | None) -> None:
+    """The index is that after its escape, for both halves of a pair."""
     assert find_lone_surrogate(text) == index
 
 
@@ -141,8 +141,8 @@ def test_the_first_half_of_a_pair_is_found(text: bytes, index: int | None) -> No
     ],
     ids=["arrays", "objects", "both", "wide"],
 )
-def test_no_depth_is_too_deep(text: bytes) -> None:
-    """The grammar needs no stack of Python's."""
+def test_depth_is_not_limited(text: bytes) -> None:
+    """The grammar does not recurse."""
     assert is_json_text(text)
     assert not is_json_text(text[:-1])
     assert not is_json_text(text + b"]")

@@ -1,4 +1,4 @@
-"""Data: from Python values to payload bytes and back, by content type, and never by guessing."""
+"""Data: from Python values to payload bytes and back, by content type."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ B, J, T = DataKind.BYTES, DataKind.JSON, DataKind.TEXT
 def test_values_become_payloads(
     data: Any, content_type: str | None, payload: bytes | None, kind: DataKind
 ) -> None:
-    """None is no data, bytes are the payload, text is text or a JSON string, all else is JSON."""
+    """None means no data, bytes are the payload, text is text or a JSON string, other values are JSON."""
     made = to_payload(data, content_type)
     assert made == (payload, kind)
     assert type(made[0]) in {bytes, type(None)}
@@ -93,8 +93,8 @@ class Point:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_cannot_be_written_is_refused(data: Any, content_type: str | None) -> None:
-    """No value is written as Python shows it, and none as null that is not."""
+def test_values_that_cannot_be_encoded(data: Any, content_type: str | None) -> None:
+    """A value without a JSON form raises DataError; it is not written as its repr or as null."""
     with pytest.raises(DataError):
         to_payload(data, content_type)
 
@@ -106,8 +106,8 @@ def test_what_cannot_be_written_is_refused(data: Any, content_type: str | None) 
         ({"a": msgspec.Raw(b"1e2"), "b": [msgspec.Raw(b'"\xc3\xa9"')]}, b'{"a":1e2,"b":["\xc3\xa9"]}'),
     ],
 )
-def test_json_that_is_written_already_stays_as_it_is(value: Any, text: bytes) -> None:
-    """What a Raw has in it is copied, where the whole is JSON."""
+def test_raw_json_is_copied(value: Any, text: bytes) -> None:
+    """A Raw is copied if the whole is JSON."""
     assert encode_json(value) == text
 
 
@@ -125,14 +125,14 @@ def test_json_that_is_written_already_stays_as_it_is(value: Any, text: bytes) ->
         [None, b"\xcb\x7f\xf8"],
     ],
 )
-def test_null_is_no_reason_for_refusal(value: Any) -> None:
-    """A value with null in its text is looked at twice, and taken."""
+def test_null_in_a_value(value: Any) -> None:
+    """A value whose JSON has null is encoded."""
     assert is_json(encode_json(value))
 
 
 @pytest.mark.parametrize("leaf", [None, 1.5])
-def test_deep_values_are_written_or_refused(leaf: Any) -> None:
-    """Nesting beyond what the encoder follows is a DataError, with null in it and without."""
+def test_deep_values_are_encoded_or_refused(leaf: Any) -> None:
+    """Nesting beyond the encoder raises DataError, with null in it and without."""
     for depth in (100, 500, *range(880, 1000), 3000):
         value = leaf
         for _ in range(depth):
@@ -200,21 +200,21 @@ def test_payloads_become_values(
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_what_is_not_what_it_says_is_a_data_error(payload: bytes, content_type: str) -> None:
-    """Whatever a payload is, asking for its value raises DataError and nothing else."""
+def test_any_payload_is_a_value_or_a_data_error(payload: bytes, content_type: str) -> None:
+    """Decoding any payload raises only DataError."""
     with pytest.raises(DataError):
         from_payload(payload, B, content_type)
 
 
-def test_long_numbers_take_no_time() -> None:
-    """A number of a million digits is refused or read at once, not in quadratic time."""
+def test_long_numbers_take_linear_time() -> None:
+    """A number of a million digits is refused or read at once."""
     with pytest.raises(DataError):
         decode_json(b"9" * 10**6)
 
 
 @given(make.json_values)
-def test_json_comes_back(value: Any) -> None:
-    """A JSON value is the same after it was a payload."""
+def test_json_round_trip(value: Any) -> None:
+    """A JSON value is equal after encoding and decoding."""
     payload, kind = to_payload(value, "application/json")
     assert from_payload(payload, kind, "application/json") == value
 
@@ -222,7 +222,7 @@ def test_json_comes_back(value: Any) -> None:
 @pytest.mark.parametrize("charset", ["utf-16", "UTF16", "utf_32", "Utf-32"])
 @pytest.mark.parametrize("text", ["A text", "é😀", "\ufeffmarked", ""])
 def test_text_without_a_byte_order_mark_is_big_endian(charset: str, text: str) -> None:
-    """RFC 2781 4.3 for UTF-16, Unicode 3.10 for UTF-32; with a mark, the mark decides."""
+    """RFC 2781 4.3 for UTF-16, Unicode 3.10 for UTF-32; a byte order mark decides."""
     wide = charset.lower().replace("_", "-").replace("utf16", "utf-16")
     content_type = f"text/plain; charset={charset}"
     if not text.startswith("\ufeff"):
@@ -233,7 +233,7 @@ def test_text_without_a_byte_order_mark_is_big_endian(charset: str, text: str) -
 
 
 def test_json_without_a_byte_order_mark_is_big_endian_too() -> None:
-    """JSON data of such a charset is read in the same order, and written anew as JSON's value."""
+    """JSON data in such a charset is read in the same order, and written as the JSON value."""
     payload = '{"a":"é"}'.encode("utf-16-be")
     assert from_payload(payload, B, "application/json; charset=utf-16") == {"a": "é"}
 
@@ -258,8 +258,8 @@ SECRETS = "\xe9\u20ac\U0001f600\ud800"
     ],
 )
 @pytest.mark.parametrize("kind", ["text/plain", "application/json"])
-def test_no_error_of_a_codec_shows_data(charset: str, kind: str) -> None:
-    """Neither a byte nor a character of the data is in the message; where it stands, is."""
+def test_error_messages_have_no_data(charset: str, kind: str) -> None:
+    """The message has the index of a byte or character, not the byte or character."""
     said: list[str] = []
     content_type = f"{kind}; charset={charset}"
     for payload in (b"\xe9\x81", b"\xff", b"\x81\x00", b"+2AA-", b"\x1b$B\xff", b'"\xc3\x28"'):

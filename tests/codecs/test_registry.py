@@ -1,4 +1,4 @@
-"""Data codecs: found by content type, asked for what they can, and never in the way of the payload."""
+"""The registry of codecs: lookup by content type, and errors of codecs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Order(msgspec.Struct):
 
 
 def upper(mark: str) -> Codec:
-    """A codec that can be told from others."""
+    """Return a codec that marks what it has read and written."""
     return Codec(lambda payload: (mark, payload), lambda value: f"{mark}{value}".encode())
 
 
@@ -53,7 +53,7 @@ def event(content_type: str | None, data: Any, **attributes: Any) -> Event:
 
 
 def test_data_goes_through_its_codec() -> None:
-    """A value is written by the codec, and read by it, in both modes; bytes are the payload themselves."""
+    """A value is encoded and decoded by the codec, in both modes; bytes are the payload."""
     register_codec("application/avro", avro(ORDER))
     order = {"id": 17, "total": "9.50"}
     made = event("application/avro", order)
@@ -85,8 +85,8 @@ def test_data_goes_through_its_codec() -> None:
         (None, {}, None),
     ],
 )
-def test_the_nearest_codec_is_taken(content_type: str | None, about: dict[str, str], mark: str) -> None:
-    """Media type before suffix, and each with what it is for before without; case and parameters aside."""
+def test_the_most_specific_codec_is_used(content_type: str | None, about: dict[str, str], mark: str) -> None:
+    """A media type wins over a suffix, a type or schema over none; case and parameters are ignored."""
     register_codec("+cbor", upper("suffix"))
     register_codec("application/CBOR", upper("exact"))
     register_codec("application/vnd.y+cbor", upper("exact y"))
@@ -97,8 +97,8 @@ def test_the_nearest_codec_is_taken(content_type: str | None, about: dict[str, s
     assert (None if found is None else found.decode and found.decode(b"")[0]) == mark
 
 
-def test_a_codec_can_take_over_json() -> None:
-    """JSON of one event type becomes an object of the user's, and stays JSON in an envelope."""
+def test_a_codec_for_json() -> None:
+    """JSON of one event type becomes an object of the user, and stays JSON in an envelope."""
     register_codec("application/json", typed_json(Order), type="order.placed")
     placed = Event(
         id="1", source="/", type="order.placed", datacontenttype="application/json", data=Order(1, "2")
@@ -113,8 +113,8 @@ def test_a_codec_can_take_over_json() -> None:
         ).data
 
 
-def test_what_a_codec_leaves_out_is_done_as_ever() -> None:
-    """One that only reads, or only writes, is no hindrance to the other."""
+def test_a_codec_with_one_function() -> None:
+    """Without one of the functions, data is decoded or encoded as without the codec."""
     register_codec("text/csv", Codec(decode=lambda payload: payload.decode().split(",")))
     assert event("text/csv", "a,b").payload == b"a,b"
     assert event("text/csv", "a,b").data == ["a", "b"]
@@ -123,11 +123,11 @@ def test_what_a_codec_leaves_out_is_done_as_ever() -> None:
 
 
 class OwnError(Exception):
-    """Of a library that has its own."""
+    """An exception of another library."""
 
 
-def test_a_codecs_error_is_a_data_error() -> None:
-    """It names the content type, has its cause, tells nothing of the data, and the payload is there."""
+def test_an_exception_in_a_codec_is_a_data_error() -> None:
+    """The error has the content type and its cause, and no data; the payload is complete."""
 
     def fail(value: Any) -> Any:
         raise OwnError(f"S3CRET {value!r}")
@@ -146,15 +146,15 @@ def test_a_codecs_error_is_a_data_error() -> None:
     assert "S3CRET" not in str(refused.value)
 
 
-def test_a_codec_must_give_bytes() -> None:
-    """Text from an encoder is not guessed at."""
+def test_a_codec_must_return_bytes() -> None:
+    """Text from an encoder is refused."""
     register_codec("application/x", Codec(encode=str))  # type: ignore[arg-type]  # the mistake
     with pytest.raises(InvalidEvent, match="must return bytes, got a str"):
         event("application/x", 5)
 
 
-def test_a_value_that_no_codec_takes_is_refused() -> None:
-    """And told how that is changed."""
+def test_a_value_without_a_codec_is_refused() -> None:
+    """The error says what to register."""
     with pytest.raises(
         InvalidEvent, match=r"application/avro must be text or bytes, got a dict.*register a codec"
     ):
@@ -164,8 +164,8 @@ def test_a_value_that_no_codec_takes_is_refused() -> None:
 @pytest.mark.parametrize(
     "name", ["", "avro", "a/b;c=d", "a/b; ", "a/b ", "+", "++avro", "a/", "é/x", "a/*", "*/*"]
 )
-def test_what_is_no_media_type_is_refused(name: str) -> None:
-    """A name that no content type can have would never be found."""
+def test_invalid_media_types_are_refused(name: str) -> None:
+    """A codec for a name that no content type can have would never be found."""
     with pytest.raises(ValueError, match="media_type must be like"):
         register_codec(name, Codec())
 
@@ -176,7 +176,7 @@ class Point:
 
 
 def test_typed_json_reads_its_type_only() -> None:
-    """What is of another shape is refused, and no value is made up."""
+    """Data of another shape raises DataError."""
     codec = typed_json(Point)
     assert codec.decode is not None
     assert codec.encode is not None
@@ -189,8 +189,8 @@ def test_typed_json_reads_its_type_only() -> None:
 
 
 @given(st.integers(-(2**63), 2**63 - 1), make.json_texts, st.binary(max_size=4))
-def test_avro_takes_one_datum_and_no_more(number: int, text: str, more: bytes) -> None:
-    """A datum comes back; bytes behind it, or too few, are an error; fastavro alone reads the same."""
+def test_avro_data_is_one_datum(number: int, text: str, more: bytes) -> None:
+    """A datum is read as by fastavro; more or fewer bytes raise DataError."""
     codec = avro(ORDER)
     assert codec.decode is not None
     assert codec.encode is not None
@@ -204,8 +204,8 @@ def test_avro_takes_one_datum_and_no_more(number: int, text: str, more: bytes) -
         codec.decode(payload[:-1] if text else b"")
 
 
-def test_an_event_can_be_read_its_own_way() -> None:
-    """What a reader makes of an event is its data, before every codec, until the data is changed."""
+def test_an_event_with_a_reader() -> None:
+    """The reader has precedence over codecs, until the data changes."""
     register_codec("application/json", upper("registered"))
     asked: list[Event] = []
 
@@ -232,14 +232,14 @@ def test_an_event_can_be_read_its_own_way() -> None:
         _ = event(None, b"").read_with(lambda _: 1 / 0).data
 
 
-def test_a_reader_keeps_the_value_as_it_came() -> None:
-    """An event of a structured record gives that record's value again."""
+def test_a_reader_keeps_the_structured_value() -> None:
+    """An event of a structured record is written as that record's value."""
     record = to_record(event("application/json", {"a": 1}), mode="structured")
     assert to_record(from_record(record).read_with(lambda _: 5), mode="structured") == record
 
 
-def test_no_codec_changes_what_is_read_of_others() -> None:
-    """Data of other types, and without one, is what it is without codecs."""
+def test_a_codec_applies_to_its_media_type_only() -> None:
+    """Data of other types and without a type is read as without codecs."""
     register_codec("application/x", upper("x"))
     headers = [*make.required_headers]
     assert from_record(Record(headers=headers, value=b"123")).data == b"123"
@@ -258,8 +258,8 @@ def test_no_codec_changes_what_is_read_of_others() -> None:
         Codec(None, "x"),  # type: ignore[arg-type]  # the mistake
     ],
 )
-def test_what_is_no_codec_is_refused(codec: Any) -> None:
-    """At once, and not when the first data comes."""
+def test_other_objects_are_not_codecs(codec: Any) -> None:
+    """Registration checks the codec at once."""
     with pytest.raises(TypeError, match="Codec"):
         register_codec("application/x", codec)
 
@@ -274,7 +274,7 @@ def test_what_is_no_codec_is_refused(codec: Any) -> None:
         ("a/b", {"dataschema": ["urn:s"]}, "dataschema must be a str, got a list"),
     ],
 )
-def test_what_no_event_can_have_is_refused(media_type: Any, about: dict[str, Any], said: str) -> None:
-    """A codec that would never be found, or only stop one that looks."""
+def test_keys_of_other_types_are_refused(media_type: Any, about: dict[str, Any], said: str) -> None:
+    """A media type, type or schema must be a str."""
     with pytest.raises(TypeError, match=said):
         register_codec(media_type, Codec(), **about)

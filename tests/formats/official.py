@@ -1,4 +1,4 @@
-"""The official declaration of the Protobuf messages, as generated code has it, and their wire by hand."""
+"""The official declaration of the Protobuf messages, as generated code has it, and their wire format."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def sized(content: bytes) -> bytes:
 
 
 def entry(name: str, value: bytes) -> bytes:
-    """Write an entry of the attributes' map, with the arms given."""
+    """Return an entry of the map of attributes with these fields."""
     return b"\x2a" + sized(b"\x0a" + sized(name.encode()) + b"\x12" + sized(value))
 
 

@@ -1,4 +1,4 @@
-"""The Avro event format: bytes of the official schema, and hostile bytes that are refused at once."""
+"""The Avro event format: bytes of the official schema, and untrusted bytes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def least(**more: Any) -> Event:
 
 
 def with_entry(entry: str) -> bytes:
-    """Add an entry of one attribute, in hexadecimal, to the least event."""
+    """Return the smallest event with an entry of one attribute, in hexadecimal."""
     return b"\x0a" + MIN[1:-1] + bytes.fromhex(entry) + b"\x00"
 
 
@@ -57,7 +57,7 @@ def with_entry(entry: str) -> bytes:
     ids=lambda value: repr(value)[:60],
 )
 def test_bytes(event: Event, value: bytes) -> None:
-    """One bare datum, whose union branches are those of the schema, both ways."""
+    """A value is one datum with the union branches of the schema, in both directions."""
     assert AVRO.encode(event) == value
     again = AVRO.decode(value)
     assert (again, again.data) == (event, event.data)
@@ -66,14 +66,14 @@ def test_bytes(event: Event, value: bytes) -> None:
 
 
 def test_a_null_attribute_is_absent() -> None:
-    """So is one that is required."""
+    """A null is absent, also for a required attribute."""
     assert AVRO.decode(with_entry("026e00") + NONE) == least()
     with pytest.raises(InvalidEvent, match="id: is required"):
         AVRO.decode(MIN.replace(b"\x04id\x06\x021", b"\x04id\x00") + NONE)
 
 
-def test_maps_may_come_in_blocks() -> None:
-    """In several blocks, and in blocks that say their size."""
+def test_maps_in_blocks() -> None:
+    """A map may have several blocks, and blocks with their size."""
     entries = MIN[1:-1]
     assert AVRO.decode(b"\x07" + b"\x54" + entries + b"\x00" + NONE) == least()
     assert AVRO.decode(b"\x02" + entries[:17] + b"\x06" + entries[17:] + b"\x00" + NONE) == least()
@@ -95,7 +95,7 @@ def test_maps_may_come_in_blocks() -> None:
     ids=repr,
 )
 def test_json_data_without_a_content_type(data: Any) -> None:
-    """What the unions can hold comes back as the same value."""
+    """JSON that the unions can hold is read as the same value."""
     again = AVRO.decode(AVRO.encode(least(data=data)))
     assert again.data == data
     assert again.kind is DataKind.JSON
@@ -115,8 +115,8 @@ def test_json_data_without_a_content_type(data: Any) -> None:
     ],
     ids=repr,
 )
-def test_what_the_unions_cannot_hold_is_refused(data: Any) -> None:
-    """Nothing is changed on the quiet, and the error says the way out."""
+def test_json_beyond_the_unions_is_refused(data: Any) -> None:
+    """JSON that would change raises EncodeError with a hint."""
     with pytest.raises(EncodeError, match="set a datacontenttype"):
         AVRO.encode(least(data=data))
     event = least(data=data, datacontenttype="application/json")
@@ -124,8 +124,8 @@ def test_what_the_unions_cannot_hold_is_refused(data: Any) -> None:
 
 
 @pytest.mark.parametrize("text", [b"null", b"1e999", b"9" * 5000], ids=lambda text: text[:8])
-def test_json_that_no_union_holds(text: bytes) -> None:
-    """A null would read as no data, an endless number as none."""
+def test_null_and_infinity_are_refused(text: bytes) -> None:
+    """A null would be read as no data, and infinity is not JSON."""
     head = b'{"specversion":"1.0","id":"1","source":"/","type":"t","data":'
     from cloudevents_kafka.formats.json import JsonFormat
 
@@ -135,8 +135,8 @@ def test_json_that_no_union_holds(text: bytes) -> None:
 
 
 @given(make.events())
-def test_this_reader_reads_what_the_general_one_reads(event: Event) -> None:
-    """On good data the reader by hand and fastavro's give the same."""
+def test_the_decoder_agrees_with_fastavro(event: Event) -> None:
+    """For valid data the decoder and fastavro return the same."""
     value = make.written(AVRO, event)
     entries, data = _avro_decoder.read(value)
     other: Any = fastavro.schemaless_reader(io.BytesIO(value), PARSED, None)
@@ -146,7 +146,7 @@ def test_this_reader_reads_what_the_general_one_reads(event: Event) -> None:
 
 
 def deep(depth: int) -> bytes:
-    """Objects in objects; fastavro reads them in C, until the stack ends."""
+    """Return objects nested in objects, for which fastavro exhausts the stack."""
     opening = bytes.fromhex("02026104020261")
     return MIN + bytes.fromhex("0602026104") + opening * depth + b"\x00" + b"\x00\x00" * depth + b"\x00"
 
@@ -188,8 +188,8 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
-def test_hostile_bytes_are_refused_at_once(value: bytes) -> None:
-    """Claims are checked against what is there; the answer is quick and says which schema was meant."""
+def test_untrusted_bytes_are_refused_at_once(value: bytes) -> None:
+    """Lengths and counts are checked; the error names the schema."""
     start = time.perf_counter()
     with pytest.raises(InvalidEvent) as caught:
         AVRO.decode(value)
@@ -197,8 +197,8 @@ def test_hostile_bytes_are_refused_at_once(value: bytes) -> None:
     assert time.perf_counter() - start < 5
 
 
-def test_depth_has_a_bound_both_ways() -> None:
-    """As deep as can be written can be read, from a stack that is half used up too."""
+def test_depth_is_limited_in_both_directions() -> None:
+    """Data of the maximum depth is written and read, also on a half used stack."""
     data: Any = {}
     for _ in range(_avro_decoder.MAX_DEPTH + 1):
         data = {"a": {"a": data}}
@@ -215,8 +215,8 @@ def test_depth_has_a_bound_both_ways() -> None:
     assert AVRO.decode(deep(63)).data
 
 
-def test_an_attribute_that_occurs_twice_is_refused() -> None:
-    """Identical or not, null or not (core: Context Attributes)."""
+def test_repeated_attributes_are_refused() -> None:
+    """Repeats are refused, identical or not, null or not (core: Context Attributes)."""
     for entry in ("0874797065060274", "0874797065060275", "087479706500"):
         with pytest.raises(InvalidEvent) as caught:
             AVRO.decode(with_entry(entry) + NONE)
@@ -236,7 +236,7 @@ def test_an_attribute_that_occurs_twice_is_refused() -> None:
     ],
 )
 def test_data_with_a_content_type(content_type: str, data: str, kind: DataKind | None, value: Any) -> None:
-    """Others may write such data through the unions; it is what its type says, or refused."""
+    """Data in another branch is converted to its content type, or refused."""
     entry = b"\x1edatacontenttype\x06" + bytes([2 * len(content_type)]) + content_type.encode()
     datum = with_entry(entry.hex()) + bytes.fromhex(data)
     if kind is None:

@@ -1,4 +1,4 @@
-"""The compact Avro format: bytes of the draft's schema, the Java SDK's, and all that is refused."""
+"""The compact Avro format: bytes of the draft's schema, the Java SDK's form, and invalid bytes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def least(**more: Any) -> Event:
 
 
 def with_extensions(*entries: str) -> bytes:
-    """Write the least event with entries of the map, in hexadecimal."""
+    """Return the smallest event with entries of the map, in hexadecimal."""
     return HEAD + bytes(4) + zigzag.encode(len(entries)) + bytes.fromhex("".join(entries)) + b"\x00\x02"
 
 
@@ -109,7 +109,7 @@ def problems(value: bytes) -> list[tuple[str | None, str]]:
     ids=lambda value: repr(value)[:60],
 )
 def test_bytes(event: Event, value: bytes) -> None:
-    """One bare datum of the schema, without specversion and with data, both ways."""
+    """A value is one datum without specversion and with data, in both directions."""
     assert COMPACT.encode(event) == value
     again = COMPACT.decode(value)
     assert again == event
@@ -118,8 +118,8 @@ def test_bytes(event: Event, value: bytes) -> None:
 
 
 @given(make.events())
-def test_a_general_reader_reads_what_is_written(event: Event) -> None:
-    """By the schema, with the same attributes, types and data."""
+def test_fastavro_reads_written_values(event: Event) -> None:
+    """Fastavro reads a written value with the same attributes, types and data."""
     value = make.written(COMPACT, event)
     found: Any = fastavro.schemaless_reader(io.BytesIO(value), PARSED, None)
     assert found.pop("data") == event.payload
@@ -136,7 +136,7 @@ def test_a_general_reader_reads_what_is_written(event: Event) -> None:
 
 @given(make.events())
 def test_round_trip(event: Event) -> None:
-    """What was written reads as the same event; JSON gets its content type where it has none."""
+    """A written event is read as equal; JSON has a content type."""
     written = make.written(COMPACT, event)
     if event.kind is DataKind.JSON and event.datacontenttype is None:
         event = event.replace(datacontenttype="application/json")
@@ -152,8 +152,8 @@ def test_round_trip(event: Event) -> None:
         ([1], "text/json", b"[1]"),
     ],
 )
-def test_ac_03_data_goes_as_its_bytes(data: Any, content_type: str | None, payload: bytes) -> None:
-    """There is no branch for JSON or text; the content type says what the bytes are (R-10)."""
+def test_ac_03_data_is_written_as_bytes(data: Any, content_type: str | None, payload: bytes) -> None:
+    """JSON and text are bytes, which the content type describes (R-10)."""
     again = COMPACT.decode(COMPACT.encode(least(data=data, datacontenttype=content_type)))
     assert (again.payload, again.datacontenttype) == (payload, content_type or "application/json")
     assert again.data == data
@@ -169,8 +169,8 @@ def test_ac_03_data_goes_as_its_bytes(data: Any, content_type: str | None, paylo
         "0001-01-01T00:00:00+00:01",
     ],
 )
-def test_an_instant_that_microseconds_cannot_tell_is_refused(text: str) -> None:
-    """It is never written as another one; that of an offset is the same."""
+def test_an_instant_beyond_microseconds_is_refused(text: str) -> None:
+    """An instant is not rounded; one with an offset is the same instant in UTC."""
     for name in ("time", "compacttime"):
         with pytest.raises(EncodeError, match=rf"{name}.*AC-02"):
             COMPACT.encode(least(**{name: text}))
@@ -187,7 +187,7 @@ def test_an_instant_that_microseconds_cannot_tell_is_refused(text: str) -> None:
     ],
 )
 def test_a_time_among_extensions(entry: str, value: str) -> None:
-    """It reads as its canonical text, known or not."""
+    """A timestamp is read as its canonical text, for a known extension and an unknown one."""
     event = COMPACT.decode(with_extensions(entry))
     (name,) = event.extensions
     assert event.text(name) == value
@@ -223,7 +223,7 @@ def test_a_time_among_extensions(entry: str, value: str) -> None:
     ids=repr,
 )
 def test_refused(value: bytes, found: tuple[str | None, str]) -> None:
-    """At once, and with the fault named."""
+    """Invalid bytes are refused at once, with the attribute."""
     start = time.perf_counter()
     assert problems(value) == [found]
     assert time.perf_counter() - start < 5
@@ -231,8 +231,8 @@ def test_refused(value: bytes, found: tuple[str | None, str]) -> None:
 
 @make.examples(150)
 @given(st.one_of(st.binary(max_size=60), st.data()))
-def test_any_bytes_are_an_event_or_an_invalid_one(value: Any) -> None:
-    """Arbitrary and mutated bytes; what is read can be written, and is the same."""
+def test_any_bytes_are_an_event_or_invalid(value: Any) -> None:
+    """Any bytes are an event that can be written again, or InvalidEvent."""
     if not isinstance(value, bytes):
         value = value.draw(make.mutated(make.written(COMPACT, value.draw(make.events()))))
     for form in (COMPACT, JAVA):
@@ -292,8 +292,8 @@ CAPTURED: list[tuple[str, str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "rest", "expected"), CAPTURED, ids=[name for name, *_ in CAPTURED])
-def test_what_the_java_sdk_writes(name: str, rest: str, expected: dict[str, Any]) -> None:
-    """Its bytes read as the event that it was given; its way to say no data is no data."""
+def test_values_of_the_java_sdk(name: str, rest: str, expected: dict[str, Any]) -> None:
+    """The bytes of the Java SDK are read as its event; data that it writes as null is absent."""
     value = SINGLE + zigzag.encode(len(name)) + name.encode() + bytes.fromhex(BASE + rest)
     headers: list[tuple[str, bytes | None]] = [("content-type", b"application/cloudevents+avrocompact")]
     record = Record(value=value, headers=headers)
@@ -306,7 +306,7 @@ def test_what_the_java_sdk_writes(name: str, rest: str, expected: dict[str, Any]
 
 
 def test_the_java_form_is_not_written() -> None:
-    """The error says what to write in its place."""
+    """The error names the formats to use instead."""
     with pytest.raises(EncodeError, match="format='avro-compact'"):
         to_record(least(), mode="structured", format="avrocompact")
 
@@ -314,7 +314,7 @@ def test_the_java_form_is_not_written() -> None:
 @pytest.mark.parametrize(
     "value", [b"", MIN, SINGLE[:9], SINGLE, bytes([*SINGLE[:9], 0]) + MIN, SINGLE + MIN[:-1]]
 )
-def test_what_is_no_java_form(value: bytes) -> None:
-    """The header of that very schema, and one datum behind it."""
+def test_invalid_values_of_the_java_form(value: bytes) -> None:
+    """The value must have the header of that schema, and one datum."""
     with pytest.raises(InvalidEvent, match="AC-01"):
         JAVA.decode(value)

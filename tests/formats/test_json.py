@@ -1,4 +1,4 @@
-"""The JSON event format: exact texts of data, all types, and what is refused."""
+"""The JSON event format: exact texts of data, all types, and invalid values."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def least(**more: Any) -> Event:
     ids=lambda value: repr(value)[:70],
 )
 def test_written(event: Event, members: bytes) -> None:
-    """Types by JSON's own; JSON data as its exact text, text as a string, bytes as base64."""
+    """Attributes have JSON's types; JSON data is its exact text, text is a string, bytes are base64."""
     value = JSON.encode(event)
     assert value == HEAD + members + b"}"
     again = JSON.decode(value)
@@ -99,8 +99,8 @@ def test_written(event: Event, members: bytes) -> None:
         ("text/plain", b'"\n', b'"data":"\\"\\n"'),
     ],
 )
-def test_bytes_as_text_where_asked_for(content_type: str, data: bytes, member: bytes) -> None:
-    """With text_data, bytes that are text in their charset go as a string; the payload is the same."""
+def test_bytes_as_text(content_type: str, data: bytes, member: bytes) -> None:
+    """With text_data, bytes that are text in their charset are a string, and read as the same payload."""
     event = least(datacontenttype=content_type, data=data)
     value = JsonFormat(text_data=True).encode(event)
     assert value.endswith(member + b"}")
@@ -131,7 +131,7 @@ def test_bytes_as_text_where_asked_for(content_type: str, data: bytes, member: b
     ids=lambda value: repr(value)[:60],
 )
 def test_read(members: bytes, payload: bytes | None, kind: DataKind, data: Any) -> None:
-    """The payload is the member's exact text, the string in its charset, or the bytes."""
+    """The payload is the exact text of the member, the string in its charset, or the bytes."""
     for value in (HEAD + members + b"}", b' {"type":"t"' + members + b"," + HEAD[1:-11] + b"} "):
         event = JSON.decode(value)
         assert (event.payload, event.kind) == (payload, kind)
@@ -157,7 +157,7 @@ def test_read(members: bytes, payload: bytes | None, kind: DataKind, data: Any) 
     ],
 )
 def test_attributes_read(members: bytes, value: Any) -> None:
-    """JSON's types are the attribute's, and null is absent."""
+    """Attributes have the types of JSON; null is absent."""
     event = JSON.decode(HEAD + members + b"}")
     name = next((n for n in event.extensions), "x")
     assert event.get(name) == value
@@ -210,7 +210,7 @@ def test_attributes_read(members: bytes, value: Any) -> None:
     ids=lambda value: repr(value)[-50:],
 )
 def test_refused(value: bytes, clause: str) -> None:
-    """Each breach is told with its clause."""
+    """Each problem is reported with its clause."""
     with pytest.raises(InvalidEvent) as caught:
         JSON.decode(value)
     assert [p.clause for p in caught.value.problems] == [clause]
@@ -233,8 +233,8 @@ def test_refused(value: bytes, clause: str) -> None:
     ],
     ids=lambda value: repr(value)[:50],
 )
-def test_what_no_parser_takes_is_told_by_its_place(members: bytes, said: list[str]) -> None:
-    """A number that is too great by its attribute, a lone surrogate by its byte."""
+def test_values_that_parsers_refuse(members: bytes, said: list[str]) -> None:
+    """A number out of range is reported by its attribute, a lone surrogate by its byte."""
     value = HEAD + members + b"}"
     if not said:
         JSON.decode(value)
@@ -261,14 +261,14 @@ def test_what_no_parser_takes_is_told_by_its_place(members: bytes, said: list[st
     ],
 )
 def test_no_problem_hides_another(value: bytes, clauses: list[str]) -> None:
-    """What is broken beside a member that occurs twice, or beside two kinds of data, is told with it."""
+    """Problems are reported together with repeated members and with two kinds of data."""
     with pytest.raises(InvalidEvent) as caught:
         JSON.decode(value)
     assert [p.clause for p in caught.value.problems] == clauses
 
 
-def test_all_problems_are_told_together() -> None:
-    """Attributes and data alike."""
+def test_all_problems_are_reported_together() -> None:
+    """Problems of attributes and data are one error."""
     with pytest.raises(InvalidEvent) as caught:
         JSON.decode(b'{"specversion":"0.9","id":"","type":{},"x":1.5,"Y":1,"data":1,"data_base64":""}')
     assert sorted(p.clause for p in caught.value.problems) == [
@@ -293,10 +293,8 @@ ODD_JSON = {
 @pytest.mark.parametrize("place", ["last", "first", "in the middle"])
 @pytest.mark.parametrize("lenient", [False, True])
 @pytest.mark.parametrize(("data", "said"), ODD_JSON.values(), ids=ODD_JSON)
-def test_json_data_that_no_parser_takes_is_data_all_the_same(
-    data: bytes, said: str, place: str, *, lenient: bool
-) -> None:
-    """The event is read, its payload is exact, and only its value is an error that says why."""
+def test_json_data_that_parsers_refuse(data: bytes, said: str, place: str, *, lenient: bool) -> None:
+    """The payload is exact; only access to the value raises an error."""
     members = {
         "last": HEAD + b',"subject":"s","data":' + data + b"}",
         "first": b'{"data" : ' + data + b"," + HEAD[1:] + b',"subject":"s"}',
@@ -310,8 +308,8 @@ def test_json_data_that_no_parser_takes_is_data_all_the_same(
 
 
 @pytest.mark.parametrize(("data", "said"), ODD_JSON.values(), ids=ODD_JSON)
-def test_json_data_that_no_parser_takes_stays_data_from_mode_to_mode(data: bytes, said: str) -> None:
-    """It is written as the JSON that it is, not as base64, and never as anything else."""
+def test_json_data_that_parsers_refuse_in_both_modes(data: bytes, said: str) -> None:
+    """Such data is written as JSON, not as base64."""
     event = JSON.decode(HEAD + b',"data":' + data + b"}").replace(subject="another")
     binary = to_record(event)
     assert binary.value == data
@@ -323,8 +321,8 @@ def test_json_data_that_no_parser_takes_stays_data_from_mode_to_mode(data: bytes
         _ = from_record(binary).data
 
 
-def test_a_raw_value_that_no_parser_takes_is_written() -> None:
-    """A user who has such JSON can send it, as msgspec.Raw."""
+def test_a_raw_value_that_parsers_refuse_is_written() -> None:
+    """msgspec.Raw can contain such JSON."""
     for data, _ in ODD_JSON.values():
         assert Event(id="1", source="/", type="t", data=msgspec.Raw(data)).payload == data
 
@@ -346,8 +344,8 @@ def test_a_raw_value_that_no_parser_takes_is_written() -> None:
     ids=lambda value: repr(value)[:60],
 )
 @pytest.mark.parametrize("lenient", [False, True])
-def test_attributes_stay_strict_beside_odd_data(members: bytes, clause: str, *, lenient: bool) -> None:
-    """Odd data excuses nothing: not an attribute, not a repeat, not what is no JSON."""
+def test_attributes_are_strict_with_such_data(members: bytes, clause: str, *, lenient: bool) -> None:
+    """Problems of attributes, repeats and invalid JSON are reported with such data, too."""
     headers = [("content-type", b"application/cloudevents+json")]
     with pytest.raises(InvalidEvent) as caught:
         from_record(Record(value=HEAD + members + b"}", headers=headers), lenient=lenient)

@@ -1,4 +1,4 @@
-"""The Protobuf event format: bytes of the official message, and the rules for attributes, times and data."""
+"""The Protobuf event format: bytes of the official message, and rules for attributes, times and data."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ VECTORS = [
 
 @pytest.mark.parametrize(("event", "rest"), VECTORS, ids=lambda value: repr(value)[:60])
 def test_bytes(event: Event, rest: str) -> None:
-    """Required attributes in fields, others in the map by type, data by kind: both ways."""
+    """Required attributes are fields, others are in the map by type, data by kind, in both directions."""
     value = MIN + bytes.fromhex(rest)
     official = CloudEvent.FromString(value)
     assert official.SerializeToString(deterministic=True) == PROTOBUF.encode(event)
@@ -80,8 +80,8 @@ def test_the_golden_event() -> None:
 
 
 @given(make.events())
-def test_generated_code_reads_what_is_written(event: Event) -> None:
-    """Each attribute in the arm of its type, and data in its own, as the official declaration has them."""
+def test_generated_code_reads_written_values(event: Event) -> None:
+    """Each attribute is in the field of its type, and data in its own, as officially declared."""
     written = make.written(PROTOBUF, event)
     message = CloudEvent.FromString(written)
     assert message.SerializeToString(deterministic=True) == written
@@ -103,7 +103,7 @@ def arm_of(event: Event, name: str) -> str:
 
 @given(make.events())
 def test_round_trip(event: Event) -> None:
-    """What was written reads as the same event, data value and kind; only JSON may get its content type."""
+    """A written event is read with equal attributes, data and kind; only JSON may get a content type."""
     written = make.written(PROTOBUF, event)
     again = PROTOBUF.decode(written)
     if event.datacontenttype is None and again.datacontenttype is not None:
@@ -119,7 +119,7 @@ def test_round_trip(event: Event) -> None:
 
 
 def official(**arms: Any) -> Any:
-    """Make a message of the official declaration; attributes are given as arm and value."""
+    """Return a message of the official declaration; attributes are pairs of field and value."""
     message = CloudEvent(id="1", source="/s", spec_version="1.0", type="t")
     for name, (field, value) in arms.items():
         if field == "ce_timestamp":
@@ -153,8 +153,8 @@ def official(**arms: Any) -> Any:
         ("partitionkey", "ce_string", "k", "k"),
     ],
 )
-def test_p_02_an_arm_that_fits(name: str, field: str, value: Any, expected: str) -> None:
-    """Core attributes have one arm; a known extension its own, or its canonical text in ce_string."""
+def test_p_02_an_allowed_field(name: str, field: str, value: Any, expected: str) -> None:
+    """Core attributes have one field; a known extension its own, or ce_string with its canonical text."""
     event = PROTOBUF.decode(official(**{name: (field, value)}).SerializeToString())
     assert event.text(name) == expected
     assert type(event[name]) is type(Event(**{"id": "1", "source": "/", "type": "t", name: expected})[name])
@@ -177,8 +177,8 @@ WRONG_ARMS = {
 
 
 @pytest.mark.parametrize(("name", "given_arm"), WRONG_ARMS.items(), ids=WRONG_ARMS)
-def test_p_02_an_arm_that_does_not_fit(name: str, given_arm: tuple[str, Any]) -> None:
-    """A type that the attribute does not have is refused, and so is none."""
+def test_p_02_a_wrong_field(name: str, given_arm: tuple[str, Any]) -> None:
+    """A field of another type is refused, and so is none."""
     assert problems(official(**{name: given_arm}).SerializeToString()) == [(name, "P-02")]
 
 
@@ -201,14 +201,14 @@ def test_a_wrong_field_is_reported_with_the_allowed_ones() -> None:
         ("ce_string", "\n", "T-06"),
     ],
 )
-def test_a_value_that_is_not_of_its_arms_type(field: str, value: str, clause: str) -> None:
-    """An unknown extension has the type of its arm, and its value must be of that type."""
+def test_a_value_that_is_not_of_its_fields_type(field: str, value: str, clause: str) -> None:
+    """An unknown extension must have the type of its field."""
     assert problems(official(x=(field, value)).SerializeToString()) == [("x", clause)]
 
 
 @pytest.mark.parametrize("name", ["id", "source", "specversion", "type"])
 def test_p_01_required_attributes_are_fields(name: str) -> None:
-    """One in the map is refused, be it there in its field too or not."""
+    """A required attribute in the map is refused, with its field or without."""
     there = entry(name, arm(3, b"1.0"))
     assert problems(MIN + there) == [(name, "P-01")]
     field = {"id": "id", "source": "source", "specversion": "spec_version", "type": "type"}[name]
@@ -219,8 +219,8 @@ def test_p_01_required_attributes_are_fields(name: str) -> None:
     assert problems(MIN + entry("spec_version", arm(3, b"1.0"))) == [("spec_version", "N-01")]
 
 
-def test_n_05_nothing_counts_twice() -> None:
-    """What generated code would merge, taking the last, is refused: attributes, and data."""
+def test_n_05_repeats() -> None:
+    """Repeated attributes and data, which generated code merges, are refused."""
     assert problems(MIN + b"\x0a\x011") == [("id", "N-05")]
     assert problems(MIN + b"\x0a\x012") == [("id", "N-05")]
     assert problems(MIN + entry("k", arm(3, b"1")) * 2) == [("k", "N-05")]
@@ -233,8 +233,8 @@ def test_n_05_nothing_counts_twice() -> None:
         assert CloudEvent.FromString(MIN + more).WhichOneof("data")
 
 
-def test_every_problem_is_named() -> None:
-    """In one error, each attribute once."""
+def test_every_problem_is_reported() -> None:
+    """One error has the problems of all attributes."""
     value = (
         b"\x12\x00\x1a\x030.9\x22\x01t"
         + entry("My", arm(3, b"x"))
@@ -254,8 +254,8 @@ def test_every_problem_is_named() -> None:
     ]
 
 
-def test_a_number_that_does_not_fit_is_refused() -> None:
-    """Generated code cuts it to 32 bits without a word."""
+def test_a_number_beyond_32_bits_is_refused() -> None:
+    """Generated code silently cuts it to 32 bits."""
     for number in (b"\x80\x80\x80\x80\x08", b"\xff\xff\xff\xff\xff\xff\xff\xff\x7f"):
         value = MIN + entry("k", b"\x10" + number)
         assert CloudEvent.FromString(value).attributes["k"].ce_integer < 2**31
@@ -277,7 +277,7 @@ def test_a_number_that_does_not_fit_is_refused() -> None:
     ],
 )
 def test_instants(text: str, seconds: int, nanos: int, again: str | None) -> None:
-    """All digits stay; the offset goes, and the instant does not."""
+    """All digits are kept; the offset is lost, the instant is not."""
     event = least(time=text)
     moment = CloudEvent.FromString(PROTOBUF.encode(event)).attributes["time"].ce_timestamp
     assert (moment.seconds, moment.nanos) == (seconds, nanos)
@@ -296,8 +296,8 @@ def test_instants(text: str, seconds: int, nanos: int, again: str | None) -> Non
         "9999-12-31T23:59:59-00:01",
     ],
 )
-def test_an_instant_that_cannot_be_told_is_refused(text: str) -> None:
-    """It is never written as another one."""
+def test_an_instant_without_epoch_seconds_is_refused(text: str) -> None:
+    """An instant is not changed."""
     for name in ("time", "prototime"):
         with pytest.raises(EncodeError, match=rf"{name}.*P-02"):
             PROTOBUF.encode(least(**{name: text}))
@@ -307,8 +307,8 @@ def test_an_instant_that_cannot_be_told_is_refused(text: str) -> None:
     ("seconds", "nanos"),
     [(-62135596801, 0), (253402300800, 0), (2**63 - 1, 0), (0, -1), (0, 10**9), (0, -(2**63))],
 )
-def test_a_time_out_of_bounds_is_refused(seconds: int, nanos: int) -> None:
-    """The years 1 to 9999, and nanoseconds of less than a second, as the type says."""
+def test_a_time_out_of_range_is_refused(seconds: int, nanos: int) -> None:
+    """A time has the years 1 to 9999 and nanoseconds below 10^9, as its type demands."""
 
     def varint(number: int) -> bytes:
         left, out = number % 2**64, bytearray()

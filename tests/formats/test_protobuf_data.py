@@ -45,7 +45,7 @@ def with_type(content_type: str | None, data: bytes) -> bytes:
     ],
 )
 def test_data(content_type: str | None, field: int, raw: bytes, payload: bytes, kind: DataKind) -> None:
-    """The arm says what it is, the content type what a text means; written anew it is in the same arm."""
+    """The field is the kind of data, the content type describes text; it is written in the same field."""
     value = with_type(content_type, arm(field, raw))
     event = PROTOBUF.decode(value)
     assert (event.payload, event.kind) == (payload, kind)
@@ -69,13 +69,13 @@ def test_data(content_type: str | None, field: int, raw: bytes, payload: bytes, 
         (None, arm(8, b"hello")),
     ],
 )
-def test_data_that_is_not_what_its_arm_says(content_type: str | None, data: bytes) -> None:
-    """Text must be text, in its charset too, and a message an Any."""
+def test_data_that_does_not_match_its_field(content_type: str | None, data: bytes) -> None:
+    """Text must be text in its charset, and a message an Any."""
     assert problems(with_type(content_type, data)) == [("data", "P-03")]
 
 
 def test_json_gets_its_content_type() -> None:
-    """What is implied is told, but for a string, which is text of its own (R-10)."""
+    """JSON has an explicit content type, except a string, which is text (R-10)."""
     message = CloudEvent.FromString(PROTOBUF.encode(least(data={"a": 1})))
     assert message.attributes["datacontenttype"].ce_string == "application/json"
     assert message.text_data == '{"a":1}'
@@ -83,8 +83,8 @@ def test_json_gets_its_content_type() -> None:
 
 
 @pytest.mark.parametrize("text", [b'"\\u00e9"', b'"a\\/b"'])
-def test_a_json_string_keeps_its_spelling(text: bytes) -> None:
-    """With escapes that others would not write, it stays JSON."""
+def test_a_json_string_keeps_its_escapes(text: bytes) -> None:
+    """A string with unusual escapes stays JSON."""
     event = JsonFormat().decode(
         b'{"specversion":"1.0","id":"1","source":"/s","type":"t","data":' + text + b"}"
     )
@@ -92,8 +92,8 @@ def test_a_json_string_keeps_its_spelling(text: bytes) -> None:
     assert (again.payload, again.datacontenttype) == (text, "application/json")
 
 
-def test_messages_of_googles_package_are_data() -> None:
-    """A message is packed into an Any, and an Any is itself; both come back as the same."""
+def test_protobuf_messages_are_data() -> None:
+    """A message is packed in an Any, and an Any is itself; both are read as equal."""
     moment, packed = Timestamp(seconds=5), AnyMessage()
     packed.Pack(moment)
     for data in (moment, packed):
@@ -109,8 +109,8 @@ def test_messages_of_googles_package_are_data() -> None:
         assert again.replace(subject="s").kind is P
 
 
-def test_an_any_passes_through_other_formats_as_bytes() -> None:
-    """As the Java SDK has it: its payload is the serialized Any."""
+def test_an_any_in_other_formats_is_bytes() -> None:
+    """The payload is the serialized Any, as in the Java SDK."""
     event = PROTOBUF.decode(MIN + arm(8, ANY))
     ways: list[tuple[ContentMode, str | None]] = [
         ("binary", None),
@@ -122,7 +122,7 @@ def test_an_any_passes_through_other_formats_as_bytes() -> None:
         assert from_record(record).payload == from_record(record).data == ANY
 
 
-def test_a_message_that_is_not_whole_is_refused() -> None:
-    """One that lacks a required field cannot be serialized."""
+def test_an_incomplete_message_is_refused() -> None:
+    """A message without a required field cannot be serialized."""
     with pytest.raises(InvalidEvent, match="data: a NamePart cannot be serialized"):
         least(data=UninterpretedOption.NamePart())

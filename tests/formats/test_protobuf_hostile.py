@@ -1,4 +1,4 @@
-"""The Protobuf event format: whatever the bytes are, the answer is an event or why it is none."""
+"""The Protobuf event format: untrusted bytes are an event or an InvalidEvent."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
-def test_hostile_bytes_are_refused_at_once(value: bytes) -> None:
-    """Claims are checked against what is there; the answer is quick and says which message was meant."""
+def test_untrusted_bytes_are_refused_at_once(value: bytes) -> None:
+    """Lengths are checked; the error names the message."""
     start = time.perf_counter()
     assert problems(value) == [(None, "P-05")]
     assert time.perf_counter() - start < 5
 
 
-def test_no_bytes_are_an_event_without_anything() -> None:
-    """An empty message is one, and lacks all that is required."""
+def test_empty_values() -> None:
+    """An empty message has no required attribute."""
     assert {clause for _, clause in problems(b"")} == {"R-01"}
     assert {clause for _, clause in problems(b"\x2a\x00" * 10**5)} == {"R-01", "N-05", "P-02"}
     assert problems(MIN + b"\x2a\x07\x12\x05\x1a\x03abc") == [("", "N-03")]
 
 
-def test_fields_that_the_message_does_not_have_are_ignored() -> None:
-    """As Protobuf wants it: at each level, of any number, and of another wire type than the message's."""
+def test_unknown_fields_are_ignored() -> None:
+    """Fields of another number or wire type are ignored at each level, as Protobuf demands."""
     unknown = b"\x48\x01" + b"\x92\x03\x01x" + b"\x4d1234" + b"\x4912345678" + b"\x08\x01"
     value = unknown + MIN + unknown + entry("k", b"\x48\x01" + arm(3, b"v") + b"\x18\x01") + unknown
     assert CloudEvent.FromString(value).attributes["k"].ce_string == "v"
@@ -69,8 +69,8 @@ def test_fields_that_the_message_does_not_have_are_ignored() -> None:
 
 @make.examples(150)
 @given(st.one_of(st.binary(max_size=60), st.data()))
-def test_any_bytes_are_an_event_or_an_invalid_one(value: Any) -> None:
-    """Arbitrary and mutated bytes; and what is read, generated code reads as the same."""
+def test_any_bytes_are_an_event_or_invalid(value: Any) -> None:
+    """Generated code reads the same event."""
     if not isinstance(value, bytes):
         value = value.draw(make.mutated(make.written(PROTOBUF, value.draw(make.events()))))
     event = outcome(value)
@@ -86,8 +86,8 @@ def test_any_bytes_are_an_event_or_an_invalid_one(value: Any) -> None:
 
 @make.examples(80)
 @given(make.events(), st.data())
-def test_what_is_refused_as_no_message_is_none(event: Event, data: st.DataObject) -> None:
-    """Generated code refuses it too, but for groups and numbers that it would cut, which nobody writes."""
+def test_malformed_bytes_are_so_for_generated_code(event: Event, data: st.DataObject) -> None:
+    """Generated code refuses them, too, except groups and numbers that it cuts."""
     with suppress(EncodeError):
         value = data.draw(make.mutated(PROTOBUF.encode(event)))
         told = str(outcome(value))

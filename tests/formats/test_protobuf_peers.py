@@ -1,4 +1,4 @@
-"""The Protobuf event format beside others: the Java SDK, generated code, and no package at all."""
+"""The Protobuf event format with the Java SDK, with generated code, and without the package protobuf."""
 
 from __future__ import annotations
 
@@ -133,8 +133,8 @@ JAVA: list[tuple[str, str, dict[str, Any], DataKind]] = [
 
 
 @pytest.mark.parametrize(("name", "rest", "expected", "kind"), JAVA, ids=[name for name, *_ in JAVA])
-def test_what_the_java_sdk_writes(name: str, rest: str, expected: dict[str, Any], kind: DataKind) -> None:
-    """Its bytes read as the event that it was given, and are written again as the same message."""
+def test_values_of_the_java_sdk(name: str, rest: str, expected: dict[str, Any], kind: DataKind) -> None:
+    """The bytes of the Java SDK are read as its event, and written as the same message."""
     value = b"\x0a" + sized(name.encode()) + bytes.fromhex(BASE + rest)
     event = PROTOBUF.decode(value)
     made = Event(id=name, source="https://cloudevents.io", type="io.cloudevents.test", **expected)
@@ -145,8 +145,8 @@ def test_what_the_java_sdk_writes(name: str, rest: str, expected: dict[str, Any]
         assert CloudEvent.FromString(PROTOBUF.encode(event.replace())) == CloudEvent.FromString(value)
 
 
-def test_a_type_url_is_no_dataschema() -> None:
-    """What the format's own example makes, a type URL without a scheme, breaks the core's rule (R-11)."""
+def test_a_type_url_is_not_a_dataschema() -> None:
+    """A type URL without a scheme, as in the format's example, breaks the core rule (R-11)."""
     url = b"type.googleapis.com/google.protobuf.Timestamp"
     assert problems(MIN + entry("dataschema", arm(6, url))) == [("dataschema", "P-02")]
     assert problems(MIN + entry("dataschema", arm(5, url))) == [("dataschema", "T-10")]
@@ -156,8 +156,8 @@ def test_a_type_url_is_no_dataschema() -> None:
     )
 
 
-def test_it_stands_beside_generated_code() -> None:
-    """The official declaration in the default pool and ours do not know of each other."""
+def test_generated_code_can_be_loaded_too() -> None:
+    """The official declaration in the default pool does not conflict with that of the package."""
     script = """
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import Default
@@ -177,7 +177,7 @@ to_record(event, mode="structured", format="protobuf")
 
 @pytest.fixture
 def no_package(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """As if the package protobuf were not installed."""
+    """Simulate that the package protobuf is not installed."""
     for name in [name for name in sys.modules if name.startswith("google.protobuf")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delitem(sys.modules, "cloudevents_kafka.formats._protobuf_schema", raising=False)
@@ -189,7 +189,7 @@ def no_package(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.usefixtures("no_package")
 def test_without_the_package() -> None:
-    """Events are read, and written as they came; to write others it says what to install."""
+    """Events are read, and written unchanged; for other events the error names the package."""
     record = Record(value=MIN, headers=[("content-type", b"application/cloudevents+protobuf")])
     event = from_record(record)
     assert to_record(event, like=record) == record

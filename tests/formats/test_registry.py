@@ -1,4 +1,4 @@
-"""Event formats by name: those that come with the library, and others a user registers."""
+"""The registry of event formats: built-in and registered ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EVENT = Event(id="1", source="/", type="t")
 
 
 class Loud(JsonFormat):
-    """JSON with a shout before it."""
+    """JSON with a prefix."""
 
     def encode(self, event: Event) -> bytes:
         return b"!" + super().encode(event)
@@ -37,8 +37,8 @@ class Loud(JsonFormat):
 pytestmark = pytest.mark.usefixtures("registry")
 
 
-def test_those_that_come_with_the_library() -> None:
-    """Each is made once, and found by its suffix to the letter."""
+def test_built_in_formats() -> None:
+    """Each format is created once, and found by its exact suffix."""
     assert names() == ("json", "avro", "protobuf", "avro-compact", "avrocompact")
     for name in names():
         found = find(name)
@@ -51,7 +51,7 @@ def test_those_that_come_with_the_library() -> None:
 
 
 def test_a_registered_format_is_used_everywhere() -> None:
-    """It is sniffed, read and written; made when first used, and once."""
+    """It is sniffed, read and written; it is created once, on first use."""
     made: list[Loud] = []
 
     def make() -> Loud:
@@ -73,7 +73,7 @@ def test_a_registered_format_is_used_everywhere() -> None:
 
 
 def test_a_format_can_be_replaced() -> None:
-    """Who wants texts as strings registers JSON anew."""
+    """A registered format named json replaces the built-in one."""
     event = Event(id="1", source="/", type="t", datacontenttype="text/plain", data=b"hi")
     assert b"data_base64" in (to_record(event, mode="structured").value or b"")
     register_format("json", lambda: JsonFormat(text_data=True))
@@ -81,14 +81,14 @@ def test_a_format_can_be_replaced() -> None:
 
 
 @pytest.mark.parametrize("name", [None, 5, "", "JSON", "a b", "é", "a+b", "-", "a/b", "²"])
-def test_what_is_no_suffix_is_refused(name: str) -> None:
+def test_invalid_suffixes_are_refused(name: str) -> None:
     """A name that no media type can end in would never be found."""
     with pytest.raises(ValueError, match="name must be a suffix of a media type"):
         register_format(name, JsonFormat)
 
 
 class Rude(JsonFormat):
-    """A format that does not keep the protocol's promises."""
+    """A format that breaks the contract of the protocol."""
 
     def encode(self, event: Event) -> bytes:
         return str(event)  # type: ignore[return-value]  # which is what it does wrong
@@ -99,8 +99,8 @@ class Rude(JsonFormat):
 
 @pytest.mark.parametrize("lenient", [False, True])
 @pytest.mark.parametrize(("value", "said"), [(b"?", "raised ValueError"), (b"1", "raised KeyError")])
-def test_what_a_users_format_raises_is_a_broken_event(value: bytes, said: str, *, lenient: bool) -> None:
-    """One bad record never stops a loop, whoever wrote the format; the cause is there to be seen."""
+def test_an_exception_in_a_format_is_a_broken_event(value: bytes, said: str, *, lenient: bool) -> None:
+    """One record does not stop a loop; the error has the cause."""
     register_format("rude", Rude)
     record = Record(headers=[("content-type", b"application/cloudevents+rude")], value=value)
     result = decode(record, lenient=lenient)
@@ -110,8 +110,8 @@ def test_what_a_users_format_raises_is_a_broken_event(value: bytes, said: str, *
     assert result.error.__cause__ is not None
 
 
-def test_what_a_users_format_gives_is_looked_at() -> None:
-    """An event is one, and a value is bytes."""
+def test_results_of_a_format_are_checked() -> None:
+    """Decode must return an Event, encode bytes."""
     register_format("rude", Rude)
     with pytest.raises(EncodeError, match="format 'rude': its encode returned a str, not bytes"):
         to_record(EVENT, mode="structured", format="rude")
@@ -120,8 +120,8 @@ def test_what_a_users_format_gives_is_looked_at() -> None:
         from_record(Record(headers=[("content-type", b"application/cloudevents+none")], value=b""))
 
 
-def test_what_cannot_make_a_format_is_refused() -> None:
-    """At once, and not when the first record comes."""
+def test_a_factory_must_be_callable() -> None:
+    """Registration checks the factory at once."""
     with pytest.raises(TypeError, match=r"make must be callable, .* got a JsonFormat"):
         register_format("mine", JsonFormat())  # type: ignore[arg-type]  # which is the point
 
@@ -152,10 +152,8 @@ def lookup() -> JsonFormat:
         ),
     ],
 )
-def test_what_cannot_make_its_format_stops_no_loop(
-    make: Any, said: str, cause: str, *, lenient: bool
-) -> None:
-    """Its records are broken events, and none can be written; each time anew, with the cause."""
+def test_an_exception_in_a_factory(make: Any, said: str, cause: str, *, lenient: bool) -> None:
+    """Its records are broken events, and none can be written; each error has the cause."""
     register_format("mine", make)
     record = Record(headers=[("content-type", b"application/cloudevents+mine")], value=b"")
     for _ in range(2):
@@ -176,8 +174,8 @@ class Full(JsonFormat):
     error: Exception = KeyError("x")
 
 
-def test_what_a_users_format_raises_in_writing_is_an_encode_error() -> None:
-    """One of its own is given on as it is."""
+def test_an_exception_in_encode_is_an_encode_error() -> None:
+    """An EncodeError of the format itself is not wrapped."""
     register_format("full", Full)
     with pytest.raises(EncodeError, match="in the format 'full': its encode raised KeyError") as caught:
         to_record(EVENT, mode="structured", format="full")

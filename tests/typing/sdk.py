@@ -1,4 +1,4 @@
-"""What a type checker must accept and refuse; tests/test_typing.py has mypy look at it."""
+"""Code that a type checker must accept or refuse; tests/test_typing.py runs mypy on it."""
 
 from __future__ import annotations
 
