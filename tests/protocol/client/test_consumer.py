@@ -40,7 +40,7 @@ def numbers(count):
 
 
 def take(consumer, count, seconds=5.0):
-    """Poll until there are so many; return their values."""
+    """Return the values of the next records."""
     found, end = [], time.monotonic() + seconds
     while len(found) < count and time.monotonic() < end:
         if (message := consumer.poll(0.1)) is not None:
@@ -50,7 +50,7 @@ def take(consumer, count, seconds=5.0):
 
 @pytest.fixture
 def reader(connect, stack):
-    """Give a function that makes consumers."""
+    """Return a function that creates consumers."""
 
     def reader(broker, *parts, timeout=5.0, **more):
         consumer = stack.enter_context(
@@ -93,7 +93,7 @@ def test_a_message_larger_than_max_bytes(start, connect, reader):
         fill(connect(broker), [value])
     consumer = reader(broker, T0, partition_bytes=100, max_bytes=1000)
     assert take(consumer, 1) == [b"a"]
-    with pytest.raises(Malformed, match=r"t\[0\]@1: a message must not be larger than max_bytes, 1,000"):
+    with pytest.raises(Malformed, match=r"^t\[0\]@1: a message must not be larger than max_bytes, 1,000"):
         consumer.poll(5)
     consumer.seek(TopicPartition("t", 0, 2))
     assert take(consumer, 1) == [b"b"]

@@ -28,7 +28,7 @@ def numbers(count):
 
 
 class Log(list):
-    """What a consumer's callbacks were told."""
+    """The calls of a consumer's callbacks."""
 
     def assign(self, _consumer, parts):
         self.append(("assign", [(part.topic, part.partition) for part in parts]))
@@ -39,7 +39,7 @@ class Log(list):
 
 @pytest.fixture
 def join(connect, stack):
-    """Give a function that makes members."""
+    """Return a function that creates members."""
 
     def join(broker, topics=("t",), log=None, timeout=5.0, **more):
         client = connect(broker, timeout=timeout)

@@ -27,7 +27,7 @@ COORDINATOR, JOIN, BEAT = 10, 11, 12
 
 @pytest.fixture
 def three(start):
-    """Three brokers of 0.8.2; of the topic's two partitions the first two lead one each."""
+    """Return three brokers of 0.8.2; the first two lead one partition each."""
     broker = start("0.8.2", brokers=3)
     broker.create_topic("t", 2)
     return broker
@@ -35,13 +35,13 @@ def three(start):
 
 @pytest.fixture
 def first(three, connect):
-    """A client that was told of the first broker alone, and never asks for versions."""
+    """Return a client with the address of the first broker, which does not request versions."""
     node = three.nodes[0]
     return connect(f"{node.host}:{node.port}", request_api_versions=False)
 
 
 def write(client, count=1, *, partition=-1, **settings):
-    """Send records to the topic, one after the other unless told otherwise; return the errors."""
+    """Produce records one by one, or together with ``linger``; return the errors."""
     errors = []
     with client.producer(**{"linger": 0, "partitioner": round_robin(), **settings}) as producer:
         for number in range(count):
@@ -64,7 +64,7 @@ def read(client, count, **settings):
 
 
 def portions(call):
-    """Give topic, partition and number of records for each part of a Produce request."""
+    """Return topic, partition and number of records for each part of a Produce request."""
     return [
         (topic.name, part.index, len(list(Batches(part.records).records())))
         for topic in call.message.topic_data
@@ -104,7 +104,7 @@ def test_requests_go_to_leaders(three, first):
 
 
 def numbers(call):
-    """Give the partitions that a request of records or offsets is about."""
+    """Return the partitions of a Produce, Fetch or ListOffsets request."""
     match call.message:
         case ProduceRequest(topic_data=topics):
             return [part.index for topic in topics for part in topic.partition_data]
@@ -252,9 +252,9 @@ def test_the_order_in_a_response_does_not_matter(start, connect):
 
 @pytest.mark.parametrize(("release", "version"), [("0.9", 0), ("0.10", 1)])
 def test_a_member_joins_and_joins_again(start, connect, release, version):
-    """First with no id, then with the one it was given, when a heartbeat tells it that others have come.
+    """A member joins without an id, then with its id after a heartbeat that reports a rebalance.
 
-    Sessions and protocols are the ones asked for; heartbeats and commits bear the new generation.
+    The requests have the settings; heartbeats and commits have the new generation.
     """
     broker = start(release)
     broker.create_topic("t", 2)

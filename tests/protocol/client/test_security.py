@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka.protocol.client._sasl import authenticate
-from cloudevents_kafka.protocol.client._scram import ScramClient
+from cloudevents_kafka.protocol.client._scram import ScramClient, ScramKeys
 from cloudevents_kafka.protocol.client._security import AuthenticationFailed, Plain, Scram, Security
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, ProtocolError
 from cloudevents_kafka.testing.wire_broker import RELEASES, faults
@@ -28,19 +28,37 @@ SERVER_FIRST = b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0S
 
 
 def rfc_7677():
-    conversation = ScramClient(Scram("user", "pencil"), "rOprNGfwEbeRWgbNEkqO")
-    return conversation, conversation.first()
+    client = ScramClient(Scram("user", "pencil"), "rOprNGfwEbeRWgbNEkqO")
+    return client, client.first()
 
 
 def test_the_example_of_rfc_7677():
     """The messages equal those of RFC 7677 section 3, with SHA-256."""
-    conversation, first = rfc_7677()
+    client, first = rfc_7677()
     assert first == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
-    assert conversation.final(SERVER_FIRST) == (
+    assert client.final(SERVER_FIRST) == (
         b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,"
         b"p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
     )
-    conversation.verify(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")
+    client.verify(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")
+
+
+@pytest.mark.parametrize(
+    ("hash", "password", "signature"),
+    [
+        ("sha256", "\u2168", "FIgQxlEPk9TRZ+iEiZd53Y00IZBcAWduvCewhLymZys="),
+        ("sha256", "a\u00a0b", "p7WFRZEfDKoMFEfuOWSVxuHojHDA7bAR043NR8sBRRs="),
+        (
+            "sha512",
+            "\u2168",
+            "63SIoaaJpFjwsGiZ/OWVF4qkNisHqxGHQLGGsnAPbSWb9+t0Bu/Ef7zwyJ0/x87VOwi+7HMkbQrgQYtFkxuwRA==",
+        ),
+    ],
+)
+def test_passwords_are_hashed_without_saslprep(hash, password, signature):
+    """Signatures of Kafka 4.3.1's ScramFormatter for passwords that SASLprep would change."""
+    keys = ScramKeys(hash, password, base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ=="), 4096)
+    assert base64.b64encode(keys.server_signature(b"message")).decode() == signature
 
 
 def test_names_are_escaped():
@@ -85,24 +103,24 @@ def test_a_hostile_first_answer_is_refused(answer, text):
 )
 def test_a_broker_must_prove_itself(answer, text):
     """Without the right signature the broker does not know the password."""
-    conversation, _ = rfc_7677()
-    conversation.final(SERVER_FIRST)
+    client, _ = rfc_7677()
+    client.final(SERVER_FIRST)
     with pytest.raises(AuthenticationFailed, match=text):
-        conversation.verify(answer)
+        client.verify(answer)
 
 
-def _go_through(conversation, first, second):
-    conversation.final(first)
-    conversation.verify(second)
+def _exchange(client, first, second):
+    client.final(first)
+    client.verify(second)
 
 
 @given(st.binary(max_size=60), st.binary(max_size=60))
 def test_random_answers_fail(first, second):
     """Every other answer raises `AuthenticationFailed`."""
     for prefix in (b"", b"r=n,s=QUJD,i=4096,"):
-        conversation = ScramClient(Scram("u", "p"), "n")
+        client = ScramClient(Scram("u", "p"), "n")
         with pytest.raises(AuthenticationFailed):
-            _go_through(conversation, prefix + first, second)
+            _exchange(client, prefix + first, second)
 
 
 def test_nonces_are_never_used_twice():

@@ -1,6 +1,6 @@
-"""The fakes behave as the real client does: each case runs against both.
+"""The fakes behave as confluent-kafka does: most cases run against both.
 
-The real one is confluent-kafka on librdkafka's mock cluster, in this process.
+confluent-kafka runs on librdkafka's mock cluster, in this process.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Real:
         return self.producer(**{"transactional.id": f"tx-{next(_numbers)}"})
 
     def stuck(self):
-        """A producer whose messages never get away, with room for two."""
+        """Return a producer that never delivers, with room for two messages."""
         return Producer(
             {"bootstrap.servers": "127.0.0.1:1", "log_level": 0, "queue.buffering.max.messages": 2}
         )
@@ -53,7 +53,7 @@ class Real:
 
 @dataclass
 class Fake:
-    """The fakes, on one log; groups keep their offsets."""
+    """The fakes on one log, with the offsets of groups."""
 
     log: FakeLog = field(default_factory=FakeLog)
     groups: dict = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Fake:
 
 @pytest.fixture(scope="module")
 def mock_cluster():
-    """One mock cluster for all cases: it takes a moment to settle."""
+    """Return one mock cluster for all cases, because it starts slowly."""
     host = Producer({"test.mock.num.brokers": 1, "log_level": 0})
     broker = next(iter(host.list_topics(timeout=10).brokers.values()))
     return Real(host, f"{broker.host}:{broker.port}")
@@ -84,18 +84,18 @@ def mock_cluster():
 
 @pytest.fixture(params=["real", "fake"])
 def kafka(request):
-    """The real client, then the fakes."""
+    """Return the real client, then the fakes."""
     return request.getfixturevalue("mock_cluster") if request.param == "real" else Fake()
 
 
 @pytest.fixture
 def topic():
-    """A name that no other case uses."""
+    """Return a new name."""
     return f"topic-{next(_numbers)}"
 
 
 def read(consumer, number, seconds=10.0):
-    """Read `number` messages, or what comes in time."""
+    """Return ``number`` messages, or those that arrive in time."""
     found = []
     deadline = time.monotonic() + seconds
     while len(found) < number and time.monotonic() < deadline:
@@ -104,7 +104,7 @@ def read(consumer, number, seconds=10.0):
 
 
 def written(kafka, topic, *values):
-    """Produce values to partition 0 and wait for them."""
+    """Produce values to partition 0, and wait for their delivery."""
     producer = kafka.producer()
     for value in values:
         producer.produce(topic, value, partition=0)
@@ -112,7 +112,7 @@ def written(kafka, topic, *values):
 
 
 def on_start(kafka, topic, group="g", **extra):
-    """A consumer of partition 0 from its start."""
+    """Return a consumer of partition 0 from its start."""
     consumer = kafka.consumer(f"{group}-{topic}", **extra)
     consumer.assign([TopicPartition(topic, 0, 0)])
     return consumer
@@ -140,7 +140,7 @@ RECORDS = {
 
 @pytest.mark.parametrize("case", RECORDS)
 def test_message(kafka, topic, case):
-    """A consumed message gives key, value and headers as the client does."""
+    """A consumed message has the key, value and headers of the real client."""
     given, key, value, headers = RECORDS[case]
     producer = kafka.producer()
     assert producer.produce(topic, partition=0, timestamp=1234, **given) is None
@@ -168,8 +168,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_refused(kafka, topic, case):
-    """What the client refuses with a TypeError, the fake refuses too, and nothing is queued."""
+def test_type_errors(kafka, topic, case):
+    """Types that the client refuses with TypeError are refused, and nothing is queued."""
     producer = kafka.producer()
     with pytest.raises(TypeError):
         producer.produce(topic, **REFUSED[case])
@@ -177,13 +177,13 @@ def test_refused(kafka, topic, case):
 
 
 def test_topic_must_be_text(kafka):
-    """A topic that is no text is a TypeError that says so."""
+    """The TypeError has the client's text."""
     with pytest.raises(TypeError, match="argument 1 must be str, not None"):
         kafka.producer().produce(None)
 
 
-def test_report(kafka, topic):
-    """A delivery report has the place, key and value, and never the headers."""
+def test_delivery_report(kafka, topic):
+    """A delivery report has topic, partition, offset, key and value, but no headers."""
     producer, reports = kafka.producer(), []
     producer.produce(
         topic, b"v", b"k", 0, headers=[("a", b"1")], on_delivery=lambda *report: reports.append(report)
@@ -197,7 +197,7 @@ def test_report(kafka, topic):
     assert (message.key(), message.value(), message.headers()) == (b"k", b"v", None)
 
 
-def test_callback_is_the_same(kafka, topic):
+def test_callback_is_an_alias(kafka, topic):
     """`callback` is the older name of `on_delivery`."""
     producer, reports = kafka.producer(), []
     producer.produce(topic, b"v", callback=lambda *report: reports.append(report))
@@ -206,7 +206,7 @@ def test_callback_is_the_same(kafka, topic):
 
 
 def test_queue_full_and_purge(kafka, topic):
-    """A full queue is a BufferError; purged messages are reported as failed by the next poll."""
+    """A full queue raises BufferError; the next poll reports purged messages as failed."""
     producer, reports = kafka.stuck(), []
     for value in (b"1", b"2"):
         producer.produce(topic, value, headers=[("a", b"1")], on_delivery=lambda *pair: reports.append(pair))
@@ -225,7 +225,7 @@ def test_queue_full_and_purge(kafka, topic):
 
 
 def test_with_closes(kafka, topic):
-    """A producer's block ends with everything sent, after which it refuses."""
+    """A producer's ``with`` block ends with all messages sent; later calls are refused."""
     with kafka.producer() as producer:
         producer.produce(topic, b"v", partition=0)
     with pytest.raises(RuntimeError, match=r"^Producer has been closed$"):
@@ -234,7 +234,7 @@ def test_with_closes(kafka, topic):
 
 
 def test_transactions(kafka, topic):
-    """Readers see what was committed and never what was aborted."""
+    """Consumers read committed messages, and never aborted ones."""
     producer = kafka.transactional()
     with pytest.raises(KafkaException):
         producer.begin_transaction()
@@ -255,8 +255,8 @@ def test_transactions(kafka, topic):
     assert message.value() == b"committed"
 
 
-def test_aborted_is_reported(kafka, topic):
-    """What an abort caught in the queue is reported as purged."""
+def test_aborted_messages_are_reported(kafka, topic):
+    """Messages that an abort finds in the queue are reported as purged."""
     producer, reports = kafka.transactional(), []
     producer.init_transactions(10)
     producer.begin_transaction()
@@ -268,7 +268,7 @@ def test_aborted_is_reported(kafka, topic):
 
 
 def test_nothing_to_read(kafka, topic):
-    """`poll` gives None and `consume` an empty list when nothing is there."""
+    """`poll` returns None and `consume` an empty list without messages."""
     written(kafka, topic, b"1")
     consumer = on_start(kafka, topic)
     assert len(read(consumer, 1)) == 1
@@ -279,13 +279,13 @@ def test_nothing_to_read(kafka, topic):
 
 @pytest.mark.parametrize("number", [-1, 1_000_001])
 def test_number_of_messages(kafka, number):
-    """`consume` refuses numbers out of its range in the client's words."""
+    """`consume` refuses numbers out of range with the client's text."""
     with pytest.raises(ValueError, match=r"^num_messages must be between 0 and 1000000 \(1M\)$"):
         kafka.consumer("numbers").consume(number)
 
 
 def test_subscribe(kafka, topic):
-    """A subscription reads from the start, and tells what it was given."""
+    """A subscription reads from the start, and `on_assign` receives the partitions."""
     written(kafka, topic, b"1", b"2")
     given = []
     consumer = kafka.consumer(topic)
@@ -298,7 +298,7 @@ def test_subscribe(kafka, topic):
 
 
 def test_seek_pause_resume(kafka, topic):
-    """`seek` goes back, `pause` holds back, `resume` goes on where it was."""
+    """`seek` goes back, `pause` stops, and `resume` continues at the same offset."""
     written(kafka, topic, b"0", b"1", b"2")
     consumer, part = on_start(kafka, topic), TopicPartition(topic, 0)
     assert len(read(consumer, 3)) == 3
@@ -315,7 +315,7 @@ def test_seek_pause_resume(kafka, topic):
 
 
 def test_commit(kafka, topic):
-    """Commits by message, by offsets and of all that was read give the next offset to read."""
+    """Commits by message, by offsets and of all positions return the next offset to read."""
     written(kafka, topic, b"0", b"1", b"2")
     part = TopicPartition(topic, 0)
     consumer = on_start(kafka, topic, auto_commit=False)
@@ -335,7 +335,7 @@ def test_commit(kafka, topic):
 
 
 def test_nothing_to_commit(kafka, topic):
-    """A waiting commit of nothing is an error, and so is storing nothing."""
+    """A synchronous commit without offsets is an error, and so is storing nothing."""
     consumer = kafka.consumer(topic)
     with pytest.raises(KafkaException) as caught:
         consumer.commit(asynchronous=False)
@@ -346,7 +346,7 @@ def test_nothing_to_commit(kafka, topic):
 
 @pytest.mark.parametrize(("auto_commit", "first"), [(True, b"1"), (False, b"0")])
 def test_restart(kafka, topic, auto_commit, first):
-    """A second consumer of the group goes on where the first one committed, by itself or not."""
+    """A second consumer of the group continues at the committed offset, automatic or not."""
     written(kafka, topic, b"0", b"1")
     for expected in (b"0", first):
         consumer = kafka.consumer(topic, auto_commit=auto_commit)
@@ -366,7 +366,7 @@ CLOSED = {
 
 
 def test_closed_consumer(kafka):
-    """A closed consumer refuses everything but a second close."""
+    """A closed consumer refuses all calls except `close`."""
     with kafka.consumer("closed") as consumer:
         pass
     consumer.close()
@@ -388,7 +388,7 @@ def test_failing_deliveries():
 
 
 def test_failing_reads():
-    """`fail_next` gives messages that are errors, then goes on."""
+    """`fail_next` returns error messages first."""
     consumer = FakeConsumer([FakeMessage("t", b"1")])
     consumer.subscribe(["^t"])
     consumer.fail_next("_ALL_BROKERS_DOWN")
@@ -398,7 +398,7 @@ def test_failing_reads():
 
 
 def test_log_spreads_keys():
-    """One key goes to one partition; offsets count by partition."""
+    """A key has one partition, and offsets count by partition."""
     producer = FakeProducer(FakeLog(partitions=3))
     for number in range(30):
         producer.produce("t", b"v", b"%d" % (number % 10))
@@ -412,7 +412,7 @@ def test_log_spreads_keys():
 
 
 def test_threads_share_a_producer():
-    """Each message is delivered and reported once, at an offset of its own, whichever thread polls."""
+    """Each message is delivered and reported once, with its own offset, on any thread."""
     reported = []
 
     def work(number):

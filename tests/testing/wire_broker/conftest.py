@@ -10,7 +10,7 @@ from cloudevents_kafka.protocol.schema import BOOLEAN, ArrayOf, Blob, Fixed, Tex
 
 
 def _filled(structure, version):
-    """Make a structure with one element in each array and small numbers."""
+    """Return a structure with one element in each array and small numbers."""
     values = {}
     for field in fields_of(structure):
         if version not in field.wire.versions or version in field.wire.tagged:
@@ -36,7 +36,7 @@ def _value(type, version, field):
 
 @pytest.fixture(scope="session")
 def some_requests():
-    """Give a function from API key and version to a request's frame, without its size."""
+    """Return a function from API key and version to a request's frame, without its size."""
 
     def request(key, version):
         return frames.encode_request(_filled(APIS[key].request, version), version, client_id="t")[4:]

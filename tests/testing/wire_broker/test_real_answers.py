@@ -25,18 +25,18 @@ PLAYED = {
     "3.9.1": "3.9",
     "4.3.1": "4.3",
 }
-# What differs from broker to broker of one version, or is left out on purpose.
+# Fields that differ between brokers of one version, or that are left out on purpose.
 UNTOLD = {"port", "cluster_id", "topic_id", "last_stable_offset", "controller_id"}
 
 
 def exchanges(release):
     rows = json.loads((VECTORS / f"old-apis-{release}.json").read_text())["exchanges"]
-    # 1.1.1 closes on a message set in Produce 3; the one played answers 87, as later ones do.
+    # 1.1.1 closes on a message set in Produce 3; WireBroker answers 87, as later releases do.
     return [row for row in rows if release != "1.1.1" or (row["api_key"], row["version"]) != (0, 3)]
 
 
 def meaning(key, version, frame, release):
-    """Decode an answer in the newest layout that fits it, and drop what no test can know."""
+    """Return a response decoded in the newest layout that fits, without fields that vary."""
     for tried in range(version, -1, -1):
         try:
             _, response = frames.decode_response(APIS[key].response, tried, frame)
@@ -65,7 +65,7 @@ def _field(name, value, release):
 
 
 def outcome(wire, row, ids, release):
-    """Send the request, with our member ids in place of the recorded ones."""
+    """Return whether the request, with our member ids for the recorded ones, has the same outcome."""
     request = bytes.fromhex(row["request"])
     for theirs, ours in ids.items():
         request = request.replace(theirs, ours)
@@ -86,7 +86,7 @@ def outcome(wire, row, ids, release):
 
 
 def _learn(row, frame, theirs, ids):
-    """Note which member id of ours stands for the recorded one; they are equally long."""
+    """Map the recorded member id to the new one of the same length."""
     if row["api_key"] == 11:
         ours, recorded = (
             frames.decode_response(APIS[11].response, row["version"], data)[1].member_id.encode()
