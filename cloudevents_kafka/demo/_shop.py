@@ -54,7 +54,7 @@ def _time_of(event: Event) -> datetime:
 
 
 class _Shop:
-    """Generates one order after the other, with all events of each."""
+    """A generator of orders, one after the other, with all events of each."""
 
     def __init__(self, random: Random) -> None:
         self._random = random

@@ -198,7 +198,7 @@ def _report_lost_brokers() -> None:
 
 
 class ConsumeJob:
-    """Writes the records that match the options, and counts them."""
+    """A run of `consume`: it decodes, filters, writes and counts records."""
 
     def __init__(self, options: ConsumeOptions, output: Output, progress: Progress) -> None:
         globs = {"type": options.types, "source": options.sources, "subject": options.subjects}
@@ -248,7 +248,7 @@ class ConsumeJob:
         """Report skipped records, and raise the error that --strict found."""
         self._progress.clear()
         if self._skipped:
-            skipped = pluralize(self._skipped, "record")
-            click.echo(f"cloudevents-kafka: skipped {skipped} without attributes to filter by", err=True)
+            skipped = pluralize(self._skipped, "record that is not an event", "records that are not events")
+            click.echo(f"cloudevents-kafka: the filters skipped {skipped}", err=True)
         if self._error:
             raise self._error

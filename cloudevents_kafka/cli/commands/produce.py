@@ -228,7 +228,7 @@ def _flush(sender: Sender) -> None:
 
 
 class TopicChecker:
-    """Checks once for each topic that it exists, before a record is sent to it."""
+    """A check that topics exist, with one look-up for each topic."""
 
     def __init__(self, look_up: Callable[[str], object]) -> None:
         self._look_up = look_up
@@ -249,7 +249,7 @@ class TopicChecker:
 
 
 class ProduceReport:
-    """Prints bad lines and undelivered records on stderr, and counts the bad lines."""
+    """The bad lines and undelivered records of a run, on stderr, and the number of bad lines."""
 
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
@@ -279,7 +279,7 @@ class ProduceReport:
 
 
 class ProduceJob:
-    """Resolves lines to records and sends them to their topics and partitions."""
+    """A run of `produce`: it resolves lines to records and sends these to their topics and partitions."""
 
     def __init__(
         self,

@@ -48,7 +48,7 @@ class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RangeReader:
-    """Reads the records of a request in batches."""
+    """A reader of the records of a request, in batches."""
 
     def __init__(self, consumer: Consumer, session: BrokerSession, request: ReadRequest) -> None:
         self._consumer = consumer
@@ -163,7 +163,7 @@ class RangeReader:
                 raise self._session.failure("failed", answer.error)
         return {answer.partition: answer.offset for answer in answers if answer.offset >= 0}
 
-    def _partition(self, number: int, offset: int = -1001) -> TopicPartition:
-        from confluent_kafka import TopicPartition
+    def _partition(self, number: int, offset: int | None = None) -> TopicPartition:
+        from confluent_kafka import OFFSET_INVALID, TopicPartition
 
-        return TopicPartition(self._request.topic, number, offset)
+        return TopicPartition(self._request.topic, number, OFFSET_INVALID if offset is None else offset)

@@ -21,7 +21,7 @@ OnFailure = Callable[[str, "KafkaError"], None]
 
 
 class Sender:
-    """Sends records in order; ``sent``, ``delivered`` and ``failed`` are the counts so far."""
+    """A sender of records in order; ``sent``, ``delivered`` and ``failed`` are the counts so far."""
 
     def __init__(self, producer: Producer, session: BrokerSession, on_failure: OnFailure) -> None:
         self._producer = producer

@@ -126,7 +126,7 @@ def bytes_text(value: bytes | None) -> str:
 
 
 class StyledPrinter:
-    """Prints styled lines to a text stream, in color by rich if it is installed."""
+    """A printer of styled lines on a text stream, in color by rich if it is installed."""
 
     def __init__(self, stream: Any, *, color: bool) -> None:
         if isinstance(stream, io.TextIOWrapper):

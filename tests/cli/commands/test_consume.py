@@ -88,7 +88,7 @@ def test_filters_report_skipped_records(consume):
     """Records without attributes do not match a filter on attributes; their number is on stderr."""
     result = consume("--source", "/o")
     assert [line["event"]["id"] for line in lines(result.stdout)] == ["other"]
-    assert result.stderr == "cloudevents-kafka: skipped 1 record without attributes to filter by\n"
+    assert result.stderr == "cloudevents-kafka: the filters skipped 1 record that is not an event\n"
     assert len(lines(consume("--header", "x").stdout)) == 2
     assert [line["value"] for line in lines(consume("--header", "x=1").stdout)] == ["foreign"]
 
