@@ -38,12 +38,12 @@ EXCHANGES = [_exchange(row) for row in json.loads(VECTORS.read_text())["exchange
 class Replay:
     """A server that returns the recorded response to a request, or closes the connection.
 
-    It also closes the connection for an unknown request. ``seen`` has all requests.
+    It also closes the connection for an unknown request. ``requests`` has all requests.
     """
 
     def __init__(self, answers: Mapping[bytes, bytes | None]) -> None:
         self.answers = dict(answers)
-        self.seen: list[bytes] = []
+        self.requests: list[bytes] = []
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listening.getsockname()[1]
         self._thread = threading.Thread(target=self._run)
@@ -69,7 +69,7 @@ class Replay:
     def _serve(self, connected, incoming) -> None:
         while len(size := incoming.read(4)) == 4:
             request = size + incoming.read(int.from_bytes(size, "big"))
-            self.seen.append(request)
+            self.requests.append(request)
             if request not in self.answers:
                 return
             if (answer := self.answers[request]) is not None:

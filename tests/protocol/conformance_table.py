@@ -22,7 +22,7 @@ def entries(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [entry for line in lines for entry in (line, *line.get("corrections", []))]
 
 
-def made(table: dict[str, Any]) -> str:
+def render(table: dict[str, Any]) -> str:
     """Return the table as Markdown."""
     return "\n".join([*head(table), *(row for name in table["documents"] for row in chapter(table, name))])
 
@@ -40,7 +40,7 @@ def head(table: dict[str, Any]) -> Iterator[str]:
     yield f"| all, by {len(tests)} tests | {counts(lines)} |\n"
     for entry in all_entries:
         if "not_shown" in entry:
-            yield f"Not shown: {said(entry)} {entry['not_shown']}\n"
+            yield f"Not shown: {statement(entry)} {entry['not_shown']}\n"
 
 
 def counts(lines: list[dict[str, Any]]) -> str:
@@ -59,11 +59,11 @@ def chapter(table: dict[str, Any], name: str) -> Iterator[str]:
     yield "| | what it says | shown by |"
     yield "|---|---|---|"
     for entry in entries([line for line in table["lines"] if line["document"] == name]):
-        yield f"| {entry.get('id', '→')} | {said(entry)} | {evidence(entry)} |"
+        yield f"| {entry.get('id', '→')} | {statement(entry)} | {evidence(entry)} |"
     yield ""
 
 
-def said(entry: dict[str, Any]) -> str:
+def statement(entry: dict[str, Any]) -> str:
     text: str = entry.get("line") or entry["found"]
     return text.replace("|", "\\|")
 
@@ -80,4 +80,4 @@ def evidence(entry: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    TABLE.write_text(made(load()), encoding="utf-8")
+    TABLE.write_text(render(load()), encoding="utf-8")

@@ -70,7 +70,7 @@ class Everything(Structure, kw_only=True):
     inners: Annotated[list[EverythingInner] | None, wire(nullable="1+")] = []  # noqa: RUF012  # the same
     keys: Annotated[list[Bytes], wire("2+", tagged="3+", tag=1)] = []  # noqa: RUF012  # the same
     lengths: Annotated[list[UInt16], wire(flexible="3+")] = []  # noqa: RUF012  # the same
-    said: Annotated[String | None, wire("0-2", nullable="0+", ignorable=True)] = "hello"
+    text: Annotated[String | None, wire("0-2", nullable="0+", ignorable=True)] = "hello"
     records: Annotated[Records | None, wire(nullable="1+")] = b""
     last: Annotated[Int32, wire(optional="0-1")] = -1
     very_last: Annotated[String, wire(optional="0-1")] = "?"
@@ -128,16 +128,16 @@ def any_case() -> SearchStrategy[tuple[type[Structure], int]]:
 
 
 def _structure(random: Random, layout: Layout, *, small: bool) -> Any:
-    given = {field.name: default_of(field) for field in layout.absent}
-    given |= {slot.name: _value(random, slot.codec, small=small) for slot in layout.slots}
+    values = {field.name: default_of(field) for field in layout.absent}
+    values |= {slot.name: _value(random, slot.codec, small=small) for slot in layout.slots}
     for slot in layout.tagged.values():
-        given[slot.name] = default_of(slot.field)
+        values[slot.name] = default_of(slot.field)
         if random.random() < 0.5:
-            given[slot.name] = _value(random, slot.codec, small=small)
+            values[slot.name] = _value(random, slot.codec, small=small)
     if layout.flexible and random.random() < 0.3:
         tags = {random.choice([6, 127, 128, 16_384, (1 << 31) - 2]) for _ in range(2)}
-        given["unknown_tags"] = tuple((tag, random.choice(_SHORT_BLOBS)) for tag in sorted(tags))
-    return layout.structure(**given)
+        values["unknown_tags"] = tuple((tag, random.choice(_SHORT_BLOBS)) for tag in sorted(tags))
+    return layout.structure(**values)
 
 
 def _value(random: Random, codec: Codec, *, small: bool) -> Any:

@@ -6,7 +6,7 @@ import ast
 from functools import cache
 from pathlib import Path
 
-from .conformance_table import TABLE, entries, load, made
+from .conformance_table import TABLE, entries, load, render
 
 ROOT = Path(__file__).parents[2]
 # How many lines there are of each kind, numbered from 1; the one without a number is alone.
@@ -68,4 +68,4 @@ def test_a_missing_test_is_found_out():
 
 def test_the_table_is_current():
     """The Markdown is current; otherwise run python tests/protocol/conformance_table.py."""
-    assert TABLE.read_text(encoding="utf-8") == made(load())
+    assert TABLE.read_text(encoding="utf-8") == render(load())

@@ -142,16 +142,16 @@ def test_any_bytes(data, key, version):
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "match"),
     [
         ("003c 0000 00000001 ffff", "DescribeCluster \\(API key 60\\) is not supported"),
         ("0011 0002 00000001 ffff", "SaslHandshake \\(API key 17\\) must have a version in 0-1, got 2"),
         ("0003 ffff 00000001 ffff", "Metadata \\(API key 3\\) must have a version in 0-13, got -1"),
     ],
 )
-def test_unsupported(data, said):
+def test_unsupported(data, match):
     """An unsupported API or version raises `Unsupported` with the supported versions."""
-    with pytest.raises(Unsupported, match=said):
+    with pytest.raises(Unsupported, match=match):
         frames.decode_request(bytes.fromhex(data))
 
 

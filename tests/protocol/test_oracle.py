@@ -57,7 +57,7 @@ class Oracle:
         assert self.process.stdout is not None
         print(*words, file=self.process.stdin, flush=True)
         answer = self.process.stdout.readline()
-        assert answer, "Java is gone; what it said stands on standard error"
+        assert answer, "Java has exited; see its standard error"
         return answer.rstrip("\n")
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
 """JoinGroup (11), SyncGroup (14), Heartbeat (12), LeaveGroup (13): membership of a consumer group.
 
 `Subscription` and `Assignment` are the metadata that consumers exchange through the coordinator,
-which does not read them. Each starts with its version, an int16. Version 0 is understood by all
-consumers; later versions add incremental rebalancing.
+which does not read them. Each starts with its version, an int16. All consumers support version 0;
+later versions add incremental rebalancing.
 """
 
 from __future__ import annotations

@@ -82,8 +82,8 @@ def test_cut_and_changed_bytes(structure, version):
     for number, message in enumerate(bulk(structure, version, small=True, count=2)):
         data = interpreter.encode(layout, message)
         for length in range(len(data)):
-            came = read_both(structure, version, data[:length])
-            assert came[0] is Truncated or layout.optional_from < len(layout.slots)
+            result = read_both(structure, version, data[:length])
+            assert result[0] is Truncated or layout.optional_from < len(layout.slots)
         for at in range(len(data)):
             changed = data[at] ^ (0xFF, 0x01)[number % 2]
             read_both(structure, version, data[:at] + bytes([changed]) + data[at + 1 :])
@@ -127,12 +127,12 @@ def test_odd_values(case, data):
         else:
             break
     setattr(place, name, data.draw(st.sampled_from(ODD)))
-    came = write_both(message, version)
-    assert came[0] in {"done", Unencodable}
+    result = write_both(message, version)
+    assert result[0] in {"done", Unencodable}
 
 
 @pytest.mark.parametrize(
-    ("message", "version", "said"),
+    ("message", "version", "match"),
     [
         (
             HeartbeatRequest(group_id="g", generation_id=1 << 31, member_id=""),
@@ -182,11 +182,11 @@ def test_odd_values(case, data):
     ],
     ids=repr,
 )
-def test_unencodable(message, version, said):
+def test_unencodable(message, version, match):
     """Both refuse a value that its field or version cannot carry, and name the field and the rule."""
     kind, text = write_both(message, version)
     assert kind is Unencodable
-    with pytest.raises(Unencodable, match=said):
+    with pytest.raises(Unencodable, match=match):
         compiler.encode(message, version)
     assert text.startswith(type(message).__name__)
 
@@ -292,8 +292,8 @@ def test_arrays_are_lists_or_tuples():
 @pytest.mark.parametrize("coordinator", [b"", b"\0\0\0\1", b"\0\0\0\1\0\1h", b"\0\0\0\1\0\1h\0\0\x23\x84"])
 def test_optional_fields(coordinator):
     """The optional fields of the coordinator may be missing in a response; they are always encoded."""
-    came = read_both(FindCoordinatorResponse, 0, b"\0\x0f" + coordinator)
-    assert came[0] == "done"
+    result = read_both(FindCoordinatorResponse, 0, b"\0\x0f" + coordinator)
+    assert result[0] == "done"
     message, end = compiler.decoder(FindCoordinatorResponse, 0)(b"\0\x0f" + coordinator, 0)
     assert (message.error_code, end) == (15, 2 + len(coordinator))
     assert message.node_id == (1 if coordinator else 0)
@@ -308,8 +308,8 @@ def test_huge_counts(api, count):
     for structure in (api.request, api.response):
         started = time.monotonic()
         for at in range(30):
-            came = read_both(structure, 0, bytes(at) + count + b"\0\0")
-            assert came[0] in {"done", Truncated, Malformed}
+            result = read_both(structure, 0, bytes(at) + count + b"\0\0")
+            assert result[0] in {"done", Truncated, Malformed}
         assert time.monotonic() - started < 2
 
 

@@ -60,7 +60,7 @@ def test_bytes(message, version, data):
 
 
 @pytest.mark.parametrize(
-    ("structure", "version", "data", "said"),
+    ("structure", "version", "data", "match"),
     [
         (SaslHandshakeRequest, 0, "ffff", "mechanism at byte 0: the value must not be null in this version"),
         (
@@ -89,9 +89,9 @@ def test_bytes(message, version, data):
         ),
     ],
 )
-def test_malformed(structure, version, data, said):
+def test_malformed(structure, version, data, match):
     """Bytes that break a rule raise `Malformed` with field, byte and rule."""
-    with pytest.raises(Malformed, match=said):
+    with pytest.raises(Malformed, match=match):
         read(structure, version, bytes.fromhex(data))
 
 
@@ -119,9 +119,9 @@ def test_visitor():
     """A visitor is called for each byte once: for fields with their value, for counts before the elements."""
     message = MetadataRequest(topics=[MetadataRequestTopic(name="t"), MetadataRequestTopic(name="uv")])
     data = interpreter.encode(layout_of(MetadataRequest, 9), message)
-    seen = []
-    interpreter.decode(layout_of(MetadataRequest, 9), data, 0, lambda *shown: seen.append(shown))
-    assert seen == [
+    visited = []
+    interpreter.decode(layout_of(MetadataRequest, 9), data, 0, lambda *call: visited.append(call))
+    assert visited == [
         ("topics", 0, 1, "compact_nullable_array", 2),
         ("topics[0].name", 1, 3, "compact_string", "t"),
         ("topics[0].tags", 3, 4, "tagged_fields", 0),
@@ -140,15 +140,18 @@ def test_visitor_sees_all(structure, version):
     layout = layout_of(structure, version)
     for message in bulk(structure, version, count=3, small=True):
         data = interpreter.encode(layout, message)
-        seen = set()
+        visited = set()
         interpreter.decode(
-            layout, data, 0, lambda _path, at, end, _name, _value, seen=seen: seen.update(range(at, end))
+            layout,
+            data,
+            0,
+            lambda _path, at, end, _name, _value, visited=visited: visited.update(range(at, end)),
         )
-        assert seen == set(range(len(data)))
+        assert visited == set(range(len(data)))
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "match"),
     [
         ({"tiny": 128}, "Everything.tiny must be int8, got 128"),
         ({"port": -1}, "Everything.port must be uint16, got -1"),
@@ -175,10 +178,10 @@ def test_visitor_sees_all(structure, version):
     ],
     ids=lambda part: str(part)[:40],
 )
-def test_unencodable(changes, said):
+def test_unencodable(changes, match):
     """A value that does not fit raises `Unencodable` with the field's path, type and value."""
     message = Everything(**{"tiny": 1, "inner": EverythingInner()} | changes)
-    with pytest.raises(Unencodable, match=said):
+    with pytest.raises(Unencodable, match=match):
         interpreter.encode(layout_of(Everything, 3), message)
 
 

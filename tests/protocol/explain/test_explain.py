@@ -110,7 +110,7 @@ def only_records(found: Explained) -> list[tuple[str, Any]]:
     return [(f.path.rpartition(".")[2], f.value) for f in found.fields if f.path.endswith((".key", ".value"))]
 
 
-# --- what brokers were sent, and said ----------------------------------------------------
+# --- what brokers were sent, and found_notes ----------------------------------------------------
 
 
 @pytest.mark.parametrize("one", ALL, **ids)
@@ -183,15 +183,17 @@ def test_batches(codec):
     data = produced(encode_batch(RECORDS, codec, base_offset=3), 3)
     found = check(explain_request(data), data)
     assert found.problems == []
-    assert [kept for kept in only_records(found) if kept[0] == "key" or kept[1] != b"1"][:2] == PLAIN[:2]
+    assert [record for record in only_records(found) if record[0] == "key" or record[1] != b"1"][:2] == PLAIN[
+        :2
+    ]
     names = [f.value for f in found.fields if f.path.endswith(".name") and "headers" in f.path]
     assert names == [b"h", b"n"]
-    said = notes(found)
+    found_notes = notes(found)
     batch = "topic_data[0].partition_data[0].records[0]"
-    assert said[f"{batch}.crc"] == "correct"
-    assert said[f"{batch}.attributes"] == f"{codec.name.lower()}, create time"
-    assert said[f"{batch}.records[1].offset_delta"] == "offset 4"
-    assert said[f"{batch}.records[1].timestamp_delta"] == "1970-01-01T00:00:00.007Z"
+    assert found_notes[f"{batch}.crc"] == "correct"
+    assert found_notes[f"{batch}.attributes"] == f"{codec.name.lower()}, create time"
+    assert found_notes[f"{batch}.records[1].offset_delta"] == "offset 4"
+    assert found_notes[f"{batch}.records[1].timestamp_delta"] == "1970-01-01T00:00:00.007Z"
     assert {f.within for f in found.fields} == {""} | ({f"{batch}.compressed"} if codec else set())
 
 

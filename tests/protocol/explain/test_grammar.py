@@ -219,31 +219,31 @@ def lines(printed: str) -> list[str]:
     return [line.strip() for line in printed.strip().splitlines()]
 
 
-def tree(given: Production) -> Iterator[Production]:
-    yield given
-    for part in given.parts:
+def tree(parent: Production) -> Iterator[Production]:
+    yield parent
+    for part in parent.parts:
         yield from tree(part)
 
 
 @pytest.mark.parametrize("message", GUIDE, ids=lambda message: message.__name__)
 def test_guide(message):
     """Version 0 is the guide's grammar, production by production, in its order."""
-    theirs = lines(GUIDE[message])
-    ours = lines(text(message, 0))
+    expected = lines(GUIDE[message])
+    printed = lines(text(message, 0))
     if message in UNDEFINED:
-        assert not any(line.startswith(f"{UNDEFINED[message]} =>") for line in theirs)
-        ours.remove(f"{UNDEFINED[message]} => string")
-    assert ours == theirs
+        assert not any(line.startswith(f"{UNDEFINED[message]} =>") for line in expected)
+        printed.remove(f"{UNDEFINED[message]} => string")
+    assert printed == expected
 
 
-@pytest.mark.parametrize(("header", "theirs", "messages"), HEADERS)
-def test_headers(header, theirs, messages):
+@pytest.mark.parametrize(("header", "expected", "messages"), HEADERS)
+def test_headers(header, expected, messages):
     """The headers are the guide's, followed by one of its messages, or of the later ones."""
-    *ours, either = lines(text(*header))
-    assert ours == theirs
+    *printed, either = lines(text(*header))
+    assert printed == expected
     name, _, known = either.partition(" => ")
     kind = name.removesuffix("Message")
-    assert ours[0].endswith(f" {kind}Message")
+    assert printed[0].endswith(f" {kind}Message")
     assert {f"{message}{kind}" for message in messages} < set(known.split(" | "))
 
 
@@ -263,10 +263,10 @@ def test_api_keys():
 
 def test_released_offset_commit():
     """OffsetCommit 0 of released brokers is the guide's without the timestamp."""
-    theirs = lines(GUIDE[OffsetCommitRequestBeta])
-    theirs[0] = theirs[0].replace(" TimeStamp", "")
-    theirs.remove("TimeStamp => int64")
-    assert lines(text(OffsetCommitRequest, 0)) == theirs
+    expected = lines(GUIDE[OffsetCommitRequestBeta])
+    expected[0] = expected[0].replace(" TimeStamp", "")
+    expected.remove("TimeStamp => int64")
+    assert lines(text(OffsetCommitRequest, 0)) == expected
 
 
 def test_join_group():
@@ -319,12 +319,12 @@ def test_record_batches(version, records):
 @pytest.mark.parametrize(("message", "version"), VERSIONS)
 def test_all_versions(message, version):
     """In every version, each name on a right side is defined once, and each definition is used."""
-    for given in tree(production(message, version)):
-        names = [part.name for part in given.parts]
-        assert len(names) == len(set(names)), given
-        words = "".join(sign if sign.isalnum() or sign == "_" else " " for sign in given.body).split()
+    for parent in tree(production(message, version)):
+        names = [part.name for part in parent.parts]
+        assert len(names) == len(set(names)), parent
+        words = "".join(sign if sign.isalnum() or sign == "_" else " " for sign in parent.body).split()
         used = {word for word in words if word[0].isupper()}
-        assert set(names) == used - {"MessageSet"}, given
+        assert set(names) == used - {"MessageSet"}, parent
 
 
 def test_no_such_version():

@@ -64,11 +64,11 @@ brokers = st.builds(
 )
 
 
-def messages(way, its_partitions, its_brokers=()):
+def messages(way, partition_values, broker_values=()):
     """Return the message in one of the alternatives."""
     whole, topic, partition = WAYS[way]
-    made = [partition(**values) for values in its_partitions]
-    return whole(brokers=list(its_brokers), topics=[topic(error_code=0, name="t", partitions=made)])
+    made = [partition(**values) for values in partition_values]
+    return whole(brokers=list(broker_values), topics=[topic(error_code=0, name="t", partitions=made)])
 
 
 @given(st.lists(partitions, max_size=3), st.lists(brokers, max_size=2), st.integers(0, ZIGZAG))
@@ -85,9 +85,9 @@ def messages(way, its_partitions, its_brokers=()):
     [],
     10,
 )
-def test_both_ways_are_the_same(its_partitions, its_brokers, version):
+def test_both_ways_are_the_same(partition_values, broker_values, version):
     """Alternatives A and B encode all values to the same bytes in all versions, and decode them."""
-    by_type, by_encoding = (messages(way, its_partitions, its_brokers) for way in (0, 1))
+    by_type, by_encoding = (messages(way, partition_values, broker_values) for way in (0, 1))
     raw = frames.encode(by_type, version)
     assert frames.encode(by_encoding, version) == raw
     assert interpreter.encode(layout_of(MetadataByType, version), by_type) == raw
@@ -99,9 +99,9 @@ def test_both_ways_are_the_same(its_partitions, its_brokers, version):
 
 
 @given(st.lists(partitions, max_size=3), st.lists(brokers, max_size=2), st.integers(0, FIXED))
-def test_old_versions_stay(its_partitions, its_brokers, version):
+def test_old_versions_stay(partition_values, broker_values, version):
     """Up to version 9, the bytes are those of Kafka's MetadataResponse."""
-    private, real = (messages(way, its_partitions, its_brokers) for way in (0, 2))
+    private, real = (messages(way, partition_values, broker_values) for way in (0, 2))
     assert frames.encode(private, version) == frames.encode(real, version)
 
 

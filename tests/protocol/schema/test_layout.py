@@ -129,7 +129,7 @@ def test_defaults(structure, version):
         (FetchRequest, "topics", []),
         (Everything, "id", NO_UUID),
         (Everything, "inner", EverythingInner(short=0, name="", numbers=[], extra=None)),
-        (Everything, "said", "hello"),
+        (Everything, "text", "hello"),
         (Everything, "records", b""),
     ],
 )

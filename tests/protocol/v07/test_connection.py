@@ -57,7 +57,9 @@ def test_produce(broker, connection):
     connection.produce("t7", 0, [b"hello", Message(b"old-magic", magic=0), b""])
     connection.produce("t9", ANY_PARTITION, [b"rnd"])
     assert connection.offsets("t7", 0, LATEST, 10) == [43, 0]
-    assert broker.seen[:2] == [BY_NAME["produce (no reply)"].request, BY_NAME["produce partition -1"].request]
+    assert broker.requests[:2] == [
+        BY_NAME[name].request for name in ("produce (no reply)", "produce partition -1")
+    ]
 
 
 def test_multi_produce(broker, connection):
@@ -68,7 +70,7 @@ def test_multi_produce(broker, connection):
     assert [message.codec for messages in sets for message in messages] == [0, 0, 0, Codec.GZIP]
     connection.multi_produce([("t7", 1, sets[0]), ("t8", 0, sets[1])])
     assert connection.offsets("t7", 0, LATEST, 10) == [43, 0]
-    assert broker.seen[0] == recorded
+    assert broker.requests[0] == recorded
 
 
 def test_fetch(connection):
@@ -135,7 +137,7 @@ def test_topics(broker, connection, topic):
     ):
         with pytest.raises(Unencodable, match="must be a folder name in ASCII"):
             ask()
-    assert broker.seen == []
+    assert broker.requests == []
 
 
 def test_unencodable_leaves_the_connection(connection):
@@ -150,7 +152,7 @@ def test_messages(broker):
     with Replay(dict(log_of_cuts())) as replay, Connection("127.0.0.1", replay.port, timeout=10) as connected:
         found = list(connected.messages("t", 0, 0, max_size=20))
         assert [e.message.payload for e in found] == [b"one", bytes(40), b"end"]
-        assert len(replay.seen) == 5
+        assert len(replay.requests) == 5
 
 
 def log_of_cuts():
