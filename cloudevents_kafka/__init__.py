@@ -6,7 +6,7 @@ more. Importing it imports neither a Kafka client nor Spark.
 
 from __future__ import annotations
 
-from cloudevents_kafka.attributes.types import AttributeType
+from cloudevents_kafka.attributes import AttributeType
 from cloudevents_kafka.binding import (
     Decoded,
     Undecodable,
@@ -20,7 +20,7 @@ from cloudevents_kafka.binding import (
     sniff,
     to_record,
 )
-from cloudevents_kafka.codecs.registry import Codec
+from cloudevents_kafka.codecs import Codec
 from cloudevents_kafka.consumer import ConsumeError, EventConsumer
 from cloudevents_kafka.errors import (
     BrokenEvent,

@@ -9,3 +9,17 @@ Read the modules in this order:
 * `validation`: the rules and the problems of attributes that break them;
 * `fast_validation`: a fast check that accepts most valid attributes.
 """
+
+from cloudevents_kafka.attributes.extension_types import register_extension, type_of
+from cloudevents_kafka.attributes.types import AttributeType, AttributeValue, canonical_text
+from cloudevents_kafka.attributes.validation import find_problems, validate
+
+__all__ = [
+    "AttributeType",
+    "AttributeValue",
+    "canonical_text",
+    "find_problems",
+    "register_extension",
+    "type_of",
+    "validate",
+]

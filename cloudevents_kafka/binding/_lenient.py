@@ -43,7 +43,7 @@ from cloudevents_kafka.codecs.payload import DataKind, implies_json
 from cloudevents_kafka.errors import DecodeError, InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.formats import InvalidAttributes
-from cloudevents_kafka.formats.json import Envelope, InvalidEnvelope, read_data, split_envelope
+from cloudevents_kafka.formats.json_decoder import Envelope, InvalidEnvelope, read_data, split_envelope
 from cloudevents_kafka.record import Record
 
 _BOM: Final = b"\xef\xbb\xbf"

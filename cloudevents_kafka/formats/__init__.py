@@ -4,8 +4,8 @@ Read `registry` first: it finds a format by the suffix of its media type, such a
 of ``application/cloudevents+json``, and `register_format` adds one. `_base` has what the
 built-in formats share. `json`, `avro` and `protobuf` are the formats of the
 specification; `avro_compact` has two experimental ones, ``avro-compact`` and
-``avrocompact``, its read-only form of the Java SDK. The decoders read untrusted bytes
-by hand.
+``avrocompact``, its read-only form of the Java SDK. The decoders read
+untrusted bytes.
 """
 
 from cloudevents_kafka.formats._base import InvalidAttributes

@@ -1,28 +1,22 @@
 """The JSON event format, ``application/cloudevents+json``.
 
 The exact text of ``data`` is kept in both directions: white space, escapes and digits are
-preserved, and data that nobody accesses is not parsed into Python values. msgspec splits
-the envelope into its members by the strict grammar of RFC 8259. This module checks what
-msgspec accepts and this format does not: repeated members, and numbers that are not
-Integers.
+preserved, and data that nobody accesses is not parsed into Python values. This module has
+the writer and a fast path for simple objects; `json_decoder` reads all others.
 """
 
 from __future__ import annotations
 
 import base64
-import json
 import math
-from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
 from cloudevents_kafka.attributes.fast_validation import are_text_names, are_valid_texts
 from cloudevents_kafka.attributes.media_type import MediaType, media_type
-from cloudevents_kafka.attributes.types import AttributeValue, is_string, parse_binary
-from cloudevents_kafka.attributes.validation import find_repeats
-from cloudevents_kafka.codecs.json import encode_json, explain_error, is_json
-from cloudevents_kafka.codecs.json_grammar import blank_members, find_lone_surrogate
+from cloudevents_kafka.attributes.types import AttributeValue, is_string
+from cloudevents_kafka.codecs.json import encode_json, is_json
 from cloudevents_kafka.codecs.payload import (
     DataKind,
     decode_text,
@@ -31,12 +25,11 @@ from cloudevents_kafka.codecs.payload import (
     implies_json,
     to_utf8,
 )
-from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, preview_name
+from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, unchecked_event
 from cloudevents_kafka.formats._base import BaseFormat, build_event
+from cloudevents_kafka.formats.json_decoder import InvalidEnvelope, read_data, split_envelope
 
-_split: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-_parse: Final = msgspec.json.Decoder().decode
 _parse_texts: Final[Any] = msgspec.json.Decoder(dict[str, str]).decode
 _check_json: Final = msgspec.json.Decoder(msgspec.Raw).decode
 _write: Final = msgspec.json.Encoder().encode
@@ -49,31 +42,6 @@ _BACKSLASH: Final = ord("\\")
 _BRACE: Final = ord("}")
 _SPACE: Final = ord(" ")  # the highest of the four white space characters of JSON
 _QUOTE: Final = b'"'
-_NULL: Final = b"null"
-
-
-class Envelope(msgspec.Struct, frozen=True):
-    """The members of a JSON object, split but not validated.
-
-    ``attributes`` are the values of all members that are not null, except ``data`` and
-    ``data_base64``, and ``texts`` the JSON of the same members. ``data`` and ``encoded`` are the
-    JSON of ``data``, also if it is null, and of ``data_base64``. ``problems`` are repeated names,
-    of which the last member is kept.
-    """
-
-    attributes: dict[str, Any]
-    texts: dict[str, msgspec.Raw]
-    data: bytes | None
-    encoded: bytes | None
-    problems: list[Problem]
-
-
-class InvalidEnvelope(InvalidEvent):
-    """The value is a JSON object, and its members break rules. ``envelope`` has them."""
-
-    def __init__(self, problems: Sequence[Problem], envelope: Envelope) -> None:
-        super().__init__(problems)
-        self.envelope = envelope
 
 
 class JsonFormat(BaseFormat):
@@ -194,130 +162,9 @@ def _is_utf8(value: bytes) -> bool:
     return True
 
 
-def split_envelope(value: bytes) -> Envelope:
-    """Return the members of a JSON object; raise `InvalidEvent` if the value is not one.
-
-    ``data`` may be JSON that the parser refuses, such as a lone surrogate.
-    """
-    try:
-        value.decode()
-        return _split_members(value)
-    except UnicodeDecodeError as error:
-        raise InvalidEvent([_malformed(value, error)]) from None
-    except _REFUSED:
-        readable, kept = blank_members(value, "data") or (value, {})
-    try:
-        envelope = _split_members(readable)
-    except _REFUSED as error:
-        raise InvalidEvent([_malformed(readable, error)]) from None
-    return msgspec.structs.replace(envelope, data=kept.get("data", envelope.data))
-
-
-def _split_members(value: bytes) -> Envelope:
-    members = _split(value)
-    count = len(members)
-    data, encoded = bytes(members.pop("data", b"")), bytes(members.pop("data_base64", b""))
-    texts = b"[" + b",".join(members.values()) + b"]"
-    values: list[Any] = _values(texts, members)
-    repeats = _find_repeats(value, texts + data + encoded, count)
-    attributes = {name: value for name, value in zip(members, values, strict=True) if value is not None}
-    texts_of = {name: members[name] for name in attributes}
-    return Envelope(attributes, texts_of, data or None, None if encoded in (b"", _NULL) else encoded, repeats)
-
-
-def _values(texts: bytes, members: dict[str, Any]) -> list[Any]:
-    try:
-        values: list[Any] = _parse(texts)
-    except msgspec.ValidationError:  # a number is out of the range of float
-        return [_value(bytes(text)) for text in members.values()]
-    return values
-
-
-def _value(text: bytes) -> Any:
-    """Return one member; an empty container or infinity if it has a number that is out of range."""
-    try:
-        return _parse(text)
-    except msgspec.ValidationError:
-        return {b"{": {}, b"[": []}.get(text[:1], math.inf)
-
-
-def _find_repeats(value: bytes, kept: bytes, count: int) -> list[Problem]:
-    """Return a problem for each repeated member (N-05), of which the parser keeps the last.
-
-    A document without repeats has as many quotation marks as its members, unless a name has
-    escapes; then a slower parser finds the repeats.
-    """
-    return [] if value.count(b'"') == kept.count(b'"') + 2 * count else _repeats(value)
-
-
-def _repeats(value: bytes) -> list[Problem]:
-    outermost: list[tuple[str, Any]] = []
-
-    def keep(pairs: list[tuple[str, Any]]) -> None:
-        outermost[:] = pairs  # the last call is for the outermost object
-
-    json.loads(value, object_pairs_hook=keep, parse_int=str, parse_float=str)
-    return find_repeats(name for name, _ in outermost)
-
-
-def _malformed(value: bytes, error: Exception) -> Problem:
-    if isinstance(error, RecursionError):
-        return Problem(None, "the value must not be nested deeper than the parser allows", "J-01")
-    if value.startswith(b"\xef\xbb\xbf"):
-        return Problem(None, "the value must be JSON in UTF-8 without a byte order mark", "J-01")
-    if isinstance(error, UnicodeDecodeError):
-        return Problem(None, f"the value must be JSON in UTF-8, but byte {error.start} is not UTF-8", "J-01")
-    if blank_members(value) is not None and (half := find_lone_surrogate(value)) is not None:
-        rule = f"the value must be one JSON object, but the escape before byte {half} is a lone surrogate"
-        return Problem(None, rule, "J-01")
-    return Problem(None, f"the value must be one JSON object, but {error}", "J-01")
-
-
 def _type_problem(name: str, value: object) -> Problem:
     if isinstance(value, dict | list):  # maybe nested too deep for repr()
         got = "an object" if isinstance(value, dict) else "an array"
     else:
         got = "a number out of range" if value == math.inf else str(value)
     return Problem(name, "must be a string, true, false or an integer of 32 bits", "J-03", got)
-
-
-def read_data(
-    data: bytes | None, encoded: bytes | None, content_type: AttributeValue | None
-) -> tuple[bytes | None, DataKind]:
-    """Return the payload of the texts of ``data`` and ``data_base64``; raise `InvalidEvent`."""
-    if encoded is not None:
-        both = data is not None and data != _NULL
-        problems = [Problem("data", "data and data_base64 must not occur together", "J-12")] if both else []
-        payload = _read_base64(encoded)
-        if payload is None:
-            rule = "must be a string of base64, RFC 4648, with padding"
-            problems.append(Problem("data_base64", rule, "J-14"))
-        if problems:
-            raise InvalidEvent(problems)
-        return payload, DataKind.BYTES
-    if data is None:
-        return None, DataKind.BYTES
-    if not isinstance(content_type, str):
-        content_type = None
-    try:
-        if implies_json(content_type):
-            return from_utf8(data, content_type), DataKind.JSON
-        if data.startswith(_QUOTE):  # a string; other JSON may be nested too deep to parse
-            return encode_text(_parse(data), content_type), DataKind.TEXT
-    except DataError as error:
-        raise InvalidEvent([Problem("data", str(error), "J-16")]) from None
-    except msgspec.MsgspecError as error:
-        rule = (
-            f"must be text in the charset of {preview_name(content_type)}, but {explain_error(data, error)}"
-        )
-        raise InvalidEvent([Problem("data", rule, "J-16")]) from None
-    raise InvalidEvent(
-        [Problem("data", f"must be a string if datacontenttype is {preview_name(content_type)}", "J-16")]
-    )
-
-
-def _read_base64(encoded: bytes) -> bytes | None:
-    try:
-        return parse_binary(_parse(encoded)) if encoded.startswith(_QUOTE) else None
-    except ValueError:
-        return None

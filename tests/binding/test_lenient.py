@@ -29,8 +29,7 @@ from cloudevents_kafka import (
 from cloudevents_kafka.binding import _decode, _lenient
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.event import unchecked_event
-from cloudevents_kafka.formats import InvalidAttributes
-from cloudevents_kafka.formats import json as json_format
+from cloudevents_kafka.formats import InvalidAttributes, json_decoder
 from cloudevents_kafka.formats.registry import Format, find
 
 CE = make.required_headers
@@ -496,12 +495,12 @@ def test_a_json_value_is_split_once(headers: Any, value: bytes, monkeypatch: pyt
     """Strict reading passes the members on, whether lenient reading accepts them or not."""
     split = []
 
-    def count(value: bytes) -> json_format.Envelope:
+    def count(value: bytes) -> json_decoder.Envelope:
         split.append(value)
         return original(value)
 
-    original = json_format._split_members
-    monkeypatch.setattr(json_format, "_split_members", count)
+    original = json_decoder._split_members
+    monkeypatch.setattr(json_decoder, "_split_members", count)
     decode(Record(headers=headers, value=value), lenient=True)
     assert len([value for value in split if not value.startswith(b"\xef")]) == 1
 
