@@ -11,13 +11,13 @@ from cloudevents_kafka.cli.terminal import FILE, BadUsage, require_extra
 
 _HELP: Final = """Write the jar of the Java function that decode_events uses.
 
-decode_events adds the jar by itself where it can compile it, and through Spark
-Connect where the cache folder has it. For all other machines, write it here once:
+decode_events adds the jar by itself if it can compile it, and on Spark Connect if the
+cache folder has it. For other machines, write it to FILE, and then either
 
 \b
 on the client    set spark.sql.catalog.cloudevents_kafka.jar to the path of FILE
 on the server    start Spark with --jars FILE and with the settings that this
-                 command prints, one line each, as for spark-defaults.conf
+                 command prints, one on each line, as for spark-defaults.conf
 
 The jar is compiled by the installed PySpark, unless the cache folder has it. One
 jar serves all versions of Spark 4.
