@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 
 import msgspec
 
-from cloudevents_kafka.attributes.fast_validation import are_valid_texts
+from cloudevents_kafka.attributes.fast_validation import are_valid_texts, is_valid_fast
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.binding._binary import decode_binary, plain_attributes
 from cloudevents_kafka.binding._lenient import read_lenient
@@ -49,7 +49,18 @@ def from_record(record: Record | Any, *, lenient: bool = False) -> Event:
     if lenient:
         return _read_lenient(record)[0]
     try:
-        return _read_fast(record) or _read_slow(record)
+        # The fast path: one pass over plain headers finds the attributes, and they show the mode.
+        attributes = plain_attributes(record.headers)
+        if attributes is not None:
+            content_type = attributes.get("datacontenttype")
+            media = None if content_type is None else media_type(content_type)
+            if media is not None and media.cloudevents:
+                event = decode_structured(record.value, media)
+                if event is not None:  # else a batch, or an unknown format
+                    return event
+            elif (media is None or media.valid) and are_valid_texts(attributes, "".join(attributes.values())):
+                return unchecked_event(attributes, record.value)
+        return _read_slow(record)
     except InvalidEvent as error:
         raise BrokenEvent(error.problems, with_bytes_headers(record)) from error.__cause__
 
@@ -70,27 +81,6 @@ def decode(record: Record | Any, *, lenient: bool = False) -> Decoded | Undecoda
         return Decoded(from_record(record), record)
     except DecodeError as error:
         return Undecodable(error, record)
-
-
-def _read_fast(record: Record) -> Event | None:
-    """Return the event of a record with plain headers, or None if it needs `_read_slow`.
-
-    One pass over plain headers finds the attributes and the mode. Raises `InvalidEvent` for a
-    structured value with problems.
-    """
-    attributes = plain_attributes(record.headers)
-    if attributes is None:
-        return None
-    content_type = attributes.get("datacontenttype")
-    if content_type is not None:
-        media = media_type(content_type)
-        if media.cloudevents:
-            return None if media.batch else decode_structured(record.value, media)
-        if not media.valid:
-            return None
-    if are_valid_texts(attributes, "".join(attributes.values())):
-        return unchecked_event(attributes, record.value)
-    return None
 
 
 def _read_slow(record: Record) -> Event:
@@ -132,7 +122,11 @@ def _read_lenient(record: Record) -> tuple[Event, tuple[Problem, ...]]:
     verdict = sniff(record.headers)
     outcome: Event | InvalidEvent | DecodeError
     try:
-        outcome = _read_fast(record) or _READERS[verdict.mode](record, verdict)
+        attributes = plain_attributes(record.headers) if verdict.mode == "binary" else None
+        if attributes is not None and is_valid_fast(attributes):
+            outcome = unchecked_event(attributes, record.value)
+        else:
+            outcome = _READERS[verdict.mode](record, verdict)
     except (InvalidEvent, DecodeError) as error:
         outcome = error
     try:

@@ -118,8 +118,8 @@ EXT = base64.b64encode(bytes(32)).decode()
                 ([{"a": 1}], ["data X-64"]),
                 ({"MessageId": "1", "Messages": [{"Payload": {}}]}, ["data X-64"]),
                 ({"DataSetWriterId": 1, "Payload": {"a": 1}}, ["data X-64"]),
-                ({"Messages": 5, "Payload": 1}, []),  # what a dataset's fields are called is its own affair
-                (b"{", []),  # what is no JSON is told when it is read
+                ({"Messages": 5, "Payload": 1}, []),  # a dataset may have any field names
+                (b"{", []),  # malformed JSON is reported when it is read
                 (b"[" * 100_000, []),
             ]
         ],
