@@ -178,7 +178,7 @@ def test_versions(message):
 
 @pytest.mark.parametrize("release", [OLDEST, NEWEST])
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.__name__)
-def test_what_messages_say(message, release):
+def test_specs(message, release):
     """API keys, kinds and flexible versions are Apache's."""
     about, whole = spec_of(message), definitions(release)[message.__name__]
     assert about.kind == whole["type"]

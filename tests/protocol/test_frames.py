@@ -162,7 +162,7 @@ def test_no_key(length):
         frames.decode_request(bytes(length))
 
 
-def test_left_over():
+def test_trailing_bytes():
     """Bytes after a message are `Malformed`: the peer has another layout."""
     whole = frames.encode_request(BEAT, 0)
     with pytest.raises(

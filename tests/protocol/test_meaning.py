@@ -185,7 +185,7 @@ def test_only_leaders(partition):
 
 
 @pytest.mark.parametrize("file", BOTH)
-def test_gzip_is_done_anew(file):
+def test_gzip_is_compressed_again(file):
     """Offsets in a compressed set become the log's, so it is compressed again; the wrapper has the last."""
     number = named(file, "produce gzip")
     base = produced(answered(file, number))[0][3]
@@ -199,14 +199,14 @@ def test_gzip_is_done_anew(file):
     assert came[0].offset != base
 
 
-def test_any_offset_is_taken():
+def test_any_offset_is_accepted():
     """A message with the offset -7 gets the broker's offset."""
     sent = only(only(asked(RELEASED, named(RELEASED, "offset field -7")).topic_data).partition_data)
     assert [record.offset for record in Batches(sent.records).records()] == [-7]
     assert produced(answered(RELEASED, named(RELEASED, "offset field -7")))[0][3] == 5
 
 
-def test_snappy_is_framed_anew():
+def test_raw_snappy_gets_framing():
     """A set in raw snappy is stored with xerial's framing, like one that has it."""
     framed = b"\x82SNAPPY\0" + bytes([0, 0, 0, 1] * 2)
     for name, came_framed in (("snappy xerial", True), ("snappy raw", False)):
@@ -308,7 +308,7 @@ def joined(file, scenario):
 
 
 @pytest.mark.parametrize("file", JOINS)
-def test_a_new_member_is_given_an_id_and_leads(file):
+def test_a_new_member_gets_an_id_and_leads(file):
     """A first member without an id gets one, leads generation 1 and gets the members."""
     request, answer = joined(file, "A joins")
     assert (request.member_id, request.session_timeout_ms) == ("", 10_000)
@@ -319,7 +319,7 @@ def test_a_new_member_is_given_an_id_and_leads(file):
 
 
 @pytest.mark.parametrize("file", JOINS)
-def test_a_second_member_makes_a_generation(file):
+def test_a_second_member_starts_a_generation(file):
     """Both members join, the first with its id; the protocol is the common one; the leader gets both."""
     _, first = joined(file, "A joins")
     both = sorted(joined(file, "A hb during rebalance 27"), key=lambda pair: pair[0].member_id)

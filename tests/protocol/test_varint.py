@@ -83,7 +83,7 @@ def test_ranges_are_whole():
 
 
 @given(integers, st.booleans(), st.binary(max_size=3), st.binary(max_size=3))
-def test_read_back(one, signed, before, after):
+def test_round_trip_at_any_index(one, signed, before, after):
     """Integers round-trip at any index."""
     bits, value = one
     encode, decode = CODECS[signed]

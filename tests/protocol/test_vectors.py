@@ -86,7 +86,7 @@ def header_of(one: Exchange) -> tuple[RequestHeader, int]:
     return header, at
 
 
-def test_all_there():
+def test_the_captures_are_complete():
     """The captures are complete, and so are their exceptions."""
     assert len(ALL) == 407
     assert [len(places) for places in (CUT, NO_SUCH_API, WITH_TIME_STAMP, ANSWERED_IN)] == [12, 2, 4, 21]
@@ -149,7 +149,7 @@ def test_offset_commit_of_the_guide(one):
 
 
 @cases(lambda one: one.place in ANSWERED_IN)
-def test_answers_in_another_layout(one):
+def test_responses_in_another_version(one):
     """An old broker's response in another version is an error, and decodes in its own version."""
     with pytest.raises(ProtocolError) as caught:
         frames.decode_response(APIS[one.key].response, one.version, one.response[4:])

@@ -313,7 +313,7 @@ def test_huge_counts(api, count):
         assert time.monotonic() - started < 2
 
 
-def test_tagged_fields_behind_much():
+def test_tagged_fields_after_many_bytes():
     """The time to decode tagged fields does not depend on the bytes before them."""
     big = PartitionData(partition_index=0, error_code=0, high_watermark=0, records=bytes(20_000_000))
     small = msgspec.structs.replace(big, records=b"", current_leader=Leader(leader_id=1))

@@ -135,7 +135,7 @@ def test_visitor():
 
 
 @pytest.mark.parametrize(("structure", "version"), CASES, ids=IDS)
-def test_visitor_sees_all(structure, version):
+def test_visitor_covers_all_bytes(structure, version):
     """The calls of a visitor cover all bytes of a message."""
     layout = layout_of(structure, version)
     for message in bulk(structure, version, count=3, small=True):

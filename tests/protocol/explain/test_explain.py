@@ -127,7 +127,7 @@ def test_requests_of_the_captures(one):
 
 
 @pytest.mark.parametrize("one", [one for one in ALL if one.response], **ids)
-def test_answers_of_the_captures(one):
+def test_captured_responses(one):
     """A response is explained to its last byte, with its correlation id."""
     found = check(explain_response(one.response, one.key, one.version), one.response)
     assert found.value("header.correlation_id") == explain_request(one.request).value("header.correlation_id")
@@ -264,7 +264,7 @@ def test_a_cut_batch():
     )
 
 
-def test_bombs_are_not_unpacked():
+def test_bombs_are_not_decompressed():
     """Data that decompresses to too many bytes is a problem, and is not decompressed."""
     data = produced(encode_batch([Record(value=bytes(1 << 25))], Codec.GZIP), 3)
     found = check(explain_request(data), data)
@@ -348,7 +348,7 @@ def test_pairing():
         assert (found.key, found.problems) == (one.key, [])
 
 
-def test_answers_to_nothing():
+def test_responses_without_a_request():
     """A response whose request is missing from the capture has its header, and a problem."""
     data = struct.pack(">iihi", 10, 7, 35, 0)
     found = check(CaptureExplainer().explain(frame("received", data)), data)
@@ -356,7 +356,7 @@ def test_answers_to_nothing():
     assert "a request with the correlation id 7 is missing" in found.problems[0].rule
 
 
-def test_acks_0_waits_for_no_answer():
+def test_acks_0_has_no_response():
     """A request without a response does not consume the response of another connection."""
     pairing = CaptureExplainer()
     silent = ProduceRequest(acks=0, timeout_ms=1, topic_data=[])

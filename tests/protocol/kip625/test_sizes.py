@@ -180,7 +180,7 @@ def test_sums(lists, numbers, topic):
     assert found == sizes.expected(["localhost"] * 2, topic, len(lists), entries) + length - 1
 
 
-def test_the_kip_forgets_a_byte():
+def test_the_kip_omits_a_byte():
     """A partition has 18 bytes and 4 an entry, where the KIP counts 17; as varints 8 and 1, not 7."""
     for version, alone, entry in ((FIXED, 18, 4), (UNSIGNED, 8, 1)):
         none, one, filled = (

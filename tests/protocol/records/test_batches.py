@@ -28,14 +28,14 @@ def test_magics_may_be_mixed():
 
 
 @pytest.mark.parametrize("data", [b"", C[:1], C[:11], C[:12], C[:-1], struct.pack(">qi", -1, 2**31 - 1)])
-def test_nothing_but_the_beginning_of_an_entry(data):
+def test_only_a_partial_entry(data):
     """A buffer with only a partial entry is partial; an empty buffer is not."""
     batches = Batches(data)
     assert (len(batches), batches.partial_size, batches.is_partial) == (0, len(data), bool(data))
     assert (batches.first_offset, batches.last_offset, list(batches.records())) == (None, None, [])
 
 
-def test_an_entry_that_is_never_whole_is_left_over():
+def test_an_entry_that_is_never_complete_is_partial():
     """The last entry of a broker that down-converts, with offset -1 and a size beyond the end, is partial."""
     fake = struct.pack(">qi", -1, 100) + bytes(30)
     batches = Batches(A + fake)
@@ -66,7 +66,7 @@ def test_the_smallest_entry_of_each_magic(magic, least):
         Batches(struct.pack(">qiiB", 0, least - 13, 0, magic) + bytes(least - 18))
 
 
-def test_entries_before_a_broken_one_are_read():
+def test_entries_before_a_broken_one_decode():
     """Checksums are checked on decoding, so that the entries before a corrupt one can be decoded."""
     broken = B[:-1] + b"x"
     found = []

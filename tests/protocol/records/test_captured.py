@@ -50,7 +50,7 @@ def test_there_are_enough_of_each_kind():
 
 
 @pytest.mark.parametrize("captured", WHOLE, ids=named)
-def test_every_set_is_read_and_written_to_the_same_bytes(captured):
+def test_every_set_round_trips(captured):
     """All records decode; uncompressed ones encode to the same bytes."""
     batches = Batches(captured.data)
     written = b""
@@ -88,13 +88,13 @@ def one(where: str, name: str, *, fetched: bool = True) -> list[Batches]:
     return [Batches(data) for data in found]
 
 
-def test_a_cut_fetch_tells_what_is_left_over():
+def test_a_cut_fetch_has_a_partial_entry():
     """A fetch of 40 bytes has a message of 31 bytes and 9 bytes of the next."""
     (batches,) = one("0.8.2.2", "fetch truncated 40")
     assert (len(batches), batches.partial_size, batches.is_partial) == (1, 9, False)
 
 
-def test_a_fetch_from_within_a_wrapper_brings_the_whole_wrapper():
+def test_a_fetch_from_an_inner_offset_returns_the_wrapper():
     """Offsets in a wrapper of magic 0 are absolute; the first may be before the requested offset."""
     (batches,) = one("0.8.2.2", "fetch mid-compressed")
     records = list(batches.records())
@@ -102,7 +102,7 @@ def test_a_fetch_from_within_a_wrapper_brings_the_whole_wrapper():
     assert len(records) > 1
 
 
-def test_a_down_converted_fetch_ends_in_an_entry_that_is_never_whole():
+def test_a_down_converted_fetch_ends_with_a_partial_entry():
     """Brokers of 2.0 and later add an entry with offset -1 after down-converted data."""
     (batches,) = one("old-apis-3.9.1", "Fetch")[:1]
     data = next(c.data for c in SETS if c.where == "old-apis-3.9.1" and c.fetched)

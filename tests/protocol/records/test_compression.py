@@ -40,7 +40,7 @@ def test_round_trip(codec, size):
 
 
 @pytest.mark.parametrize("codec", PACKED)
-def test_what_compresses_badly_comes_back(codec):
+def test_random_data_round_trips(codec):
     """Random data round-trips."""
     noise = b"".join(zlib.crc32(b"%d" % i).to_bytes(4) for i in range(40_000))
     assert decompress(compress(noise, codec), codec) == noise
@@ -65,7 +65,7 @@ def test_cut_and_followed_bytes_are_refused(codec):
 
 
 @pytest.mark.parametrize("codec", PACKED)
-def test_no_bytes_are_no_compressed_ones(codec):
+def test_no_bytes_are_not_compressed_data(codec):
     """An empty value is `Malformed`, not an empty set."""
     with pytest.raises(Malformed):
         decompress(b"", codec)
@@ -119,7 +119,7 @@ def test_bombs_are_refused_in_bounded_memory(name):
     assert elapsed < 5
 
 
-def test_the_limit_is_for_all_that_one_wrapper_holds():
+def test_the_limit_is_shared_by_nested_wrappers():
     """Nested wrappers share the limit, so that nesting does not multiply it."""
     inner = encode_message_set([Record(value=bytes(100_000))], 0, Codec.GZIP)
     outer = wrapped(inner * 5)
@@ -146,7 +146,7 @@ def test_many_small_blocks_take_linear_time():
     assert time.perf_counter() - start < 5
 
 
-def test_snappy_is_framed_as_xerial_frames_it():
+def test_snappy_has_the_framing_of_xerial():
     """Encoded snappy is a header, then blocks of 32 KiB, each with its size."""
     packed = compress(DATA[: 40 * 1024], Codec.SNAPPY)
     assert packed.startswith(XERIAL)
@@ -154,13 +154,13 @@ def test_snappy_is_framed_as_xerial_frames_it():
     assert bytes(cramjam.snappy.decompress_raw(packed[20 : 20 + size])) == DATA[: 32 * 1024]
 
 
-def test_snappy_without_a_frame_is_read():
+def test_raw_snappy_decodes():
     """One raw snappy block, which some clients send, decodes."""
     assert decompress(bytes(cramjam.snappy.compress_raw(DATA)), Codec.SNAPPY) == DATA
 
 
 @pytest.mark.parametrize(("old", "checksum"), [(False, 0x82), (True, 0x1A)])
-def test_lz4_has_the_header_that_brokers_want(old, checksum):
+def test_lz4_has_the_header_that_brokers_require(old, checksum):
     """The header checksum of lz4 is correct, or that of brokers before 0.10 (KIP-57)."""
     packed = compress(DATA, Codec.LZ4, old_lz4=old)
     assert packed[:7] == LZ4_START + bytes([checksum])
@@ -174,7 +174,7 @@ def test_message_sets_write_the_old_lz4_header_in_magic_0_only():
     assert LZ4_START + b"\x82" in new
 
 
-def test_lz4_of_another_writer_is_read():
+def test_lz4_of_another_writer_decodes():
     """A frame of liblz4 with content size and checksums decodes, and liblz4 decodes ours."""
     theirs = bytes(cramjam.lz4.compress(DATA))
     if theirs[4] & 0x20:  # blocks that lean on each other are not for Kafka
@@ -192,7 +192,7 @@ def test_lz4_frames_that_kafka_does_not_have_are_refused(header):
         decompress(bytes.fromhex(header) + bytes(4), Codec.LZ4)
 
 
-def test_lz4_checksums_and_sizes_are_passed_over():
+def test_lz4_checksums_and_sizes_are_skipped():
     """Block checksums, content size and content checksum are skipped."""
     frame = (
         bytes.fromhex("04224d187c40")
@@ -205,7 +205,7 @@ def test_lz4_checksums_and_sizes_are_passed_over():
     assert decompress(frame, Codec.LZ4) == b"abc"
 
 
-def test_zstd_of_unknown_size_is_read():
+def test_zstd_of_unknown_size_decodes():
     """A zstd frame without its content size, as of the Java client, decodes."""
     packer = cramjam.zstd.Compressor()
     for at in range(0, 3 * MIB, MIB):
@@ -213,7 +213,7 @@ def test_zstd_of_unknown_size_is_read():
     assert decompress(bytes(packer.finish()), Codec.ZSTD) == b"".join(bytes([i]) * MIB for i in range(3))
 
 
-def test_gzip_of_another_writer_is_read():
+def test_gzip_of_another_writer_decodes():
     """Gzip with a file name and time decodes; encoded gzip is deterministic."""
     assert decompress(gzip.compress(DATA, mtime=1), Codec.GZIP) == DATA
     assert gzip.decompress(compress(DATA, Codec.GZIP)) == DATA

@@ -56,7 +56,7 @@ def test_messages_have_the_shape_of_batches():
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_a_wrapper_knows_its_first_and_last_offset(magic):
+def test_a_wrapper_has_its_first_and_last_offset(magic):
     """The offset of a wrapper is that of its last message."""
     batch = only(encode_message_set(THREE, magic, Codec.GZIP, base_offset=20))
     assert (batch.base_offset, batch.last_offset, [r.offset for r in batch]) == (20, 22, [20, 21, 22])
@@ -74,12 +74,12 @@ def test_offsets_inside_a_wrapper_are_their_own_in_magic_0():
     assert offsets(wrapper(inner, offset=7)) == [50, 51, 52]
 
 
-def test_a_producers_wrapper_at_offset_0_leaves_offsets_as_they_are():
+def test_a_wrapper_at_offset_0_keeps_inner_offsets():
     """If a producer leaves the wrapper's offset at 0, inner offsets are not negative."""
     assert offsets(wrapper(encode_message_set(THREE, 1), magic=1, offset=0)) == [0, 1, 2]
 
 
-def test_any_offset_may_be_given():
+def test_any_offset_may_be_encoded():
     """An encoded offset may be negative, as producers may write."""
     assert offsets(encode_message_set([Record(offset=-7)], 0, keep_offsets=True)) == [-7]
 
@@ -122,7 +122,7 @@ def test_wrappers_may_be_nested(magic):
         offsets(wrapper(data, magic=magic, offset=2))
 
 
-def test_a_wrapper_of_nothing_has_no_records():
+def test_an_empty_wrapper_has_no_records():
     """A wrapper with an empty set has no records, and keeps its offset."""
     batch = only(wrapper(b"", offset=4))
     assert (batch.records(), batch.base_offset, batch.last_offset) == ([], 4, 4)
@@ -142,7 +142,7 @@ def test_magics_may_be_mixed_in_a_wrapper():
         (b"\0" * 30, "at least 26 bytes"),
     ],
 )
-def test_wrappers_that_hold_something_else_are_refused(inner, says):
+def test_wrappers_with_other_content_are_refused(inner, says):
     """A wrapper with a partial message or a batch is `Malformed`."""
     with pytest.raises(Malformed, match=says):
         offsets(wrapper(inner))
@@ -169,7 +169,7 @@ def test_broken_messages_are_refused(body, says):
         only(entry(body)).records()
 
 
-def test_a_wrong_checksum_inside_a_wrapper_is_told():
+def test_a_wrong_checksum_in_a_wrapper_is_corrupt():
     """The checksums of inner messages are checked, unless checks are disabled."""
     inner = bytearray(encode_message_set(THREE, 0))
     inner[12] ^= 1
@@ -201,7 +201,7 @@ def test_attributes_are_the_codec(magic, codec, number):
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
-def test_a_set_of_nothing_is_no_bytes(codec):
+def test_an_empty_set_has_no_bytes(codec):
     """An empty set has 0 bytes."""
     assert encode_message_set([], 0, codec) == b""
 
@@ -215,7 +215,7 @@ def test_a_set_of_nothing_is_no_bytes(codec):
         (Record(), {"magic": 0, "base_offset": 2**63}, "too large"),
     ],
 )
-def test_what_a_message_cannot_hold(record, options, says):
+def test_values_that_a_message_cannot_carry(record, options, says):
     """A record with headers is `Unencodable`, as are other values that a message cannot carry."""
     with pytest.raises(Unencodable, match=says):
         encode_message_set([record], **options)

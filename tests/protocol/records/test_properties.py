@@ -30,7 +30,7 @@ def sample(magic: int) -> list[Record]:
 @pytest.mark.parametrize(("magic", "codec"), FORMS)
 @examples(30)
 @given(data=st.data())
-def test_what_is_written_is_read_again(magic, codec, data):
+def test_encoded_records_decode(magic, codec, data):
     """Records round-trip for each magic and codec, with offsets from the base offset on."""
     written = data.draw(records(magic))
     base = data.draw(st.integers(0, 2**40))
@@ -47,7 +47,7 @@ def test_what_is_written_is_read_again(magic, codec, data):
 
 @pytest.mark.parametrize("magic", [0, 1, 2])
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
-def test_an_entry_cut_anywhere_is_left_over(magic, codec):
+def test_an_entry_cut_anywhere_is_partial(magic, codec):
     """Complete entries decode if the next one is partial, and its size is counted."""
     first, second = (encoded(sample(magic), magic, codec, base_offset=base) for base in (0, 3))
     whole = len(Batches(first))
@@ -62,7 +62,7 @@ def test_an_entry_cut_anywhere_is_left_over(magic, codec):
 
 
 @pytest.mark.parametrize(("magic", "codec"), FORMS)
-def test_a_changed_byte_is_noticed(magic, codec):
+def test_a_changed_byte_is_detected(magic, codec):
     """A changed byte raises an error, makes the entry partial, or changes a field outside the checksum."""
     data = encoded(sample(magic), magic, codec, base_offset=7)
     good = seen(Batches(data))
@@ -98,7 +98,7 @@ def drain(data: bytes) -> None:
 @examples(300)
 @given(st.binary(max_size=200))
 @example(b"\x00" * 26)
-def test_any_bytes_are_read_or_refused(data):
+def test_any_bytes_decode_or_are_refused(data):
     """Arbitrary bytes raise only the protocol's errors."""
     drain(data)
 
@@ -106,7 +106,7 @@ def test_any_bytes_are_read_or_refused(data):
 @pytest.mark.parametrize(("magic", "codec"), FORMS)
 @examples(60)
 @given(data=st.data())
-def test_damaged_sets_are_read_or_refused(magic, codec, data):
+def test_damaged_sets_decode_or_are_refused(magic, codec, data):
     """Sets with overwritten bytes raise only the protocol's errors, with and without checks."""
     damaged = bytearray(encoded(sample(magic), magic, codec))
     for _ in range(data.draw(st.integers(1, 3))):

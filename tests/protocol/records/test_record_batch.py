@@ -97,7 +97,7 @@ def test_timestamps_may_go_back():
     assert [r.timestamp for r in only(encode_batch([Record(timestamp=t) for t in times]))] == times
 
 
-def test_a_delete_horizon_is_told_apart():
+def test_a_delete_horizon():
     """With bit 6, the base timestamp is the delete horizon."""
     assert only(batch_of(b"", 0, attributes=0x40)).delete_horizon == 1000
 
@@ -109,7 +109,7 @@ def test_a_batch_emptied_by_compaction_has_no_records():
 
 
 @pytest.mark.parametrize("kind", [ABORT, COMMIT])
-def test_marks_of_transactions(kind):
+def test_control_records(kind):
     """A control batch has the type of its transaction's end, and the coordinator's epoch."""
     mark = ControlRecord(kind, coordinator_epoch=12)
     batch = only(encode_batch([mark.to_record(5)], is_control=True, is_transactional=True, producer_id=4))
@@ -118,7 +118,7 @@ def test_marks_of_transactions(kind):
 
 
 @pytest.mark.parametrize("key", [None, b"", b"\0\0\0"])
-def test_marks_without_their_key_are_refused(key):
+def test_control_records_with_a_short_key_are_refused(key):
     """A control record whose key is too short for version and type is `Malformed`."""
     with pytest.raises(Malformed, match="key"):
         only(encode_batch([Record(key=key)], is_control=True)).control_record()
@@ -133,7 +133,7 @@ def test_names_that_are_not_utf8_come_back():
     assert body == data[61:]
 
 
-def test_a_wrong_checksum_is_told_when_records_are_read():
+def test_a_wrong_checksum_is_corrupt_when_records_are_decoded():
     """A wrong checksum raises `Corrupt` with both values; without checks the records decode."""
     data = bytearray(encode_batch([ONE]))
     data[20] ^= 1
@@ -179,7 +179,7 @@ def test_broken_bodies_are_refused(name):
 
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
-def test_what_does_not_unpack_is_refused(codec):
+def test_uncompressed_records_with_a_codec_are_refused(codec):
     """Uncompressed records with a codec in the attributes are `Malformed`."""
     with pytest.raises(Malformed):
         only(batch_of(b"\x0c\0\0\0\x01\x01\0", 1, attributes=codec)).records()
@@ -191,7 +191,7 @@ def test_offsets_that_go_back_are_refused():
         only(batch_of(b"", 0, last_delta=-1)).records()
 
 
-def test_the_limit_bounds_what_a_batch_unpacks_to():
+def test_the_limit_of_a_batch():
     """The limit of `Batches` applies to its batches."""
     data = encode_batch([Record(value=bytes(5000))], Codec.GZIP)
     assert len(only(data, limit=6000).records()) == 1
@@ -211,12 +211,12 @@ def test_the_limit_bounds_what_a_batch_unpacks_to():
         ([Record(headers=[("\ud800", b"")])], {}, "encodable as UTF-8"),
     ],
 )
-def test_what_a_batch_cannot_hold(records, options, says):
+def test_values_that_a_batch_cannot_carry(records, options, says):
     """Values beyond their fields are `Unencodable`."""
     with pytest.raises(Unencodable, match=says):
         encode_batch(records, **options)
 
 
-def test_a_batch_shows_itself_without_its_bytes():
+def test_the_repr_of_a_batch_has_no_bytes():
     """The repr of a batch has only offsets and sizes."""
     assert repr(only(encode_batch([ONE], base_offset=3))) == "<RecordBatch offsets=3..3 count=1 79 bytes>"

@@ -92,7 +92,7 @@ def test_unknown_types(given):
 
 
 @pytest.mark.parametrize("declared", [int, list[int], list[list[Int32]], dict[str, Int32], str | None])
-def test_no_type_of_kafka(declared):
+def test_fields_of_other_types(declared):
     """A field of another type is refused when it is declared."""
     made = type(Structure)("Wrong", (Structure,), {"__annotations__": {"field": declared}}, kw_only=True)
     with pytest.raises(TypeError, match=r"must have a type of protocol[.]schema|must not contain arrays"):

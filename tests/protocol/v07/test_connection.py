@@ -183,7 +183,7 @@ def struct_response(data):
         ("00000002 00", Disconnected),
     ],
 )
-def test_strange_answers(answer, error):
+def test_invalid_responses(answer, error):
     """An invalid response raises the protocol's errors, and closes the connection."""
     with Once(bytes.fromhex(answer)) as port, Connection("127.0.0.1", port, timeout=10) as connected:
         with pytest.raises(error):
@@ -240,7 +240,7 @@ def test_deadline():
 
 
 @pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 1), ("127.0.0.1", 70000), ("a..b", 9092)])
-def test_nobody_there(host, port):
+def test_no_server(host, port):
     """An address without a broker raises `Disconnected` with the address."""
     with pytest.raises(Disconnected, match=f"{host}:{port}"):
         Connection(host, port, timeout=5)

@@ -98,7 +98,7 @@ def test_multi_fetch_parts(exchange):
         ("offsets seg-0 time=-1 n=10", OffsetsResponse(error_code=0, offsets=[1600, 800, 0])),
     ],
 )
-def test_what_answers_say(name, wanted):
+def test_response_values(name, wanted):
     """Error codes and offsets (highest first) are where the wiki has them."""
     (exchange,) = (e for e in EXCHANGES if e.name == name)
     assert frames.decode_response(type(wanted), exchange.response[4:]) == wanted
@@ -175,7 +175,7 @@ def reader(structure):
     return lambda data: frames.decode_response(structure, data)
 
 
-def test_left_over():
+def test_trailing_bytes():
     """Bytes after a request are `Malformed`, with their number and position."""
     with pytest.raises(Malformed, match=r"FetchRequest at byte 22: 2 bytes follow the last field"):
         frames.decode_request(KNOWN[1].request[4:] + b"ab")

@@ -106,7 +106,7 @@ def test_gzip_of_the_broker():
 
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY])
-def test_packed(codec):
+def test_compressed_set(codec):
     """A compressed set yields its messages of both magics in order, between others."""
     inner = [Message(b"one"), Message(b"two", magic=0), Message(b"")]
     found = MessageSet(encode([b"first", pack(inner, codec), b"last"]), 1000)
@@ -117,7 +117,7 @@ def test_packed(codec):
     assert found.next_offset == 1000 + len(found.data)
 
 
-def test_packed_in_packed():
+def test_nested_compressed_sets():
     """Compressed sets may be nested up to the limit, and not deeper."""
     message = pack([b"deep"], Codec.GZIP)
     for _ in range(MAX_NESTING - 1):
@@ -127,7 +127,7 @@ def test_packed_in_packed():
         list(MessageSet(encode([pack([message], Codec.GZIP)])))
 
 
-def test_packed_nothing():
+def test_empty_compressed_set():
     """An empty compressed set yields no messages, and the next offset is after it."""
     found = MessageSet(encode([pack([], Codec.GZIP), b"x"]))
     assert [e.message.payload for e in found] == [b"x"]
@@ -187,7 +187,7 @@ def test_corrupt():
     "raw",
     ["00000004", "ffffffff", "80000000", "0000000501", "00000005010000000000", "0000000a02", "00000000"],
 )
-def test_lengths_and_magics_that_are_none(raw):
+def test_invalid_lengths_and_magics(raw):
     """A length too small for its magic, or another magic, is `Malformed`, also for a partial message."""
     with pytest.raises(Malformed, match=r"magic 0 or 1"):
         list(MessageSet(bytes.fromhex(raw)))

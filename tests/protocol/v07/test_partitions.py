@@ -52,7 +52,7 @@ def test_remainders(count, consumers, sizes):
     assert [len(its) for its in found.values()] == sizes
 
 
-def test_nobody():
+def test_no_consumers():
     """Without consumers the assignment is empty."""
     assert assign(all_partitions({0: 3}), []) == {}
 
@@ -61,7 +61,7 @@ def test_nobody():
     st.dictionaries(st.integers(0, 30), st.integers(0, 12), max_size=5),
     st.sets(st.text(max_size=3), max_size=6),
 )
-def test_each_place_has_one_consumer(counts, consumers):
+def test_each_partition_has_one_consumer(counts, consumers):
     """Every partition has one consumer, in order, and the sizes differ by at most one."""
     among = all_partitions(counts)
     found = assign(reversed(among), sorted(consumers, reverse=True))
@@ -72,7 +72,7 @@ def test_each_place_has_one_consumer(counts, consumers):
     assert not sizes or sizes[0] - sizes[-1] <= 1
 
 
-def test_order_is_that_of_texts():
+def test_order_is_that_of_strings():
     """Partitions are sorted by their string, as Kafka 0.7's clients do: 10-0 before 2-0."""
     assert texts(
         sort_partitions(
@@ -107,7 +107,7 @@ def test_picks():
 
 
 @given(st.builds(BrokerPartition, st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)))
-def test_text_returns(place):
+def test_string_round_trips(place):
     """A partition round-trips through its string."""
     assert BrokerPartition.parse(str(place)) == place
 
@@ -115,7 +115,7 @@ def test_text_returns(place):
 @pytest.mark.parametrize(
     "text", ["", "-", "1", "1-", "-1", "1--1", "a-1", "1-b", "1-2-3", " 1-2", "\xb2-1", "+1-2"]
 )
-def test_no_place(text):
+def test_invalid_partitions(text):
     """Any other string is `Malformed`."""
     with pytest.raises(Malformed, match="broker-partition"):
         BrokerPartition.parse(text)

@@ -29,7 +29,7 @@ def test_paths():
     assert znodes.offset_path("g", "t", BrokerPartition(3, 1)) == "/consumers/g/offsets/t/3-1"
 
 
-def test_above():
+def test_parents():
     """The parents of a node are in order from the root down."""
     assert znodes.parents("/consumers/g/ids/c") == ["/consumers", "/consumers/g", "/consumers/g/ids"]
     assert znodes.parents("/consumers") == []

@@ -116,7 +116,7 @@ def test_closed_view(client, brokers):
     watching.close()
 
 
-def test_nodes_that_make_no_sense(client, brokers):
+def test_malformed_nodes(client, brokers):
     """Malformed nodes are problems; the others are read."""
     zookeeper.announce_broker(brokers, ONE)
     brokers.create("/brokers/ids/x", b"c:h:1")
@@ -132,7 +132,7 @@ def test_nodes_that_make_no_sense(client, brokers):
     ]
 
 
-def test_skeleton(client):
+def test_parents_of_a_node(client):
     """The first consumer creates the parents of its node, with its id as value; the next keeps them."""
     first = Consumer(client, "g", "first", {"t": 1})
     Consumer(client, "g", "second", {"t": 2})
@@ -147,7 +147,7 @@ def test_skeleton(client):
     assert client.get("/consumers/g/offsets/t/1-0")[1].ephemeralOwner == 0
 
 
-def test_what_ends_with_a_session(client, brokers):
+def test_ephemeral_nodes(client, brokers):
     """Brokers, topics, consumers and owners end with their session; offsets and parents remain."""
     zookeeper.announce_broker(brokers, ONE)
     zookeeper.announce_topic(brokers, "t", ONE, 2)
@@ -205,7 +205,7 @@ def test_group_shares(client, connect, brokers):
     assert group.current.problems[0].startswith("/consumers/g/ids/a: ")
 
 
-def test_one_reader_each(client, connect):
+def test_one_owner_each(client, connect):
     """A partition has one owner, and another one after its release."""
     first = Consumer(client, "g", "a", {"t": 1})
     second = Consumer(connect(), "g", "b", {"t": 1})
@@ -290,7 +290,7 @@ def test_stopped_client(client):
             call()
 
 
-def test_nobody_there():
+def test_no_server():
     """Connecting to an address without ZooKeeper raises `Disconnected` in time."""
     with pytest.raises(Disconnected, match="ZooKeeper: "):
         zookeeper.connect("127.0.0.1:1", timeout=0.3)
