@@ -1,8 +1,8 @@
 """A Kafka client in pure Python: `Client` connects, and creates producers and consumers.
 
-Read `_client` first, then what it is made of, from the wire up: `_connection` (frames), `_broker` (login
-and versions: `_sasl`, `_api_versions`), `_cluster` (metadata, leaders, retries); for producing
-`_producer`, `_accumulator`, `_sender`; for consuming `_consumer`, `_fetcher`, `_group`, `_offsets`.
+Read `_client` first, then from the wire up: `_connection` (frames), `_broker` (login and versions, by
+`_sasl` and `_api_versions`), `_cluster` (metadata, leaders, retries); for producing `_producer`,
+`_accumulator`, `_sender`; for consuming `_consumer`, `_buffer`, `_fetcher`, `_group`, `_offsets`.
 """
 
 from __future__ import annotations
@@ -12,19 +12,25 @@ from cloudevents_kafka.protocol.client._batches import (
     NO_PRODUCER_ID,
     ProducerBatch,
     QueuedRecord,
-    TopicAndPartition,
     check_headers,
 )
 from cloudevents_kafka.protocol.client._capture import CapturedFrame, Trace, parse_line, stream_trace
 from cloudevents_kafka.protocol.client._client import Client
-from cloudevents_kafka.protocol.client._consumer import STORED, UNKNOWN, Consumer, TopicPartition
+from cloudevents_kafka.protocol.client._consumer import Consumer
 from cloudevents_kafka.protocol.client._deadline import MAX_SECONDS, Deadline
 from cloudevents_kafka.protocol.client._message import Message
-from cloudevents_kafka.protocol.client._offsets import EARLIEST, LATEST
 from cloudevents_kafka.protocol.client._partitioners import Partitioner, at_random, by_key, round_robin
 from cloudevents_kafka.protocol.client._producer import Producer
 from cloudevents_kafka.protocol.client._scram import SCRAM_HASHES, ScramKeys
 from cloudevents_kafka.protocol.client._security import AuthenticationFailed, Plain, Scram
+from cloudevents_kafka.protocol.client._topic_partition import (
+    EARLIEST,
+    LATEST,
+    STORED,
+    UNKNOWN,
+    TopicAndPartition,
+    TopicPartition,
+)
 
 __all__ = [
     "CLIENT_VERSIONS",

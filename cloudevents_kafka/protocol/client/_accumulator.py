@@ -9,7 +9,6 @@ from typing import Final, NamedTuple, TypeAlias
 from cloudevents_kafka.protocol.client._batches import (
     ProducerBatch,
     QueuedRecord,
-    TopicAndPartition,
     check_headers,
     drain,
 )
@@ -18,6 +17,7 @@ from cloudevents_kafka.protocol.client._deadline import Deadline
 from cloudevents_kafka.protocol.client._idempotence import Idempotence
 from cloudevents_kafka.protocol.client._partitioners import Partitioner
 from cloudevents_kafka.protocol.client._retry import is_retriable_or_timeout
+from cloudevents_kafka.protocol.client._topic_partition import TopicAndPartition
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, ProtocolError, Unsupported
 from cloudevents_kafka.protocol.records import Codec

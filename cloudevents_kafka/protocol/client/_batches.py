@@ -10,14 +10,12 @@ import msgspec
 
 from cloudevents_kafka.protocol.client._deadline import Deadline
 from cloudevents_kafka.protocol.client._retry import FIRST_PAUSE, MAX_PAUSE
+from cloudevents_kafka.protocol.client._topic_partition import TopicAndPartition
 from cloudevents_kafka.protocol.errors import ProtocolError, Unsupported
 from cloudevents_kafka.protocol.records import Codec, Record, encode_batch, encode_message_set
 
 DeliveryCallback: TypeAlias = Callable[[ProtocolError | None, Any], object]
 """Called with an error or None, and the `Message`."""
-
-TopicAndPartition: TypeAlias = tuple[str, int]
-"""A topic and a partition."""
 
 RECORD_BATCH_VERSION: Final = 3
 """The version of Produce from which record batches, and so headers, are sent (KIP-98, 0.11)."""

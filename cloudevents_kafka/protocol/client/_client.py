@@ -9,19 +9,19 @@ from types import TracebackType
 from typing import IO, Final, Self
 
 from cloudevents_kafka.protocol.client._accumulator import ProducerSettings
-from cloudevents_kafka.protocol.client._batches import TopicAndPartition
 from cloudevents_kafka.protocol.client._broker import BrokerConnection, ConnectionSettings
 from cloudevents_kafka.protocol.client._capture import Trace, to_trace
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import parse_addresses
 from cloudevents_kafka.protocol.client._consumer import Consumer
 from cloudevents_kafka.protocol.client._deadline import Deadline
-from cloudevents_kafka.protocol.client._fetcher import FetchSettings, OffsetReset
+from cloudevents_kafka.protocol.client._fetcher import FetchSettings
 from cloudevents_kafka.protocol.client._group import GroupSettings
-from cloudevents_kafka.protocol.client._offsets import GroupOffsets, offset_at
+from cloudevents_kafka.protocol.client._offsets import GroupOffsets, OffsetReset, offset_at
 from cloudevents_kafka.protocol.client._partitioners import Partitioner, by_key
 from cloudevents_kafka.protocol.client._producer import Producer
 from cloudevents_kafka.protocol.client._security import Sasl, Security, check_credentials
+from cloudevents_kafka.protocol.client._topic_partition import Offsets, TopicAndPartition
 from cloudevents_kafka.protocol.errors import BrokerError
 from cloudevents_kafka.protocol.messages.create_topics import (
     CreatableTopic,
@@ -97,9 +97,9 @@ class Client:
         """
         return offset_at(self._cluster, (topic, partition), time, Deadline(self._timeout))
 
-    def committed(self, group: str, partitions: Sequence[TopicAndPartition]) -> dict[TopicAndPartition, int]:
+    def committed(self, group: str, partitions: Sequence[TopicAndPartition]) -> Offsets:
         """Return a group's committed offsets; partitions without one are left out."""
-        return GroupOffsets(self._cluster, group).committed(list(partitions), Deadline(self._timeout))
+        return GroupOffsets(self._cluster, group).committed(partitions, Deadline(self._timeout))
 
     def commit(self, group: str, offsets: Mapping[TopicAndPartition, int]) -> None:
         """Commit offsets for a group; `BrokerError` while it has members."""

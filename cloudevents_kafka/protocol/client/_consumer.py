@@ -6,49 +6,32 @@ retry does not fix are raised, not returned as messages.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Protocol, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
-from cloudevents_kafka.protocol.client._batches import TopicAndPartition
+from cloudevents_kafka.protocol.client._buffer import RecordBuffer
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._deadline import Deadline
 from cloudevents_kafka.protocol.client._fetcher import Fetcher, FetchSettings
 from cloudevents_kafka.protocol.client._group import REJOIN_ERRORS, GroupMember, GroupSettings
 from cloudevents_kafka.protocol.client._message import Message
-from cloudevents_kafka.protocol.client._offsets import EARLIEST, LATEST, GroupOffsets, offset_at
+from cloudevents_kafka.protocol.client._offsets import GroupOffsets, offset_at, resolve_offset
 from cloudevents_kafka.protocol.client._retry import is_retriable_or_timeout
-from cloudevents_kafka.protocol.error_codes import ErrorCode
+from cloudevents_kafka.protocol.client._topic_partition import (
+    EARLIEST,
+    LATEST,
+    STORED,
+    UNKNOWN,
+    HasOffset,
+    Offsets,
+    TopicPartition,
+    key_of,
+)
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, ProtocolError
 
-STORED: Final = -1000
-"""The offset that means the committed one, as in confluent-kafka."""
-
-UNKNOWN: Final = -1001
-"""The missing offset: begin at the committed one, or as ``reset`` says."""
-
 _POLL_INTERVAL: Final = 0.2  # seconds, so that KeyboardInterrupt is raised soon
-
-
-class TopicPartition(NamedTuple):
-    """A partition and an offset in it."""
-
-    topic: str
-    partition: int
-    offset: int = UNKNOWN
-
-
-class _HasOffset(Protocol):
-    """A `TopicPartition`, or confluent-kafka's."""
-
-    @property
-    def topic(self) -> str: ...
-    @property
-    def partition(self) -> int: ...
-    @property
-    def offset(self) -> int: ...
 
 
 RebalanceCallback: TypeAlias = Callable[[Any, list[TopicPartition]], object]
@@ -77,10 +60,7 @@ class Consumer:
         self._generation = -1
         self._on_assign: RebalanceCallback | None = None
         self._on_revoke: RebalanceCallback | None = None
-        self._fetched: deque[Message] = deque()
-        self._positions: dict[TopicAndPartition, int] = {}
-        self._committed: dict[TopicAndPartition, int] = {}
-        self._paused: set[TopicAndPartition] = set()
+        self._buffer: Final = RecordBuffer()
         self._next_commit = Deadline(self._auto_commit)
         self._closed = False
 
@@ -111,13 +91,13 @@ class Consumer:
             self._member = None
         self._start_reading({})
 
-    def assign(self, partitions: Iterable[_HasOffset]) -> None:
+    def assign(self, partitions: Iterable[HasOffset]) -> None:
         """Read exactly these partitions, each from its offset.
 
         The offset is a number, or `EARLIEST`, `LATEST`, `STORED`, `UNKNOWN`.
         """
         self._check_open()
-        offsets = {_key(part): part.offset for part in partitions}
+        offsets = {key_of(part): part.offset for part in partitions}
         self._start_reading(self._resolve(offsets, self._request_deadline()))
 
     def unassign(self) -> None:
@@ -126,26 +106,25 @@ class Consumer:
 
     def assignment(self) -> list[TopicPartition]:
         """Return the partitions that are read, with their positions."""
-        return [TopicPartition(*key, offset) for key, offset in sorted(self._positions.items())]
+        return [TopicPartition(*key, offset) for key, offset in sorted(self._buffer.positions.items())]
 
-    def seek(self, partition: _HasOffset) -> None:
+    def seek(self, partition: HasOffset) -> None:
         """Continue from another offset."""
-        key = _key(partition)
-        if key not in self._positions:
+        key = key_of(partition)
+        if key not in self._buffer.positions:
             raise ClientError("{}[{}] must be assigned before a seek".format(*key))
         start = self._resolve({key: partition.offset}, self._request_deadline())[key]
-        self._fetched = deque(m for m in self._fetched if (m.topic(), m.partition()) != key)
-        self._positions[key] = start
-        offsets = {other: self._fetcher.position(other) or 0 for other in self._positions}
+        self._buffer.seek(key, start)
+        offsets = {other: self._fetcher.position(other) or 0 for other in self._buffer.positions}
         self._fetcher.assign(offsets | {key: start})
 
-    def pause(self, partitions: Iterable[_HasOffset]) -> None:
+    def pause(self, partitions: Iterable[HasOffset]) -> None:
         """Stop returning records of partitions until `resume`."""
-        self._paused |= {_key(part) for part in partitions}
+        self._buffer.paused |= {key_of(part) for part in partitions}
 
-    def resume(self, partitions: Iterable[_HasOffset]) -> None:
+    def resume(self, partitions: Iterable[HasOffset]) -> None:
         """Continue with paused partitions."""
-        self._paused -= {_key(part) for part in partitions}
+        self._buffer.paused -= {key_of(part) for part in partitions}
 
     # --- records -------------------------------------------------------------------------
 
@@ -159,11 +138,11 @@ class Consumer:
             self._check_open()
             self._auto_commit_if_due()
             self._follow_group(deadline)
-            if (message := self._next_message()) is not None:
+            if (message := self._buffer.pop()) is not None:
                 return message
             self._fetch(deadline)
             if deadline.expired():
-                return self._next_message()
+                return self._buffer.pop()
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Return up to ``num_messages`` records that arrive within ``timeout`` seconds.
@@ -177,7 +156,7 @@ class Consumer:
         messages = [first]
         try:
             while len(messages) < num_messages:
-                if (message := self._next_message()) is not None:
+                if (message := self._buffer.pop()) is not None:
                     messages.append(message)
                 elif deadline.expired() or (self._member and self._member.state != "stable"):
                     break
@@ -186,36 +165,20 @@ class Consumer:
         except ProtocolError:
             return messages
         except BaseException:  # KeyboardInterrupt
-            self._unread(messages)
+            self._buffer.unread(messages)
             raise
         return messages
 
     def _fetch(self, deadline: Deadline) -> None:
         limit = Deadline(deadline.at_most(_POLL_INTERVAL))
-        self._fetched.extend(self._fetcher.fetch(self._paused, limit))
-
-    def _unread(self, messages: list[Message]) -> None:
-        for message in reversed(messages):
-            self._fetched.appendleft(message)
-            self._positions[message.topic(), message.partition()] = message.offset()
-
-    def _next_message(self) -> Message | None:
-        """Return the first record of a partition that is not paused, and advance its position."""
-        for _ in range(len(self._fetched)):
-            message = self._fetched.popleft()
-            key = (message.topic(), message.partition())
-            if key not in self._paused:
-                self._positions[key] = message.offset() + 1
-                return message
-            self._fetched.append(message)
-        return None
+        self._buffer.add(self._fetcher.fetch(self._buffer.paused, limit))
 
     # --- offsets -------------------------------------------------------------------------
 
     def commit(
         self,
         message: Any = None,
-        offsets: Iterable[_HasOffset] | None = None,
+        offsets: Iterable[HasOffset] | None = None,
         asynchronous: bool = False,  # noqa: FBT001, FBT002, ARG002  # confluent-kafka's; here always False
     ) -> list[TopicPartition]:
         """Commit after a message, these offsets, or all positions; return the committed offsets."""
@@ -223,30 +186,30 @@ class Consumer:
         if message is not None:
             chosen = {(message.topic(), message.partition()): message.offset() + 1}
         elif offsets is not None:
-            chosen = {_key(part): part.offset for part in offsets}
+            chosen = {key_of(part): part.offset for part in offsets}
         else:
-            chosen = self._uncommitted()
+            chosen = self._buffer.uncommitted()
         self._commit(chosen)
         return [TopicPartition(*key, offset) for key, offset in chosen.items()]
 
-    def committed(self, partitions: Iterable[_HasOffset], timeout: float = -1) -> list[TopicPartition]:
+    def committed(self, partitions: Iterable[HasOffset], timeout: float = -1) -> list[TopicPartition]:
         """Return the group's committed offsets, `UNKNOWN` for partitions without one."""
-        keys = [_key(part) for part in partitions]
+        keys = [key_of(part) for part in partitions]
         committed = self._group_offsets().committed(keys, Deadline(timeout))
         return [TopicPartition(*key, committed.get(key, UNKNOWN)) for key in keys]
 
-    def position(self, partitions: Iterable[_HasOffset]) -> list[TopicPartition]:
+    def position(self, partitions: Iterable[HasOffset]) -> list[TopicPartition]:
         """Return the offsets after the last returned records."""
-        keys = [_key(part) for part in partitions]
-        return [TopicPartition(*key, self._positions.get(key, UNKNOWN)) for key in keys]
+        keys = [key_of(part) for part in partitions]
+        return [TopicPartition(*key, self._buffer.positions.get(key, UNKNOWN)) for key in keys]
 
-    def fetch_position(self, partition: _HasOffset) -> int:
+    def fetch_position(self, partition: HasOffset) -> int:
         """Return the next offset to fetch, which may be after control records and gaps."""
-        return self._fetcher.position(_key(partition)) or 0
+        return self._fetcher.position(key_of(partition)) or 0
 
-    def get_watermark_offsets(self, partition: _HasOffset, timeout: float = -1) -> tuple[int, int]:
+    def get_watermark_offsets(self, partition: HasOffset, timeout: float = -1) -> tuple[int, int]:
         """Return the first offset of a partition, and the one after the last record."""
-        key, deadline = _key(partition), Deadline(timeout)
+        key, deadline = key_of(partition), Deadline(timeout)
         first = offset_at(self._cluster, key, EARLIEST, deadline)
         return first or 0, offset_at(self._cluster, key, LATEST, deadline) or 0
 
@@ -297,64 +260,47 @@ class Consumer:
         # If the commit fails because the group goes on, the next reader repeats these records.
         with suppress(ProtocolError):
             if self._auto_commit is not None:
-                self._commit(self._uncommitted())
-        if self._on_revoke is not None and self._positions:
+                self._commit(self._buffer.uncommitted())
+        if self._on_revoke is not None and self._buffer.positions:
             self._on_revoke(self, self.assignment())
         self._generation = -1  # 0.9 forgets an empty group, and counts generations from 1 again
         self._start_reading({})
 
-    def _start_reading(self, offsets: dict[TopicAndPartition, int]) -> None:
-        self._fetched.clear()
-        self._positions = dict(offsets)
-        self._committed = dict(offsets)
-        self._paused.clear()
+    def _start_reading(self, offsets: Offsets) -> None:
+        self._buffer.assign(offsets)
         self._fetcher.assign(offsets)
 
-    def _resolve(
-        self, offsets: dict[TopicAndPartition, int], deadline: Deadline
-    ) -> dict[TopicAndPartition, int]:
+    def _resolve(self, offsets: Offsets, deadline: Deadline) -> Offsets:
         """Return the offsets, with numbers for `STORED`, `UNKNOWN`, `EARLIEST` and `LATEST`."""
         stored = [key for key, offset in offsets.items() if offset in {STORED, UNKNOWN}]
-        committed: dict[TopicAndPartition, int] = {}
+        committed: Offsets = {}
         if stored and self._group is not None:
             committed = self._group_offsets().committed(stored, deadline)
         return {
-            key: self._resolve_one(key, committed.get(key, offset), deadline)
+            key: resolve_offset(
+                self._cluster, key, committed.get(key, offset), self._settings.reset, deadline
+            )
             for key, offset in offsets.items()
         }
 
-    def _resolve_one(self, key: TopicAndPartition, offset: int, deadline: Deadline) -> int:
-        if offset >= 0:
-            return offset
-        if offset not in {EARLIEST, LATEST}:
-            if self._settings.reset == "error":
-                subject = "{}[{}]".format(*key)
-                message = "no offset is committed, and reset is 'error'"
-                raise BrokerError(ErrorCode.OFFSET_OUT_OF_RANGE, subject, message)
-            offset = EARLIEST if self._settings.reset == "earliest" else LATEST
-        return offset_at(self._cluster, key, offset, deadline) or 0
-
-    def _group_offsets(self) -> GroupMember | GroupOffsets:
+    def _group_offsets(self) -> GroupOffsets:
         if self._member is not None:
-            return self._member
+            return self._member.offsets
         if self._group is None:
             raise ClientError("committed offsets need a group: client.consumer(group=...)")
         return GroupOffsets(self._cluster, self._group.group)
 
-    def _uncommitted(self) -> dict[TopicAndPartition, int]:
-        return {key: at for key, at in self._positions.items() if at != self._committed.get(key)}
-
-    def _commit(self, offsets: dict[TopicAndPartition, int]) -> None:
+    def _commit(self, offsets: Offsets) -> None:
         if offsets:
             self._group_offsets().commit(offsets, self._request_deadline())
-            self._committed |= offsets
+            self._buffer.committed |= offsets
 
     def _auto_commit_if_due(self) -> None:
         if self._auto_commit is None or not self._next_commit.expired():
             return
         self._next_commit = Deadline(self._auto_commit)
         try:
-            self._commit(self._uncommitted())  # the user polls again, so the returned records are done
+            self._commit(self._buffer.uncommitted())  # the user polls again, so the returned records are done
         except ProtocolError as error:
             must_rejoin = isinstance(error, BrokerError) and error.code in REJOIN_ERRORS
             if not must_rejoin and not is_retriable_or_timeout(error):
@@ -366,7 +312,3 @@ class Consumer:
     def _check_open(self) -> None:
         if self._closed:
             raise ClientError("the consumer is closed")
-
-
-def _key(partition: _HasOffset) -> TopicAndPartition:
-    return partition.topic, partition.partition

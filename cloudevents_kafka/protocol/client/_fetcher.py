@@ -5,20 +5,20 @@ from __future__ import annotations
 import time
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Mapping
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
-from cloudevents_kafka.protocol.client._batches import TopicAndPartition
 from cloudevents_kafka.protocol.client._broker import BrokerConnection
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import wait_readable
 from cloudevents_kafka.protocol.client._deadline import Deadline
 from cloudevents_kafka.protocol.client._message import Message
-from cloudevents_kafka.protocol.client._offsets import EARLIEST, LATEST, offset_at
+from cloudevents_kafka.protocol.client._offsets import OffsetReset, resolve_offset
 from cloudevents_kafka.protocol.client._retry import (
     is_retriable_or_timeout,
     is_stale_metadata,
     is_unknown_server_error,
 )
+from cloudevents_kafka.protocol.client._topic_partition import UNKNOWN, Offsets, TopicAndPartition
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages.fetch import (
@@ -29,8 +29,6 @@ from cloudevents_kafka.protocol.messages.fetch import (
     PartitionData,
 )
 from cloudevents_kafka.protocol.records import ABORT, Batch, Batches, RecordBatch
-
-OffsetReset: TypeAlias = Literal["earliest", "latest", "error"]
 
 _BACKOFF: Final = 0.1  # seconds, before a partition that failed is fetched again
 
@@ -53,7 +51,7 @@ class _InFlight(NamedTuple):
 
     broker: BrokerConnection
     correlation_id: int
-    offsets: dict[TopicAndPartition, int]
+    offsets: Offsets
     deadline: Deadline
 
 
@@ -64,8 +62,8 @@ class Fetcher:
         """Use the connections of ``cluster``; nothing is fetched before `assign`."""
         self._cluster: Final = cluster
         self._settings: Final = settings
-        self._positions: dict[TopicAndPartition, int] = {}
-        self._partition_bytes: dict[TopicAndPartition, int] = {}
+        self._positions: Offsets = {}
+        self._partition_bytes: Offsets = {}
         self._backoffs: dict[TopicAndPartition, Deadline] = {}
         self._in_flight: dict[int, _InFlight] = {}
         self._errors: dict[TopicAndPartition, ProtocolError] = {}
@@ -99,7 +97,7 @@ class Fetcher:
 
     def _send_requests(self, offsets: Mapping[TopicAndPartition, int]) -> None:
         requested = {tp for request in self._in_flight.values() for tp in request.offsets}
-        by_leader: dict[int, dict[TopicAndPartition, int]] = defaultdict(dict)
+        by_leader: dict[int, Offsets] = defaultdict(dict)
         for topic_partition, offset in offsets.items():
             if topic_partition in requested or self._is_backing_off(topic_partition):
                 continue
@@ -119,7 +117,7 @@ class Fetcher:
         self._backoffs.pop(topic_partition, None)
         return False
 
-    def _send(self, leader: int, offsets: dict[TopicAndPartition, int]) -> None:
+    def _send(self, leader: int, offsets: Offsets) -> None:
         deadline = Deadline(self._settings.request_timeout + self._settings.max_wait)
         try:
             broker = self._cluster.broker(leader, deadline)
@@ -248,9 +246,10 @@ class Fetcher:
     def _reset(self, topic_partition: TopicAndPartition, error: BrokerError) -> None:
         if self._settings.reset == "error":
             raise error
-        timestamp = EARLIEST if self._settings.reset == "earliest" else LATEST
         deadline = Deadline(self._settings.request_timeout)
-        self._positions[topic_partition] = offset_at(self._cluster, topic_partition, timestamp, deadline) or 0
+        self._positions[topic_partition] = resolve_offset(
+            self._cluster, topic_partition, UNKNOWN, self._settings.reset, deadline
+        )
 
 
 def _visible_batches(batches: Batches, part: PartitionData) -> Iterator[Batch]:

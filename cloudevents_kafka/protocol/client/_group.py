@@ -7,7 +7,7 @@ rebalances, it keeps the member alive until the consumer has stopped reading and
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -18,12 +18,12 @@ from cloudevents_kafka.protocol.client._assignors import (
     encode_assignment,
     encode_subscription,
 )
-from cloudevents_kafka.protocol.client._batches import TopicAndPartition
 from cloudevents_kafka.protocol.client._broker import BrokerConnection
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._deadline import Deadline
-from cloudevents_kafka.protocol.client._offsets import commit_offsets, fetch_committed, find_coordinator
+from cloudevents_kafka.protocol.client._offsets import GroupOffsets, find_coordinator
 from cloudevents_kafka.protocol.client._retry import is_retriable_or_timeout
+from cloudevents_kafka.protocol.client._topic_partition import TopicAndPartition
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages.groups import (
@@ -75,6 +75,9 @@ class GroupMember:
         self._broker: BrokerConnection | None = None
         self._member_id = ""
         self.generation = -1
+        self.offsets: Final = GroupOffsets(
+            cluster, settings.group, self._coordinator, lambda: (self.generation, self._member_id)
+        )
         self.assignment: list[TopicAndPartition] = []
         self.state: State = "joining"
         self.error: ProtocolError | None = None
@@ -92,33 +95,6 @@ class GroupMember:
         with self._changed:
             while self.state == "joining" and not deadline.expired():
                 self._changed.wait(deadline.at_most(0.2))
-
-    def commit(self, offsets: Mapping[TopicAndPartition, int], deadline: Deadline) -> None:
-        """Commit offsets as this member; `BrokerError` if it must rejoin."""
-
-        def attempt() -> None:
-            with self._coordinator(deadline) as broker:
-                commit_offsets(
-                    broker,
-                    self._settings.group,
-                    offsets,
-                    deadline,
-                    generation=self.generation,
-                    member=self._member_id,
-                )
-
-        self._cluster.retry(f"offsets of group {self._settings.group}", attempt, deadline)
-
-    def committed(
-        self, partitions: list[TopicAndPartition], deadline: Deadline
-    ) -> dict[TopicAndPartition, int]:
-        """Return the group's committed offsets; partitions without one are left out."""
-
-        def attempt() -> dict[TopicAndPartition, int]:
-            with self._coordinator(deadline) as broker:
-                return fetch_committed(broker, self._settings.group, partitions, deadline)
-
-        return self._cluster.retry(f"offsets of group {self._settings.group}", attempt, deadline)
 
     def close(self, deadline: Deadline) -> None:
         """Leave the group, and end the thread."""

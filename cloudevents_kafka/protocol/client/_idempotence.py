@@ -9,10 +9,10 @@ from cloudevents_kafka.protocol.client._batches import (
     NO_PRODUCER_ID,
     ProducerBatch,
     ProducerId,
-    TopicAndPartition,
 )
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._deadline import Deadline
+from cloudevents_kafka.protocol.client._topic_partition import TopicAndPartition
 from cloudevents_kafka.protocol.errors import BrokerError, Unsupported
 from cloudevents_kafka.protocol.messages.produce import InitProducerIdRequest, InitProducerIdResponse
 

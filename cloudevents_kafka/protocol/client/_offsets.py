@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final, Literal, TypeAlias
 
-from cloudevents_kafka.protocol.client._batches import TopicAndPartition
 from cloudevents_kafka.protocol.client._broker import BrokerConnection
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._deadline import Deadline
+from cloudevents_kafka.protocol.client._topic_partition import EARLIEST, LATEST, Offsets, TopicAndPartition
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError
 from cloudevents_kafka.protocol.messages.find_coordinator import (
@@ -33,11 +35,8 @@ from cloudevents_kafka.protocol.messages.offset_fetch import (
     OffsetFetchResponse,
 )
 
-LATEST: Final = -1
-"""The timestamp that means the end of a partition."""
-
-EARLIEST: Final = -2
-"""The timestamp that means the beginning of a partition."""
+OffsetReset: TypeAlias = Literal["earliest", "latest", "error"]
+"""Where to begin without a valid offset."""
 
 
 def offset_at(
@@ -70,6 +69,20 @@ def offset_at(
     return cluster.retry(f"offsets of {subject}", attempt, deadline, unknown_errors=True)
 
 
+def resolve_offset(
+    cluster: Cluster, key: TopicAndPartition, offset: int, reset: OffsetReset, deadline: Deadline
+) -> int:
+    """Return the number of an offset, which may be `EARLIEST`, `LATEST`, or any other negative: ``reset``."""
+    if offset >= 0:
+        return offset
+    if offset not in {EARLIEST, LATEST}:
+        if reset == "error":
+            message = "no offset is committed, and reset is 'error'"
+            raise BrokerError(ErrorCode.OFFSET_OUT_OF_RANGE, "{}[{}]".format(*key), message)
+        offset = EARLIEST if reset == "earliest" else LATEST
+    return offset_at(cluster, key, offset, deadline) or 0
+
+
 def find_coordinator(cluster: Cluster, group: str, deadline: Deadline) -> BrokerConnection:
     """Return the connection to a group's coordinator."""
 
@@ -84,87 +97,86 @@ def find_coordinator(cluster: Cluster, group: str, deadline: Deadline) -> Broker
     return cluster.retry(f"the coordinator of group {group}", attempt, deadline)
 
 
-def commit_offsets(
-    broker: BrokerConnection,
-    group: str,
-    offsets: Mapping[TopicAndPartition, int],
-    deadline: Deadline,
-    *,
-    generation: int = -1,
-    member: str = "",
-) -> None:
-    """Commit offsets with a group's coordinator; `BrokerError` for the first that is refused."""
-    topics: dict[str, list[OffsetCommitRequestPartition]] = {}
-    for (topic, partition), offset in offsets.items():
-        row = OffsetCommitRequestPartition(
-            partition_index=partition, committed_offset=offset, committed_metadata=""
-        )
-        topics.setdefault(topic, []).append(row)
-    request = OffsetCommitRequest(
-        group_id=group,
-        generation_id_or_member_epoch=generation,
-        member_id=member,
-        topics=[OffsetCommitRequestTopic(name=name, partitions=rows) for name, rows in topics.items()],
-    )
-    response = broker.request(request, deadline)
-    assert isinstance(response, OffsetCommitResponse)
-    for topic_response in response.topics:
-        for result in topic_response.partitions:
-            if result.error_code:
-                subject = f"group {group}: {topic_response.name}[{result.partition_index}]"
-                raise BrokerError(result.error_code, subject)
-
-
-def fetch_committed(
-    broker: BrokerConnection, group: str, partitions: list[TopicAndPartition], deadline: Deadline
-) -> dict[TopicAndPartition, int]:
-    """Return a group's committed offsets; partitions without one are left out."""
-    topics: dict[str, list[int]] = {}
-    for topic, partition in partitions:
-        topics.setdefault(topic, []).append(partition)
-    request = OffsetFetchRequest(
-        group_id=group,
-        topics=[
-            OffsetFetchRequestTopic(name=name, partition_indexes=indexes) for name, indexes in topics.items()
-        ],
-    )
-    response = broker.request(request, deadline)
-    assert isinstance(response, OffsetFetchResponse)
-    if response.error_code:
-        raise BrokerError(response.error_code, f"group {group}")
-    committed: dict[TopicAndPartition, int] = {}
-    for rows in response.topics:
-        for row in rows.partitions:
-            if row.error_code:
-                raise BrokerError(row.error_code, f"group {group}: {rows.name}[{row.partition_index}]")
-            if row.committed_offset >= 0:
-                committed[rows.name, row.partition_index] = row.committed_offset
-    return committed
-
-
 class GroupOffsets:
-    """The offsets of a group, for a client that is not a member of it."""
+    """The committed offsets of a group.
 
-    def __init__(self, cluster: Cluster, group: str) -> None:
+    ``coordinator`` yields the connection to the group's coordinator, and ``member`` returns the
+    generation and the member id, which a client that is not a member leaves out.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        group: str,
+        coordinator: Callable[[Deadline], AbstractContextManager[BrokerConnection]] | None = None,
+        member: Callable[[], tuple[int, str]] = lambda: (-1, ""),
+    ) -> None:
         self._cluster: Final = cluster
         self._group: Final = group
+        self._coordinator: Final = coordinator or self._find_coordinator
+        self._member: Final = member
 
     def commit(self, offsets: Mapping[TopicAndPartition, int], deadline: Deadline) -> None:
-        """Commit offsets; `BrokerError` if the group refuses, as a group with members does."""
+        """Commit offsets; `BrokerError` if a member must rejoin, or if others are members."""
 
         def attempt() -> None:
-            broker = find_coordinator(self._cluster, self._group, deadline)
-            commit_offsets(broker, self._group, offsets, deadline)
+            with self._coordinator(deadline) as broker:
+                self._commit(broker, offsets, deadline)
 
         self._cluster.retry(f"offsets of group {self._group}", attempt, deadline)
 
-    def committed(
-        self, partitions: list[TopicAndPartition], deadline: Deadline
-    ) -> dict[TopicAndPartition, int]:
+    def committed(self, partitions: Sequence[TopicAndPartition], deadline: Deadline) -> Offsets:
         """Return the committed offsets; partitions without one are left out."""
 
-        def attempt() -> dict[TopicAndPartition, int]:
-            broker = find_coordinator(self._cluster, self._group, deadline)
-            return fetch_committed(broker, self._group, partitions, deadline)
+        def attempt() -> Offsets:
+            with self._coordinator(deadline) as broker:
+                return self._fetch(broker, partitions, deadline)
 
         return self._cluster.retry(f"offsets of group {self._group}", attempt, deadline)
+
+    def _find_coordinator(self, deadline: Deadline) -> AbstractContextManager[BrokerConnection]:
+        return nullcontext(find_coordinator(self._cluster, self._group, deadline))
+
+    def _commit(
+        self, broker: BrokerConnection, offsets: Mapping[TopicAndPartition, int], deadline: Deadline
+    ) -> None:
+        topics: dict[str, list[OffsetCommitRequestPartition]] = defaultdict(list)
+        for (topic, partition), offset in offsets.items():
+            row = OffsetCommitRequestPartition(
+                partition_index=partition, committed_offset=offset, committed_metadata=""
+            )
+            topics[topic].append(row)
+        generation, member_id = self._member()
+        request = OffsetCommitRequest(
+            group_id=self._group,
+            generation_id_or_member_epoch=generation,
+            member_id=member_id,
+            topics=[OffsetCommitRequestTopic(name=name, partitions=rows) for name, rows in topics.items()],
+        )
+        response = broker.request(request, deadline)
+        assert isinstance(response, OffsetCommitResponse)
+        for topic_response in response.topics:
+            for result in topic_response.partitions:
+                self._check(result.error_code, f": {topic_response.name}[{result.partition_index}]")
+
+    def _fetch(
+        self, broker: BrokerConnection, partitions: Sequence[TopicAndPartition], deadline: Deadline
+    ) -> Offsets:
+        topics: dict[str, list[int]] = defaultdict(list)
+        for topic, partition in partitions:
+            topics[topic].append(partition)
+        wanted = [OffsetFetchRequestTopic(name=name, partition_indexes=ids) for name, ids in topics.items()]
+        response = broker.request(OffsetFetchRequest(group_id=self._group, topics=wanted), deadline)
+        assert isinstance(response, OffsetFetchResponse)
+        self._check(response.error_code)
+        committed: Offsets = {}
+        for rows in response.topics:
+            for row in rows.partitions:
+                self._check(row.error_code, f": {rows.name}[{row.partition_index}]")
+                if row.committed_offset >= 0:
+                    committed[rows.name, row.partition_index] = row.committed_offset
+        return committed
+
+    def _check(self, code: int, where: str = "") -> None:
+        if code:
+            raise BrokerError(code, f"group {self._group}{where}")

@@ -9,9 +9,9 @@ import pytest
 from cloudevents_kafka import EventConsumer, EventProducer
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.producer import DeliveryError
+from cloudevents_kafka.protocol.client import EARLIEST, LATEST
 from cloudevents_kafka.protocol.client._client import Client
 from cloudevents_kafka.protocol.client._connection import Address, parse_addresses
-from cloudevents_kafka.protocol.client._offsets import EARLIEST, LATEST
 from cloudevents_kafka.protocol.errors import BrokerError, Unsupported
 
 

@@ -12,8 +12,7 @@ import tracemalloc
 import pytest
 from wire import eventually
 
-from cloudevents_kafka.protocol.client._consumer import STORED, UNKNOWN, TopicPartition
-from cloudevents_kafka.protocol.client._offsets import EARLIEST, LATEST
+from cloudevents_kafka.protocol.client import EARLIEST, LATEST, STORED, UNKNOWN, TopicPartition
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, Malformed
 from cloudevents_kafka.protocol.messages.fetch import (
     AbortedTransaction,

@@ -8,7 +8,7 @@ import time
 import pytest
 from wire import eventually
 
-from cloudevents_kafka.protocol.client._consumer import TopicPartition
+from cloudevents_kafka.protocol.client import TopicPartition
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError
 from cloudevents_kafka.testing.wire_broker import faults
 

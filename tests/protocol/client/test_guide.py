@@ -8,7 +8,7 @@ import time
 import pytest
 from wire import Wire, eventually, metadata, only
 
-from cloudevents_kafka.protocol.client._consumer import TopicPartition
+from cloudevents_kafka.protocol.client import TopicPartition
 from cloudevents_kafka.protocol.client._partitioners import round_robin
 from cloudevents_kafka.protocol.errors import DeadlineExceeded
 from cloudevents_kafka.protocol.messages.fetch import FetchRequest
