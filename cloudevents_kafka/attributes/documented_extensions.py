@@ -64,7 +64,9 @@ NOT_EMPTY: Final = Rule("must not be empty", lambda value, _: value != "")
 _POSITIVE: Final = Rule("must be greater than zero", lambda value, _: int(value) > 0)
 _NOT_NEGATIVE: Final = Rule("must not be negative", lambda value, _: int(value) >= 0)
 _TRUE: Final = Rule("must be true if it is set", lambda value, _: bool(value))
-_NO_SCHEMA: Final = Rule("must not be set together with dataschema", lambda _, all_: "dataschema" not in all_)
+_NO_SCHEMA: Final = Rule(
+    "must not be set together with dataschema", lambda _, attributes: "dataschema" not in attributes
+)
 _LIST: Final = Rule("must be a comma-separated list of entries without spaces", _is_list_without_spaces)
 
 _STRING: Final = AttributeType.STRING
@@ -72,7 +74,7 @@ _TIME: Final = AttributeType.TIMESTAMP
 _BAM: Final = ("bamtxid", "bampid", "bamptxid", "bamptxsid")
 
 
-def _of(
+def _document(
     clause: str, required: tuple[str, ...], **attributes: tuple[AttributeType, *tuple[Rule, ...]]
 ) -> dict[str, Extension]:
     """Return the attributes of one document, from its clause, REQUIRED attributes, types and rules."""
@@ -83,20 +85,20 @@ def _of(
 
 
 DOCUMENTED: Final[Mapping[str, Extension]] = {
-    **_of("X-01", (), partitionkey=(_STRING, NOT_EMPTY)),
-    **_of("X-02", ("traceparent",), traceparent=(_STRING, NOT_EMPTY), tracestate=(_STRING,)),
-    **_of("X-03", (), sequence=(_STRING, NOT_EMPTY)),
-    **_of("X-04", (), dataref=(AttributeType.URI_REFERENCE,)),
-    **_of("X-05", (), sampledrate=(AttributeType.INTEGER, _POSITIVE)),
-    **_of("X-06", (), expirytime=(_TIME,)),
-    **_of("X-07", (), recordedtime=(_TIME,)),
-    **_of(
+    **_document("X-01", (), partitionkey=(_STRING, NOT_EMPTY)),
+    **_document("X-02", ("traceparent",), traceparent=(_STRING, NOT_EMPTY), tracestate=(_STRING,)),
+    **_document("X-03", (), sequence=(_STRING, NOT_EMPTY)),
+    **_document("X-04", (), dataref=(AttributeType.URI_REFERENCE,)),
+    **_document("X-05", (), sampledrate=(AttributeType.INTEGER, _POSITIVE)),
+    **_document("X-06", (), expirytime=(_TIME,)),
+    **_document("X-07", (), recordedtime=(_TIME,)),
+    **_document(
         "X-08",
         ("severitynumber",),
         severitytext=(_STRING, NOT_EMPTY),
         severitynumber=(AttributeType.INTEGER, _NOT_NEGATIVE),
     ),
-    **_of(
+    **_document(
         "X-09",
         ("deprecated",),
         deprecated=(AttributeType.BOOLEAN, _TRUE),
@@ -104,29 +106,29 @@ DOCUMENTED: Final[Mapping[str, Extension]] = {
         deprecationsunset=(_TIME, not_before("deprecationfrom")),
         deprecationmigration=(AttributeType.URI,),
     ),
-    **_of("X-10", ("authtype",), authtype=(_STRING,), authid=(_STRING,), authclaims=(_STRING,)),
-    **_of("X-11", (), correlationid=(_STRING, NOT_EMPTY), causationid=(_STRING, NOT_EMPTY)),
-    **_of(
+    **_document("X-10", ("authtype",), authtype=(_STRING,), authid=(_STRING,), authclaims=(_STRING,)),
+    **_document("X-11", (), correlationid=(_STRING, NOT_EMPTY), causationid=(_STRING, NOT_EMPTY)),
+    **_document(
         "X-12",
         ("dataclassification",),
         dataclassification=(_STRING,),
         dataregulation=(_STRING, NOT_EMPTY, _LIST),
         datacategory=(_STRING, NOT_EMPTY),
     ),
-    **_of(
+    **_document(
         "X-13",
         _BAM,
         **dict.fromkeys(_BAM, (_STRING, NOT_EMPTY)),
         bamptxsstatus=(_STRING, NOT_EMPTY),
         bamptxcompleted=(AttributeType.BOOLEAN,),
     ),
-    **_of(
+    **_document(
         "X-14",
         (),
         opcuametadatamajorversion=(AttributeType.INTEGER, _NO_SCHEMA),
         opcuametadataminorversion=(AttributeType.INTEGER, _NO_SCHEMA),
         opcuastatus=(AttributeType.INTEGER,),
     ),
-    **_of("X-15", (), dssematerial=(AttributeType.BINARY,)),
+    **_document("X-15", (), dssematerial=(AttributeType.BINARY,)),
 }
 """The attributes of all documents by name; the clause identifies the document."""

@@ -116,20 +116,20 @@ def _to_union(event: Event) -> Any:
     if data is None:
         raise _unsupported("a JSON null, which would be read as no data")
     if isinstance(data, dict):
-        return {name: _in_top(value) for name, value in data.items()}
-    return _objects(data) if isinstance(data, list) else _scalar(data)
+        return {name: _top_level_value(value) for name, value in data.items()}
+    return _records(data) if isinstance(data, list) else _to_scalar(data)
 
 
 # One function for each union of the schema. The outermost object is a map; any other is a
 # record with a map. Below the outermost object, maps and arrays have only records.
 
 
-def _in_top(value: Any) -> Any:
+def _top_level_value(value: Any) -> Any:
     if isinstance(value, dict):
         return _record(value, 1)
     if isinstance(value, list):
         raise _unsupported("a list inside the outermost object")
-    return _scalar(value)
+    return _to_scalar(value)
 
 
 def _record(value: Any, depth: int) -> dict[str, Any]:
@@ -137,20 +137,20 @@ def _record(value: Any, depth: int) -> dict[str, Any]:
         raise _unsupported(f"a {type(value).__name__} where the schema has only objects")
     if depth > _avro_decoder.MAX_DEPTH:
         raise _unsupported(f"data nested deeper than {_avro_decoder.MAX_DEPTH} objects")
-    return {"value": {name: _in_record(entry, depth + 1) for name, entry in value.items()}}
+    return {"value": {name: _record_value(entry, depth + 1) for name, entry in value.items()}}
 
 
-def _in_record(value: Any, depth: int) -> Any:
+def _record_value(value: Any, depth: int) -> Any:
     if isinstance(value, dict):
         return {name: _record(entry, depth) for name, entry in value.items()}
-    return _objects(value, depth) if isinstance(value, list) else _scalar(value)
+    return _records(value, depth) if isinstance(value, list) else _to_scalar(value)
 
 
-def _objects(items: list[Any], depth: int = 1) -> list[dict[str, Any]]:
+def _records(items: list[Any], depth: int = 1) -> list[dict[str, Any]]:
     return [_record(item, depth) for item in items]
 
 
-def _scalar(value: Any) -> Any:
+def _to_scalar(value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         if not -_MAX_EXACT <= value <= _MAX_EXACT:
             raise _unsupported("an integer beyond 2^53, which is not exact as a double")
