@@ -131,9 +131,8 @@ class DecodeError(CloudEventsKafkaError):
     problems: tuple[Problem, ...] = ()
 
     def __init__(self, reason: str, record: Record, hint: str | None = None) -> None:
-        Exception.__init__(
-            self, reason, record, hint
-        )  # pickle calls the class with these; a subclass has two bases
+        # Not super(): BrokenEvent has another base. Pickle calls the class with these arguments.
+        Exception.__init__(self, reason, record, hint)
         self.reason = reason
         self.record = record
         self.hint = hint

@@ -41,7 +41,7 @@ def are_valid_texts(attributes: Mapping[str, Any], joined: str = "") -> bool:
     ``joined`` is all texts together, which must be a String; it is empty if the caller has
     checked that. The caller also checks datacontenttype, which it parses anyway.
     """
-    # JSON escapes all control characters of ASCII but DEL, so a text without them has no other length.
+    # JSON escapes all ASCII control characters (T-06) except DEL, which makes the text longer.
     if joined and not (
         len(_write_json(joined)) == len(joined) + 2 and "\x7f" not in joined
         if joined.isascii()

@@ -77,9 +77,8 @@ def parse_binary(text: str) -> bytes:
         decoded = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         decoded = None
-    if (
-        decoded is None or base64.b64encode(decoded) != text.encode()
-    ):  # the decoder ignores excess padding and bits
+    # The decoder ignores excess padding and bits, which RFC 4648 3.5 lets a decoder reject.
+    if decoded is None or base64.b64encode(decoded) != text.encode():
         raise ValueError("a Binary must be base64 of RFC 4648 with padding")
     return decoded
 

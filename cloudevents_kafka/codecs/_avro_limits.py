@@ -117,10 +117,8 @@ class AvroLimits:
         self._recursive = self._recursive or name in self._open
         if name not in self._records:
             steps: list[_Step] = []
-            self._records[name] = (
-                _record(steps),
-                None,
-            )  # stored before it is complete, since it may contain itself
+            # Stored before it is complete, since a record may contain itself.
+            self._records[name] = _record(steps), None
             self._open.add(name)
             shapes = [self._shape(field["type"]) for field in schema["fields"]]
             self._open.remove(name)

@@ -134,9 +134,8 @@ def _fields(message: bytes) -> list[tuple[int, Any]]:
     at, end = 0, len(message)
     while at < end:
         tag = message[at]
-        if (
-            tag > 7 and tag & 0x87 == 2 and (size := message[at + 1]) < 0x80
-        ):  # tag and length of one byte each, as most have
+        # Most fields are bytes with a tag and a length of one byte each.
+        if tag > 7 and tag & 0x87 == 2 and (size := message[at + 1]) < 0x80:
             start = at + 2
             at = start + size
             if at > end:
