@@ -131,12 +131,12 @@ def test_members_need_a_broker_of_0_9(client, topic):
     """Brokers before 0.9 have committed offsets but no members: joining raises an error."""
     with client.consumer(group="g") as consumer:
         consumer.subscribe([topic])
-        with pytest.raises(Unsupported, match=r"JoinGroup: the broker takes no version"):
+        with pytest.raises(Unsupported, match=r"JoinGroup: the broker accepts no version"):
             consumer.poll(5)
 
 
 def joined(consumer):
-    return consumer._membership.state == "stable"
+    return consumer._member.state == "stable"
 
 
 def shares(*consumers):
