@@ -250,7 +250,10 @@ about = "a"
             {**BASE, "clause": "Z-02", "kind": "sniff", "headers": [], "mode": "not-an-event"},
             "case Z-01/1: clause Z-02 is not in clauses.toml",
         ),
-        ('{"about": "x", "declared": {"id": "Integer"}, "cases": []}', "declared: 'id' cannot name"),
+        (
+            '{"about": "x", "declared": {"id": "Integer"}, "cases": []}',
+            "declared: the name of an extension must",
+        ),
         ('{"about": "x", "cases": ' + "[" * 100_000, "recursion"),
     ],
 )
