@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol import frames, varint
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.kip625 import _svg as svg
 from cloudevents_kafka.protocol.kip625._messages import (
     FIXED,
@@ -96,7 +97,7 @@ def metadata(lists: Sequence[Lists], numbers: Numbers = SMALL, topic: str = TOPI
     return MetadataByType(
         brokers=[MetadataResponseBroker(node_id=numbers.broker + n, host=HOST, port=9092) for n in (0, 1)],
         controller_id=numbers.broker,
-        topics=[TopicByType(error_code=0, name=topic, partitions=partitions)],
+        topics=[TopicByType(error_code=ErrorCode.NONE, name=topic, partitions=partitions)],
     )
 
 
