@@ -12,6 +12,7 @@ import pytest
 import strategies as make
 
 from cloudevents_kafka import DataError, Decoded, EncodeError, Record, decode, formats, to_record
+from cloudevents_kafka.primitives.zigzag import encode as long
 
 GROWTH: Final = 8
 """How much greater the greater input is: work may grow by three times that, which its square is beyond."""
@@ -57,17 +58,8 @@ def field(at: int, value: bytes) -> bytes:
     return bytes([at << 3 | 2, len(value)]) + value
 
 
-def number(value: int) -> bytes:
-    """Return an integer in Avro."""
-    left, written = (value << 1) ^ (value >> 63), b""
-    while left > 0x7F:
-        written += bytes([left & 0x7F | 0x80])
-        left >>= 7
-    return written + bytes([left])
-
-
 def text(value: str) -> bytes:
-    return number(len(value)) + value.encode()
+    return long(len(value)) + value.encode()
 
 
 def each(form: bytes, count: int) -> bytes:
@@ -79,7 +71,7 @@ def letters(count: int) -> bytes:
     return "".join(chr(0x10000 + index) for index in range(count)).encode()
 
 
-ATTRIBUTES: Final = number(4) + b"".join(text(name) + b"\x06" + text(v) for name, v in make.GOOD.items())
+ATTRIBUTES: Final = long(4) + b"".join(text(name) + b"\x06" + text(v) for name, v in make.GOOD.items())
 LIST: Final = ATTRIBUTES + b"\x00\x08"
 COMPACT: Final = text("1") + text("/") + text("t") + b"\x00\x00\x00\x00"
 REQUIRED: Final = b"".join(field(at, v) for at, v in ((1, b"1"), (2, b"/"), (3, b"1.0"), (4, b"t")))
@@ -152,21 +144,21 @@ INPUTS: Final[dict[str, Callable[[int], Record]]] = {
     "JSON without a header": lambda n: Record(value=HEAD + b',"data":"' + b"a" * n * 10 + b'"}'),
     "no JSON under its name": lambda n: Record(headers=[("content-type", b"a/json")], value=b"[" * n),
     "Avro attributes": avro(
-        lambda n: ATTRIBUTES + b"".join(number(1) + text(f"x{i}") + b"\x00" for i in range(n)) + b"\x00\x02"
+        lambda n: ATTRIBUTES + b"".join(long(1) + text(f"x{i}") + b"\x00" for i in range(n)) + b"\x00\x02"
     ),
     "one Avro attribute again and again": avro(
-        lambda n: ATTRIBUTES + (number(1) + text("x") + b"\x00") * n + b"\x00\x02"
+        lambda n: ATTRIBUTES + (long(1) + text("x") + b"\x00") * n + b"\x00\x02"
     ),
-    "Avro objects of one byte": avro(lambda n: LIST + number(n * 5) + b"\x00" * n * 5 + b"\x00"),
-    "Avro blocks of one object": avro(lambda n: LIST + (number(1) + b"\x00") * n * 3 + b"\x00"),
-    "an endless Avro list": avro(lambda n: LIST + number(2**62) + b"\x00" * n * 5),
-    "an endless Avro map": avro(lambda n: number(2**62) + b"\x00" * n * 5),
+    "Avro objects of one byte": avro(lambda n: LIST + long(n * 5) + b"\x00" * n * 5 + b"\x00"),
+    "Avro blocks of one object": avro(lambda n: LIST + (long(1) + b"\x00") * n * 3 + b"\x00"),
+    "an endless Avro list": avro(lambda n: LIST + long(2**62) + b"\x00" * n * 5),
+    "an endless Avro map": avro(lambda n: long(2**62) + b"\x00" * n * 5),
     "an endless Avro map, by its size": avro(lambda n: b"\xff" * 8 + b"\x7f" + b"\x00" * n * 5),
     "deep Avro data": avro(lambda n: LIST + b"\x02\x02\x02a\x06" * n),
     "compact Avro attributes": compact(
-        lambda n: COMPACT + b"".join(number(1) + text(f"x{i}") + b"\x00\x00" for i in range(n)) + b"\x00\x02"
+        lambda n: COMPACT + b"".join(long(1) + text(f"x{i}") + b"\x00\x00" for i in range(n)) + b"\x00\x02"
     ),
-    "an endless compact Avro map": compact(lambda n: COMPACT + number(2**62) + b"\x00" * n * 5),
+    "an endless compact Avro map": compact(lambda n: COMPACT + long(2**62) + b"\x00" * n * 5),
     "Protobuf attributes": protobuf(
         lambda n: b"".join(field(5, field(1, b"x%d" % i) + field(2, field(3, b"v"))) for i in range(n))
     ),

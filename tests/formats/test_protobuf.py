@@ -12,6 +12,7 @@ from cloudevents_kafka import EncodeError, Event, InvalidEvent
 from cloudevents_kafka.attributes.extension_types import register_extension
 from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.codecs.payload import DataKind
+from cloudevents_kafka.primitives import varint
 
 from .official import MIN, PROTOBUF, CloudEvent, arm, entry, least, problems
 
@@ -309,13 +310,7 @@ def test_an_instant_without_epoch_seconds_is_refused(text: str) -> None:
 )
 def test_a_time_out_of_range_is_refused(seconds: int, nanos: int) -> None:
     """A time has the years 1 to 9999 and nanoseconds below 10^9, as its type demands."""
-
-    def varint(number: int) -> bytes:
-        left, out = number % 2**64, bytearray()
-        while left > 0x7F:
-            out.append(left & 0x7F | 0x80)
-            left >>= 7
-        return bytes(out) + bytes([left])
-
-    value = MIN + entry("time", arm(7, b"\x08" + varint(seconds) + b"\x10" + varint(nanos)))
+    value = MIN + entry(
+        "time", arm(7, b"\x08" + varint.encode(seconds % 2**64) + b"\x10" + varint.encode(nanos % 2**64))
+    )
     assert problems(value) == [("time", "P-02")]
