@@ -279,7 +279,7 @@ class KafkaPythonLike:
 
 
 @pytest.mark.parametrize(
-    ("client", "said"),
+    ("client", "expected"),
     [
         ({"group.id": "g"}, r"got dict; create a client with the settings: .*Consumer\(settings\)"),
         (FakeConsumer, "got the class FakeConsumer; create an instance of it first"),
@@ -289,9 +289,9 @@ class KafkaPythonLike:
         (None, "got NoneType, which has no poll and no consume and no close"),
     ],
 )
-def test_other_objects_are_refused(client: Any, said: str) -> None:
+def test_other_objects_are_refused(client: Any, expected: str) -> None:
     """The constructor raises the error, which names the client to use."""
-    with pytest.raises(TypeError, match=f"consumer must be .*{said}"):
+    with pytest.raises(TypeError, match=f"consumer must be .*{expected}"):
         EventConsumer(client)
 
 

@@ -79,11 +79,11 @@ def test_a_callback_is_told_of_every_delivery() -> None:
     """on_delivery gets successful and failed deliveries, and flush does not raise an error for them."""
     fake = FakeProducer()
     fake.fail_next("_MSG_TIMED_OUT")
-    told: list[Any] = []
+    reported: list[Any] = []
     with EventProducer(fake, topic="t") as producer:
         for number in (1, 2):
-            producer.send(order(number), on_delivery=told.append)
-    assert [(d.event.id, d.error is None) for d in told] == [("1", False), ("2", True)]
+            producer.send(order(number), on_delivery=reported.append)
+    assert [(d.event.id, d.error is None) for d in reported] == [("1", False), ("2", True)]
 
 
 def test_a_full_queue_is_waited_for() -> None:
@@ -399,9 +399,9 @@ def test_a_failure_names_its_event_each_time_it_is_asked_for() -> None:
     """The error of a delivery has the delivery and the client's message."""
     fake = FakeProducer()
     fake.fail_next("_MSG_TIMED_OUT")
-    told: list[Any] = []
-    delivery = EventProducer(fake, topic="orders").send(order(7), on_delivery=told.append)
-    assert told == [delivery]
+    reported: list[Any] = []
+    delivery = EventProducer(fake, topic="orders").send(order(7), on_delivery=reported.append)
+    assert reported == [delivery]
     assert delivery.error is not None
     assert delivery.error.failed == (delivery,)
     assert "event '7' of '/shop' to orders" in str(delivery.error)
@@ -458,7 +458,7 @@ class KafkaPythonLike:
 
 
 @pytest.mark.parametrize(
-    ("client", "said"),
+    ("client", "expected"),
     [
         ({"bootstrap.servers": "b"}, r"got dict; create a client with the settings: .*Producer\(settings\)"),
         (FakeProducer, "got the class FakeProducer; create an instance of it first"),
@@ -470,9 +470,9 @@ class KafkaPythonLike:
         (None, "got NoneType, which has no produce"),
     ],
 )
-def test_other_objects_are_refused(client: Any, said: str) -> None:
+def test_other_objects_are_refused(client: Any, expected: str) -> None:
     """The constructor raises the error, which names the client to use."""
-    with pytest.raises(TypeError, match=f"producer must be .*{said}"):
+    with pytest.raises(TypeError, match=f"producer must be .*{expected}"):
         EventProducer(client)
 
 
@@ -506,10 +506,10 @@ def test_a_callback_gets_a_delivery_that_nobody_kept() -> None:
     """The repr has the event and the state of its delivery."""
     fake = FakeProducer()
     fake.hold = True
-    told: list[Any] = []
+    reported: list[Any] = []
     producer = EventProducer(fake, topic="t")
-    producer.send(order(5), on_delivery=told.append)
+    producer.send(order(5), on_delivery=reported.append)
     fake.hold = False
     producer.flush()
-    assert (told[0].event.id, told[0].offset, told[0].done) == ("5", 0, True)
-    assert told[0].result() is told[0]
+    assert (reported[0].event.id, reported[0].offset, reported[0].done) == ("5", 0, True)
+    assert reported[0].result() is reported[0]

@@ -107,16 +107,16 @@ def test_headers_are_sniffed_in_any_shape() -> None:
 
 @pytest.mark.parametrize("read", [decode, from_record])
 @pytest.mark.parametrize(
-    ("thing", "error", "said"),
+    ("thing", "error", "expected"),
     [
         (None, TypeError, "skip an empty poll"),
         (b"value", TypeError, "got bytes"),
         (FakeMessage(error=KafkaError(KafkaError._PARTITION_EOF)), ValueError, "check message.error"),
     ],
 )
-def test_other_objects_are_refused(read: Any, thing: Any, error: Any, said: str) -> None:
+def test_other_objects_are_refused(read: Any, thing: Any, error: Any, expected: str) -> None:
     """The error names the argument's type and what to do."""
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=expected):
         read(thing)
 
 

@@ -50,7 +50,7 @@ def test_other_headers_are_last_in_order(mode: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         ({"mode": "batch"}, "mode must be 'binary' or 'structured', got 'batch'"),
         ({"mode": ""}, "mode must be 'binary' or 'structured'"),
@@ -59,9 +59,9 @@ def test_other_headers_are_last_in_order(mode: Any) -> None:
         ({"mode": "structured", "format": "xml"}, "one of json, avro"),
     ],
 )
-def test_wrong_modes_and_formats_are_refused(arguments: Any, said: str) -> None:
+def test_wrong_modes_and_formats_are_refused(arguments: Any, expected: str) -> None:
     """A wrong mode or format is an EncodeError that lists the known ones."""
-    with pytest.raises(EncodeError, match=said):
+    with pytest.raises(EncodeError, match=expected):
         to_record(EVENT, **arguments)
 
 

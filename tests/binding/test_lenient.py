@@ -93,7 +93,7 @@ def test_accepted_headers(headers: Any, attribute: str, text: str | None, clause
 
 
 @pytest.mark.parametrize(
-    ("headers", "said"),
+    ("headers", "expected"),
     [
         ([("ce_subject", b"x"), ("CE_SUBJECT", b"y")], ["ignored: ce_subject is present"]),
         ([("CE_SUBJECT", b"y"), ("ce_subject", b"x")], ["ignored: ce_subject is present"]),
@@ -101,12 +101,12 @@ def test_accepted_headers(headers: Any, attribute: str, text: str | None, clause
         ([("ce_subject", None), ("CE_SUBJECT", b"x")], ["read as ce_subject"]),
     ],
 )
-def test_ignored_headers_are_reported(headers: Any, said: list[str]) -> None:
+def test_ignored_headers_are_reported(headers: Any, expected: list[str]) -> None:
     """Of two headers for one attribute, the report names the ignored one."""
     result = read([*CE, *headers])
     assert result.event.subject == "x"
-    assert len(result.tolerated) == len(said)
-    for problem, words in zip(result.tolerated, said, strict=True):
+    assert len(result.tolerated) == len(expected)
+    for problem, words in zip(result.tolerated, expected, strict=True):
         assert words in str(problem)
 
 
@@ -332,10 +332,10 @@ def test_a_valid_record_is_valid_leniently(header: tuple[str, bytes]) -> None:
     """A misspelled header does not make a valid record invalid."""
     event = Event(id="1", source="/s", type="t", time="2018-04-05T17:31:00Z")
     record = to_record(event)
-    strange = Record(value=record.value, headers=[*record.headers, header])
-    assert from_record(strange, lenient=True) == from_record(strange) == event
-    told = [str(problem) for problem in read(strange.headers, strange.value).tolerated]
-    assert any("left out" in words or "ignored" in words for words in told)
+    misspelled = Record(value=record.value, headers=[*record.headers, header])
+    assert from_record(misspelled, lenient=True) == from_record(misspelled) == event
+    reported = [str(problem) for problem in read(misspelled.headers, misspelled.value).tolerated]
+    assert any("left out" in words or "ignored" in words for words in reported)
 
 
 def test_a_valid_record_has_no_deviations() -> None:

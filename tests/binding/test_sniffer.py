@@ -40,7 +40,7 @@ def test_verdicts(headers: Any, mode: str, format_name: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("headers", "said"),
+    ("headers", "expected"),
     [
         ([], "all required ce_ headers are missing"),
         (CE[:3], "ce_type is missing"),
@@ -53,9 +53,9 @@ def test_verdicts(headers: Any, mode: str, format_name: str | None) -> None:
         ([("content-type", b"application/cloudevents+xyz")], "application/cloudevents+json"),
     ],
 )
-def test_reasons_name_the_wrong_header(headers: Any, said: str) -> None:
+def test_reasons_name_the_wrong_header(headers: Any, expected: str) -> None:
     """A reason names the header that has to be corrected."""
-    assert said in sniff(headers).reason
+    assert expected in sniff(headers).reason
 
 
 @given(st.lists(st.tuples(st.text(), st.one_of(st.none(), st.binary()))), st.binary())

@@ -74,7 +74,7 @@ def test_the_format_is_found_by_its_media_type(content_type: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("record", "error", "said"),
+    ("record", "error", "expected"),
     [
         (of(b"application/cloudevents+json", None), BrokenEvent, "K-08"),
         (of(b"application/cloudevents+json", b""), BrokenEvent, "J-01"),
@@ -94,9 +94,9 @@ def test_the_format_is_found_by_its_media_type(content_type: bytes) -> None:
         (of(b"Application/CloudEvents-Batch+xyz", more=make.required_headers), UnsupportedBatch, "K-01"),
     ],
 )
-def test_unreadable_records(record: Record, error: type[Exception], said: str) -> None:
+def test_unreadable_records(record: Record, error: type[Exception], expected: str) -> None:
     """Each failure has an error type and a clause."""
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=expected):
         from_record(record)
 
 

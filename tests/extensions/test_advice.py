@@ -51,7 +51,7 @@ EXT = base64.b64encode(bytes(32)).decode()
 
 
 @pytest.mark.parametrize(
-    ("attributes", "told"),
+    ("attributes", "reported"),
     [
         ({}, []),
         ({"type": "t"}, ["type R-17"]),
@@ -113,8 +113,8 @@ EXT = base64.b64encode(bytes(32)).decode()
         ({**OPC_UA, "type": "ua-event", "subject": "/5"}, ["type R-17", "subject X-64"]),
         ({**OPC_UA, "type": "ua-event", "subject": "s/5"}, ["type R-17"]),
         *[
-            ({**OPC_UA, "datacontenttype": "application/json", "data": data}, ["type R-17", *told])
-            for data, told in [
+            ({**OPC_UA, "datacontenttype": "application/json", "data": data}, ["type R-17", *reported])
+            for data, reported in [
                 ([{"a": 1}], ["data X-64"]),
                 ({"MessageId": "1", "Messages": [{"Payload": {}}]}, ["data X-64"]),
                 ({"DataSetWriterId": 1, "Payload": {"a": 1}}, ["data X-64"]),
@@ -169,11 +169,11 @@ EXT = base64.b64encode(bytes(32)).decode()
     ],
     ids=lambda value: str(value)[:60],
 )
-def test_recommendations(attributes: dict[str, Any], told: list[str]) -> None:
+def test_recommendations(attributes: dict[str, Any], reported: list[str]) -> None:
     """Each recommendation that an event does not follow is reported with its attribute and clause."""
     assert [
         f"{problem.attribute} {problem.clause}" for problem in unmet_recommendations(event(**attributes))
-    ] == told
+    ] == reported
 
 
 @pytest.mark.parametrize("claims", [TOKEN, f'"{TOKEN}"'], ids=["alone", "in JSON"])
@@ -194,7 +194,7 @@ def test_claims_are_searched_in_linear_time(text: str) -> None:
 def test_opc_ua_should_be_in_binary_mode() -> None:
     """An OPC UA event from a structured record has a problem, one from binary mode has none."""
     made = event(**OPC_UA)
-    told = {
+    reported = {
         mode: [
             str(p.attribute)
             for p in unmet_recommendations(from_record(to_record(made, mode=mode)))
@@ -202,7 +202,7 @@ def test_opc_ua_should_be_in_binary_mode() -> None:
         ]
         for mode in MODES
     }
-    assert told == {"binary": [], "structured": ["None"]}
+    assert reported == {"binary": [], "structured": ["None"]}
 
 
 @given(make.hostile_records())

@@ -40,7 +40,7 @@ def test_a_number_has_a_name(number: int | None, text: str | None, name: str | N
 
 
 @pytest.mark.parametrize(
-    ("pairs", "told"),
+    ("pairs", "reported"),
     [
         ([(9, "INFO"), (17, "ERROR"), (9, "INFO")], []),
         ([(9, "INFO"), (9, "Information")], ["severitytext"]),
@@ -49,11 +49,11 @@ def test_a_number_has_a_name(number: int | None, text: str | None, name: str | N
         ([(9, None), (9, "INFO"), (None, None)], []),
     ],
 )
-def test_each_text_belongs_to_one_number(pairs: list[Any], told: list[str]) -> None:
+def test_each_text_belongs_to_one_number(pairs: list[Any], reported: list[str]) -> None:
     """Within a source a text belongs to one number and the reverse; the first use counts."""
     watch = SeverityTracker()
     problems = [watch.observe(event(number, text)) for number, text in pairs]
-    assert [problem.attribute for problem in problems if problem] == told
+    assert [problem.attribute for problem in problems if problem] == reported
     assert {problem.clause for problem in problems if problem} <= {"X-24"}
 
 

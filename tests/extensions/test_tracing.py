@@ -207,7 +207,7 @@ def test_opentelemetry_reads_our_traces_and_the_reverse() -> None:
 
 
 @pytest.mark.parametrize(
-    ("carrier", "told"),
+    ("carrier", "expected"),
     [
         ({}, None),
         ({"baggage": "a=b"}, None),
@@ -218,9 +218,9 @@ def test_opentelemetry_reads_our_traces_and_the_reverse() -> None:
         ({"traceparent": GOOD, "tracestate": ""}, Trace(GOOD)),
     ],
 )
-def test_any_carrier_is_read(carrier: dict[str, str], told: Trace | None) -> None:
+def test_any_carrier_is_read(carrier: dict[str, str], expected: Trace | None) -> None:
     """A carrier may be empty or have other keys, as outside of a span or with baggage."""
-    assert Trace.of(carrier) == told
+    assert Trace.of(carrier) == expected
 
 
 @pytest.mark.parametrize(

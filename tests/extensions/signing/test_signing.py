@@ -179,14 +179,16 @@ def test_any_signed_payload_is_read_or_refused(material: bytes) -> None:
 
 def test_attributes_of_another_type_are_refused() -> None:
     """An attribute of another type cannot be signed or verified, and the error names it."""
-    told = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
-    seal = signed(Event(**told, expirytime="2026-01-01T00:00:00Z"), "expirytime").text("dssematerial")
+    required = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
+    signature = signed(Event(**required, expirytime="2026-01-01T00:00:00Z"), "expirytime").text(
+        "dssematerial"
+    )
     for more, why in [
-        ({"expirytime": "soon", "dssematerial": seal}, "'soon'"),
-        ({"sampledrate": "x", "dssematerial": seal}, "expirytime have changed"),
+        ({"expirytime": "soon", "dssematerial": signature}, "'soon'"),
+        ({"sampledrate": "x", "dssematerial": signature}, "expirytime have changed"),
         ({"dssematerial": "!"}, "must be a DSSE envelope"),
     ]:
-        headers = [(f"ce_{name}", str(value).encode()) for name, value in {**told, **more}.items()]
+        headers = [(f"ce_{name}", str(value).encode()) for name, value in {**required, **more}.items()]
         event = from_record(Record(headers=headers), lenient=True)
         with pytest.raises(VerificationError, match=why):
             verify(event, KEYS)
@@ -243,8 +245,8 @@ def test_values_must_have_the_registered_type(kind: AttributeType, value: Any, c
     """Values of different types with the same bytes are refused unless the type is the registered one."""
     with temporarily():
         register_extension("heard", kind)
-        seal = signed(ORDER.replace(heard=value), "heard")["dssematerial"]
-    other = ORDER.replace(heard=changed, dssematerial=seal)
+        signature = signed(ORDER.replace(heard=value), "heard")["dssematerial"]
+    other = ORDER.replace(heard=changed, dssematerial=signature)
     result = verify(other, KEYS)
     assert result.verified == "core, extensions skipped"
     assert "heard" not in result.event
