@@ -53,6 +53,7 @@ check: lint
 lint: $(CHECKED)
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m ruff format --quiet --check . || { echo "not formatted: run $(VENV)/bin/ruff format" >&2; exit 1; }
+	@$(PY) .ci/prose.py
 	@$(PY) -m mypy
 	@output=$$($(VENV)/bin/lint-imports --no-logo 2>&1) || { echo "$$output"; exit 1; }
 
@@ -85,7 +86,7 @@ ready: $(INSTALLED)
 	@CLOUDEVENTS_KAFKA_INSTALL_JDK=$(INSTALL_JDK) $(PY) -m cloudevents_kafka.testing >/dev/null
 	@$(PY) -m cloudevents_kafka.spark.connector >/dev/null
 
-# The brokers of old, which only tests need.
+# The old brokers, which only tests need.
 legacy: ready
 	@$(PY) -m cloudevents_kafka.testing --legacy >/dev/null
 

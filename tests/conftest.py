@@ -11,11 +11,11 @@ from hypothesis import settings
 
 from cloudevents_kafka.registry import temporarily
 
-# Two shared cores: a slow moment is no failure, and the same run gives the same examples.
+# On two shared cores a slow example is not a failure; each run tries the same examples.
 settings.register_profile("house", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("house")
 
-# Who is started in the background has Ctrl-C ignored, and tests of Ctrl-C would wait for ever.
+# A process started in the background ignores Ctrl-C, and tests of Ctrl-C would wait without end.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
