@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
+from importlib import import_module
 from typing import Final, Protocol, runtime_checkable
 
 from cloudevents_kafka.attributes.extension_types import registration_lock
@@ -31,42 +32,18 @@ class Format(Protocol):
         """Return the event of a value."""
 
 
-def _json() -> Format:
-    from cloudevents_kafka.formats.json import JsonFormat
-
-    return JsonFormat()
-
-
-def _avro() -> Format:
-    from cloudevents_kafka.formats.avro import AvroFormat  # fastavro is slow to import
-
-    return AvroFormat()
-
-
-def _protobuf() -> Format:
-    from cloudevents_kafka.formats.protobuf import ProtobufFormat
-
-    return ProtobufFormat()
-
-
-def _avro_compact() -> Format:
-    from cloudevents_kafka.formats.avro_compact import AvroCompactFormat
-
-    return AvroCompactFormat()
-
-
-def _java_avro_compact() -> Format:
-    from cloudevents_kafka.formats.avro_compact import JavaAvroCompactFormat
-
-    return JavaAvroCompactFormat()
+def _create_built_in(module: str, name: str) -> Format:
+    """Return a format of a module that is imported now, since fastavro is slow to import."""
+    created: Format = getattr(import_module(f"cloudevents_kafka.formats.{module}"), name)()
+    return created
 
 
 _BUILT_IN: Final[dict[str, Callable[[], Format]]] = {
-    "json": _json,
-    "avro": _avro,
-    "protobuf": _protobuf,
-    "avro-compact": _avro_compact,
-    "avrocompact": _java_avro_compact,
+    "json": partial(_create_built_in, "json", "JsonFormat"),
+    "avro": partial(_create_built_in, "avro", "AvroFormat"),
+    "protobuf": partial(_create_built_in, "protobuf", "ProtobufFormat"),
+    "avro-compact": partial(_create_built_in, "avro_compact", "AvroCompactFormat"),
+    "avrocompact": partial(_create_built_in, "avro_compact", "JavaAvroCompactFormat"),
 }
 _READ_ONLY: Final = ("avrocompact",)
 _registered: Final[dict[str, Callable[[], Format]]] = {}
