@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -78,7 +78,9 @@ def encode_event(event: Event | None, line: JsonLine, overrides: Overrides) -> R
     record = line.record
     if event is None:
         raise EncodeError('the line must have "event" or "value" (null for a tombstone)')
-    mode = overrides.mode or (None if line.exact else _content_mode(line.mode))
+    mode = overrides.mode
+    if mode is None and not line.exact:
+        mode = cast("ContentMode | None", line.mode)  # to_record checks it
     if overrides.format is not None and mode is None:
         mode = "structured"
     format = overrides.format or (line.format if mode == "structured" and line.format != "" else None)
@@ -90,16 +92,6 @@ def encode_event(event: Event | None, line: JsonLine, overrides: Overrides) -> R
         encoded, topic=record.topic, partition=record.partition, timestamp=record.timestamp
     )
     return ResolvedLine(_apply_overrides(placed, event, overrides), event)
-
-
-def _content_mode(text: str | None) -> ContentMode | None:
-    if text is None:
-        return None
-    if text == "binary":
-        return "binary"
-    if text == "structured":
-        return "structured"
-    raise EncodeError(f"mode must be 'binary' or 'structured', got {text!r}")
 
 
 def _apply_overrides(record: Record, event: Event | None, overrides: Overrides) -> Record:
