@@ -172,7 +172,7 @@ typed_extensions: Final = st.fixed_dictionaries(
         "dataregulation": st.sampled_from(["GDPR", "GDPR, HIPAA", " ISO-27001 ,x"]),
     },
 )
-_BESIDE: Final[dict[str, Any]] = {  # what some of these need beside them
+_NEEDED: Final[dict[str, Any]] = {  # attributes that some of these need
     "traceparent": "p",
     "deprecated": True,
     "authtype": "user",
@@ -188,7 +188,7 @@ _BESIDE: Final[dict[str, Any]] = {  # what some of these need beside them
 def _completed(given: dict[str, Any]) -> dict[str, Any]:
     """Return attributes with those that their extensions need."""
     needed = {other for name in given for other in DOCUMENTED[name].needs} - given.keys()
-    return {**given, **{name: _BESIDE[name] for name in sorted(needed)}}
+    return {**given, **{name: _NEEDED[name] for name in sorted(needed)}}
 
 
 def attributes(extensions: SearchStrategy[Any] = extension_values) -> SearchStrategy[dict[str, Any]]:

@@ -336,7 +336,7 @@ def _texts(event: Event) -> dict[str, str | None]:
     return {name: event.text(name) for name in event}
 
 
-# --- whatever comes ---------------------------------------------------------------------
+# --- any input --------------------------------------------------------------------------
 
 
 @st.composite
@@ -416,7 +416,7 @@ _RECORDS = [
     ),
 ]
 _KINDS = [name.encode() for name in (*make.FORMATS, "application/cloudevents", "text/plain", "a/b")]
-_BESIDE = st.one_of(
+_SIMILAR_HEADERS = st.one_of(
     st.tuples(
         st.sampled_from(["Content-Type", "CONTENT-TYPE", "ce-datacontenttype", "CE_DATACONTENTTYPE"]),
         st.sampled_from([None, b"", b"\xff", *_KINDS]),
@@ -439,7 +439,7 @@ _BESIDE = st.one_of(
 def almost_valid_records(draw: st.DrawFn) -> Record:
     """Return valid records with headers that look like those of the event."""
     record = draw(st.sampled_from(_RECORDS))
-    headers = draw(st.permutations([*record.headers, *draw(st.lists(_BESIDE, max_size=4))]))
+    headers = draw(st.permutations([*record.headers, *draw(st.lists(_SIMILAR_HEADERS, max_size=4))]))
     return Record(headers=headers, value=record.value)
 
 

@@ -1,6 +1,6 @@
 """The documented extensions of CloudEvents: the types and rules of their attributes.
 
-Each extension has a document beside the core specification. This module has what a
+Each extension has a document next to the core specification. This module has what a
 single event can break: the types, and the constraints at the level MUST. `extensions`
 has what programs must do, and recommendations.
 """

@@ -1,4 +1,4 @@
-"""Media types (RFC 2046): what CloudEvents need to know of a content type.
+"""Media types (RFC 2046): the parts of a content type that CloudEvents use.
 
 Comparison ignores case; the event keeps the text as received (core: datacontenttype).
 Parsing accepts any text: ``valid`` of an invalid one is false.

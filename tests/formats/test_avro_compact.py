@@ -22,7 +22,7 @@ from cloudevents_kafka.primitives import zigzag
 COMPACT = AvroCompactFormat()
 JAVA = JavaAvroCompactFormat()
 _TIME = {"type": "long", "logicalType": "timestamp-micros"}
-# Field by field as the draft has it, but for the default of data, which no reader of Avro takes.
+# The fields of the draft, without the default of data, which Avro parsers refuse.
 SCHEMA: dict[str, Any] = {
     "namespace": "io.cloudevents.v1.avro.compact",
     "type": "record",

@@ -19,7 +19,7 @@ B, J, T, P = DataKind.BYTES, DataKind.JSON, DataKind.TEXT, DataKind.PROTO
 ANY = bytes.fromhex("0a05782e792f5a12020805")  # type URL x.y/Z, and five bytes less one
 
 
-# --- beside others -----------------------------------------------------------------
+# --- other implementations -----------------------------------------------------------
 
 BASE = "121668747470733a2f2f636c6f75646576656e74732e696f1a03312e302213696f2e636c6f75646576656e74732e74657374"
 # Captured from cloudevents-protobuf 4.0.1 for Java; the id, what follows the required attributes, the event.
