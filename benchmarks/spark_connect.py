@@ -10,6 +10,7 @@ python benchmarks spark_connect [-- --rows 500000 --udf-rows 50000 --rounds 3]
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import statistics
 import subprocess
@@ -21,12 +22,15 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "spark" / "fast")]
 
-from cloudevents_kafka.jvm.cache import CACHE_VARIABLE  # noqa: E402
 from connect_server import connect_server, environment  # noqa: E402
 from spark_decode import generate  # noqa: E402
 
+from cloudevents_kafka.jvm import CACHE_VARIABLE  # noqa: E402
+
 JAR_SETTING = "spark.sql.catalog.cloudevents_kafka.jar"
 WARM_UPS = 2
+# Not the options of tests, which limit the optimization of short runs.
+SERVER = {"spark.driver.memory": "4g", "spark.driver.extraJavaOptions": "-Dfile.encoding=UTF-8"}
 
 
 def main() -> None:
@@ -43,7 +47,8 @@ def main() -> None:
         for part, server_jar in (("plain", ()), ("jar", ("--jars", str(jar)))):
             scratch = folder / part
             scratch.mkdir()
-            with connect_server(scratch, settings if server_jar else {}, *server_jar) as url:
+            added = settings if server_jar else {}
+            with connect_server(scratch, {**SERVER, **added}, *server_jar) as url:
                 ways = ["server"] if server_jar else ["raw", "cache", "setting", "udf"]
                 command = [sys.executable, __file__, "--client", url, str(folder), *ways]
                 command += [f"--rows={options.rows}", f"--udf-rows={options.udf_rows}"]
@@ -77,6 +82,7 @@ def _run_client(options: argparse.Namespace) -> None:
 
     from cloudevents_kafka.spark import decode_events
 
+    logging.disable(logging.WARNING)
     url, name, *ways = options.client
     folder = Path(name)
     caches = {"cache": folder / "cache"}
