@@ -117,7 +117,7 @@ def _warn_once(spark: SparkSession, error: Exception) -> None:
     if spark not in _refused:
         _refused.add(spark)
         _log.warning(
-            "decode_events reads all records in Python workers by an Arrow UDF, which is several times slower, "
+            "decode_events reads all records in Python workers by an Arrow UDF, several times slower, "
             "because this session has no Java function: %s. Write its jar by `cloudevents-kafka spark-jar "
             "FILE` on a machine with PySpark and Java; then set %s to FILE, or start Spark with --jars FILE "
             "and the settings that the command prints",
