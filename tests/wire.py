@@ -95,8 +95,8 @@ def produce(records, *, topic="t", partition=0, acks=1, timeout_ms=1000):
     return ProduceRequest(acks=acks, timeout_ms=timeout_ms, topic_data=[data])
 
 
-def fetch(offset=0, *, topic="t", partition=0, most=1_000_000, wait_ms=0, min_bytes=0, **more):
-    wanted = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=most)
+def fetch(offset=0, *, topic="t", partition=0, partition_bytes=1_000_000, wait_ms=0, min_bytes=0, **more):
+    wanted = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=partition_bytes)
     return FetchRequest(
         max_wait_ms=wait_ms,
         min_bytes=min_bytes,
@@ -105,8 +105,8 @@ def fetch(offset=0, *, topic="t", partition=0, most=1_000_000, wait_ms=0, min_by
     )
 
 
-def list_offsets(timestamp, *, topic="t", partition=0, most=1):
-    wanted = ListOffsetsPartition(partition_index=partition, timestamp=timestamp, max_num_offsets=most)
+def list_offsets(timestamp, *, topic="t", partition=0, max_number=1):
+    wanted = ListOffsetsPartition(partition_index=partition, timestamp=timestamp, max_num_offsets=max_number)
     return ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[wanted])])
 
 

@@ -18,7 +18,7 @@ def is_alive(broker):
 
 
 @pytest.mark.parametrize(
-    ("sent", "note"),
+    ("sent", "reason"),
     [
         (struct.pack(">i", -1), "got -1"),
         (struct.pack(">i", 1001), "a frame must have 0 to 1,000 bytes, got 1,001"),
@@ -31,14 +31,14 @@ def is_alive(broker):
         (b"GET / HTTP/1.1\r\n\r\n", "a frame must have"),
     ],
 )
-def test_garbage_closes_the_connection_and_is_recorded(sent, note):
+def test_garbage_closes_the_connection_and_is_recorded(sent, reason):
     """The recorded error has the node, the connection and the reason."""
     with WireBroker(settings=Settings(max_request_bytes=1000)) as broker:
         with Wire(broker.nodes[0]) as wire:
             wire.socket.sendall(sent)
             assert wire.is_closed()
         assert only(broker.connection_errors).startswith("node 1, connection 1: ")
-        assert note in only(broker.connection_errors)
+        assert reason in only(broker.connection_errors)
         assert is_alive(broker)
 
 

@@ -23,16 +23,16 @@ def test_api_versions_lists_the_accepted_versions(name):
     with WireBroker(release) as broker, Wire(broker.nodes[0]) as wire:
         for version in range(release.versions[18].last + 1):
             got = wire.ask(ApiVersionsRequest(), version)
-            told = {row.api_key: (row.min_version, row.max_version) for row in got.api_keys}
+            listed = {row.api_key: (row.min_version, row.max_version) for row in got.api_keys}
             assert got.error_code == 0
-            assert told == {key: tuple(range_) for key, range_ in release.advertised.items()}
-            assert {key for key in told if told[key] != tuple(release.versions[key])} == (
+            assert listed == {key: tuple(range_) for key, range_ in release.advertised.items()}
+            assert {key for key in listed if listed[key] != tuple(release.versions[key])} == (
                 {0} if name == "4.3" else set()
             )
 
 
-@pytest.mark.parametrize(("release", "told"), [("0.10", {}), ("1.1", {}), ("3.9", {18: (0, 4)})])
-def test_an_unknown_version_of_api_versions_is_answered_in_version_0(release, told):
+@pytest.mark.parametrize(("release", "listed"), [("0.10", {}), ("1.1", {}), ("3.9", {18: (0, 4)})])
+def test_an_unknown_version_of_api_versions_is_answered_in_version_0(release, listed):
     """The error is 35; 3.9 lists the versions of ApiVersions with it."""
     with WireBroker(release) as broker, Wire(broker.nodes[0]) as wire:
         frame = bytearray(frames.encode_request(ApiVersionsRequest(), 3)[4:])
@@ -40,7 +40,7 @@ def test_an_unknown_version_of_api_versions_is_answered_in_version_0(release, to
         wire.socket.sendall(frames.add_size(bytes(frame)))
         _, got = frames.decode_response(ApiVersionsResponse, 0, wire.frame())
         assert got.error_code == 35
-        assert {row.api_key: (row.min_version, row.max_version) for row in got.api_keys} == told
+        assert {row.api_key: (row.min_version, row.max_version) for row in got.api_keys} == listed
 
 
 @pytest.mark.parametrize(("release", "closed"), [("0.8.2", True), ("0.8.2-beta", True), ("0.9", False)])

@@ -192,8 +192,8 @@ def test_an_old_fetch_is_cut_at_its_size(version):
         broker.create_topic("t")
         wire.ask(produce(encode_message_set(RECORDS, 0)), 0)
         whole = fetched(wire.ask(fetch(), version)).records
-        for most in (0, 1, 11, 31, 45, len(whole) - 1):
-            assert fetched(wire.ask(fetch(most=most), version)).records == whole[:most]
+        for limit in (0, 1, 11, 31, 45, len(whole) - 1):
+            assert fetched(wire.ask(fetch(partition_bytes=limit), version)).records == whole[:limit]
 
 
 def test_from_version_3_on_the_first_message_is_complete(new):
@@ -204,15 +204,15 @@ def test_from_version_3_on_the_first_message_is_complete(new):
         whole = fetched(wire.ask(fetch(), 3)).records
         first = Batches(whole)
         size = next(iter(first)).end
-        assert fetched(wire.ask(fetch(most=1), 3)).records == whole[:size]
-        assert fetched(wire.ask(fetch(most=size + 5), 3)).records == whole[: size + 5]
+        assert fetched(wire.ask(fetch(partition_bytes=1), 3)).records == whole[:size]
+        assert fetched(wire.ask(fetch(partition_bytes=size + 5), 3)).records == whole[: size + 5]
     with Wire(new.nodes[0]) as wire:
         for _ in range(3):
             wire.ask(produce(encode_batch(RECORDS)), 3)
         batch = len(encode_batch(RECORDS))
-        for most, batches in ((1, 1), (batch, 1), (2 * batch - 1, 1), (2 * batch, 2), (10_000, 3)):
-            assert len(fetched(wire.ask(fetch(most=most), 4)).records) == batches * batch
-            assert len(fetched(wire.ask(fetch(max_bytes=most), 4)).records) == batches * batch
+        for limit, batches in ((1, 1), (batch, 1), (2 * batch - 1, 1), (2 * batch, 2), (10_000, 3)):
+            assert len(fetched(wire.ask(fetch(partition_bytes=limit), 4)).records) == batches * batch
+            assert len(fetched(wire.ask(fetch(max_bytes=limit), 4)).records) == batches * batch
 
 
 def test_the_size_of_a_response_is_limited(new):
@@ -279,7 +279,7 @@ def test_bytes_over_the_limit_of_a_partition_do_not_end_the_wait(new):
     with Wire(new.nodes[0]) as wire:
         wire.ask(produce(encode_batch(RECORDS)), 3)
         began = time.monotonic()
-        wire.ask(fetch(most=10, min_bytes=20, wait_ms=80), 4)
+        wire.ask(fetch(partition_bytes=10, min_bytes=20, wait_ms=80), 4)
         assert time.monotonic() - began >= 0.08
 
 
@@ -333,12 +333,12 @@ def test_version_0_lists_the_beginnings_of_segments():
         for _ in range(3):
             wire.ask(produce(encode_message_set(RECORDS, 0)), 0)
 
-        def ask(timestamp, most=100):
-            topic = only(wire.ask(list_offsets(timestamp, most=most), 0).topics)
+        def ask(timestamp, max_number=100):
+            topic = only(wire.ask(list_offsets(timestamp, max_number=max_number), 0).topics)
             return only(topic.partitions).old_style_offsets
 
         assert ask(-1) == [9, 8, 6, 4, 2, 0]
-        assert ask(-1, most=2) == [9, 8]
+        assert ask(-1, max_number=2) == [9, 8]
         assert ask(-2) == [0]
         assert ask(1) == []
         assert ask(int(time.time() * 1000) + 1000) == [8, 6, 4, 2, 0]

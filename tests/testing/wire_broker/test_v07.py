@@ -96,7 +96,7 @@ def test_sizes_and_times_are_limits():
 
 
 @pytest.mark.parametrize(
-    ("topic", "partition", "messages", "note"),
+    ("topic", "partition", "messages", "reason"),
     [
         ("a/b", 0, encode([b"m"]), "'a/b'"),
         ("t", 1, encode([b"m"]), "partition 1"),
@@ -106,14 +106,14 @@ def test_sizes_and_times_are_limits():
         ("t", 0, bytes(9), "Malformed"),
     ],
 )
-def test_invalid_produce_requests_close_the_connection(topic, partition, messages, note):
+def test_invalid_produce_requests_close_the_connection(topic, partition, messages, reason):
     """Produce has no response, so the recorded error has the reason."""
     with WireBroker07() as broker, Wire(broker) as wire:
         wire.socket.sendall(
             frames.encode_request(ProduceRequest(topic=topic, partition=partition, messages=messages))
         )
         assert wire.is_closed()
-        assert note in only(broker.connection_errors)
+        assert reason in only(broker.connection_errors)
 
 
 def test_the_projects_own_client_reads_across_segments():

@@ -16,7 +16,7 @@ from cloudevents_kafka.protocol.records import Batches
 from cloudevents_kafka.testing.wire_broker import RELEASES, WireBroker
 
 VECTORS = Path(__file__).parents[2] / "protocol" / "vectors"
-PLAYED = {
+EMULATED = {
     "0.8.2-beta": "0.8.2-beta",
     "0.8.2.2": "0.8.2",
     "0.9.0.1": "0.9",
@@ -26,7 +26,7 @@ PLAYED = {
     "4.3.1": "4.3",
 }
 # Fields that differ between brokers of one version, or that are left out on purpose.
-UNTOLD = {"port", "cluster_id", "topic_id", "last_stable_offset", "controller_id"}
+VARYING_FIELDS = {"port", "cluster_id", "topic_id", "last_stable_offset", "controller_id"}
 
 
 def exchanges(release):
@@ -48,7 +48,9 @@ def meaning(key, version, frame, release):
 
 def _plain(value, release):
     if isinstance(value, dict):
-        return {name: _field(name, item, release) for name, item in value.items() if name not in UNTOLD}
+        return {
+            name: _field(name, item, release) for name, item in value.items() if name not in VARYING_FIELDS
+        }
     if isinstance(value, list):
         return sorted((_plain(item, release) for item in value), key=repr)
     return value
@@ -96,10 +98,10 @@ def _learn(row, frame, theirs, ids):
         ids[recorded] = ours
 
 
-@pytest.mark.parametrize("captured", list(PLAYED))
+@pytest.mark.parametrize("captured", list(EMULATED))
 def test_it_answers_as_the_real_one_did(captured):
     """Each captured request of 16 APIs has the same layout, content or refusal as recorded."""
-    release = RELEASES[PLAYED[captured]]
+    release = RELEASES[EMULATED[captured]]
     ids = {}
     with WireBroker(release) as broker:
         broker.create_topic("mx", 2)
