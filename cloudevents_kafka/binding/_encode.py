@@ -52,7 +52,8 @@ def to_record(
     if format is None and (mode is None or mode == "binary"):
         written, value = encode_binary(event)
     else:
-        check_mode("binary" if mode is None else mode, format)
+        if mode != "structured":  # which accepts any format that encode_structured finds
+            check_mode("binary" if mode is None else mode, format)
         written, value = encode_structured(event, "json" if format is None else format)
     if headers:
         written += extra_headers(headers)
