@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-import msgspec
+from cloudevents_kafka.jvm._coordinates import Coordinate, pinned_checksums
+from cloudevents_kafka.jvm._web import MIRROR_VARIABLE, FetchFailed, FileMissing, Repository
 
 # The algorithms that repositories publish, the strongest first. MD5 is too weak.
 ALGORITHMS: Final = ("sha512", "sha256", "sha1")
-CHECKSUM_LIMIT: Final = 1 << 16  # bytes of a checksum file
 _START: Final = 512  # bytes in which an HTML page is recognized
 _HTML: Final = (b"<!doctype html", b"<html", b"<head", b"<body")
 
@@ -22,15 +21,12 @@ class BadJar(Exception):
     """A downloaded file is not the requested jar."""
 
 
-class Checksum(msgspec.Struct, frozen=True):
+class Checksum(NamedTuple):
     """A checksum in hexadecimal; `origin` is "package" or "repository"."""
 
     algorithm: str
     digest: str
     origin: str
-
-    def __str__(self) -> str:
-        return f"{self.algorithm} of the {self.origin}"
 
 
 def file_digest(path: Path, algorithm: str = "sha256") -> str:
@@ -39,20 +35,32 @@ def file_digest(path: Path, algorithm: str = "sha256") -> str:
         return hashlib.file_digest(file, algorithm).hexdigest()
 
 
-def published_checksum(read: Callable[[str], bytes | None]) -> Checksum | None:
-    """Return the strongest checksum that a repository publishes, or None.
+def find_checksum(coordinate: Coordinate, repository: Repository) -> Checksum:
+    """Return the SHA-256 that the package lists for a jar, else the strongest that the repository publishes.
 
-    `read` returns the checksum file of an algorithm, or None. Raises `BadJar` for a file without a checksum.
+    Raises `FetchFailed` if there is none, and `BadJar` for a checksum file without a checksum.
     """
+    if coordinate in pinned_checksums():
+        return Checksum("sha256", pinned_checksums()[coordinate], "package")
     for algorithm in ALGORITHMS:
-        text = read(algorithm)
-        if text is not None:
-            return Checksum(algorithm, parse(text.decode("utf-8", "replace"), algorithm), "repository")
-    return None
+        digest = published_digest(repository, coordinate.path, algorithm)
+        if digest is not None:
+            return Checksum(algorithm, digest, "repository")
+    raise FetchFailed(
+        f"the Maven repository has no checksum of {coordinate}: no .sha512, .sha256 or .sha1 file",
+        f"A jar without a checksum is not used. Set {MIRROR_VARIABLE} to a repository that has one.",
+    )
 
 
-def parse(text: str, algorithm: str) -> str:
-    """Return the digest in a checksum file: alone, before a file name, or after ``=``."""
+def published_digest(repository: Repository, path: str, algorithm: str) -> str | None:
+    """Return the digest that a repository publishes for a file, or None.
+
+    A checksum file has the digest alone, before a file name, or after ``=``.
+    """
+    try:
+        text = repository.read(f"{path}.{algorithm}").decode("utf-8", "replace")
+    except FileMissing:
+        return None
     length = hashlib.new(algorithm, usedforsecurity=False).digest_size * 2
     found = re.findall(rf"(?<![0-9A-Za-z])[0-9A-Fa-f]{{{length}}}(?![0-9A-Za-z])", text)
     if len({digest.lower() for digest in found}) != 1:
@@ -74,8 +82,6 @@ def check_jar(path: Path, checksum: Checksum) -> None:
 
 def _check_zip(path: Path) -> None:
     size = path.stat().st_size
-    if size == 0:
-        raise BadJar("it is empty (0 bytes)")
     with path.open("rb") as file:
         start = file.read(_START).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if start.startswith(_HTML):

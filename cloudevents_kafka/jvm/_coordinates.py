@@ -1,4 +1,4 @@
-"""Maven coordinates, and requests for the jars of some.
+"""Maven coordinates, requests for the jars of some, and the named sets that answer requests.
 
 The parts of a coordinate become names of files and folders. A pattern bounds them: no ``/``,
 no ``..``, no wildcard and no range of versions, at most 100 characters.
@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Final, Self
 
 import msgspec
 
-_WORD: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_.+-]{0,98}[A-Za-z0-9_-])?"
-_PART: Final = re.compile(rf"(?!.*\.\.){_WORD}")
+FILE_NAME: Final = "jar_sets.toml"
+_PART: Final = re.compile(r"(?!.*\.\.)[A-Za-z0-9_](?:[A-Za-z0-9_.+-]{0,98}[A-Za-z0-9_-])?")
 _RULE: Final = (
     "write group:artifact:version, each of letters, digits, '.', '_' and '-' (in a version '+' too), "
     "at most 100 characters, without '..'"
@@ -30,7 +33,7 @@ class Coordinate(msgspec.Struct, frozen=True, order=True):
     classifier: str = ""
 
     def __post_init__(self) -> None:
-        parts = (self.group, self.artifact, self.version, *([self.classifier] if self.classifier else ()))
+        parts = (self.group, self.artifact, self.version, self.classifier or "none")
         if not all(map(_PART.fullmatch, parts)):
             raise ValueError(f"not a Maven coordinate: {str(self)!r}; {_RULE}")
 
@@ -45,8 +48,7 @@ class Coordinate(msgspec.Struct, frozen=True, order=True):
     @property
     def file_name(self) -> str:
         """The name of the file, such as ``kafka-clients-4.3.1.jar``."""
-        classifier = f"-{self.classifier}" if self.classifier else ""
-        return f"{self.artifact}-{self.version}{classifier}.jar"
+        return "-".join(filter(None, (self.artifact, self.version, self.classifier))) + ".jar"
 
     @property
     def path(self) -> str:
@@ -60,12 +62,11 @@ class Coordinate(msgspec.Struct, frozen=True, order=True):
 
     @property
     def _folder(self) -> str:
-        return "/".join((*self.group.split("."), self.artifact, self.version))
+        return f"{self.group.replace('.', '/')}/{self.artifact}/{self.version}"
 
     def __str__(self) -> str:
         """Return ``group:artifact:version[:classifier]``."""
-        classifier = f":{self.classifier}" if self.classifier else ""
-        return f"{self.group}:{self.artifact}:{self.version}{classifier}"
+        return f"{self.group}:{self.artifact}:{self.version}:{self.classifier}".removesuffix(":")
 
 
 class JarRequest(msgspec.Struct, frozen=True):
@@ -79,8 +80,13 @@ class JarRequest(msgspec.Struct, frozen=True):
         """Return a request; raise ValueError for an invalid coordinate or exclusion, or no coordinate."""
         if not coordinates:
             raise ValueError("coordinates must have one item or more, got none; add group:artifact:version")
-        names = tuple(str(Coordinate.parse(text)) for text in coordinates)
-        return cls(names, tuple(sorted(map(_check_exclusion, exclude))))
+        for text in coordinates:
+            Coordinate.parse(text)
+        for text in exclude:
+            parts = text.split(":")
+            if len(parts) != 2 or not all(map(_PART.fullmatch, parts)):
+                raise ValueError(f"not an exclusion: {text!r}; write group:artifact")
+        return cls(tuple(coordinates), tuple(sorted(exclude)))
 
     @property
     def folder_name(self) -> str:
@@ -90,8 +96,23 @@ class JarRequest(msgspec.Struct, frozen=True):
         return f"{first.artifact}-{first.version}-{digest[:8]}"
 
 
-def _check_exclusion(text: str) -> str:
-    parts = text.split(":")
-    if len(parts) != 2 or not all(map(_PART.fullmatch, parts)):
-        raise ValueError(f"not an exclusion: {text!r}; write group:artifact")
-    return text
+@cache
+def jar_sets() -> Mapping[JarRequest, Mapping[Coordinate, str]]:
+    """Return the jars that answer each request in ``jar_sets.toml``, with their SHA-256.
+
+    There is a set for each version of Kafka, of Spark's Kafka connector, of Delta and of Iceberg that
+    the package offers. ``tests/jvm/pin.py`` writes the file.
+    """
+    text = (files("cloudevents_kafka.jvm") / FILE_NAME).read_text(encoding="utf-8")
+    return {
+        JarRequest.create(table["coordinates"], table.get("exclude", [])): {
+            Coordinate(*jar.split(":")): digest for digest, jar in map(str.split, table["jars"])
+        }
+        for table in tomllib.loads(text).values()
+    }
+
+
+@cache
+def pinned_checksums() -> Mapping[Coordinate, str]:
+    """Return the SHA-256 of each jar of any set."""
+    return {jar: digest for jars in jar_sets().values() for jar, digest in jars.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,68 +11,64 @@ from typing import Final
 
 import msgspec
 
-from cloudevents_kafka.jvm import _web
+from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm._cache import building, cache_folder, locked
-from cloudevents_kafka.jvm._checksums import (
-    CHECKSUM_LIMIT,
-    BadJar,
-    Checksum,
-    check_jar,
-    file_digest,
-    published_checksum,
-)
-from cloudevents_kafka.jvm._coordinates import Coordinate, JarRequest
-from cloudevents_kafka.jvm._errors import FetchFailed, NoJars, PlainHttp
-from cloudevents_kafka.jvm._failures import MIRROR_VARIABLE, REJECTED_HINT, status_error
-from cloudevents_kafka.jvm._jar_sets import listed_jars, pinned_checksums
+from cloudevents_kafka.jvm._checksums import BadJar, check_jar, file_digest, find_checksum
+from cloudevents_kafka.jvm._coordinates import Coordinate, JarRequest, jar_sets, pinned_checksums
 from cloudevents_kafka.jvm._progress import Progress
-from cloudevents_kafka.jvm._repository import JGO_HINT, Repository, find_repository
+from cloudevents_kafka.jvm._repository import JGO_HINT, find_repository
+from cloudevents_kafka.jvm._web import MIRROR_VARIABLE, REJECTED_HINT, FetchFailed, Repository
 from cloudevents_kafka.redaction import mask_url
 
-MANIFEST: Final = "manifest.json"
+MANIFEST: Final = "manifest.json"  # the SHA-256 of each jar in a folder, by coordinate
 JAR_LIMIT: Final = 1 << 29  # bytes of a jar
 
 
-class _Jar(msgspec.Struct, frozen=True):
-    coordinate: str
-    sha256: str
-    checked: str  # such as "sha1 of the repository"
+class NoJars(CloudEventsKafkaError):
+    """The jars of `coordinates` are not in the cache and cannot be downloaded.
+
+    `folder` is their place in the cache. `reason` and `hint` contain no credentials.
+    """
+
+    def __init__(self, coordinates: Sequence[str], folder: Path, reason: str, hint: str) -> None:
+        super().__init__(coordinates, folder, reason, hint)
+        self.coordinates = tuple(coordinates)
+        self.folder = folder
+        self.reason = reason
+        self.hint = hint
+
+    def __str__(self) -> str:
+        wanted = ", ".join(self.coordinates)
+        return f"cannot fetch {wanted}: {self.reason}.\nThe jars belong in {self.folder}.\n{self.hint}"
 
 
-class _Manifest(msgspec.Struct, frozen=True):
-    """The request and the jars of a folder; the list of a named set replaces it."""
-
-    coordinates: tuple[str, ...]
-    exclude: tuple[str, ...]
-    jars: tuple[_Jar, ...]
+class PlainHttp(UserWarning):
+    """The Maven repository is read by http, without TLS."""
 
 
 def resolve(coordinates: Sequence[str], *, exclude: Sequence[str] = ()) -> list[Path]:
     """Return the jars of `coordinates` and of all that they depend on, sorted by name.
 
     A coordinate is ``group:artifact:version``, an exclusion ``group:artifact``; others raise
-    ValueError. The jars are read from the cache, or else downloaded: a named set (see `jar_sets`)
-    from its list; the dependencies of others are resolved by jgo. Each jar must have the SHA-256
-    that the package lists, or else the checksum that the repository publishes. Damaged jars are
-    downloaded again. Several processes may call this at once.
+    ValueError. The jars are read from the cache, or else downloaded: a named set (in
+    ``jar_sets.toml``) from its list; the dependencies of others are resolved by jgo. Each jar must
+    have the SHA-256 that the package lists, or else the checksum that the repository publishes.
+    Damaged jars are downloaded again. Several processes may call this at once.
 
     Raises `NoJars` if the download fails. Warns with `PlainHttp` if the repository has no TLS.
     """
     request = JarRequest.create(coordinates, exclude)
     folder = cache_folder() / "jars" / request.folder_name
-    return _cached(request, folder) or _fetch_once(request, folder)
-
-
-def _cached(request: JarRequest, folder: Path) -> list[Path]:
-    """Return the jars in a folder if all are there and undamaged, else an empty list."""
-    return [] if _problem(request, folder) else sorted(folder / name for name in _expected(request, folder))
+    if _problem(request, folder):
+        _fetch_once(request, folder)
+    return sorted(folder / name for name in _expected(request, folder))
 
 
 def _problem(request: JarRequest, folder: Path) -> str | None:
     """Return what is missing or damaged in a folder, or None."""
     expected = _expected(request, folder)
     if not expected:
-        return f"{MANIFEST} is missing or describes other coordinates"
+        return f"{MANIFEST} is missing or damaged"
     for name, digest in expected.items():
         path = folder / name
         if not path.is_file():
@@ -84,86 +79,71 @@ def _problem(request: JarRequest, folder: Path) -> str | None:
 
 
 def _expected(request: JarRequest, folder: Path) -> Mapping[str, str]:
-    """Return the SHA-256 of each jar by file name: from the named set, or from the manifest in the folder."""
-    listed = listed_jars(request)
-    if listed is not None:
-        return {coordinate.file_name: digest for coordinate, digest in listed.items()}
+    """Return the SHA-256 of each jar by file name: from the package, else from the manifest in the folder."""
+    listed = jar_sets().get(request)
     try:
-        manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=_Manifest)
-        if JarRequest(manifest.coordinates, manifest.exclude) != request:
-            return {}
-        return dict(_recorded(jar) for jar in manifest.jars)
+        jars = listed or _read_manifest(folder / MANIFEST)
     except (OSError, ValueError, TypeError):
         return {}
+    return {jar.file_name: pinned_checksums().get(jar, digest) for jar, digest in jars.items()}
 
 
-def _recorded(jar: _Jar) -> tuple[str, str]:
-    """Return the file name and the SHA-256 of a jar in a manifest; the package's SHA-256 comes first."""
-    coordinate = Coordinate(*jar.coordinate.split(":"))
-    return coordinate.file_name, pinned_checksums().get(coordinate, jar.sha256)
+def _read_manifest(path: Path) -> dict[Coordinate, str]:
+    jars = msgspec.json.decode(path.read_bytes(), type=dict[str, str])
+    return {Coordinate(*text.split(":")): digest for text, digest in jars.items()}
 
 
-def _fetch_once(request: JarRequest, folder: Path) -> list[Path]:
+def _fetch_once(request: JarRequest, folder: Path) -> None:
     with (
         Progress() as progress,
         locked(folder, waiting=lambda: progress.say(f"jars: another process fetches {folder.name}")),
     ):
         # Another process may have fetched them while this one waited.
         problem = _problem(request, folder)
-        if problem:
-            if folder.exists():
-                progress.say(f"jars: {folder.name}: {problem}; fetching all again")
-            try:
-                _fetch(request, folder, progress)
-            except FetchFailed as error:
-                raise NoJars(request.coordinates, folder, error.reason, error.hint) from error
-        return _cached(request, folder)
+        if problem is None:
+            return
+        if folder.exists():
+            progress.say(f"jars: {folder.name}: {problem}; fetching all again")
+        try:
+            _fetch(request, folder, progress)
+        except FetchFailed as error:
+            raise NoJars(request.coordinates, folder, error.reason, error.hint) from error
 
 
 def _fetch(request: JarRequest, folder: Path, progress: Progress) -> None:
     started = time.monotonic()
     progress.say(f"jars: fetching {', '.join(request.coordinates)} and their dependencies")
     repository = find_repository()
-    _warn_of_http(repository)
-    with building(folder) as scratch:
-        coordinates = listed_jars(request) or _resolve(request, repository, scratch / "poms", progress)
-        jars = _download_all(coordinates, repository, scratch, progress)
-        manifest = _Manifest(request.coordinates, request.exclude, jars)
-        (scratch / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
-        megabytes = sum(path.stat().st_size for path in scratch.glob("*.jar")) / 1e6
-    seconds = time.monotonic() - started
-    progress.say(f"jars: {len(jars)} jars, {megabytes:.0f} MB, in {seconds:.0f} s; kept in {folder}")
-
-
-def _warn_of_http(repository: Repository) -> None:
     if repository.url.lower().startswith("http:"):
         warnings.warn(
             f"the Maven repository {mask_url(repository.url)} is read by http: its answers can be changed on "
             f"the way, except for the jars whose checksums this package has; use an https URL in "
             f"{MIRROR_VARIABLE}",
             PlainHttp,
-            stacklevel=5,  # the caller of resolve
+            stacklevel=4,  # the caller of resolve
         )
+    with building(folder) as scratch:
+        coordinates = jar_sets().get(request) or _resolve(request, repository, progress)
+        jars = _download_all(coordinates, repository, scratch, progress)
+        (scratch / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(jars), indent=1) + b"\n")
+    seconds = time.monotonic() - started
+    progress.say(f"jars: {len(jars)} jars in {seconds:.0f} s; kept in {folder}")
 
 
-def _resolve(
-    request: JarRequest, repository: Repository, folder: Path, progress: Progress
-) -> list[Coordinate]:
+def _resolve(request: JarRequest, repository: Repository, progress: Progress) -> list[Coordinate]:
     try:
         from cloudevents_kafka.jvm._resolver import resolve_request
     except ImportError:
         raise FetchFailed(
             "the package jgo 3, which resolves Maven coordinates, is not installed", f"{JGO_HINT}."
         ) from None
-    try:
-        return resolve_request(request, repository, folder, progress)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    return resolve_request(request, repository, progress)
 
 
 def _download_all(
     coordinates: Iterable[Coordinate], repository: Repository, folder: Path, progress: Progress
-) -> tuple[_Jar, ...]:
+) -> dict[str, str]:
+    """Write jars into a folder; return the SHA-256 of each by coordinate."""
     by_name: dict[str, Coordinate] = {}
     for coordinate in coordinates:
         other = by_name.setdefault(coordinate.file_name, coordinate)
@@ -171,37 +151,21 @@ def _download_all(
             raise FetchFailed(
                 f"{other} and {coordinate} have the same file name", "Request them one at a time."
             )
-    jars: list[_Jar] = []
+    jars: dict[str, str] = {}
     for name, coordinate in by_name.items():
         show = partial(progress.step, f"jars: {len(jars)} of {len(by_name)} fetched, now {name}")
-        jars.append(_download(coordinate, repository, folder, show))
-    return tuple(jars)
+        jars[str(coordinate)] = download(coordinate, repository, folder, show)
+    return jars
 
 
-def _download(coordinate: Coordinate, repository: Repository, folder: Path, show: partial[None]) -> _Jar:
-    """Write a jar into a folder and check it."""
-    url, path = repository.url_of(coordinate.path), folder / coordinate.file_name
+def download(coordinate: Coordinate, repository: Repository, folder: Path, show: partial[None]) -> str:
+    """Write a jar into a folder, check it, and return its SHA-256."""
+    path = folder / coordinate.file_name
     with path.open("wb") as file:
-        if not _web.copy(url, file, repository.login, limit=JAR_LIMIT, on_block=show):
-            raise status_error(404, url)
+        repository.copy(coordinate.path, file, limit=JAR_LIMIT, on_block=show)
     try:
-        checksum = _checksum(coordinate, repository, url)
-        check_jar(path, checksum)
+        check_jar(path, find_checksum(coordinate, repository))
     except BadJar as error:
         reason = f"the Maven repository sent a wrong file as {coordinate}: {error}"
         raise FetchFailed(reason, REJECTED_HINT) from None
-    return _Jar(str(coordinate), file_digest(path), str(checksum))
-
-
-def _checksum(coordinate: Coordinate, repository: Repository, url: str) -> Checksum:
-    if coordinate in pinned_checksums():
-        return Checksum("sha256", pinned_checksums()[coordinate], "package")
-    published = published_checksum(
-        lambda algorithm: _web.read(f"{url}.{algorithm}", repository.login, limit=CHECKSUM_LIMIT)
-    )
-    if published is None:
-        raise FetchFailed(
-            f"the Maven repository has no checksum of {coordinate}: no .sha512, .sha256 or .sha1 file",
-            f"A jar without a checksum is not used. Set {MIRROR_VARIABLE} to a repository that has one.",
-        )
-    return published
+    return file_digest(path)

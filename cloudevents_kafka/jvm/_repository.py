@@ -10,24 +10,12 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 
-from cloudevents_kafka.jvm._errors import FetchFailed
-from cloudevents_kafka.jvm._failures import MIRROR_VARIABLE
-from cloudevents_kafka.jvm._web import Login, split_login
+from cloudevents_kafka.jvm._web import MIRROR_VARIABLE, FetchFailed, Login, Repository, split_login
 
 JGO_HINT: Final = "Do: pip install 'cloudevents-kafka[testing]'"
+_SETTINGS_HINT: Final = f"Correct it, or set {MIRROR_VARIABLE} to the URL of the mirror."
 _CENTRAL: Final = {"*", "external:*", "central"}  # the values of mirrorOf that include Maven Central
 _VARIABLE: Final = re.compile(r"\$\{(env\.[^}]+|user\.home)\}")
-
-
-class Repository(msgspec.Struct, frozen=True):
-    """The URL of a Maven repository, without a slash at its end, and the login for it."""
-
-    url: str
-    login: Login | None = None
-
-    def url_of(self, path: str) -> str:
-        """Return the URL of a file."""
-        return f"{self.url}/{path}"
 
 
 def find_repository() -> Repository:
@@ -44,9 +32,8 @@ def _repository(url: str) -> Repository:
     try:
         bare, login = split_login(url)
     except ValueError:
-        raise FetchFailed(
-            f"the Maven repository must have a valid URL, got {url}", f"Check the URL in {MIRROR_VARIABLE}."
-        ) from None
+        reason = f"the Maven repository must have a valid URL, got {url}"
+        raise FetchFailed(reason, f"Check the URL in {MIRROR_VARIABLE}.") from None
     return Repository(bare.rstrip("/"), login)
 
 
@@ -68,18 +55,14 @@ def _mirror(settings: Path) -> Repository | None:
     except FileNotFoundError:
         return None
     except (OSError, ET.ParseError) as error:
-        raise FetchFailed(f"{settings} cannot be read: {error}", _settings_hint()) from None
+        raise FetchFailed(f"{settings} cannot be read: {error}", _SETTINGS_HINT) from None
     for mirror in root.iterfind("{*}mirrors/{*}mirror"):
-        if _mirrors_central(_text(mirror, "mirrorOf")) and _text(mirror, "blocked") != "true":
+        names = {name.strip() for name in _text(mirror, "mirrorOf").split(",")}
+        if "!central" not in names and names & _CENTRAL and _text(mirror, "blocked") != "true":
             repository = _repository(_text(mirror, "url"))
             login = _server_login(root, _text(mirror, "id"), settings)
             return msgspec.structs.replace(repository, login=login or repository.login)
     return None
-
-
-def _mirrors_central(mirror_of: str) -> bool:
-    names = {name.strip() for name in mirror_of.split(",")}
-    return "!central" not in names and not names.isdisjoint(_CENTRAL)
 
 
 def _server_login(root: ET.Element, server_id: str, settings: Path) -> Login | None:
@@ -88,7 +71,7 @@ def _server_login(root: ET.Element, server_id: str, settings: Path) -> Login | N
             password = _text(server, "password")
             if re.fullmatch(r"\{.*\}", password):
                 reason = f"{settings}: the password of the server {server_id} must not be encrypted"
-                raise FetchFailed(reason, _settings_hint())
+                raise FetchFailed(reason, _SETTINGS_HINT)
             return Login(user, password)
     return None
 
@@ -96,13 +79,5 @@ def _server_login(root: ET.Element, server_id: str, settings: Path) -> Login | N
 def _text(element: ET.Element, name: str) -> str:
     """Return the text of a child element with ``${env.NAME}`` and ``${user.home}`` replaced."""
     text = (element.findtext(f"{{*}}{name}") or "").strip()
-    return _VARIABLE.sub(_value, text)
-
-
-def _value(match: re.Match[str]) -> str:
-    name = match[1]
-    return str(Path.home()) if name == "user.home" else os.environ.get(name.removeprefix("env."), match[0])
-
-
-def _settings_hint() -> str:
-    return f"Correct it, or set {MIRROR_VARIABLE} to the URL of the mirror."
+    values = {"user.home": str(Path.home()), **{f"env.{key}": value for key, value in os.environ.items()}}
+    return _VARIABLE.sub(lambda match: values.get(match[1], match[0]), text)

@@ -1,6 +1,6 @@
 """Resolve Maven coordinates to the list of jars that they depend on, by jgo.
 
-jgo reads the POM files and applies Maven's rules. All that it reads goes through `_web.copy`, so that
+jgo reads the POM files and applies Maven's rules. All that it reads comes from `Repository`, so
 the login, the limits and the error messages are the same as for jars. Needs the package jgo.
 """
 
@@ -8,58 +8,53 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
-from jgo.maven import POM, Artifact, Dependency, MavenContext, Model, Project, PythonResolver
+from jgo.maven import POM, Artifact, MavenContext, Model, Project, PythonResolver
 from jgo.parse import Coordinate as JgoCoordinate
 
-from cloudevents_kafka.jvm import _web
-from cloudevents_kafka.jvm._checksums import CHECKSUM_LIMIT, parse
+from cloudevents_kafka.jvm._checksums import published_digest
 from cloudevents_kafka.jvm._coordinates import Coordinate, JarRequest
-from cloudevents_kafka.jvm._errors import FetchFailed
-from cloudevents_kafka.jvm._failures import REJECTED_HINT, status_error
 from cloudevents_kafka.jvm._progress import Progress
-from cloudevents_kafka.jvm._repository import Repository
+from cloudevents_kafka.jvm._web import REJECTED_HINT, FetchFailed, Repository
 
-POM_LIMIT: Final = 1 << 22  # bytes of a POM file
 _PARENTS: Final = 10_000  # steps from a POM to its parent; a repository could send a circle
 _JAR_TYPES: Final = frozenset({"jar", "bundle"})
+_SCOPES: Final = frozenset({None, "compile", "runtime"})
 
 
-def resolve_request(
-    request: JarRequest, repository: Repository, folder: Path, progress: Progress
-) -> list[Coordinate]:
-    """Return the requested jars and their runtime dependencies, sorted; `folder` receives the POM files.
+def resolve_request(request: JarRequest, repository: Repository, progress: Progress) -> list[Coordinate]:
+    """Return the requested jars and their runtime dependencies, sorted.
 
     Raises `FetchFailed` if a POM file is missing or invalid.
     """
-    context = _Context(resolver=_PomReader(repository, progress), repo_cache=folder, remote_repos={})
-    excluded = [context.project(*text.split(":")) for text in request.exclude]
-    wanted = [context.create_dependency(_jgo_coordinate(text), excluded) for text in request.coordinates]
     try:
-        direct, transitive = context.resolver.resolve(wanted)
-        for dependency in [*direct, *transitive]:
-            # jgo ignores a POM with errors; building its model again raises them.
-            Model(dependency.artifact.component.pom(), context)
-        return sorted({_coordinate(item.artifact) for item in [*direct, *transitive] if _is_needed(item)})
+        with TemporaryDirectory(prefix="cloudevents-kafka-") as folder:
+            return _resolve(request, _PomReader(repository, progress), Path(folder))
     except FetchFailed:
         raise
     except Exception as error:
-        raise FetchFailed(
-            f"the POM files of {', '.join(request.coordinates)} cannot be resolved "
-            f"({type(error).__name__}: {error})",
-            REJECTED_HINT,
-        ) from error
+        reason = f"the POM files of {', '.join(request.coordinates)} cannot be resolved"
+        raise FetchFailed(f"{reason} ({type(error).__name__}: {error})", REJECTED_HINT) from error
 
 
-def _jgo_coordinate(text: str) -> JgoCoordinate:
-    group, artifact, version = text.split(":")
+def _resolve(request: JarRequest, reader: _PomReader, folder: Path) -> list[Coordinate]:
+    context = _Context(resolver=reader, repo_cache=folder, remote_repos={})
+    excluded = [context.project(*text.split(":")) for text in request.exclude]
     # raw: its POM manages the versions of its own dependencies only, as in Maven.
-    return JgoCoordinate(group, artifact, version, raw=True)
-
-
-def _is_needed(dependency: Dependency) -> bool:
-    return dependency.type in _JAR_TYPES and dependency.scope in {None, "compile", "runtime"}
+    wanted = []
+    for group, artifact, version in (text.split(":") for text in request.coordinates):
+        jgo_coordinate = JgoCoordinate(group, artifact, version, raw=True)
+        wanted.append(context.create_dependency(jgo_coordinate, excluded))
+    direct, transitive = reader.resolve(wanted)
+    found = [*direct, *transitive]
+    for dependency in found:
+        # jgo ignores a POM with errors; building its model again raises them.
+        Model(dependency.artifact.component.pom(), context)
+    return sorted(
+        {_coordinate(one.artifact) for one in found if one.type in _JAR_TYPES and one.scope in _SCOPES}
+    )
 
 
 def _coordinate(artifact: Artifact) -> Coordinate:
@@ -76,29 +71,19 @@ class _PomReader(PythonResolver):
         self._count = 0
 
     def download(self, artifact: Artifact) -> Path:
-        """Return the path of a POM file after writing it there."""
+        """Write a POM file and return its path; raise ValueError if its published SHA-1 is another."""
         pom = _coordinate(artifact).pom_path
-        url = self._repository.url_of(pom)
-        content = _web.read(url, self._repository.login, limit=POM_LIMIT)
-        if content is None:
-            raise status_error(404, url)
-        self._check(content, url)
-        path = artifact.context.repo_cache / pom
+        content = self._repository.read(pom)
+        expected = published_digest(self._repository, pom, "sha1")  # some repositories publish none
+        actual = hashlib.sha1(content, usedforsecurity=False).hexdigest()
+        if actual != (expected or actual):
+            raise ValueError(f"the SHA-1 of {pom} must be {expected}, got {actual}")
+        path: Path = artifact.context.repo_cache / pom
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         self._count += 1
         self._progress.step(f"jars: {self._count} POM files read, now {path.name}")
         return path
-
-    def _check(self, content: bytes, url: str) -> None:
-        """Raise an error if the repository publishes another SHA-1; some publish none for POM files."""
-        text = _web.read(f"{url}.sha1", self._repository.login, limit=CHECKSUM_LIMIT)
-        if text is None:
-            return
-        expected = parse(text.decode("utf-8", "replace"), "sha1")
-        actual = hashlib.sha1(content, usedforsecurity=False).hexdigest()
-        if actual != expected:
-            raise ValueError(f"the SHA-1 of {url} must be {expected}, got {actual}")
 
 
 class _Project(Project):

@@ -1,27 +1,108 @@
-"""Copy a file from a URL of http, https or file, with a limit on its size and on the time."""
+"""Copy a file of a Maven repository from a URL of http, https or file; its errors say what to do."""
 
 from __future__ import annotations
 
 import base64
 import io
 import re
+import socket
+import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Callable
 from http import HTTPStatus
-from http.client import HTTPException, HTTPMessage, InvalidURL
-from typing import IO, Any, BinaryIO, Final
+from http.client import HTTPException, InvalidURL, responses
+from typing import Any, BinaryIO, Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 import msgspec
 
-from cloudevents_kafka.jvm._errors import FetchFailed
-from cloudevents_kafka.jvm._failures import network_error, status_error, truncated_error
-from cloudevents_kafka.redaction import mask_url
+from cloudevents_kafka.jvm._cache import CACHE_VARIABLE
+from cloudevents_kafka.redaction import mask_url, mask_urls
 
+MIRROR_VARIABLE: Final = "CLOUDEVENTS_KAFKA_MAVEN_MIRROR"
+TEXT_LIMIT: Final = 1 << 22  # bytes of a POM file or a checksum file
 _TIMEOUT: Final = 20.0  # seconds for each read
 _BLOCK: Final = 1 << 16
-_SCHEMES: Final = frozenset({"http", "https", "file"})
+_SCHEMES: Final = ("http", "https", "file")
+
+_ALTERNATIVES: Final = (
+    f"set {MIRROR_VARIABLE} to the URL of a Maven repository that you can reach, "
+    f"or copy the cache folder of a machine that has the jars and set {CACHE_VARIABLE} to it."
+)
+REJECTED_HINT: Final = (
+    f"The file was deleted. Try again; if it stays so, ask the owner of the repository, or {_ALTERNATIVES}"
+)
+_MISSING_HINT: Final = (
+    f"Check the version, or set {MIRROR_VARIABLE} to the URL of a Maven repository that has it."
+)
+
+# By status or by its hundreds: the reason, and what to try before another repository.
+_STATUSES: Final = {
+    401: (
+        "requires a user name and a password, or rejected the ones it received",
+        (
+            f"Check both in {MIRROR_VARIABLE} (https://name:password@host/path, each percent-encoded) "
+            "or in the servers of Maven's settings.xml"
+        ),
+    ),
+    403: ("forbids access to it", "Ask the owner of the repository for permission to read it"),
+    407: (
+        "is behind a proxy that requires a user name and a password",
+        "Add both to https_proxy (http://name:password@host:port), or set no_proxy",
+    ),
+    429: ("limits the number of requests", "Wait some minutes and try again"),
+    3: (
+        "redirects to a URL that must not be followed, such as from https to http",
+        f"Check the URL in {MIRROR_VARIABLE}: use the https URL that it redirects to",
+    ),
+    4: ("refuses the request", f"Check the URL in {MIRROR_VARIABLE}, and the settings of the proxy"),
+    5: (
+        "has an internal error",
+        "Wait some minutes and try again; if it stays so, ask the owner of the repository",
+    ),
+}
+_BROKEN_OFF: Final = (
+    "closed the connection before the end of the file",
+    "Try again, check the network and the settings of the proxy",
+)
+# In order: the first kind of an error counts.
+_NETWORK_ERRORS: Final[dict[type[Exception], tuple[str, str]]] = {
+    ssl.SSLError: (
+        "cannot be reached: TLS failed, most often for a certificate that this machine does not trust",
+        (
+            "Add the certificate's signer, often a company's proxy, to the file that SSL_CERT_FILE names, "
+            "and check the clock of this machine"
+        ),
+    ),
+    socket.gaierror: (
+        "cannot be reached: its host name has no address",
+        f"Check the host name in {MIRROR_VARIABLE} if that is set, the network and its DNS",
+    ),
+    TimeoutError: (
+        "did not answer in time",
+        "Try again later, check the network and the settings of the proxy",
+    ),
+    ConnectionResetError: _BROKEN_OFF,
+    BrokenPipeError: _BROKEN_OFF,
+    HTTPException: _BROKEN_OFF,
+    Exception: (
+        "cannot be reached: the connection failed",
+        "Check the network, the settings of the proxy (https_proxy), and that the repository runs",
+    ),
+}
+
+
+class FetchFailed(Exception):
+    """A download failed; `resolve` raises `NoJars` for it. `reason` and `hint` contain no credentials."""
+
+    def __init__(self, reason: str, hint: str) -> None:
+        self.reason, self.hint = mask_urls(reason), hint
+        super().__init__(self.reason, hint)
+
+
+class FileMissing(FetchFailed):
+    """The repository does not have the file."""
 
 
 class Login(msgspec.Struct, frozen=True):
@@ -34,11 +115,6 @@ class Login(msgspec.Struct, frozen=True):
         """Return the name without the password."""
         return f"Login({self.user!r})"
 
-    @property
-    def header(self) -> str:
-        """The value of an Authorization header."""
-        return "Basic " + base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
-
 
 def split_login(url: str) -> tuple[str, Login | None]:
     """Return a URL without its user name and password, and these, percent-decoded."""
@@ -50,43 +126,70 @@ def split_login(url: str) -> tuple[str, Login | None]:
     return urlunsplit(parts._replace(netloc=host)), Login(unquote(user), unquote(password))
 
 
-def read(url: str, login: Login | None = None, *, limit: int) -> bytes | None:
-    """Return the file at a URL, or None if it does not exist. Raises `FetchFailed` as `copy` does."""
-    buffer = io.BytesIO()
-    return buffer.getvalue() if copy(url, buffer, login, limit=limit) else None
+class Repository(msgspec.Struct, frozen=True):
+    """The URL of a Maven repository, without a slash at its end, and the login for it."""
+
+    url: str
+    login: Login | None = None
+
+    def read(self, path: str) -> bytes:
+        """Return the content of a small file. Raises `FetchFailed` as `copy` does."""
+        buffer = io.BytesIO()
+        self.copy(path, buffer, limit=TEXT_LIMIT)
+        return buffer.getvalue()
+
+    def copy(
+        self, path: str, target: BinaryIO, *, limit: int, on_block: Callable[[], object] = lambda: None
+    ) -> None:
+        """Write a file to `target`; call `on_block` for each block.
+
+        Raises `FileMissing`; `FetchFailed` for another status, a network error, or over `limit` bytes.
+        """
+        url, size = f"{self.url}/{path}", 0
+        with _open(url, self.login) as response:
+            while block := _next_block(url, response):
+                size += len(block)
+                if size > limit:
+                    reason = f"{mask_url(url)} must have at most {limit} bytes, got more"
+                    raise FetchFailed(reason, "Look at what the repository sends.")
+                target.write(block)
+                on_block()
+        promised = response.headers.get("Content-Length", "")
+        if promised.isdecimal() and size < int(promised):
+            raise _failure(_BROKEN_OFF, f"{mask_url(url)}: {size} of {promised} bytes")
 
 
-def copy(
-    url: str,
-    target: BinaryIO,
-    login: Login | None = None,
-    *,
-    limit: int,
-    on_block: Callable[[], object] = lambda: None,
-) -> bool:
-    """Write the file at a URL to `target`; return whether it exists (404 is False).
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follow redirects from http to http and https, and from https to https only."""
 
-    Call `on_block` for each block. Raises `FetchFailed` for any other status, for a network error,
-    and for more than `limit` bytes.
-    """
-    response = _open(url, login)
-    if response is None:
-        return False
-    size = 0
-    with response:
-        while block := _next_block(url, response):
-            size += len(block)
-            if size > limit:
-                raise FetchFailed(
-                    f"{mask_url(url)} must have at most {limit} bytes, got more",
-                    "Look at what the repository sends.",
-                )
-            target.write(block)
-            on_block()
-    promised = response.headers.get("Content-Length", "")
-    if promised.isdecimal() and size < int(promised):
-        raise truncated_error(url, size, int(promised))
-    return True
+    def redirect_request(
+        self, req: urllib.request.Request, *args: Any, **kwargs: Any
+    ) -> urllib.request.Request | None:
+        """Return the next request, or None for an `HTTPError` with the status of the redirect."""
+        new = super().redirect_request(req, *args, **kwargs)
+        return new if new and new.type in {"https", req.type} else None
+
+
+def _open(url: str, login: Login | None) -> Any:
+    """Return urllib's response."""
+    if urlsplit(url).scheme not in _SCHEMES:
+        reason = f"the URL of a Maven repository must start with http:, https: or file:, got {mask_url(url)}"
+        raise FetchFailed(reason, "Check the URL of the repository.")
+    request = urllib.request.Request(url, headers={"User-Agent": "cloudevents-kafka"})  # noqa: S310  # checked above
+    if login is not None:
+        value = base64.b64encode(f"{login.user}:{login.password}".encode()).decode()
+        request.add_unredirected_header("Authorization", f"Basic {value}")  # not to another host
+    try:
+        return urllib.request.build_opener(_Redirects).open(request, timeout=_TIMEOUT)
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise status_error(error.code, url) from None
+    except (InvalidURL, UnicodeError) as error:
+        reason = f"the Maven repository must have a valid URL, got {mask_url(url)} ({type(error).__name__})"
+        raise FetchFailed(reason, "Check the URL; percent-encode its special characters.") from None
+    except (OSError, HTTPException) as error:
+        cause = getattr(error, "reason", None)  # of a URLError
+        raise network_error(cause if isinstance(cause, Exception) else error, url) from None
 
 
 def _next_block(url: str, response: Any) -> bytes:
@@ -96,55 +199,25 @@ def _next_block(url: str, response: Any) -> bytes:
         raise network_error(error, url) from None
 
 
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follow redirects from http to http and https, and from https to https only."""
-
-    def redirect_request(  # noqa: PLR0917  # urllib's signature
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: HTTPMessage,
-        newurl: str,
-    ) -> urllib.request.Request | None:
-        """Return the next request, or None for an `HTTPError` with the status of the redirect."""
-        allowed = {"https"} if req.type == "https" else {"https", "http"}
-        if urlsplit(newurl).scheme not in allowed:
-            return None
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
+def status_error(status: int, url: str) -> FetchFailed:
+    """Return the error for an HTTP status other than 200 in answer to a request for `url`."""
+    if status == HTTPStatus.NOT_FOUND:
+        reason = f"the Maven repository has no file {mask_url(url)} (404 Not Found)"
+        return FileMissing(reason, _MISSING_HINT)
+    row = _STATUSES.get(status) or _STATUSES.get(status // 100) or _STATUSES[4]
+    return _failure(row, f"{status} {responses.get(status, '')}".rstrip() + f" for {mask_url(url)}")
 
 
-def _open(url: str, login: Login | None) -> Any:
-    """Return urllib's response, or None if there is no such file."""
-    if urlsplit(url).scheme not in _SCHEMES:
-        raise FetchFailed(
-            f"the URL of a Maven repository must start with http:, https: or file:, got {mask_url(url)}",
-            "Check the URL of the repository.",
-        )
-    request = urllib.request.Request(url, headers={"User-Agent": "cloudevents-kafka"})  # noqa: S310  # checked above
-    if login is not None:
-        request.add_unredirected_header("Authorization", login.header)  # not to another host
-    try:
-        return urllib.request.build_opener(_Redirects).open(request, timeout=_TIMEOUT)
-    except urllib.error.HTTPError as error:
-        error.close()
-        if error.code == HTTPStatus.NOT_FOUND:
-            return None
-        raise status_error(error.code, url) from None
-    except (InvalidURL, UnicodeError) as error:
-        reason = f"the Maven repository must have a valid URL, got {mask_url(url)} ({type(error).__name__})"
-        raise FetchFailed(reason, "Check the URL; percent-encode its special characters.") from None
-    except (OSError, HTTPException) as error:
-        return _missing(error, url)
+def network_error(error: Exception, url: str) -> FetchFailed:
+    """Return the error for a request that ended without an answer."""
+    if isinstance(error, FileNotFoundError):  # a URL of a file
+        return status_error(HTTPStatus.NOT_FOUND, url)
+    if proxy_status := re.match(r"Tunnel connection failed: (\d{3})", str(error)):
+        return status_error(int(proxy_status[1]), url)
+    row = next(row for kind, row in _NETWORK_ERRORS.items() if isinstance(error, kind))
+    return _failure(row, f"{mask_url(url)}: {type(error).__name__}")
 
 
-def _missing(error: OSError | HTTPException, url: str) -> None:
-    """Return None for a missing local file; raise `FetchFailed` for other errors."""
-    reason = getattr(error, "reason", error)  # of a URLError
-    cause = reason if isinstance(reason, BaseException) else error
-    if isinstance(cause, FileNotFoundError):
-        return
-    if proxy_status := re.match(r"Tunnel connection failed: (\d{3})", str(cause)):
-        raise status_error(int(proxy_status[1]), url) from None
-    raise network_error(cause, url) from None
+def _failure(row: tuple[str, str], details: str) -> FetchFailed:
+    reason, hint = row
+    return FetchFailed(f"the Maven repository {reason} ({details})", f"{hint}, or {_ALTERNATIVES}")

@@ -1,7 +1,7 @@
 """Prepare a local broker, so that the next one starts at once: Java, Kafka's jars, prepared data.
 
 ``--legacy`` prepares the old brokers too. With ``--install-jdk`` or ``CLOUDEVENTS_KAFKA_INSTALL_JDK=1``
-a Java is downloaded if none is found and apt cannot install one.
+a Java is downloaded if none is found and apt cannot install one. The folder of the prepared data is printed.
 """
 
 from __future__ import annotations
@@ -12,25 +12,17 @@ from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm import INSTALL_OPTION, install_java
 from cloudevents_kafka.testing.local import prepare
 
-_OLDEST_KRAFT = "3.9.1"  # the last version that supports the first versions of all messages
+OLDEST_KRAFT = "3.9.1"  # the last version that supports the first versions of all messages
 
-
-def main() -> int:
-    """Print the folder of the prepared data; return 1 if the preparation fails."""
+if __name__ == "__main__":
     try:
-        install_java(download=True if INSTALL_OPTION in sys.argv[1:] else None)
+        install_java(download=INSTALL_OPTION in sys.argv)
         prepared = prepare()
-        if "--legacy" in sys.argv[1:]:
+        if "--legacy" in sys.argv:
             from cloudevents_kafka.testing.local.old_brokers import fetch_jars
 
             fetch_jars()
-            prepare(_OLDEST_KRAFT)
+            prepare(OLDEST_KRAFT)
     except CloudEventsKafkaError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
+        sys.exit(str(error))
     sys.stdout.write(f"{prepared.folder}\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from cloudevents_kafka.jvm import JvmError, building, cache_folder, find_java, locked, resolve
+from cloudevents_kafka.jvm import NoJava, building, cache_folder, find_java, locked, resolve
 
 HERE: Final = Path(__file__).parent
 
@@ -83,7 +83,7 @@ def _jars(folder: Path) -> str:
 def _java_home() -> Path:
     try:
         return find_java().home
-    except JvmError as error:
+    except NoJava as error:
         raise MissingToolchain(str(error)) from None
 
 

@@ -6,7 +6,7 @@ import pytest
 from jvm.repository import serving
 
 from cloudevents_kafka.jvm import CACHE_VARIABLE
-from cloudevents_kafka.jvm._failures import MIRROR_VARIABLE
+from cloudevents_kafka.jvm._web import MIRROR_VARIABLE
 
 
 @pytest.fixture

@@ -12,12 +12,13 @@ from functools import partial
 from pathlib import Path
 
 import cloudevents_kafka.jvm
-from cloudevents_kafka.jvm import _jars
-from cloudevents_kafka.jvm._coordinates import Coordinate, JarRequest
-from cloudevents_kafka.jvm._jar_sets import FILE_NAME, jar_sets, listed_jars
+from cloudevents_kafka.jvm import _checksums
+from cloudevents_kafka.jvm._coordinates import FILE_NAME, Coordinate, JarRequest, jar_sets
+from cloudevents_kafka.jvm._jars import download
 from cloudevents_kafka.jvm._progress import Progress
-from cloudevents_kafka.jvm._repository import Repository, find_repository
+from cloudevents_kafka.jvm._repository import find_repository
 from cloudevents_kafka.jvm._resolver import resolve_request
+from cloudevents_kafka.jvm._web import Repository
 from cloudevents_kafka.spark.connector import IN_PYSPARK
 from cloudevents_kafka.testing.local import kafka_coordinates
 from cloudevents_kafka.testing.local.old_brokers import RELEASES
@@ -65,17 +66,16 @@ def table(name: str, request: JarRequest, digests: dict[Coordinate, str]) -> str
 
 def digests(request: JarRequest, repository: Repository, folder: Path) -> dict[Coordinate, str]:
     """Return the SHA-256 of each jar of a request, after comparing it with the repository's checksum."""
-    listed = listed_jars(request)
-    wanted = listed or resolve_request(request, repository, folder / "poms", Progress())
+    listed = jar_sets().get(request)
+    wanted = listed or resolve_request(request, repository, Progress())
     show = partial(sys.stderr.write, ".")
-    found = {one: _jars._download(one, repository, folder, show).sha256 for one in wanted}
+    found = {one: download(one, repository, folder, show) for one in wanted}
     assert found == (listed or found), "a checksum has changed"
     return found
 
 
 def main() -> None:
-    jar_sets()
-    _jars.pinned_checksums = dict  # each jar is compared with the repository's checksum
+    _checksums.pinned_checksums = dict  # each jar is compared with the repository's checksum
     with tempfile.TemporaryDirectory() as folder:
         repository = find_repository()
         tables = [

@@ -7,16 +7,17 @@ import io
 import zipfile
 
 import pytest
-from jvm.repository import jar
+from jvm.repository import THING, jar
 
 from cloudevents_kafka.jvm._checksums import (
     ALGORITHMS,
     BadJar,
     Checksum,
     check_jar,
-    parse,
-    published_checksum,
+    find_checksum,
+    published_digest,
 )
+from cloudevents_kafka.jvm._web import Repository
 
 DIGESTS = {name: hashlib.new(name, b"x").hexdigest() for name in ALGORITHMS}
 
@@ -39,7 +40,7 @@ def _empty_zip() -> bytes:
 
 
 BAD = {
-    "empty": (b"", r"is empty \(0 bytes\)"),
+    "empty": (b"", r"is not a complete zip archive \(0 bytes"),
     "page": (
         b"\n <!DOCTYPE html><html>Log in</html>",
         r"is an HTML page \(36 bytes\).*a login page",
@@ -70,12 +71,13 @@ def test_another_checksum(tmp_path):
         check_jar(tmp_path / "a.jar", expected)
 
 
-@pytest.mark.parametrize("published", [("sha1",), ("sha1", "sha256"), ("sha1", "sha256", "sha512"), ()])
-def test_the_strongest(published):
-    """The strongest published checksum counts; without any there is none."""
-    found = published_checksum(lambda name: DIGESTS[name].encode() if name in published else None)
-    expected = Checksum(published[-1], DIGESTS[published[-1]], "repository") if published else None
-    assert found == expected
+@pytest.mark.parametrize("published", [("sha1",), ("sha1", "sha256"), ("sha1", "sha256", "sha512")])
+def test_the_strongest(mirror, published):
+    """The strongest published checksum counts."""
+    for name in published:
+        mirror.put(f"{THING.path}.{name}", DIGESTS[name].encode())
+    expected = Checksum(published[-1], DIGESTS[published[-1]], "repository")
+    assert find_checksum(THING, Repository(mirror.url)) == expected
 
 
 FORMS = ["{}", "{}\n", "{}  thing-1.0.jar\n", "SHA1 (thing-1.0.jar) = {}", "\ufeff{} *thing-1.0.jar"]
@@ -83,16 +85,19 @@ FORMS = ["{}", "{}\n", "{}  thing-1.0.jar\n", "SHA1 (thing-1.0.jar) = {}", "\ufe
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("upper", [False, True])
-def test_forms(form, upper):
+def test_forms(mirror, form, upper):
     """Digests are read in the forms in which repositories publish them."""
     digest = DIGESTS["sha1"]
-    assert parse(form.format(digest.upper() if upper else digest), "sha1") == digest
+    mirror.put("x.sha1", form.format(digest.upper() if upper else digest).encode())
+    assert published_digest(Repository(mirror.url), "x", "sha1") == digest
+    assert published_digest(Repository(mirror.url), "y", "sha1") is None
 
 
 @pytest.mark.parametrize(
-    "text", ["", "<html>404</html>", "0123", DIGESTS["sha256"], "a" * 40 + " " + "b" * 40]
+    "text", ["", "<html>404</html>", "0123", "0" * 39, DIGESTS["sha256"], "a" * 40 + " " + "b" * 40]
 )
-def test_no_digest(text):
+def test_no_digest(mirror, text):
     """A text without exactly one digest of the right length is an error, and not a missing checksum."""
+    mirror.put("x.sha1", text.encode())
     with pytest.raises(BadJar, match=r"its \.sha1 file must have one checksum, got [02]"):
-        parse(text, "sha1")
+        published_digest(Repository(mirror.url), "x", "sha1")

@@ -9,9 +9,8 @@ import sys
 import pytest
 from jvm.repository import THING, jar
 
-from cloudevents_kafka.jvm import NoJars, PlainHttp, _jars, jar_sets, resolve
-from cloudevents_kafka.jvm._coordinates import JarRequest
-from cloudevents_kafka.jvm._jar_sets import listed_jars, pinned_checksums
+from cloudevents_kafka.jvm import NoJars, PlainHttp, _checksums, _jars, resolve
+from cloudevents_kafka.jvm._coordinates import JarRequest, jar_sets, pinned_checksums
 from cloudevents_kafka.spark.connector import IN_PYSPARK
 from cloudevents_kafka.testing.local import KAFKA_VERSION, kafka_coordinates
 from cloudevents_kafka.testing.local.old_brokers import RELEASES
@@ -23,37 +22,36 @@ REQUESTS = [
         JarRequest.create([f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version}"], IN_PYSPARK)
         for version in ("4.0.0", "4.1.1", "4.2.0")
     ),
+    *(
+        JarRequest.create([f"io.delta:delta-spark_2.13:{version}"], ["org.antlr:antlr4-runtime"])
+        for version in ("4.0.0", "4.0.1")
+    ),
+    *(
+        JarRequest.create([f"org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:{version}"])
+        for version in ("1.10.0", "1.10.1", "1.11.0")
+    ),
 ]
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda one: one.coordinates[0])
 def test_offered(request_):
-    """Each version of Kafka, of its old brokers and of the connector has a set."""
-    listed = listed_jars(request_)
-    assert listed is not None
-    assert {*request_.coordinates} <= {str(coordinate) for coordinate in listed}
-
-
-def test_tables():
-    """Delta and Iceberg for PySpark 4.0 have sets."""
-    names = {"delta-spark 4.0.0", "delta-spark 4.0.1", "iceberg-spark-4.0 1.10.0", "iceberg-spark-4.0 1.11.0"}
-    assert names <= jar_sets().keys()
+    """Each version of Kafka, of its old brokers, of the connector, of Delta and of Iceberg has a set."""
+    assert {*request_.coordinates} <= {str(coordinate) for coordinate in jar_sets()[request_]}
 
 
 def test_checksums():
     """Each jar has a SHA-256, the same in all sets; within a set, file names differ."""
-    for jar_set in jar_sets().values():
-        assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in jar_set.jars.values())
-        assert all(pinned_checksums()[coordinate] == digest for coordinate, digest in jar_set.jars.items())
-        assert len({coordinate.file_name for coordinate in jar_set.jars}) == len(jar_set.jars)
+    for jars in jar_sets().values():
+        assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in jars.values())
+        assert all(pinned_checksums()[coordinate] == digest for coordinate, digest in jars.items())
+        assert len({coordinate.file_name for coordinate in jars}) == len(jars)
 
 
 @pytest.mark.filterwarnings("ignore::cloudevents_kafka.jvm.PlainHttp")
 def test_fetched_from_the_list(mirror, monkeypatch):
     """A named set is downloaded without reading a POM file or a checksum file, and without jgo."""
     monkeypatch.setitem(sys.modules, "jgo", None)
-    listed = {THING: hashlib.sha256(mirror.add()).hexdigest()}
-    _list(monkeypatch, listed)
+    _list(monkeypatch, hashlib.sha256(mirror.add()).hexdigest())
     (path,) = resolve([str(THING)])
     assert path.read_bytes() == jar()
     assert mirror.requests == [f"/repo/{THING.path}"]
@@ -62,11 +60,13 @@ def test_fetched_from_the_list(mirror, monkeypatch):
 def test_the_list_wins(mirror, monkeypatch):
     """A jar with another checksum than the list is refused, even if the repository publishes its checksum."""
     mirror.add(content=jar("changed"), algorithms=("sha512", "sha256", "sha1"))
-    _list(monkeypatch, {THING: "0" * 64})
+    _list(monkeypatch, "0" * 64)
     with pytest.warns(PlainHttp), pytest.raises(NoJars, match=r"must be 0{64}, as in the package"):
         resolve([str(THING)])
 
 
-def _list(monkeypatch, listed):
-    monkeypatch.setattr(_jars, "listed_jars", lambda _: listed)
-    monkeypatch.setattr(_jars, "pinned_checksums", lambda: listed)
+def _list(monkeypatch, digest):
+    """Make the package list one jar."""
+    monkeypatch.setattr(_jars, "jar_sets", lambda: {JarRequest((str(THING),)): {THING: digest}})
+    for module in (_jars, _checksums):
+        monkeypatch.setattr(module, "pinned_checksums", lambda: {THING: digest})

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
+import runpy
 import stat
 import subprocess
 import sys
 import types
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from cloudevents_kafka.jvm import NoJava, _install, find_java, install_java
-from cloudevents_kafka.jvm._java import INSTALL_VARIABLE, NEEDED_MODULE, Java, parse_settings, read_release
+import cloudevents_kafka.jvm
+from cloudevents_kafka.jvm import NoJava, _java, find_java, install_java
+from cloudevents_kafka.jvm._java import INSTALL_VARIABLE, NEEDED_MODULE, Java
 
 MODULES = f"java.base java.logging {NEEDED_MODULE}"
 
@@ -28,89 +30,97 @@ def make_home(folder, version, modules=MODULES, *, release=True, script="exit 1"
     return folder
 
 
-@pytest.mark.parametrize(
-    ("version", "feature"),
-    [("17.0.15", 17), ("21", 21), ("25.0.3", 25), ("1.8.0_402", 8), ("9-ea", 9), ("x", 0)],
-)
-def test_feature(version, feature):
-    """The feature number is read from each form of version."""
-    assert Java(Path("/java"), version, frozenset()).feature == feature
+@pytest.fixture
+def search(monkeypatch, tmp_path):
+    """A search for Java in some places only."""
+
+    def search(*places, home="", path=""):
+        monkeypatch.setattr(_java, "PLACES", [str(tmp_path / place) for place in places])
+        monkeypatch.setenv("JAVA_HOME", str(home))
+        monkeypatch.setenv("PATH", str(path))
+        return find_java()
+
+    return search
 
 
-@pytest.mark.parametrize(
-    ("version", "suitable"), [("17.0.1", True), ("21.0.2", True), ("11.0.1", False), ("25.0.3", False)]
-)
-def test_versions(tmp_path, version, suitable):
-    """Java 17 and 21 are suitable, older and newer ones are not."""
-    java = read_release(make_home(tmp_path / "java", version))
-    assert (java.problem is None) is suitable
+@pytest.mark.parametrize("version", ["17.0.15", "17-ea", "21"])
+def test_suitable_versions(version):
+    """Java 17 and 21 are suitable."""
+    assert Java(Path("/java"), version, frozenset({NEEDED_MODULE})).problem is None
 
 
-def test_order(tmp_path):
+@pytest.mark.parametrize("version", ["11.0.1", "25.0.3", "1.8.0_402", "9-ea", "170", "x"])
+def test_other_versions(version):
+    """Older and newer versions are not suitable."""
+    assert Java(Path("/java"), version, frozenset({NEEDED_MODULE})).problem == f"version {version}"
+
+
+def test_order(tmp_path, search):
     """JAVA_HOME is first, then PATH, then the usual folders."""
-    homes = {name: make_home(tmp_path / name, "17.0.1") for name in ("home", "path", "found")}
-    env = {"JAVA_HOME": str(homes["home"]), "PATH": str(homes["path"] / "bin")}
-    places = [str(tmp_path / "fou*")]
-    assert find_java(env, places).home == homes["home"]
-    del env["JAVA_HOME"]
-    assert find_java(env, places).home == homes["path"]
-    assert find_java({}, places).home == homes["found"]
+    home, path, found = (make_home(tmp_path / name, "17.0.1") for name in ("home", "path", "found"))
+    assert search("fou*", home=home, path=path / "bin").home == home
+    assert search("fou*", path=path / "bin").home == path
+    assert search("fou*").home == found
 
 
-def test_unsuited_are_passed_over(tmp_path):
+def test_unsuited_are_passed_over(tmp_path, search):
     """A Java that is too new or has too few modules is skipped, even if JAVA_HOME names it."""
     new = make_home(tmp_path / "a-new", "25.0.3")
     make_home(tmp_path / "b-small", "17.0.1", "java.base")
     good = make_home(tmp_path / "c-good", "21.0.1")
-    assert find_java({"JAVA_HOME": str(new)}, [str(tmp_path / "*")]).home == good
+    assert search("*", home=new).home == good
 
 
-def test_none(tmp_path):
-    """If none is suitable, the error lists each Java with its problem, and what to do."""
+def test_none(tmp_path, search):
+    """If none is suitable, the error lists each Java once with its problem, and what to do."""
     make_home(tmp_path / "new", "25.0.3")
     make_home(tmp_path / "small", "17.0.1", "java.base")
     with pytest.raises(NoJava) as caught:
-        find_java({"JAVA_HOME": str(tmp_path / "gone")}, [str(tmp_path / "*")])
-    text = str(caught.value)
-    assert f"JAVA_HOME {tmp_path / 'gone'}: no working Java there" in text
-    assert f"{tmp_path / 'new'}: version 25.0.3" in text
-    assert f"{tmp_path / 'small'}: version 17.0.1 without module {NEEDED_MODULE}" in text
-    assert "Java 17 or 21" in text
-    assert "set JAVA_HOME" in text
+        search("*", "n*", home=tmp_path / "gone")
+    assert caught.value.searched == (
+        f"JAVA_HOME {tmp_path / 'gone'}: no working Java there",
+        f"found {tmp_path / 'new'}: version 25.0.3",
+        f"found {tmp_path / 'small'}: version 17.0.1 without module {NEEDED_MODULE}",
+    )
+    assert "Java 17 or 21" in str(caught.value)
+    assert "set JAVA_HOME" in str(caught.value)
 
 
-def test_nothing_at_all(tmp_path):
+def test_nothing_at_all(search):
     """If there is no Java at all, the error lists the places."""
     with pytest.raises(NoJava, match=r"JAVA_HOME, PATH, .*no Java at all"):
-        find_java({}, [str(tmp_path / "*")])
+        search("*")
 
 
-def test_no_release_file(tmp_path):
-    """A Java without a release file, such as a shim, is run for its settings."""
-    settings = "    java.home = /real/home\n    java.version = 17.0.9"
-    script = f"cat <<'EOF' >&2\n{settings}\nEOF\necho '{NEEDED_MODULE}@17.0.9'"
-    home = make_home(tmp_path / "shim", "", release=False, script=script)
-    java = find_java({"JAVA_HOME": str(home)}, [])
+SHIM = f"""\
+/bin/cat <<'EOF' >&2
+    java.version = 17.0.9
+    java.home = /real/home
+EOF
+echo '{NEEDED_MODULE}@17.0.9'
+"""
+
+
+def test_no_release_file(tmp_path, search):
+    """A Java without a release file, such as a shim, is run for its settings, which must be complete."""
+    home = make_home(tmp_path / "shim", "", release=False, script=SHIM)
+    java = search(home=home)
     assert (java.home, java.version) == (Path("/real/home"), "17.0.9")
-
-
-def test_incomplete_settings():
-    """Settings without a home folder are not those of a Java."""
-    assert parse_settings("    java.version = 17\n") is None
+    incomplete = make_home(tmp_path / "incomplete", "", release=False, script=SHIM.replace("home", "x"))
+    with pytest.raises(NoJava, match="no working Java there"):
+        search(home=incomplete)
 
 
 def test_this_machine():
     """This machine has a suitable Java: the tests with Kafka and Spark need it."""
-    java = find_java()
-    assert java.problem is None
-    assert java.executable.is_file()
+    assert find_java().executable.is_file()
 
 
 def test_install_takes_what_is_there(monkeypatch, tmp_path):
     """Nothing is installed if a suitable Java is found."""
     java = Java(tmp_path, "17.0.1", frozenset())
-    monkeypatch.setattr(_install, "find_java", lambda: java)
-    monkeypatch.setattr(_install, "_by_apt", lambda: pytest.fail("nothing to install"))
+    monkeypatch.setattr(_java, "find_java", lambda: java)
+    monkeypatch.setattr(_java, "_by_apt", lambda: pytest.fail("nothing to install"))
     assert install_java() is java
 
 
@@ -119,34 +129,34 @@ def no_java(monkeypatch):
     """A machine without Java, whose apt installs nothing."""
 
     def nothing():
-        raise NoJava("a Java", ["seen"], "do this")
+        raise NoJava(["seen"])
 
-    monkeypatch.setattr(_install, "find_java", nothing)
-    monkeypatch.setattr(_install, "_by_apt", lambda: "apt: no")
+    monkeypatch.setattr(_java, "find_java", nothing)
+    monkeypatch.setattr(_java, "_by_apt", lambda: "apt: no")
     monkeypatch.delenv(INSTALL_VARIABLE, raising=False)
     return monkeypatch
 
 
-@pytest.mark.parametrize(("variable", "download"), [("1", None), ("0", True), (None, True)])
+@pytest.mark.parametrize(("variable", "download"), [("1", False), ("0", True), (None, True)])
 def test_install_tries_in_turn(no_java, variable, download):
     """Apt is first, then install-jdk on request; the error lists both attempts."""
     if variable is not None:
         no_java.setenv(INSTALL_VARIABLE, variable)
-    no_java.setattr(_install, "_by_install_jdk", lambda: "install-jdk: no")
+    no_java.setattr(_java, "_by_install_jdk", lambda: "install-jdk: no")
     with pytest.raises(NoJava) as caught:
         install_java(download=download)
     assert caught.value.searched == ("seen", "apt: no", "install-jdk: no")
 
 
-@pytest.mark.parametrize(("variable", "download"), [(None, None), ("", None), ("0", None), ("1", False)])
-def test_nothing_is_downloaded_unasked(no_java, variable, download):
+@pytest.mark.parametrize("variable", [None, "", "0"])
+def test_nothing_is_downloaded_unasked(no_java, variable):
     """Without the option or the variable nothing is downloaded, and the error names both."""
     if variable is not None:
         no_java.setenv(INSTALL_VARIABLE, variable)
-    no_java.setattr(_install, "_by_install_jdk", lambda: pytest.fail("downloaded"))
+    no_java.setattr(_java, "_by_install_jdk", lambda: pytest.fail("downloaded"))
     with pytest.raises(NoJava, match="install-jdk: not tried") as caught:
-        install_java(download=download)
-    hint = caught.value.hint
+        install_java()
+    hint = str(caught.value).rpartition("\n")[2]
     packages = ("apt install openjdk-17-jre-headless", "dnf install java-21-openjdk-headless", "brew install")
     positions = [
         hint.index(word) for word in (*packages, "JAVA_HOME", "--install-jdk", "not compared with a checksum")
@@ -164,21 +174,20 @@ def test_a_download_is_reported(no_java, capsys):
 
 
 @pytest.mark.parametrize("module", ["cloudevents_kafka.jvm", "cloudevents_kafka.testing"])
-@pytest.mark.parametrize(("args", "download"), [([], None), (["--install-jdk"], True)])
-def test_the_option(monkeypatch, capsys, module, args, download):
+@pytest.mark.parametrize(("args", "download"), [([], False), (["--install-jdk"], True)])
+def test_the_option(monkeypatch, module, args, download):
     """The commands that install a Java have the option; a failure is a message, not a traceback."""
     downloads = []
 
     def none(*, download):
         downloads.append(download)
-        raise NoJava("a Java", ["seen"], "do this")
+        raise NoJava(["seen"])
 
-    main = importlib.import_module(f"{module}.__main__")
-    monkeypatch.setattr(main, "install_java", none)
+    monkeypatch.setattr(cloudevents_kafka.jvm, "install_java", none)
     monkeypatch.setattr(sys, "argv", ["x", *args])
-    assert main.main() == 1
+    with pytest.raises(SystemExit, match=r"no suitable Java: .*Searched:\n  - seen\n"):
+        runpy.run_path(find_spec(f"{module}.__main__").origin, run_name="__main__")
     assert downloads == [download]
-    assert capsys.readouterr().err == "no suitable Java: a Java. Searched:\n  - seen\ndo this\n"
 
 
 def test_the_makefile_asks():

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from cloudevents_kafka.jvm import NoJars, resolve
-from cloudevents_kafka.jvm._errors import FetchFailed
-from cloudevents_kafka.jvm._failures import MIRROR_VARIABLE
-from cloudevents_kafka.jvm._repository import Repository, find_repository
-from cloudevents_kafka.jvm._web import Login
+from cloudevents_kafka.jvm._repository import find_repository
+from cloudevents_kafka.jvm._web import MIRROR_VARIABLE, FetchFailed, Login, Repository
 
 
 @pytest.fixture

@@ -8,18 +8,16 @@ import pytest
 from jvm.repository import NEEDED, THING, pom
 
 from cloudevents_kafka.jvm._coordinates import Coordinate, JarRequest
-from cloudevents_kafka.jvm._errors import FetchFailed
 from cloudevents_kafka.jvm._progress import Progress
-from cloudevents_kafka.jvm._repository import Repository
+from cloudevents_kafka.jvm._web import FetchFailed, Repository
 
 _resolver = pytest.importorskip("cloudevents_kafka.jvm._resolver", exc_type=ImportError)
 PARENT = Coordinate("org.example", "parent", "1")
 HEAD = "<groupId>org.example</groupId><artifactId>thing</artifactId><version>1.0</version>"
 
 
-def resolve(mirror, tmp_path, *, exclude=()):
-    request = JarRequest((str(THING),), tuple(exclude))
-    found = _resolver.resolve_request(request, Repository(mirror.url), tmp_path / "poms", Progress())
+def resolve(mirror):
+    found = _resolver.resolve_request(JarRequest((str(THING),)), Repository(mirror.url), Progress())
     return [str(coordinate) for coordinate in found]
 
 
@@ -38,7 +36,7 @@ def put_pom(mirror, artifact: str, *dependencies: Coordinate, version: str = "1"
     return coordinate
 
 
-def test_scopes(mirror, tmp_path):
+def test_scopes(mirror):
     """Only dependencies of the scopes compile and runtime that are not optional are included."""
     for artifact in "abcde":
         put_pom(mirror, artifact)
@@ -50,19 +48,19 @@ def test_scopes(mirror, tmp_path):
         dependency("e", "<optional>true</optional>"),
     ]
     mirror.put(THING.pom_path, project("<dependencies>", *rows, "</dependencies>"))
-    assert resolve(mirror, tmp_path) == ["org.example:a:1", "org.example:b:1", str(THING)]
+    assert resolve(mirror) == ["org.example:a:1", "org.example:b:1", str(THING)]
 
 
-def test_nearest_wins(mirror, tmp_path):
+def test_nearest_wins(mirror):
     """Of two versions of a dependency the nearer one is included, as in Maven."""
     far = put_pom(mirror, "needed", version="3.0")
     between = put_pom(mirror, "between", far)
     near = put_pom(mirror, "needed", version="2.0")
     mirror.put(THING.pom_path, pom(THING, between, near))
-    assert resolve(mirror, tmp_path) == [str(between), str(near), str(THING)]
+    assert resolve(mirror) == [str(between), str(near), str(THING)]
 
 
-def test_parent(mirror, tmp_path):
+def test_parent(mirror):
     """The version of a dependency may be managed by the parent, with a property."""
     put_pom(mirror, "needed", version="2.0")
     managed = dependency("needed", version="<version>${v}</version>")
@@ -72,15 +70,15 @@ def test_parent(mirror, tmp_path):
     mirror.put(PARENT.pom_path, f"<project>{names}{properties}{management}</project>".encode())
     child = f"<parent>{names}</parent><dependencies>{dependency('needed', version='')}</dependencies>"
     mirror.put(THING.pom_path, project(child))
-    assert resolve(mirror, tmp_path) == [str(NEEDED), str(THING)]
+    assert resolve(mirror) == [str(NEEDED), str(THING)]
 
 
-def test_classifier(mirror, tmp_path):
+def test_classifier(mirror):
     """A dependency may have a classifier."""
     put_pom(mirror, "native")
     row = dependency("native", "<classifier>linux</classifier>")
     mirror.put(THING.pom_path, project("<dependencies>", row, "</dependencies>"))
-    assert resolve(mirror, tmp_path) == ["org.example:native:1:linux", str(THING)]
+    assert resolve(mirror) == ["org.example:native:1:linux", str(THING)]
 
 
 BAD = {
@@ -102,30 +100,30 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_pom(mirror, tmp_path, case):
+def test_bad_pom(mirror, case):
     """A POM file that cannot be used is an error."""
     content, reason = BAD[case]
     mirror.put(THING.pom_path, content)
     with pytest.raises(FetchFailed, match=reason):
-        resolve(mirror, tmp_path)
+        resolve(mirror)
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_pom_of_a_dependency(mirror, tmp_path, case):
+def test_bad_pom_of_a_dependency(mirror, case):
     """So is that of a dependency, which jgo alone would ignore."""
     mirror.put(THING.pom_path, pom(THING, NEEDED))
     content = BAD[case][0].replace(b"thing", b"needed").replace(b"1.0", b"2.0")
     mirror.put(NEEDED.pom_path, content)
     with pytest.raises(FetchFailed, match=BAD[case][1]):
-        resolve(mirror, tmp_path)
+        resolve(mirror)
 
 
-def test_checksum_of_a_pom(mirror, tmp_path):
+def test_checksum_of_a_pom(mirror):
     """A POM file must have the published SHA-1."""
     content = pom(THING)
     mirror.put(THING.pom_path, content)
     mirror.put(f"{THING.pom_path}.sha1", hashlib.sha1(content).hexdigest().encode())
-    assert resolve(mirror, tmp_path) == [str(THING)]
+    assert resolve(mirror) == [str(THING)]
     mirror.put(THING.pom_path, pom(THING, NEEDED))
     with pytest.raises(FetchFailed, match=r"the SHA-1 of .* must be"):
-        resolve(mirror, tmp_path / "again")
+        resolve(mirror)

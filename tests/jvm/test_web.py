@@ -1,45 +1,61 @@
-"""Files are copied by http, https and file, with limits, and complete or not at all."""
+"""Files are copied by http, https and file, with limits, complete or with an error that says what to do."""
 
 from __future__ import annotations
 
 import base64
 import socket
+import ssl
 import threading
+from http.client import IncompleteRead
 
 import pytest
 
 from cloudevents_kafka.jvm import _web
-from cloudevents_kafka.jvm._errors import FetchFailed
-from cloudevents_kafka.jvm._web import Login, split_login
+from cloudevents_kafka.jvm._web import (
+    MIRROR_VARIABLE,
+    FetchFailed,
+    FileMissing,
+    Login,
+    Repository,
+    network_error,
+    split_login,
+    status_error,
+)
+
+SECRET_URL = "https://me:hunter2@repo.example/x.jar?token=hunter2"
 
 
-def read(url, login=None, limit=1 << 16):
-    return _web.read(url, login, limit=limit)
+def read(url, login=None):
+    folder, _, name = url.rpartition("/")
+    return Repository(folder, login).read(name)
 
 
 def test_read(mirror):
-    """A file is read, a missing one is None, and any other status is an error."""
+    """A file is read; a missing one and any other status are errors."""
     mirror.put("a.sha1", b"x")
     assert read(f"{mirror.url}/a.sha1") == b"x"
-    assert read(f"{mirror.url}/b.sha1") is None
+    with pytest.raises(FileMissing):
+        read(f"{mirror.url}/b.sha1")
     mirror.statuses["*"] = 503
     with pytest.raises(FetchFailed, match=r"has an internal error \(503 Service Unavailable"):
         read(f"{mirror.url}/a.sha1")
 
 
-def test_limit(mirror):
+def test_limit(mirror, monkeypatch):
     """A file of more bytes than the limit is an error."""
     mirror.put("a", b"x" * 11)
-    assert len(read(f"{mirror.url}/a", limit=11)) == 11
+    monkeypatch.setattr(_web, "TEXT_LIMIT", 11)
+    assert len(read(f"{mirror.url}/a")) == 11
+    monkeypatch.setattr(_web, "TEXT_LIMIT", 10)
     with pytest.raises(FetchFailed, match="must have at most 10 bytes"):
-        read(f"{mirror.url}/a", limit=10)
+        read(f"{mirror.url}/a")
 
 
 def test_truncated(mirror):
-    """An answer that ends early is an error."""
+    """An answer that ends early is an error with the number of its bytes."""
     mirror.put("a", b"x" * 1000)
     mirror.missing_bytes = 10
-    with pytest.raises(FetchFailed, match="990 of 1000 bytes"):
+    with pytest.raises(FetchFailed, match=r"closed the connection before the end.*990 of 1000 bytes"):
         read(f"{mirror.url}/a")
 
 
@@ -52,7 +68,7 @@ def test_full_disk(mirror):
 
     mirror.put("a", b"x")
     with pytest.raises(OSError, match="No space left"):
-        _web.copy(f"{mirror.url}/a", Full(), limit=10)
+        Repository(mirror.url).copy("a", Full(), limit=10)
 
 
 def test_proxy(monkeypatch):
@@ -73,15 +89,6 @@ def test_proxy(monkeypatch):
         with pytest.raises(FetchFailed, match="is behind a proxy that requires"):
             read("https://repo.invalid/a")
         thread.join()
-
-
-def test_no_server():
-    """A port without a server is an error, which has no password."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-    with pytest.raises(FetchFailed, match="the connection failed") as caught:
-        read(f"http://127.0.0.1:{port}/a?token=hunter2")
-    assert "hunter2" not in str(caught.value)
 
 
 @pytest.mark.parametrize("target", ["http://127.0.0.1:1/x", "file:///etc/passwd", "ftp://h/x"])
@@ -112,7 +119,8 @@ def test_login(mirror):
     mirror.authorization = None
     mirror.headers["Location"] = f"{mirror.url}/b"
     mirror.statuses["/repo/a"] = 302
-    assert read(f"{mirror.url}/a", login) is None
+    with pytest.raises(FileMissing):
+        read(f"{mirror.url}/a", login)
     assert len(mirror.authorizations) == 1
     assert "hunt" not in repr(login)
 
@@ -135,7 +143,8 @@ def test_file(tmp_path):
     """A repository may be a folder."""
     (tmp_path / "a b").write_bytes(b"x")
     assert read((tmp_path / "a b").as_uri()) == b"x"
-    assert read((tmp_path / "c").as_uri()) is None
+    with pytest.raises(FileMissing):
+        read((tmp_path / "c").as_uri())
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:x/a", "http://127.0.0.1:1/a b", "http://127.0.0.1:1/ä"])
@@ -150,3 +159,57 @@ def test_other_schemes():
     """No other scheme is opened."""
     with pytest.raises(FetchFailed, match="must start with http:, https: or file:"):
         read("ftp://127.0.0.1/x")
+
+
+STATUSES = {
+    302: "redirects to a URL that must not be followed",
+    401: "requires a user name and a password",
+    403: "forbids access",
+    404: "has no file",
+    407: "is behind a proxy that requires",
+    418: "refuses the request",
+    429: "limits the number of requests",
+    500: "has an internal error",
+    503: "has an internal error",
+    599: "has an internal error",
+    999: "refuses the request",
+}
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_statuses(status):
+    """A status has its reason, and the URL without credentials; only 404 is about the version."""
+    error = status_error(status, SECRET_URL)
+    assert STATUSES[status] in error.reason
+    assert f"({status}" in error.reason
+    assert "https://********@repo.example/x.jar?********" in error.reason
+    assert "hunter2" not in f"{error!r} {error}"
+    assert ("Check the version" in error.hint) is (status == 404)
+    assert MIRROR_VARIABLE in error.hint
+
+
+NETWORK_ERRORS = [
+    (ssl.SSLCertVerificationError("x"), "TLS failed"),
+    (socket.gaierror(-2, "x"), "its host name has no address"),
+    (TimeoutError(), "did not answer in time"),
+    (ConnectionRefusedError(), "the connection failed"),
+    (OSError(101, "Network is unreachable"), "the connection failed"),
+    (ConnectionResetError(), "closed the connection before the end"),
+    (IncompleteRead(b"x"), "closed the connection before the end"),
+]
+
+
+@pytest.mark.parametrize(("error", "words"), NETWORK_ERRORS, ids=lambda one: str(one)[:20])
+def test_network_errors(error, words):
+    """A request without an answer has a reason too, with the name of Python's error."""
+    failed = network_error(error, SECRET_URL)
+    assert words in failed.reason
+    assert type(error).__name__ in failed.reason
+    assert "hunter2" not in f"{failed!r} {failed}"
+
+
+def test_hints_differ():
+    """The advice depends on the failure."""
+    hints = [status_error(status, SECRET_URL).hint for status in (302, 401, 403, 404, 407, 418, 429, 503)]
+    hints += {network_error(error, SECRET_URL).hint for error, _ in NETWORK_ERRORS}
+    assert len(set(hints)) == len(hints) == 13

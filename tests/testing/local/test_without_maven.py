@@ -11,9 +11,8 @@ import pytest
 from jvm.repository import serving
 
 from cloudevents_kafka.jvm import CACHE_VARIABLE, find_java, resolve
-from cloudevents_kafka.jvm._coordinates import JarRequest
-from cloudevents_kafka.jvm._failures import MIRROR_VARIABLE
-from cloudevents_kafka.jvm._jar_sets import listed_jars
+from cloudevents_kafka.jvm._coordinates import JarRequest, jar_sets
+from cloudevents_kafka.jvm._web import MIRROR_VARIABLE
 from cloudevents_kafka.testing.local import KAFKA_VERSION, kafka_coordinates
 
 pytestmark = pytest.mark.broker
@@ -45,7 +44,7 @@ def environment(tmp_path_factory):
     request = JarRequest.create(kafka_coordinates(KAFKA_VERSION))
     paths = {path.name: path for path in resolve(request.coordinates)}
     with serving() as repository:
-        for coordinate in listed_jars(request):
+        for coordinate in jar_sets()[request]:
             repository.put(coordinate.path, paths[coordinate.file_name].read_bytes())
         yield {
             "PATH": str(folder),
