@@ -1,7 +1,7 @@
 """`Consumer`: returns records one by one or in lists, from assigned partitions or a group's.
 
-Its methods are those of confluent-kafka's consumer, so `EventConsumer` can use it. Errors that a
-retry does not fix are raised, not returned as messages.
+Its methods are those of confluent-kafka's consumer, so `EventConsumer` can use it. Lasting errors are
+raised, not returned as messages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cloudevents_kafka.protocol.client._deadline import Deadline
 from cloudevents_kafka.protocol.client._fetcher import Fetcher, FetchSettings
 from cloudevents_kafka.protocol.client._group import REJOIN_ERRORS, GroupMember, GroupSettings
 from cloudevents_kafka.protocol.client._message import Message
-from cloudevents_kafka.protocol.client._offsets import GroupOffsets, offset_at, resolve_offset
+from cloudevents_kafka.protocol.client._offsets import GroupOffsets, offset_at, resolve_offsets
 from cloudevents_kafka.protocol.client._retry import is_retriable_or_timeout
 from cloudevents_kafka.protocol.client._topic_partition import (
     EARLIEST,
@@ -32,7 +32,6 @@ from cloudevents_kafka.protocol.client._topic_partition import (
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, ProtocolError
 
 _POLL_INTERVAL: Final = 0.2  # seconds, so that KeyboardInterrupt is raised soon
-
 
 RebalanceCallback: TypeAlias = Callable[[Any, list[TopicPartition]], object]
 """Called with the consumer and its partitions."""
@@ -92,13 +91,10 @@ class Consumer:
         self._start_reading({})
 
     def assign(self, partitions: Iterable[HasOffset]) -> None:
-        """Read exactly these partitions, each from its offset.
-
-        The offset is a number, or `EARLIEST`, `LATEST`, `STORED`, `UNKNOWN`.
-        """
+        """Read exactly these partitions, each from its offset, also `EARLIEST`, `LATEST` or `STORED`."""
         self._check_open()
         offsets = {key_of(part): part.offset for part in partitions}
-        self._start_reading(self._resolve(offsets, self._request_deadline()))
+        self._start_reading(self._resolve(offsets))
 
     def unassign(self) -> None:
         """Stop reading."""
@@ -113,7 +109,7 @@ class Consumer:
         key = key_of(partition)
         if key not in self._buffer.positions:
             raise ClientError("{}[{}] must be assigned before a seek".format(*key))
-        start = self._resolve({key: partition.offset}, self._request_deadline())[key]
+        start = self._resolve({key: partition.offset})[key]
         self._buffer.seek(key, start)
         offsets = {other: self._fetcher.position(other) or 0 for other in self._buffer.positions}
         self._fetcher.assign(offsets | {key: start})
@@ -210,8 +206,8 @@ class Consumer:
     def get_watermark_offsets(self, partition: HasOffset, timeout: float = -1) -> tuple[int, int]:
         """Return the first offset of a partition, and the one after the last record."""
         key, deadline = key_of(partition), Deadline(timeout)
-        first = offset_at(self._cluster, key, EARLIEST, deadline)
-        return first or 0, offset_at(self._cluster, key, LATEST, deadline) or 0
+        first, end = (offset_at(self._cluster, key, at, deadline) for at in (EARLIEST, LATEST))
+        return first or 0, end or 0
 
     def close(self) -> None:
         """Commit, leave the group, and close the connections."""
@@ -249,8 +245,7 @@ class Consumer:
             member.rejoin()
         elif member.state == "stable" and member.generation != self._generation:
             generation = member.generation
-            stored = dict.fromkeys(member.assignment, STORED)
-            self._start_reading(self._resolve(stored, self._request_deadline()))
+            self._start_reading(self._resolve(dict.fromkeys(member.assignment, STORED)))
             self._generation = generation  # not before, so that a failure is repeated
             if self._on_assign is not None:
                 self._on_assign(self, self.assignment())
@@ -270,18 +265,9 @@ class Consumer:
         self._buffer.assign(offsets)
         self._fetcher.assign(offsets)
 
-    def _resolve(self, offsets: Offsets, deadline: Deadline) -> Offsets:
-        """Return the offsets, with numbers for `STORED`, `UNKNOWN`, `EARLIEST` and `LATEST`."""
-        stored = [key for key, offset in offsets.items() if offset in {STORED, UNKNOWN}]
-        committed: Offsets = {}
-        if stored and self._group is not None:
-            committed = self._group_offsets().committed(stored, deadline)
-        return {
-            key: resolve_offset(
-                self._cluster, key, committed.get(key, offset), self._settings.reset, deadline
-            )
-            for key, offset in offsets.items()
-        }
+    def _resolve(self, offsets: Offsets) -> Offsets:
+        group = None if self._group is None else self._group_offsets()
+        return resolve_offsets(self._cluster, offsets, group, self._settings.reset, self._request_deadline())
 
     def _group_offsets(self) -> GroupOffsets:
         if self._member is not None:

@@ -10,7 +10,14 @@ from typing import Final, Literal, TypeAlias
 from cloudevents_kafka.protocol.client._broker import BrokerConnection
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._deadline import Deadline
-from cloudevents_kafka.protocol.client._topic_partition import EARLIEST, LATEST, Offsets, TopicAndPartition
+from cloudevents_kafka.protocol.client._topic_partition import (
+    EARLIEST,
+    LATEST,
+    STORED,
+    UNKNOWN,
+    Offsets,
+    TopicAndPartition,
+)
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError
 from cloudevents_kafka.protocol.messages.find_coordinator import (
@@ -180,3 +187,15 @@ class GroupOffsets:
     def _check(self, code: int, where: str = "") -> None:
         if code:
             raise BrokerError(code, f"group {self._group}{where}")
+
+
+def resolve_offsets(
+    cluster: Cluster, offsets: Offsets, group: GroupOffsets | None, reset: OffsetReset, deadline: Deadline
+) -> Offsets:
+    """Return the offsets, with numbers for `STORED`, `UNKNOWN`, `EARLIEST` and `LATEST`."""
+    stored = [key for key, offset in offsets.items() if offset in {STORED, UNKNOWN}]
+    committed = group.committed(stored, deadline) if stored and group is not None else {}
+    return {
+        key: resolve_offset(cluster, key, committed.get(key, offset), reset, deadline)
+        for key, offset in offsets.items()
+    }
