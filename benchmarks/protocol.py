@@ -13,7 +13,7 @@ import sys
 from _timing import row, time_by_turns
 
 from cloudevents_kafka.protocol import frames
-from cloudevents_kafka.protocol.messages.metadata import (
+from cloudevents_kafka.protocol.messages.topics import (
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,

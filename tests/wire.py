@@ -12,17 +12,17 @@ from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from cloudevents_kafka.protocol.messages.groups import JoinGroupRequest, JoinGroupRequestProtocol
-from cloudevents_kafka.protocol.messages.list_offsets import (
+from cloudevents_kafka.protocol.messages.offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from cloudevents_kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from cloudevents_kafka.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
+from cloudevents_kafka.protocol.messages.topics import MetadataRequest, MetadataRequestTopic
 from cloudevents_kafka.protocol.schema import spec_of
 
 

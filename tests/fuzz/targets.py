@@ -11,9 +11,9 @@ from fuzz import converters
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.codec import compiler, interpreter
 from cloudevents_kafka.protocol.errors import ProtocolError
+from cloudevents_kafka.protocol.layout import layout_of
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.records import Batches
-from cloudevents_kafka.protocol.schema import layout_of
 from cloudevents_kafka.protocol.v07 import _message_set as set07
 from cloudevents_kafka.protocol.v07 import frames as frames07
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from cloudevents_kafka.jvm import resolve
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
+from cloudevents_kafka.protocol.messages.connection import RequestHeader, ResponseHeader
 from cloudevents_kafka.protocol.schema import Structure, Versions
 
 OLDEST, NEWEST = "3.9.1", "4.3.1"  # the last with the messages from version 0 on; what brokers speak today

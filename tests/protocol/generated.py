@@ -11,35 +11,30 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from strategies import scaled
 
+from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, default_of, layout_of
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
-from cloudevents_kafka.protocol.messages.offset_commit import OffsetCommitRequestBeta
+from cloudevents_kafka.protocol.messages.connection import RequestHeader, ResponseHeader
+from cloudevents_kafka.protocol.messages.offsets import OffsetCommitRequestBeta
 from cloudevents_kafka.protocol.messages.produce import MessageSetEntry
 from cloudevents_kafka.protocol.schema import (
     NO_UUID,
     STRING,
-    Array,
     Boolean,
     Bytes,
-    Codec,
     Fixed,
     Float64,
     Int8,
     Int16,
     Int32,
     Int64,
-    Layout,
     MessageSpec,
     Records,
-    Sized,
     String,
     Structure,
     UInt16,
     Uuid,
     UuidField,
     Varint,
-    default_of,
-    layout_of,
     spec_of,
     wire,
 )

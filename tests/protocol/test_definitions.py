@@ -11,21 +11,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from cloudevents_kafka.protocol.api_keys import API_NAMES
+from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, default_of, layout_of
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.schema import (
-    NO_UUID,
-    Array,
-    ArrayOf,
-    Codec,
-    Field,
-    Layout,
-    Sized,
-    Structure,
-    Versions,
-    default_of,
-    layout_of,
-    spec_of,
-)
+from cloudevents_kafka.protocol.schema import NO_UUID, ArrayOf, Field, Structure, Versions, spec_of
 
 from .apache import MESSAGES, NEWEST, OLDEST, definitions, versions_of
 

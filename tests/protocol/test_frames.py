@@ -11,10 +11,13 @@ from strategies import examples
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable, Unsupported
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from cloudevents_kafka.protocol.messages.connection import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    SaslHandshakeRequest,
+)
 from cloudevents_kafka.protocol.messages.groups import HeartbeatRequest, HeartbeatResponse
-from cloudevents_kafka.protocol.messages.metadata import MetadataRequest
-from cloudevents_kafka.protocol.messages.sasl import SaslHandshakeRequest
+from cloudevents_kafka.protocol.messages.topics import MetadataRequest
 
 BEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 API_VERSIONS = [(api, version) for api in APIS.values() for version in versions_of(api.request)]

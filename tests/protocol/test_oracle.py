@@ -21,7 +21,8 @@ from cloudevents_kafka.jvm import find_java, resolve
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from cloudevents_kafka.protocol.schema import Layout, Structure, fields_of, layout_of
+from cloudevents_kafka.protocol.layout import Layout, layout_of
+from cloudevents_kafka.protocol.schema import Structure, fields_of
 
 from .apache import MESSAGES, NEWEST, OLDEST
 from .apache import versions_of as their_versions

@@ -12,9 +12,8 @@ from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unsupported
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsResponse
-from cloudevents_kafka.protocol.messages.headers import RequestHeader
-from cloudevents_kafka.protocol.messages.offset_commit import OffsetCommitRequestBeta
+from cloudevents_kafka.protocol.messages.connection import ApiVersionsResponse, RequestHeader
+from cloudevents_kafka.protocol.messages.offsets import OffsetCommitRequestBeta
 
 FOLDER = Path(__file__).parent / "vectors"
 NOT_OURS = {"0.7.2.json", "varint.json"}  # another protocol; no exchanges

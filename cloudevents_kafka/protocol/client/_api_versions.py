@@ -21,8 +21,8 @@ from cloudevents_kafka.protocol.errors import (
     Unsupported,
 )
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from cloudevents_kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest, ApiVersionsResponse
+from cloudevents_kafka.protocol.messages.topics import MetadataRequest, MetadataRequestTopic
 from cloudevents_kafka.protocol.schema import Structure, Versions, spec_of
 
 CLIENT_VERSIONS: Final[dict[int, Versions]] = {

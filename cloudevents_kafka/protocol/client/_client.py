@@ -23,13 +23,13 @@ from cloudevents_kafka.protocol.client._producer import Producer
 from cloudevents_kafka.protocol.client._security import Sasl, Security, check_credentials
 from cloudevents_kafka.protocol.client._topic_partition import Offsets, TopicAndPartition
 from cloudevents_kafka.protocol.errors import BrokerError
-from cloudevents_kafka.protocol.messages.create_topics import (
+from cloudevents_kafka.protocol.messages.topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
     CreateTopicsResponse,
+    MetadataResponse,
 )
-from cloudevents_kafka.protocol.messages.metadata import MetadataResponse
 from cloudevents_kafka.protocol.records import Codec
 from cloudevents_kafka.protocol.schema import Versions
 

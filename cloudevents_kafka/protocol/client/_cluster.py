@@ -25,7 +25,7 @@ from cloudevents_kafka.protocol.errors import (
     Malformed,
     ProtocolError,
 )
-from cloudevents_kafka.protocol.messages.metadata import (
+from cloudevents_kafka.protocol.messages.topics import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,

@@ -20,23 +20,19 @@ from cloudevents_kafka.protocol.client._topic_partition import (
 )
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError
-from cloudevents_kafka.protocol.messages.find_coordinator import (
+from cloudevents_kafka.protocol.messages.groups import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from cloudevents_kafka.protocol.messages.list_offsets import (
+from cloudevents_kafka.protocol.messages.offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
-)
-from cloudevents_kafka.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
-)
-from cloudevents_kafka.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestTopic,
     OffsetFetchResponse,

@@ -13,7 +13,7 @@ from cloudevents_kafka.protocol.client._deadline import Deadline
 from cloudevents_kafka.protocol.client._scram import ScramClient
 from cloudevents_kafka.protocol.client._security import AuthenticationFailed, Plain, Sasl
 from cloudevents_kafka.protocol.errors import BrokerError, Disconnected
-from cloudevents_kafka.protocol.messages.sasl import (
+from cloudevents_kafka.protocol.messages.connection import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
     SaslHandshakeRequest,

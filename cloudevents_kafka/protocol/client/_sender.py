@@ -23,7 +23,6 @@ from cloudevents_kafka.protocol.client._deadline import Deadline
 from cloudevents_kafka.protocol.client._retry import is_retriable_or_timeout
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, ProtocolError, Unsupported
-from cloudevents_kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from cloudevents_kafka.protocol.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -31,6 +30,7 @@ from cloudevents_kafka.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
+from cloudevents_kafka.protocol.messages.topics import MetadataRequest, MetadataRequestTopic
 from cloudevents_kafka.protocol.records import Codec
 
 _FINISH_TIMEOUT: Final = 2.0  # seconds, for a broker to process requests that it does not answer

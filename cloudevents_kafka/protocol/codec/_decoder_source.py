@@ -10,20 +10,8 @@ from typing import Any, Final, NamedTuple
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.codec import interpreter
 from cloudevents_kafka.protocol.codec._function_source import FunctionSource
-from cloudevents_kafka.protocol.schema import (
-    REST,
-    STRING,
-    Array,
-    Codec,
-    Fixed,
-    Layout,
-    Sized,
-    Slot,
-    Structure,
-    Uuid,
-    Varint,
-    default_of,
-)
+from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, Slot, default_of
+from cloudevents_kafka.protocol.schema import REST, STRING, Fixed, Structure, Uuid, Varint
 
 _MAX_KEPT: Final = 64
 """The largest number of array elements whose `struct.Struct` is kept."""

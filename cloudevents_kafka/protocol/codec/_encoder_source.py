@@ -9,19 +9,8 @@ from typing import Final
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.codec import interpreter
 from cloudevents_kafka.protocol.codec._function_source import FunctionSource
-from cloudevents_kafka.protocol.schema import (
-    BOOLEAN,
-    REST,
-    STRING,
-    Array,
-    Codec,
-    Fixed,
-    Layout,
-    Sized,
-    Uuid,
-    Varint,
-    default_of,
-)
+from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, default_of
+from cloudevents_kafka.protocol.schema import BOOLEAN, REST, STRING, Fixed, Uuid, Varint
 
 
 def encoder_source(layout: Layout) -> FunctionSource:

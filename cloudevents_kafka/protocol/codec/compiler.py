@@ -19,7 +19,8 @@ from cloudevents_kafka.protocol.codec._decoder_source import decoder_source
 from cloudevents_kafka.protocol.codec._encoder_source import encoder_source
 from cloudevents_kafka.protocol.codec._function_source import FallBack, FunctionSource
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable
-from cloudevents_kafka.protocol.schema import Structure, layout_of
+from cloudevents_kafka.protocol.layout import layout_of
+from cloudevents_kafka.protocol.schema import Structure
 
 Decoder: TypeAlias = Callable[[bytes, int], tuple[Structure, int]]
 Encoder: TypeAlias = Callable[[Structure], bytes]

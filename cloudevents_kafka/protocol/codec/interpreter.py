@@ -15,21 +15,8 @@ from typing import Any, Final, TypeAlias
 from cloudevents_kafka.primitives.varint import MAX_BYTES
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unencodable
-from cloudevents_kafka.protocol.schema import (
-    BOOLEAN,
-    REST,
-    STRING,
-    Array,
-    Codec,
-    Fixed,
-    Layout,
-    Sized,
-    Slot,
-    Structure,
-    Uuid,
-    Varint,
-    default_of,
-)
+from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, Slot, default_of
+from cloudevents_kafka.protocol.schema import BOOLEAN, REST, STRING, Fixed, Structure, Uuid, Varint
 
 Visitor: TypeAlias = Callable[[str, int, int, str, Any], None]
 """Called with the path of a field, its start and end index, the name of its type, and its value.

@@ -14,7 +14,7 @@ from cloudevents_kafka.protocol.explain._frame import (
     explain_response,
     explain_structure,
 )
-from cloudevents_kafka.protocol.messages.headers import ResponseHeader
+from cloudevents_kafka.protocol.messages.connection import ResponseHeader
 
 _PRODUCE: Final = 0
 _MAX_WAITING: Final = 100  # requests with one id, one for each connection to a broker

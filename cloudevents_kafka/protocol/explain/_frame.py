@@ -15,9 +15,10 @@ from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncate
 from cloudevents_kafka.protocol.explain._field import MAX_FIELDS, Cursor, Explained, Findings
 from cloudevents_kafka.protocol.explain._meanings import describe_value
 from cloudevents_kafka.protocol.explain._records import explain_records
+from cloudevents_kafka.protocol.layout import layout_of
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
-from cloudevents_kafka.protocol.schema import Structure, layout_of
+from cloudevents_kafka.protocol.messages.connection import RequestHeader, ResponseHeader
+from cloudevents_kafka.protocol.schema import Structure
 
 _SIZE: Final = 4
 _API_VERSIONS: Final = 18

@@ -19,21 +19,11 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, Slot, layout_of
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
+from cloudevents_kafka.protocol.messages.connection import RequestHeader, ResponseHeader
 from cloudevents_kafka.protocol.messages.produce import MessageSetEntry
-from cloudevents_kafka.protocol.schema import (
-    RECORDS,
-    Array,
-    Codec,
-    Layout,
-    Sized,
-    Slot,
-    Structure,
-    Versions,
-    layout_of,
-    spec_of,
-)
+from cloudevents_kafka.protocol.schema import RECORDS, Structure, Versions, spec_of
 
 MESSAGE_SETS: Final = Versions(0, 2)
 """The versions of Produce and Fetch whose records are message sets, as in the guide."""

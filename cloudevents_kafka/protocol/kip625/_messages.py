@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Final
 
-from cloudevents_kafka.protocol.messages.metadata import MetadataResponseBroker
+from cloudevents_kafka.protocol.messages.topics import MetadataResponseBroker
 from cloudevents_kafka.protocol.schema import Boolean, Int16, Int32, MessageSpec, String, Structure, wire
 
 FIXED: Final = 9

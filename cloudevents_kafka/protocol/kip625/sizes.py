@@ -22,7 +22,7 @@ from cloudevents_kafka.protocol.kip625._messages import (
     PartitionByType,
     TopicByType,
 )
-from cloudevents_kafka.protocol.messages.metadata import MetadataResponseBroker
+from cloudevents_kafka.protocol.messages.topics import MetadataResponseBroker
 
 PARTITIONS: Final = 100
 HOST: Final = "localhost"

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import field
 
+from cloudevents_kafka.protocol.messages.produce import LeaderIdAndEpoch, NodeEndpoint
 from cloudevents_kafka.protocol.schema import (
     NO_UUID,
     Int8,
@@ -90,13 +91,6 @@ class EpochEndOffset(Structure, kw_only=True):
     end_offset: Int64 = -1
 
 
-class LeaderIdAndEpoch(Structure, kw_only=True):
-    """The current leader, if it is another broker."""
-
-    leader_id: Int32 = -1
-    leader_epoch: Int32 = -1
-
-
 class SnapshotId(Structure, kw_only=True):
     """A snapshot to fetch instead; for controllers."""
 
@@ -139,15 +133,6 @@ class FetchableTopicResponse(Structure, kw_only=True):
     topic: Annotated[String, wire("0-12", ignorable=True, guide="TopicName")] = ""
     topic_id: Annotated[UuidField, wire("13+", ignorable=True)] = NO_UUID
     partitions: Annotated[list[PartitionData], wire(guide="")]
-
-
-class NodeEndpoint(Structure, kw_only=True):
-    """The address of a broker in ``current_leader``."""
-
-    node_id: Int32
-    host: String
-    port: Int32
-    rack: Annotated[String | None, wire(nullable="16+")] = None
 
 
 class FetchResponse(Structure, kw_only=True):

@@ -100,7 +100,7 @@ class NodeEndpoint(Structure, kw_only=True):
     node_id: Int32
     host: String
     port: Int32
-    rack: Annotated[String | None, wire(nullable="10+")] = None
+    rack: Annotated[String | None, wire(nullable="0+")] = None
 
 
 class ProduceResponse(Structure, kw_only=True):

@@ -9,9 +9,8 @@ from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unsupported
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest
-from cloudevents_kafka.protocol.messages.headers import RequestHeader
-from cloudevents_kafka.protocol.messages.offset_commit import OffsetCommitRequestBeta
+from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest, RequestHeader
+from cloudevents_kafka.protocol.messages.offsets import OffsetCommitRequestBeta
 from cloudevents_kafka.protocol.schema import Structure
 from cloudevents_kafka.testing.wire_broker._errors import NoResponse
 from cloudevents_kafka.testing.wire_broker._releases import Release

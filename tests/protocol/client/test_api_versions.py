@@ -20,10 +20,10 @@ from cloudevents_kafka.protocol.client._connection import Address, Connection
 from cloudevents_kafka.protocol.client._deadline import Deadline
 from cloudevents_kafka.protocol.errors import Unsupported
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from cloudevents_kafka.protocol.messages.connection import ApiVersion, ApiVersionsResponse
 from cloudevents_kafka.protocol.messages.fetch import FetchRequest
-from cloudevents_kafka.protocol.messages.metadata import MetadataResponse
 from cloudevents_kafka.protocol.messages.produce import ProduceRequest
+from cloudevents_kafka.protocol.messages.topics import MetadataResponse
 from cloudevents_kafka.protocol.schema import Versions
 from cloudevents_kafka.testing.wire_broker import RELEASES, faults
 

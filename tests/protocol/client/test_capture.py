@@ -11,7 +11,7 @@ import pytest
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client._capture import CapturedFrame, parse_line, stream_trace, to_trace
 from cloudevents_kafka.protocol.errors import Malformed
-from cloudevents_kafka.protocol.messages.metadata import MetadataRequest
+from cloudevents_kafka.protocol.messages.topics import MetadataRequest
 
 
 def test_captures_round_trip():

@@ -17,7 +17,7 @@ from cloudevents_kafka.protocol.client._connection import Address, Connection
 from cloudevents_kafka.protocol.client._deadline import Deadline
 from cloudevents_kafka.protocol.client._security import Security
 from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Malformed, ProtocolError
-from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest
+from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest
 from cloudevents_kafka.testing.wire_broker import faults
 
 METADATA = 3

@@ -12,7 +12,7 @@ from cloudevents_kafka.protocol.client._connection import Address
 from cloudevents_kafka.protocol.client._deadline import Deadline
 from cloudevents_kafka.protocol.client._fetcher import Fetcher
 from cloudevents_kafka.protocol.errors import DeadlineExceeded
-from cloudevents_kafka.protocol.messages.metadata import MetadataResponseTopic
+from cloudevents_kafka.protocol.messages.topics import MetadataResponseTopic
 from cloudevents_kafka.testing.wire_broker import faults
 
 LIST_OFFSETS = 2

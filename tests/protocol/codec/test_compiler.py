@@ -20,16 +20,17 @@ from cloudevents_kafka.protocol.codec import compiler, interpreter
 from cloudevents_kafka.protocol.codec._function_source import FallBack, FunctionSource
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unencodable
+from cloudevents_kafka.protocol.layout import layout_of
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from cloudevents_kafka.protocol.messages.fetch import LeaderIdAndEpoch as Leader
-from cloudevents_kafka.protocol.messages.find_coordinator import (
+from cloudevents_kafka.protocol.messages.groups import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
+    HeartbeatRequest,
 )
-from cloudevents_kafka.protocol.messages.groups import HeartbeatRequest
-from cloudevents_kafka.protocol.messages.metadata import MetadataRequest
-from cloudevents_kafka.protocol.schema import Structure, fields_of, layout_of
+from cloudevents_kafka.protocol.messages.topics import MetadataRequest
+from cloudevents_kafka.protocol.schema import Structure, fields_of
 
 ODD = [
     *(None, -1, 1 << 15, 1 << 31, 1 << 63, -(1 << 64), 1.5, True, "no", "", "\ud800", "x" * 32_768),

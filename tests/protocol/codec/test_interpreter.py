@@ -7,16 +7,20 @@ from protocol.generated import CASES, IDS, Everything, EverythingInner, bulk
 
 from cloudevents_kafka.protocol.codec import interpreter
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable
-from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from cloudevents_kafka.protocol.layout import layout_of
+from cloudevents_kafka.protocol.messages.connection import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    SaslAuthenticateRequest,
+    SaslHandshakeRequest,
+)
 from cloudevents_kafka.protocol.messages.fetch import FetchRequest
-from cloudevents_kafka.protocol.messages.metadata import (
+from cloudevents_kafka.protocol.messages.topics import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseBroker,
 )
-from cloudevents_kafka.protocol.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
-from cloudevents_kafka.protocol.schema import layout_of
 
 
 def read(structure, version, data):

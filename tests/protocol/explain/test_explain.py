@@ -28,8 +28,8 @@ from cloudevents_kafka.protocol.explain._field import Cursor, Findings
 from cloudevents_kafka.protocol.explain._frame import explain_structure
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
-from cloudevents_kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from cloudevents_kafka.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from cloudevents_kafka.protocol.messages.topics import MetadataRequest, MetadataRequestTopic
 from cloudevents_kafka.protocol.records import (
     COMMIT,
     Codec,

@@ -15,25 +15,27 @@ from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.codec import interpreter
 from cloudevents_kafka.protocol.errors import Unsupported
 from cloudevents_kafka.protocol.explain.grammar import Production, production, text
+from cloudevents_kafka.protocol.layout import layout_of
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsResponse
+from cloudevents_kafka.protocol.messages.connection import ApiVersionsResponse, RequestHeader, ResponseHeader
 from cloudevents_kafka.protocol.messages.fetch import FetchRequest, FetchResponse
-from cloudevents_kafka.protocol.messages.find_coordinator import (
+from cloudevents_kafka.protocol.messages.groups import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
 )
-from cloudevents_kafka.protocol.messages.groups import JoinGroupRequest, JoinGroupResponse
-from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
-from cloudevents_kafka.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
-from cloudevents_kafka.protocol.messages.metadata import MetadataRequest, MetadataResponse
-from cloudevents_kafka.protocol.messages.offset_commit import (
+from cloudevents_kafka.protocol.messages.offsets import (
+    ListOffsetsRequest,
+    ListOffsetsResponse,
     OffsetCommitRequest,
     OffsetCommitRequestBeta,
     OffsetCommitResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
 )
-from cloudevents_kafka.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from cloudevents_kafka.protocol.messages.produce import MessageSetEntry, ProduceRequest, ProduceResponse
-from cloudevents_kafka.protocol.schema import layout_of
+from cloudevents_kafka.protocol.messages.topics import MetadataRequest, MetadataResponse
 
 GUIDE = {
     MetadataRequest: """

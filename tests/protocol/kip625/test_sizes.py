@@ -26,14 +26,15 @@ from cloudevents_kafka.protocol.kip625._messages import (
     TopicByType,
 )
 from cloudevents_kafka.protocol.kip625.sizes import LARGE, PARTITIONS, SMALL, Lists, Numbers
+from cloudevents_kafka.protocol.layout import layout_of
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.messages.metadata import (
+from cloudevents_kafka.protocol.messages.topics import (
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from cloudevents_kafka.protocol.schema import Int64, MessageSpec, Structure, layout_of, wire
+from cloudevents_kafka.protocol.schema import Int64, MessageSpec, Structure, wire
 
 WAYS = [
     (MetadataByType, TopicByType, PartitionByType),

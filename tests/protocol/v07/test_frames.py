@@ -12,7 +12,8 @@ from kafka07 import EXCHANGES
 
 from cloudevents_kafka.protocol.codec import compiler, interpreter
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Unencodable, Unsupported
-from cloudevents_kafka.protocol.schema import layout_of, spec_of
+from cloudevents_kafka.protocol.layout import layout_of
+from cloudevents_kafka.protocol.schema import spec_of
 from cloudevents_kafka.protocol.v07 import (
     REQUESTS,
     RESPONSES,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.layout import default_of
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.schema import BOOLEAN, ArrayOf, Blob, Fixed, Text, Uuid, default_of, fields_of
+from cloudevents_kafka.protocol.schema import BOOLEAN, ArrayOf, Blob, Fixed, Text, Uuid, fields_of
 
 
 def _filled(structure, version):

@@ -5,15 +5,13 @@ from __future__ import annotations
 import pytest
 from wire import Wire, join, only
 
-from cloudevents_kafka.protocol.messages.offset_commit import (
+from cloudevents_kafka.protocol.messages.offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestBeta,
     OffsetCommitRequestBetaPartition,
     OffsetCommitRequestBetaTopic,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
-)
-from cloudevents_kafka.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,

@@ -8,15 +8,15 @@ import pytest
 from wire import Wire, fetch, fetched, join, list_offsets, metadata, only, produce, produced
 
 from cloudevents_kafka.protocol.errors import Corrupt
-from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest
-from cloudevents_kafka.protocol.messages.find_coordinator import FindCoordinatorRequest
+from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest
 from cloudevents_kafka.protocol.messages.groups import (
+    FindCoordinatorRequest,
     HeartbeatRequest,
     HeartbeatResponse,
     LeaveGroupRequest,
     SyncGroupRequest,
 )
-from cloudevents_kafka.protocol.messages.offset_fetch import OffsetFetchRequest
+from cloudevents_kafka.protocol.messages.offsets import OffsetFetchRequest
 from cloudevents_kafka.protocol.messages.produce import InitProducerIdRequest, ProduceRequest
 from cloudevents_kafka.protocol.records import Batches, Record, encode_batch
 from cloudevents_kafka.testing.wire_broker import WireBroker, faults

@@ -8,10 +8,9 @@ import pytest
 from wire import Wire, fetch, fetched, list_offsets, metadata, only, produce, produced
 
 from cloudevents_kafka.protocol import frames
-from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from cloudevents_kafka.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from cloudevents_kafka.protocol.messages.find_coordinator import FindCoordinatorRequest
-from cloudevents_kafka.protocol.messages.metadata import MetadataRequest
+from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest, ApiVersionsResponse
+from cloudevents_kafka.protocol.messages.groups import FindCoordinatorRequest
+from cloudevents_kafka.protocol.messages.topics import CreatableTopic, CreateTopicsRequest, MetadataRequest
 from cloudevents_kafka.protocol.records import Record, encode_message_set
 from cloudevents_kafka.testing.wire_broker import RELEASES, ApiError, Settings, WireBroker
 

@@ -12,8 +12,11 @@ import subprocess
 import pytest
 from wire import Wire, metadata, only
 
-from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest
-from cloudevents_kafka.protocol.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from cloudevents_kafka.protocol.messages.connection import (
+    ApiVersionsRequest,
+    SaslAuthenticateRequest,
+    SaslHandshakeRequest,
+)
 from cloudevents_kafka.testing.wire_broker import WireBroker
 
 USERS = {"ann": "secret", "a,b=c": "p"}

@@ -79,7 +79,7 @@ def _find(name: str) -> list[type[Structure]]:
 
 def _messages() -> dict[str, type[Structure]]:
     from cloudevents_kafka.protocol.messages import APIS
-    from cloudevents_kafka.protocol.messages.headers import RequestHeader, ResponseHeader
+    from cloudevents_kafka.protocol.messages.connection import RequestHeader, ResponseHeader
     from cloudevents_kafka.protocol.messages.produce import MessageSetEntry
 
     messages: list[type[Structure]] = [

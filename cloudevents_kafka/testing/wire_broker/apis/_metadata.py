@@ -5,23 +5,21 @@ from __future__ import annotations
 from typing import Final
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from cloudevents_kafka.protocol.messages.api_versions import (
+from cloudevents_kafka.protocol.messages.connection import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
 )
-from cloudevents_kafka.protocol.messages.create_topics import (
-    CreatableTopic,
-    CreatableTopicResult,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
-from cloudevents_kafka.protocol.messages.find_coordinator import (
+from cloudevents_kafka.protocol.messages.groups import (
     Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from cloudevents_kafka.protocol.messages.metadata import (
+from cloudevents_kafka.protocol.messages.topics import (
+    CreatableTopic,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,

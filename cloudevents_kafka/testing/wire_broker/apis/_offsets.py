@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from cloudevents_kafka.protocol.messages.offset_commit import (
+from cloudevents_kafka.protocol.messages.offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestBeta,
     OffsetCommitRequestPartition,
@@ -14,8 +14,6 @@ from cloudevents_kafka.protocol.messages.offset_commit import (
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
-)
-from cloudevents_kafka.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchResponse,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from cloudevents_kafka.protocol.messages.sasl import (
+from cloudevents_kafka.protocol.messages.connection import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
     SaslHandshakeRequest,

@@ -11,7 +11,7 @@ from cli.command_line import lines
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client import CapturedFrame, stream_trace
-from cloudevents_kafka.protocol.messages.api_versions import ApiVersionsRequest
+from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest
 from cloudevents_kafka.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from cloudevents_kafka.protocol.records import Codec, Record, encode_batch
 

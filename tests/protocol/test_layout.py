@@ -6,22 +6,18 @@ import pytest
 from protocol.generated import CASES, IDS, Everything, EverythingInner
 
 from cloudevents_kafka.protocol.errors import Unsupported
+from cloudevents_kafka.protocol.layout import Array, Layout, Sized, default_of, layout_of
+from cloudevents_kafka.protocol.messages.connection import RequestHeader
 from cloudevents_kafka.protocol.messages.fetch import FetchRequest, FetchTopic, ReplicaState
-from cloudevents_kafka.protocol.messages.headers import RequestHeader
-from cloudevents_kafka.protocol.messages.metadata import MetadataRequest
+from cloudevents_kafka.protocol.messages.topics import MetadataRequest
 from cloudevents_kafka.protocol.schema import (
     INT32,
     NO_UUID,
     RECORDS,
     STRING,
     VARINTS,
-    Array,
     Fixed,
-    Layout,
-    Sized,
-    default_of,
     fields_of,
-    layout_of,
     spec_of,
 )
 

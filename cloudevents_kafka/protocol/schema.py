@@ -1,4 +1,4 @@
-"""The declaration of messages, each once for all its versions.
+"""How messages are declared, each once for all its versions.
 
 ::
 
@@ -11,30 +11,136 @@
         session_timeout_ms: Int32
         rebalance_timeout_ms: Annotated[Int32, wire("1+")] = -1
 
-The annotation of a field is its type, and `wire` adds the versions that have the field and those in which it
-may be null. In other versions the field has its default. `layout_of` returns the fields of one version.
+The annotation of a field is its type, such as `Int32`, which is the Python type with its wire type. `wire`
+adds the versions that have the field and those in which it may be null. In other versions the field has its
+default. `layout.layout_of` returns the fields of one version.
 """
 
 from __future__ import annotations
 
 import types
+import uuid
 from collections.abc import Mapping
 from functools import cache
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    NamedTuple,
-    Union,
-    get_args,
-    get_origin,
-)
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 
-from cloudevents_kafka.protocol.schema._types import ENCODINGS, INTEGERS, Fixed, Scalar, Varint
-from cloudevents_kafka.protocol.schema._versions import ALL, NONE, Versions
+
+class Fixed(NamedTuple):
+    """An integer, float or bool of fixed width, big endian; ``code`` is its `struct` character."""
+
+    name: str
+    code: str
+    size: int
+
+
+class Varint(NamedTuple):
+    """A variable-length integer (`varint`)."""
+
+    name: str
+    bits: int
+    signed: bool
+
+
+class Prefixed(NamedTuple):
+    """A UTF-8 string or bytes after their length; ``records`` is a message set or record batches.
+
+    Only ``rest`` has no length: it extends to the end of the message (0.7).
+    """
+
+    name: str
+
+
+class Uuid(NamedTuple):
+    """A UUID, 16 bytes."""
+
+    name: str = "uuid"
+
+
+Scalar = Fixed | Varint | Prefixed | Uuid
+
+INT8: Final = Fixed("int8", "b", 1)
+INT16: Final = Fixed("int16", "h", 2)
+INT32: Final = Fixed("int32", "i", 4)
+INT64: Final = Fixed("int64", "q", 8)
+UINT16: Final = Fixed("uint16", "H", 2)
+UINT32: Final = Fixed("uint32", "I", 4)
+FLOAT64: Final = Fixed("float64", "d", 8)
+BOOLEAN: Final = Fixed("boolean", "?", 1)
+STRING: Final = Prefixed("string")
+BYTES: Final = Prefixed("bytes")
+RECORDS: Final = Prefixed("records")
+REST: Final = Prefixed("rest")
+
+Int8 = Annotated[int, INT8]
+Int16 = Annotated[int, INT16]
+Int32 = Annotated[int, INT32]
+Int64 = Annotated[int, INT64]
+UInt16 = Annotated[int, UINT16]
+UInt32 = Annotated[int, UINT32]
+Float64 = Annotated[float, FLOAT64]
+Boolean = Annotated[bool, BOOLEAN]
+String = Annotated[str, STRING]
+Bytes = Annotated[bytes, BYTES]
+Records = Annotated[bytes, RECORDS]
+"""A message set or record batches; `records.Batches` decodes them."""
+Rest = Annotated[bytes, REST]
+"""All remaining bytes; for the last field of a message only."""
+UuidField = Annotated[uuid.UUID, Uuid()]
+NO_UUID: Final = uuid.UUID(int=0)
+
+VARINTS: Final = {
+    f"{sign}varint{bits}": Varint(f"{sign}varint{bits}", bits, signed=not sign)
+    for bits in (16, 32, 64)
+    for sign in ("", "unsigned_")
+}
+"""The types of KIP-625, by name."""
+
+_TYPES: Final = {type.name: type for type in (INT8, INT16, INT32, INT64, UINT16)} | VARINTS
+_ENCODINGS: Final = {f"fixed{type.size * 8}": type for type in (INT16, INT32, INT64)} | {
+    f"{'' if type.signed else 'un'}signed{type.bits}": type for type in VARINTS.values()
+}
+
+NEWEST: Final = 32767
+"""The end of an open range; versions are int16."""
+
+
+class Versions(NamedTuple):
+    """A range of versions, both ends included; empty if ``first > last``."""
+
+    first: int
+    last: int
+
+    @classmethod
+    def parse(cls, text: str) -> Versions:
+        """Return the range of a text (``0+``, ``2-5``, ``7`` or ``none``); raise `ValueError`."""
+        if text == "none":
+            return NONE
+        if text.endswith("+"):
+            return cls(int(text[:-1]), NEWEST)
+        first, dash, last = text.partition("-")
+        return cls(int(first), int(last if dash else first))
+
+    def __contains__(self, version: object) -> bool:
+        """Return whether the range contains a version."""
+        return isinstance(version, int) and self.first <= version <= self.last
+
+    def __str__(self) -> str:
+        """Return the notation that `parse` accepts."""
+        if self.first > self.last:
+            return "none"
+        if self.last == NEWEST:
+            return f"{self.first}+"
+        return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
+
+    def common(self, other: Versions) -> Versions:
+        """Return the versions in both ranges."""
+        return Versions(max(self.first, other.first), min(self.last, other.last))
+
+
+NONE: Final = Versions(0, -1)
+ALL: Final = Versions(0, NEWEST)
 
 Kind = Literal["request", "response", "header", "data"]
 
@@ -108,7 +214,7 @@ def wire(
     ``optional`` field may be missing at the end of a message (the guide's ``|foo|``). The count of a
     ``short`` array is an int16 (0.7).
     """
-    names, known = (type, INTEGERS) if type is not None else (encoding or {}, ENCODINGS)
+    names, known = (type, _TYPES) if type is not None else (encoding or {}, _ENCODINGS)
     return Wire(
         versions=Versions.parse(versions),
         nullable=Versions.parse(nullable),
@@ -130,6 +236,13 @@ class Structure(msgspec.Struct, gc=False, kw_only=True):
 
     unknown_tags: tuple[tuple[int, bytes], ...] = ()
     """The undeclared tagged fields: pairs of tag and bytes (KIP-482)."""
+
+
+def spec_of(structure: type[Structure]) -> MessageSpec:
+    """Return the spec of a message; raise `TypeError` for a structure that is a part of a message."""
+    if structure.spec is None:
+        raise TypeError(f"{structure.__name__} must be a message, but is a part of one")
+    return structure.spec
 
 
 class ArrayOf(NamedTuple):
@@ -155,27 +268,19 @@ def fields_of(structure: type[Structure]) -> tuple[Field, ...]:
 
 
 def _field(info: msgspec.structs.FieldInfo) -> Field:
-    declared, properties = _split(info.type)
+    marks = getattr(info.type, "__metadata__", ())
+    properties = next((mark for mark in marks if isinstance(mark, Wire)), Wire())
     default = info.default
     if info.default_factory is not msgspec.NODEFAULT:
         default = info.default_factory()
-    return Field(info.name, _type_of(declared), properties, default, required=default is msgspec.NODEFAULT)
-
-
-def _split(annotation: Any) -> tuple[Any, Wire]:
-    """Return the type of ``Annotated[type, Wire]`` with its wire type, and the properties."""
-    if get_origin(annotation) is not Annotated:
-        return annotation, Wire()
-    declared, *marks = get_args(annotation)
-    properties = next((mark for mark in marks if isinstance(mark, Wire)), Wire())
-    types = [mark for mark in marks if not isinstance(mark, Wire)]
-    return (Annotated[declared, types[0]] if types else declared), properties
+    return Field(info.name, _type_of(info.type), properties, default, required=default is msgspec.NODEFAULT)
 
 
 def _type_of(declared: Any) -> Scalar | ArrayOf | type[Structure]:
     if get_origin(declared) is Annotated:
-        found: Scalar = get_args(declared)[1]
-        return found
+        declared, *marks = get_args(declared)
+        found: Scalar | None = next((mark for mark in marks if not isinstance(mark, Wire)), None)
+        return found or _type_of(declared)
     if get_origin(declared) in (Union, types.UnionType):
         (kept,) = (part for part in get_args(declared) if part is not type(None))
         return _type_of(kept)

@@ -11,14 +11,25 @@ from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from cloudevents_kafka.protocol.errors import Unsupported
-from cloudevents_kafka.protocol.schema._message import ArrayOf, Field, MessageSpec, Structure, fields_of
-from cloudevents_kafka.protocol.schema._types import NO_UUID, Blob, Fixed, Scalar, Text, Uuid, Varint
+from cloudevents_kafka.protocol.schema import (
+    NO_UUID,
+    ArrayOf,
+    Field,
+    Fixed,
+    Prefixed,
+    Scalar,
+    Structure,
+    Uuid,
+    Varint,
+    fields_of,
+    spec_of,
+)
 
 
 class Sized(NamedTuple):
     """A string or bytes after a length, which is fixed or compact (length + 1, 0 for null); or the rest."""
 
-    type: Text | Blob
+    type: Prefixed
     compact: bool
     nullable: bool
 
@@ -74,13 +85,6 @@ class Layout(NamedTuple):
 Codec: TypeAlias = Fixed | Varint | Uuid | Sized | Array | Layout
 
 
-def spec_of(structure: type[Structure]) -> MessageSpec:
-    """Return the spec of a message; raise `TypeError` for a structure that is a part of a message."""
-    if structure.spec is None:
-        raise TypeError(f"{structure.__name__} must be a message, but is a part of one")
-    return structure.spec
-
-
 @cache
 def layout_of(structure: type[Structure], version: int) -> Layout:
     """Return the layout of a message in a version; raise `Unsupported` if it does not have the version."""
@@ -132,7 +136,7 @@ def _of(
     compact: bool,
     nullable: bool,
 ) -> Codec:
-    if isinstance(type, Text | Blob):
+    if isinstance(type, Prefixed):
         return Sized(type, compact, nullable)
     if isinstance(type, Fixed | Varint):
         return next((t for versions, t in field.wire.types.items() if version in versions), type)
@@ -163,6 +167,6 @@ def _empty(type: Scalar | ArrayOf | type[Structure]) -> Any:
         return []
     if isinstance(type, Uuid):
         return NO_UUID
-    if isinstance(type, Fixed | Varint | Text | Blob):
+    if isinstance(type, Fixed | Varint | Prefixed):
         return _EMPTY.get(type.name, 0)
     return type(**{field.name: default_of(field) for field in fields_of(type)})

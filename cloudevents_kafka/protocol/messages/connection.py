@@ -1,0 +1,131 @@
+"""The headers, ApiVersions (18), SaslHandshake (17) and SaslAuthenticate (36): what each connection uses.
+
+Guide, "Common Request and Response Structure"; KIP-35, KIP-43, KIP-152. For an unsupported version of
+ApiVersions, a broker responds in version 0 with UNSUPPORTED_VERSION.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from cloudevents_kafka.protocol.schema import (
+    Boolean,
+    Bytes,
+    Int16,
+    Int32,
+    Int64,
+    MessageSpec,
+    String,
+    Structure,
+    wire,
+)
+
+
+class RequestHeader(Structure, kw_only=True):
+    """API key, version, correlation id and client id."""
+
+    spec: ClassVar = MessageSpec.of(
+        "RequestHeader", -1, "header", versions="0-2", flexible="2+", guide="RequestMessage"
+    )
+
+    request_api_key: Annotated[Int16, wire(guide="ApiKey")]
+    request_api_version: Annotated[Int16, wire(guide="ApiVersion")]
+    correlation_id: Int32
+    client_id: Annotated[String | None, wire("1+", nullable="1+", ignorable=True, flexible="none")] = ""
+
+
+class ResponseHeader(Structure, kw_only=True):
+    """The correlation id of the request."""
+
+    spec: ClassVar = MessageSpec.of(
+        "ResponseHeader", -1, "header", versions="0-1", flexible="1+", guide="Response"
+    )
+
+    correlation_id: Int32
+
+
+class ApiVersionsRequest(Structure, kw_only=True):
+    """List the versions; from 3 on with the client's name and version (KIP-511)."""
+
+    spec: ClassVar = MessageSpec.of("ApiVersions", 18, "request", versions="0-4", flexible="3+")
+
+    client_software_name: Annotated[String, wire("3+", ignorable=True)] = ""
+    client_software_version: Annotated[String, wire("3+", ignorable=True)] = ""
+
+
+class ApiVersion(Structure, kw_only=True):
+    """An API and the versions that the broker supports."""
+
+    api_key: Int16
+    min_version: Int16
+    max_version: Int16
+
+
+class SupportedFeatureKey(Structure, kw_only=True):
+    """A feature that the broker supports."""
+
+    name: String
+    min_version: Int16
+    max_version: Int16
+
+
+class FinalizedFeatureKey(Structure, kw_only=True):
+    """A feature that the cluster uses."""
+
+    name: String
+    max_version_level: Int16
+    min_version_level: Int16
+
+
+class ApiVersionsResponse(Structure, kw_only=True):
+    """The versions of all APIs. Its header never has tagged fields, so that any client can decode it."""
+
+    spec: ClassVar = MessageSpec.of("ApiVersions", 18, "response", versions="0-4", flexible="3+")
+
+    error_code: Int16
+    api_keys: list[ApiVersion]
+    throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
+    supported_features: Annotated[
+        list[SupportedFeatureKey], wire("3+", tag=0, tagged="3+", ignorable=True)
+    ] = []
+    finalized_features_epoch: Annotated[Int64, wire("3+", tag=1, tagged="3+", ignorable=True)] = -1
+    finalized_features: Annotated[
+        list[FinalizedFeatureKey], wire("3+", tag=2, tagged="3+", ignorable=True)
+    ] = []
+    zk_migration_ready: Annotated[Boolean, wire("3+", tag=3, tagged="3+", ignorable=True)] = False
+
+
+class SaslHandshakeRequest(Structure, kw_only=True):
+    """Choose a mechanism. Its messages follow without frames (version 0) or in SaslAuthenticate (1)."""
+
+    spec: ClassVar = MessageSpec.of("SaslHandshake", 17, "request", versions="0-1", flexible="none")
+
+    mechanism: String
+
+
+class SaslHandshakeResponse(Structure, kw_only=True):
+    """The result, and the supported mechanisms."""
+
+    spec: ClassVar = MessageSpec.of("SaslHandshake", 17, "response", versions="0-1", flexible="none")
+
+    error_code: Int16
+    mechanisms: list[String]
+
+
+class SaslAuthenticateRequest(Structure, kw_only=True):
+    """A message of the mechanism."""
+
+    spec: ClassVar = MessageSpec.of("SaslAuthenticate", 36, "request", versions="0-2", flexible="2+")
+
+    auth_bytes: Bytes
+
+
+class SaslAuthenticateResponse(Structure, kw_only=True):
+    """The response of the mechanism."""
+
+    spec: ClassVar = MessageSpec.of("SaslAuthenticate", 36, "response", versions="0-2", flexible="2+")
+
+    error_code: Int16
+    error_message: Annotated[String | None, wire(nullable="0+")]
+    auth_bytes: Bytes
+    session_lifetime_ms: Annotated[Int64, wire("1+", ignorable=True)] = 0
