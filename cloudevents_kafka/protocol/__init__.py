@@ -2,7 +2,7 @@
 
 `Client` is the entry point; `EventProducer` and `EventConsumer` accept its producers and consumers. The
 package has nothing of CloudEvents. Read `schema` (how messages are declared), `layout` (the fields of one
-version), `messages` (the declarations), `codec` (messages to bytes and back), `frames` (with size and header),
+version), `messages` (the declarations), `codec` (messages to bytes and back), `frames` (size and header),
 `records` (message sets and record batches), then `client`. `errors`, `error_codes`, `api_keys` and `varint`
 serve all of them. `explain` describes frames byte by byte; `v07` is Kafka 0.7, which has another protocol;
 `kip625` measures KIP-625.
