@@ -15,18 +15,6 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-KAFKA_COLUMNS: Final = (
-    "key",
-    "value",
-    "topic",
-    "partition",
-    "offset",
-    "timestamp",
-    "timestampType",
-    "headers",
-)
-"""The columns of Spark's Kafka source with the option ``includeHeaders``."""
-
 KEPT_COLUMNS: Final = ("key", "topic", "partition", "offset", "timestamp")
 """The columns that `decode_events` keeps by default."""
 
