@@ -21,55 +21,45 @@ from cloudevents_kafka.cli.terminal import (
 )
 from cloudevents_kafka.errors import CloudEventsKafkaError
 
-# For each command, the module that has it as `command`, and its line in the list of commands.
-COMMANDS: Final[dict[str, tuple[str, str]]] = {
-    "consume": ("cloudevents_kafka.cli.commands.consume", "Read events and other records from a topic."),
-    "produce": ("cloudevents_kafka.cli.commands.produce", "Send events: JSON lines, or one from options."),
-    "decode": ("cloudevents_kafka.cli.commands.decode", "Explain a record: mode, attributes, broken rules."),
-    "broker": ("cloudevents_kafka.cli.commands.broker", "Run a local Kafka broker for trying things out."),
-    "demo": ("cloudevents_kafka.cli.commands.demo", "Run the library on a local Kafka and Spark."),
-    "pipeline": (
-        "cloudevents_kafka.cli.commands.pipeline",
-        "Write topics of events to Parquet tables with Spark.",
-    ),
-    "spark-jar": (
-        "cloudevents_kafka.cli.commands.spark_jar",
-        "Write the jar of Spark's Java function.",
-    ),
-    "conformance": (
-        "cloudevents_kafka.cli.commands.conformance",
-        "Run the clauses of CloudEvents against this library.",
-    ),
-    "protocol": (
-        "cloudevents_kafka.cli.commands.protocol",
-        "Inspect the Kafka protocol: frames, grammar, brokers.",
-    ),
+# The line of each command in the list of commands; its module in `commands` has it as `command`.
+COMMANDS: Final = {
+    "consume": "Read events and other records from a topic.",
+    "produce": "Send events: JSON lines, or one from options.",
+    "decode": "Explain a record: mode, attributes, broken rules.",
+    "broker": "Run a local Kafka broker for trying things out.",
+    "demo": "Run the library on a local Kafka and Spark.",
+    "pipeline": "Write topics of events to Parquet tables with Spark.",
+    "spark-jar": "Write the jar of Spark's Java function.",
+    "conformance": "Run the clauses of CloudEvents against this library.",
+    "protocol": "Inspect the Kafka protocol: frames, grammar, brokers.",
 }
 
 
 class LazyGroup(click.Group):
-    """A group that loads the module of a command when the command is used."""
+    """A group that loads a command from its module in ``package`` when the command is used."""
 
-    def __init__(self, *args: Any, subcommands: Mapping[str, tuple[str, str]], **options: Any) -> None:
+    def __init__(self, *args: Any, package: str, summaries: Mapping[str, str], **options: Any) -> None:
         super().__init__(*args, **options)
-        self._subcommands = subcommands
+        self._package = package
+        self._summaries = summaries
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         """Return the names of the commands, in the order of the table."""
-        return list(self._subcommands)
+        return list(self._summaries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # the same
         """Return a command, loading its module; None if it does not exist."""
-        if cmd_name not in self._subcommands:
+        if cmd_name not in self._summaries:
             return None
-        command: click.Command = importlib.import_module(self._subcommands[cmd_name][0]).command
+        module = importlib.import_module(f"{self._package}.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
         require_utf8(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # the same
         """Write the list of commands without loading them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in self._subcommands.items()])
+            formatter.write_dl(list(self._summaries.items()))
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Return the result of click's main, run with replacements for closed standard streams."""
@@ -104,27 +94,24 @@ def _command_error(error: CloudEventsKafkaError) -> CommandError:
     return BrokerFailure(str(error)) if of_broker else BadData(str(error))
 
 
-_HELP: Final = """CloudEvents on Apache Kafka: send, read and explain them.
-
-Data goes to stdout, everything else to stderr. Exit codes: 0 success, 1 bad data,
-2 bad usage, 3 broker failure, 130 Ctrl-C.
-
-Any librdkafka setting is accepted, from --config FILE, then the environment
-(CE_KAFKA_BOOTSTRAP_SERVERS, CE_KAFKA_SASL_PASSWORD_FILE …), then -X; later ones
-override earlier ones. Output and errors show only those known to be harmless.
-
-\b
-Completion, in .bashrc (zsh_source and fish_source for the other shells):
-eval "$(_CLOUDEVENTS_KAFKA_COMPLETE=bash_source cloudevents-kafka)"
-"""
-
-
 @click.group(
     cls=LazyGroup,
-    subcommands=COMMANDS,
-    help=_HELP,
+    package="cloudevents_kafka.cli.commands",
+    summaries=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="cloudevents-kafka", prog_name="cloudevents-kafka")
 def app() -> None:
-    """Run one of the commands."""
+    """CloudEvents on Apache Kafka: send, read and explain them.
+
+    Data goes to stdout, everything else to stderr. Exit codes: 0 success, 1 bad data,
+    2 bad usage, 3 broker failure, 130 Ctrl-C.
+
+    Any librdkafka setting is accepted, from --config FILE, then the environment
+    (CE_KAFKA_BOOTSTRAP_SERVERS, CE_KAFKA_SASL_PASSWORD_FILE …), then -X; later ones
+    override earlier ones. Output and errors show only those known to be harmless.
+
+    \b
+    Completion, in .bashrc (zsh_source and fish_source for the other shells):
+    eval "$(_CLOUDEVENTS_KAFKA_COMPLETE=bash_source cloudevents-kafka)"
+    """

@@ -127,7 +127,7 @@ ENDS = [
 def test_ends(error, code, message):
     """Each exception ends a command with its exit code and one message without a traceback."""
 
-    @click.group(cls=LazyGroup, subcommands=COMMANDS)
+    @click.group(cls=LazyGroup, package="", summaries=COMMANDS)
     def app():
         pass
 

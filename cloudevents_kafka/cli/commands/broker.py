@@ -14,18 +14,9 @@ if TYPE_CHECKING:
     from cloudevents_kafka.testing import LocalBroker
 
 _CHECK_INTERVAL: Final = 0.5  # seconds
-_HELP: Final = """Run a local Kafka broker for trying things out, until Ctrl-C.
-
-The broker is Apache Kafka, one node, on 127.0.0.1 only. Prints its address once it
-accepts connections. Downloads Kafka (45 MB) the first time; needs Java. The data is
-deleted at the end, unless --data-dir is set.
-
-\b
-cloudevents-kafka broker --port 9092 --topic orders:3
-"""
 
 
-@click.command(help=_HELP)
+@click.command()
 @click.option(
     "--port",
     type=click.IntRange(1, 65535),
@@ -41,7 +32,15 @@ cloudevents-kafka broker --port 9092 --topic orders:3
 )
 @click.option("--data-dir", type=click.Path(file_okay=False), metavar="FOLDER", help="Keep the data here.")
 def command(port: int | None, topics: tuple[str, ...], data_dir: str | None) -> None:
-    """Run a broker."""
+    """Run a local Kafka broker for trying things out, until Ctrl-C.
+
+    The broker is Apache Kafka, one node, on 127.0.0.1 only. Prints its address once it
+    accepts connections. Downloads Kafka (45 MB) the first time; needs Java. The data is
+    deleted at the end, unless --data-dir is set.
+
+    \b
+    cloudevents-kafka broker --port 9092 --topic orders:3
+    """
     from cloudevents_kafka.testing import LocalBroker
     from cloudevents_kafka.testing.local import tail
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 import click
 
@@ -26,22 +25,8 @@ from cloudevents_kafka.conformance import (
 )
 from cloudevents_kafka.primitives.plural import pluralize
 
-_HELP: Final = """Run the clauses of CloudEvents against this library.
 
-Runs every case of the vectors for each requirement of the CloudEvents core specification,
-its formats, the Kafka binding and the documented extensions. Prints how many clauses are
-shown, by area and level, and why the others are not. Clauses that tests show are not run
-without --results.
-The exit code is 0 if no case or test failed, else 1.
-
-\b
-cloudevents-kafka conformance
-cloudevents-kafka conformance --clause K-07
-cloudevents-kafka conformance --results build/tests.xml --report report.md
-"""
-
-
-@click.command(help=_HELP, short_help="Run the clauses of CloudEvents against this library.")
+@click.command(short_help="Run the clauses of CloudEvents against this library.")
 @click.option("--clause", "clauses", multiple=True, metavar="ID", help="Only this clause. Repeatable.")
 @click.option(
     "--results",
@@ -59,7 +44,19 @@ def command(
     records: str | None,
     folder: str | None,
 ) -> None:
-    """Run the cases, print the table and write the files."""
+    """Run the clauses of CloudEvents against this library.
+
+    Runs every case of the vectors for each requirement of the CloudEvents core specification,
+    its formats, the Kafka binding and the documented extensions. Prints how many clauses are
+    shown, by area and level, and why the others are not. Clauses that tests show are not run
+    without --results.
+    The exit code is 0 if no case or test failed, else 1.
+
+    \b
+    cloudevents-kafka conformance
+    cloudevents-kafka conformance --clause K-07
+    cloudevents-kafka conformance --results build/tests.xml --report report.md
+    """
     dataset = Dataset(Path(folder) if folder else None)
     clauses = tuple(name.upper() for name in clauses)
     try:

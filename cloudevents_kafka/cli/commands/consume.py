@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from fnmatch import fnmatchcase
+from types import SimpleNamespace
 from typing import Any, Final
 
 import click
@@ -20,37 +22,15 @@ from cloudevents_kafka.cli.kafka import (
     Settings,
     create_consumer,
     kafka_options,
-    parse_pairs,
     pop_settings,
-    quiet_settings,
 )
-from cloudevents_kafka.cli.records import OUTPUT_FORMATS, Filter, Output, create_output, is_pipe_closed
-from cloudevents_kafka.cli.terminal import BadData, HeaderType, Interrupts, Progress
+from cloudevents_kafka.cli.records import OUTPUT_FORMATS, Output, create_output, is_pipe_closed
+from cloudevents_kafka.cli.terminal import BadData, Interrupts, Progress, header_option, parse_pairs
+from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
 
 _UNUSED_GROUP: Final = "cloudevents-kafka-cli"  # the client requires a group.id
-
-
-class ConsumeOptions(msgspec.Struct, kw_only=True):
-    """The options of `consume`, without those of all Kafka commands."""
-
-    topic: str | None
-    begin: Position | None
-    end: Position | None
-    partitions: tuple[int, ...]
-    count: int | None
-    follow: bool
-    group: str | None
-    commit: bool
-    types: tuple[str, ...]
-    sources: tuple[str, ...]
-    subjects: tuple[str, ...]
-    where: tuple[tuple[str, str], ...]
-    headers: tuple[tuple[str, bytes | None], ...]
-    lenient: bool
-    strict: bool
-    output: str | None
 
 
 def _parse_partitions(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[int, ...]:
@@ -63,28 +43,7 @@ def _parse_partitions(ctx: click.Context, param: click.Parameter, texts: tuple[s
     return tuple(dict.fromkeys(numbers))
 
 
-_HELP: Final = """Read events and other records from a topic.
-
-Reads up to the current end of the topic, without a consumer group, and commits
-nothing. Each record is a JSON line that produce can send again byte for byte; a record
-that is not an event has the reason in "error".
-
-\b
-POSITION, for --from and --until, in every partition:
-  earliest, latest      the start or the end
-  1741                  an offset
-  -10                   the last 10 records
-  @2026-11-21T12:00:00Z the first record from that time on (RFC 3339)
-  @1795262400000        the same, in ms since the epoch
-  stored                the committed offset of --group
-
-\b
-cloudevents-kafka consume -b localhost:9092 -t orders --type 'order.*' | jq .event
-cloudevents-kafka consume -b localhost:9092 -t orders --from -1 --follow
-"""
-
-
-@click.command(help=_HELP)
+@click.command()
 @kafka_options
 @click.option("-t", "--topic", metavar="TOPIC", help="The topic to read.")
 @click.option(
@@ -115,14 +74,7 @@ cloudevents-kafka consume -b localhost:9092 -t orders --from -1 --follow
     metavar="NAME=VALUE",
     help="Only events with this attribute. Repeatable: all must match.",
 )
-@click.option(
-    "--header",
-    "headers",
-    multiple=True,
-    type=HeaderType(allow_null=True),
-    metavar="NAME[=VALUE]",
-    help="Only records with this header. Repeatable: all must match.",
-)
+@header_option("Only records with this header. Repeatable: all must match.")
 @click.option("--lenient", is_flag=True, help="Accept known deviations of other producers, and list them.")
 @click.option(
     "--strict", is_flag=True, help="Stop at the first record that is not an event, with exit code 1."
@@ -131,10 +83,28 @@ cloudevents-kafka consume -b localhost:9092 -t orders --from -1 --follow
     "-o", "--output", type=click.Choice(OUTPUT_FORMATS), help="[default: text on a terminal, else json]"
 )
 def command(timeout: float, *, show_config: bool, **options: Any) -> None:
-    """Read a topic, or a range of it."""
+    """Read events and other records from a topic.
+
+    Reads up to the current end of the topic, without a consumer group, and commits
+    nothing. Each record is a JSON line that produce can send again byte for byte; a record
+    that is not an event has the reason in "error".
+
+    \b
+    POSITION, for --from and --until, in every partition:
+      earliest, latest      the start or the end
+      1741                  an offset
+      -10                   the last 10 records
+      @2026-11-21T12:00:00Z the first record from that time on (RFC 3339)
+      @1795262400000        the same, in ms since the epoch
+      stored                the committed offset of --group
+
+    \b
+    cloudevents-kafka consume -b localhost:9092 -t orders --type 'order.*' | jq .event
+    cloudevents-kafka consume -b localhost:9092 -t orders --from -1 --follow
+    """
     settings = pop_settings(options)
-    chosen = ConsumeOptions(**options)
-    settings = _client_settings(settings, chosen)
+    chosen = SimpleNamespace(**options)
+    settings = _client_settings(settings, chosen.group)
     if show_config:
         click.echo(settings.to_text(), nl=False)
         return
@@ -143,19 +113,19 @@ def command(timeout: float, *, show_config: bool, **options: Any) -> None:
     _run(chosen, settings, timeout)
 
 
-def _client_settings(settings: Settings, options: ConsumeOptions) -> Settings:
-    defaults = {**quiet_settings(settings), "auto.offset.reset": "earliest"}
+def _client_settings(settings: Settings, group: str | None) -> Settings:
+    defaults = {"auto.offset.reset": "earliest"}
     overrides = {
         "enable.auto.commit": "false",
         "enable.partition.eof": "true",
-        "group.id": options.group or _UNUSED_GROUP,
+        "group.id": group or _UNUSED_GROUP,
     }
     return settings.with_defaults("defaults of consume", defaults).with_overrides(
         "overrides of consume", overrides
     )
 
 
-def _check(options: ConsumeOptions) -> None:
+def _check(options: SimpleNamespace) -> None:
     if not options.topic:
         raise click.UsageError("the topic is missing: pass -t TOPIC")
     if options.commit and not options.group:
@@ -167,9 +137,9 @@ def _check(options: ConsumeOptions) -> None:
         raise click.UsageError("'stored' is the offset of a group: pass --group, too")
 
 
-def _run(options: ConsumeOptions, settings: Settings, timeout: float) -> None:
+def _run(options: SimpleNamespace, settings: Settings, timeout: float) -> None:
     request = ReadRequest(
-        topic=options.topic or "",
+        topic=options.topic,
         partitions=options.partitions,
         begin=options.begin or Position("stored" if options.group else "earliest"),
         end=options.end,
@@ -197,10 +167,41 @@ def _report_lost_brokers() -> None:
     click.echo("cloudevents-kafka: the brokers cannot be reached; retrying until Ctrl-C", err=True)
 
 
+class Filter(msgspec.Struct, frozen=True, kw_only=True):
+    """Conditions that a record must all meet.
+
+    ``globs`` maps attribute names to globs, of which one must match; ``attributes`` are names with
+    their exact text; ``headers`` are names with the value of one such header, or None for any value.
+    """
+
+    globs: Mapping[str, Sequence[str]] = {}
+    attributes: Sequence[tuple[str, str]] = ()
+    headers: Sequence[tuple[str, bytes | None]] = ()
+
+    @property
+    def needs_event(self) -> bool:
+        """Whether only events can match, since a condition is on attributes."""
+        return bool(self.attributes) or any(self.globs.values())
+
+    def matches(self, item: Decoded | Undecodable) -> bool:
+        """Return whether a record meets all conditions."""
+        found = item.record.headers
+        if not all(any(n == name and value in (None, v) for n, v in found) for name, value in self.headers):
+            return False
+        return not self.needs_event or (isinstance(item, Decoded) and self._matches_event(item.event))
+
+    def _matches_event(self, event: Event) -> bool:
+        return all(event.text(name) == value for name, value in self.attributes) and all(
+            (text := event.text(name)) is not None and any(fnmatchcase(text, glob) for glob in globs)
+            for name, globs in self.globs.items()
+            if globs
+        )
+
+
 class ConsumeJob:
     """A run of `consume`: it decodes, filters, writes and counts records."""
 
-    def __init__(self, options: ConsumeOptions, output: Output, progress: Progress) -> None:
+    def __init__(self, options: SimpleNamespace, output: Output, progress: Progress) -> None:
         globs = {"type": options.types, "source": options.sources, "subject": options.subjects}
         self._filter = Filter(globs=globs, attributes=options.where, headers=options.headers)
         self._options = options

@@ -6,10 +6,9 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
-import msgspec
 
 from cloudevents_kafka.cli.records import (
     BadLine,
@@ -24,48 +23,13 @@ from cloudevents_kafka.cli.records import (
     read_lines,
     read_record,
 )
-from cloudevents_kafka.cli.terminal import BAD_DATA, BYTES, FILE, BadData, BadUsage, HeaderType, Interrupts
-from cloudevents_kafka.record import Record
-
-_HELP: Final = """Explain a record: mode, attributes, broken rules.
-
-Reads lines of consume, or {"key", "headers", "value"} with text, {"base64": …} or
-{"hex": …}, from FILES or stdin; or one record from options. Prints the content mode and
-the reason for it, the attributes and their types, every broken rule with its clause,
-the recommendations that the event does not follow, and the result of lenient decoding.
-A line that is not a record is reported with its number and skipped. The exit code is 0
-if all records are events, else 1.
-
-\b
-cloudevents-kafka consume -b localhost:9092 -t orders --from 1741 -n 1 | cloudevents-kafka decode
-cloudevents-kafka decode --header ce_id=1 --header content-type=text/plain --value hello
-"""
+from cloudevents_kafka.cli.terminal import BAD_DATA, BYTES, FILE, BadData, BadUsage, Interrupts, header_option
+from cloudevents_kafka.record import Headers, Record
 
 
-class RecordOptions(msgspec.Struct, kw_only=True):
-    """The options that describe one record."""
-
-    headers: tuple[tuple[str, bytes | None], ...]
-    key: bytes | None
-    value: bytes | None
-    value_hex: str | None
-    value_file: str | None
-
-    def __bool__(self) -> bool:
-        """Whether any option is set."""
-        return any(value not in (None, ()) for value in msgspec.structs.astuple(self))
-
-
-@click.command(help=_HELP)
+@click.command()
 @click.argument("files", nargs=-1, type=FILE, metavar="[FILES]...")
-@click.option(
-    "--header",
-    "headers",
-    multiple=True,
-    type=HeaderType(allow_null=True),
-    metavar="NAME[=VALUE]",
-    help="One record: a header; null without =VALUE. Repeatable.",
-)
+@header_option("One record: a header; null without =VALUE. Repeatable.")
 @click.option("-k", "--key", type=BYTES, metavar="TEXT", help="One record: its key.")
 @click.option("--value", type=BYTES, metavar="TEXT", help="One record: its value, as text.")
 @click.option("--value-hex", metavar="HEX", help="One record: its value, in hexadecimal digits.")
@@ -82,12 +46,24 @@ class RecordOptions(msgspec.Struct, kw_only=True):
 )
 @click.pass_context
 def command(ctx: click.Context, /, output: str, files: tuple[str, ...], **options: Any) -> None:
-    """Explain records."""
-    one = RecordOptions(**options)
-    if one and files:
+    """Explain a record: mode, attributes, broken rules.
+
+    Reads lines of consume, or {"key", "headers", "value"} with text, {"base64": …} or
+    {"hex": …}, from FILES or stdin; or one record from options. Prints the content mode and
+    the reason for it, the attributes and their types, every broken rule with its clause,
+    the recommendations that the event does not follow, and the result of lenient decoding.
+    A line that is not a record is reported with its number and skipped. The exit code is 0
+    if all records are events, else 1.
+
+    \b
+    cloudevents-kafka consume -b localhost:9092 -t orders --from 1741 -n 1 | cloudevents-kafka decode
+    cloudevents-kafka decode --header ce_id=1 --header content-type=text/plain --value hello
+    """
+    is_one = any(value not in (None, ()) for value in options.values())
+    if is_one and files:
         raise click.UsageError("FILES and the options of one record exclude each other")
     show = _print_json if output == "json" else _print_text
-    records = [_record(one)] if one else _read_records(files)
+    records = [_record(**options)] if is_one else _read_records(files)
     events = Counter(_explain(record, show) for record in records)
     if not events:
         raise BadUsage("a record is missing: pass JSON lines on stdin or in a file, or --header and --value")
@@ -123,19 +99,22 @@ def _read_records(files: tuple[str, ...]) -> Iterator[Record | BadData]:
                 yield BadData(f"{line.where}: {error}")
 
 
-def _record(options: RecordOptions) -> Record:
-    return Record(key=options.key, headers=list(options.headers), value=_value(options))
-
-
-def _value(options: RecordOptions) -> bytes | None:
-    if sum(value is not None for value in (options.value, options.value_hex, options.value_file)) > 1:
+def _record(
+    headers: Headers,
+    key: bytes | None,
+    value: bytes | None,
+    value_hex: str | None,
+    value_file: str | None,
+) -> Record:
+    """Return the record of the options."""
+    if sum(option is not None for option in (value, value_hex, value_file)) > 1:
         raise click.UsageError("--value, --value-hex and --value-file exclude each other")
-    if options.value_file is not None:
-        with read_errors(f"--value-file {options.value_file}"):
-            return Path(options.value_file).read_bytes()
-    if options.value_hex is not None:
+    if value_file is not None:
+        with read_errors(f"--value-file {value_file}"):
+            value = Path(value_file).read_bytes()
+    elif value_hex is not None:
         try:
-            return bytes_from_json({"hex": options.value_hex}, "--value-hex")
+            value = bytes_from_json({"hex": value_hex}, "--value-hex")
         except BadLine as error:
             raise click.UsageError(str(error)) from None
-    return options.value
+    return Record(key=key, headers=list(headers), value=value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,16 +15,8 @@ from cloudevents_kafka.primitives.plural import pluralize
 if TYPE_CHECKING:
     from cloudevents_kafka.demo.run import Outcome
 
-_HELP: Final = """Run the library on a local Kafka and Spark.
 
-Sends the events of a small shop in every content mode and format, mixed with invalid
-records; reads them back; writes them to Parquet tables; and compares the counts and
-contents. Keeps the tables, and stops all that it started. The exit code is 1 if a check
-fails.
-"""
-
-
-@click.command(help=_HELP)
+@click.command()
 @click.option(
     "--count",
     type=click.IntRange(min=1),
@@ -53,7 +45,13 @@ fails.
     help="The folder for the tables, new or empty.  [default: a new temporary folder]",
 )
 def command(count: int, seed: int, events: Path | None, out: Path | None) -> None:
-    """Run the demo."""
+    """Run the library on a local Kafka and Spark.
+
+    Sends the events of a small shop in every content mode and format, mixed with invalid
+    records; reads them back; writes them to Parquet tables; and compares the counts and
+    contents. Keeps the tables, and stops all that it started. The exit code is 1 if a check
+    fails.
+    """
     require_extra("spark", "demo")
     if out is not None and out.exists() and any(out.iterdir()):
         raise click.BadParameter(f"{out} must be empty", param_hint="--out")

@@ -35,21 +35,8 @@ _SOURCE_SETTINGS: Final = (
     "maxTriggerDelay",
 )
 
-_HELP: Final = """Write topics of CloudEvents to Parquet tables, each record exactly once.
 
-OUT/events has the events, in folders by type and date; OUT/quarantine has the other
-records, unchanged and with the reason. Run the command again to continue after the
-last record, however the last run ended. If a topic was deleted and created again, or
-the checkpoint belongs to another OUT, the run ends with exit code 2: use a new OUT then.
-
--X accepts the settings of the other commands for connecting to brokers
-(security.protocol, sasl.username, ssl.ca.location …), settings of the Java client as
-kafka.NAME=VALUE, and of Spark as spark.NAME=VALUE; NAME@=FILE reads a value from a
-file. Errors show only values known to be harmless.
-"""
-
-
-@click.command(help=_HELP)
+@click.command()
 @click.option("-b", "--brokers", metavar="HOST:PORT,…", help="The brokers (bootstrap.servers).")
 @click.option("-t", "--topic", "topics", multiple=True, required=True, help="A topic to read. Repeatable.")
 @click.option(
@@ -115,7 +102,18 @@ def command(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Run a pipeline."""
+    """Write topics of CloudEvents to Parquet tables, each record exactly once.
+
+    OUT/events has the events, in folders by type and date; OUT/quarantine has the other
+    records, unchanged and with the reason. Run the command again to continue after the
+    last record, however the last run ended. If a topic was deleted and created again, or
+    the checkpoint belongs to another OUT, the run ends with exit code 2: use a new OUT then.
+
+    -X accepts the settings of the other commands for connecting to brokers
+    (security.protocol, sasl.username, ssl.ca.location …), settings of the Java client as
+    kafka.NAME=VALUE, and of Spark as spark.NAME=VALUE; NAME@=FILE reads a value from a
+    file. Errors show only values known to be harmless.
+    """
     require_extra("spark", "pipeline")
     loaded = load_settings(config, os.environ, settings, brokers)
     pipeline_options = _pipeline_options(loaded, options)

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any, Final
 
 import click
 import msgspec
 
 from cloudevents_kafka import formats
-from cloudevents_kafka.binding import ContentMode, attribute_key, extra_headers
+from cloudevents_kafka.binding import attribute_key, extra_headers
 from cloudevents_kafka.cli.kafka import (
     BrokerSession,
     Sender,
     Settings,
     create_producer,
     kafka_options,
-    parse_pairs,
     pop_settings,
-    quiet_settings,
 )
 from cloudevents_kafka.cli.records import (
-    EventOptions,
     InputLine,
     JsonLine,
     Overrides,
     encode_event,
     event_from_options,
+    event_options,
     read_line,
     read_lines,
     resolve_line,
@@ -38,11 +36,12 @@ from cloudevents_kafka.cli.terminal import (
     BadData,
     BadUsage,
     BrokerFailure,
-    HeaderType,
     Interrupted,
     Interrupts,
     Progress,
     escape,
+    header_option,
+    parse_pairs,
     require_extra,
 )
 from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError
@@ -52,40 +51,9 @@ from cloudevents_kafka.record import Record
 
 _MIN_MESSAGE_TIMEOUT: Final = 60.0  # seconds; a long queue on a slow network is not a failure yet
 _TOPIC_CREATION_SECONDS: Final = 3.0  # within which a broker may create a missing topic
-_HELP: Final = """Send events: JSON lines, or one from options.
-
-The lines of FILES or stdin are plain events (CloudEvents in the JSON format, one on
-each line) or the output of consume, which is sent again byte for byte: key, headers,
-value. If you edit the "event" of such a line, the edited event is sent, encoded like
-the original record.
-
-Waits until the brokers have all records. A bad line is reported with its number and
-skipped; the exit code is then 1.
-
-\b
-cloudevents-kafka produce -b localhost:9092 -t orders \\
-    --source /shop --type order.placed --data '{"total": 12.5}' --key-from subject
-cloudevents-kafka consume -b old:9092 -t orders | cloudevents-kafka produce -b new:9092
-"""
 
 
-class ProduceOptions(msgspec.Struct, kw_only=True):
-    """The options of `produce`, without those of all Kafka commands and of one event."""
-
-    files: tuple[str, ...]
-    topic: str | None
-    mode: ContentMode | None
-    format: str | None
-    key: bytes | None
-    key_from: str | None
-    headers: tuple[tuple[str, bytes | None], ...]
-    partition: int | None
-    keep_partitions: bool
-    keep_timestamps: bool
-    strict: bool
-
-
-@click.command(help=_HELP)
+@click.command()
 @click.argument("files", nargs=-1, type=FILE, metavar="[FILES]...")
 @kafka_options
 @click.option("-t", "--topic", metavar="TOPIC", help="The topic; overrides the topic of a line.")
@@ -102,14 +70,7 @@ class ProduceOptions(msgspec.Struct, kw_only=True):
 )
 @click.option("-k", "--key", type=BYTES, metavar="TEXT", help="The key of every record.")
 @click.option("--key-from", metavar="NAME", help="Use an attribute as key: partitionkey, subject, …")
-@click.option(
-    "--header",
-    "headers",
-    multiple=True,
-    type=HeaderType(),
-    metavar="NAME=VALUE",
-    help="Add a header. Repeatable.",
-)
+@header_option("Add a header. Repeatable.", allow_null=False)
 @click.option("--partition", type=click.IntRange(min=0), metavar="N", help="Send to this partition.")
 @click.option("--keep-partitions", is_flag=True, help="Send each line to its own partition.")
 @click.option("--keep-timestamps", is_flag=True, help="Send each line with its own timestamp.")
@@ -136,25 +97,39 @@ class ProduceOptions(msgspec.Struct, kw_only=True):
     help="One event: an extension. Repeatable.",
 )
 def command(timeout: float, *, show_config: bool, **options: Any) -> None:
-    """Send JSON lines, or one event."""
+    """Send events: JSON lines, or one from options.
+
+    The lines of FILES or stdin are plain events (CloudEvents in the JSON format, one on
+    each line) or the output of consume, which is sent again byte for byte: key, headers,
+    value. If you edit the "event" of such a line, the edited event is sent, encoded like
+    the original record.
+
+    Waits until the brokers have all records. A bad line is reported with its number and
+    skipped; the exit code is then 1.
+
+    \b
+    cloudevents-kafka produce -b localhost:9092 -t orders \\
+        --source /shop --type order.placed --data '{"total": 12.5}' --key-from subject
+    cloudevents-kafka consume -b old:9092 -t orders | cloudevents-kafka produce -b new:9092
+    """
     settings = pop_settings(options)
-    event_options = EventOptions(**{name: options.pop(name) for name in EventOptions.__struct_fields__})
-    chosen = ProduceOptions(**options)
+    chosen = SimpleNamespace(**options)
     settings = _client_settings(settings, timeout)
     if show_config:
         click.echo(settings.to_text(), nl=False)
         return
     overrides = _overrides(chosen)
     settings.bootstrap_servers  # noqa: B018  # raises if they are missing
-    if event_options and chosen.files:
+    one_event = event_options(options)
+    if one_event and chosen.files:
         raise click.UsageError("FILES and the options of one event exclude each other")
-    event = event_from_options(event_options) if event_options else None
+    event = event_from_options(**one_event) if one_event else None
     _run(chosen, overrides, event, settings, timeout)
 
 
 def _client_settings(settings: Settings, timeout: float) -> Settings:
     set_by_user = settings.effective.keys()
-    defaults = {**quiet_settings(settings), "queue.buffering.max.kbytes": "65536"}
+    defaults = {"queue.buffering.max.kbytes": "65536"}
     if not set_by_user & {"message.timeout.ms", "delivery.timeout.ms"}:
         defaults["message.timeout.ms"] = str(int(max(timeout, _MIN_MESSAGE_TIMEOUT) * 1000))
     if not set_by_user & {"acks", "request.required.acks", "max.in.flight", "retries"}:
@@ -162,7 +137,7 @@ def _client_settings(settings: Settings, timeout: float) -> Settings:
     return settings.with_defaults("defaults of produce", defaults)
 
 
-def _overrides(options: ProduceOptions) -> Overrides:
+def _overrides(options: SimpleNamespace) -> Overrides:
     if options.key is not None and options.key_from is not None:
         raise click.UsageError("--key and --key-from exclude each other")
     if options.partition is not None and options.keep_partitions:
@@ -185,115 +160,59 @@ def _overrides(options: ProduceOptions) -> Overrides:
 
 
 def _run(
-    options: ProduceOptions, overrides: Overrides, event: Event | None, settings: Settings, timeout: float
+    options: SimpleNamespace, overrides: Overrides, event: Event | None, settings: Settings, timeout: float
 ) -> None:
-    with ExitStack() as stack:
-        interrupts = stack.enter_context(Interrupts())
-        session = BrokerSession(settings, timeout, interrupts)
-        producer = create_producer(session)
-        report = ProduceReport(stack.enter_context(Progress("delivered")))
-        sender = Sender(producer, session, report.undelivered)
-        topics = TopicChecker(
-            lambda topic: session.partitions(producer, topic, grace=_TOPIC_CREATION_SECONDS)
-        )
+    with Interrupts() as interrupts, Progress("delivered") as progress:
+        job = ProduceJob(options, overrides, BrokerSession(settings, timeout, interrupts), progress)
         if options.topic is not None:
-            topics.check(options.topic)
-        job = ProduceJob(options, overrides, sender, report, topics)
+            job.check_topic(options.topic)
         try:
             if event is not None:
                 job.send("the event", encode_event(event, JsonLine(record=Record()), overrides).record)
             else:
                 job.send_lines(read_lines(options.files, interrupts))
         except BadUsage:
-            _flush(sender)  # the lines before the error are good
+            job.flush()  # the lines before the error are good
             raise
         except Interrupted:
-            _flush(sender)
-            click.echo(
-                f"cloudevents-kafka: interrupted; {pluralize(sender.delivered, 'record')} delivered", err=True
-            )
+            job.flush()
+            click.echo(f"cloudevents-kafka: interrupted; {job.delivered} delivered", err=True)
             raise
-        _flush(sender)
-        report.finish(sender)
-
-
-def _flush(sender: Sender) -> None:
-    """Wait for the broker's answers, also after the first Ctrl-C; a second one ends the wait."""
-    try:
-        sender.flush()
-    finally:
-        if sender.unanswered:
-            records = pluralize(sender.unanswered, "record")
-            click.echo(f"cloudevents-kafka: {records} may or may not be delivered", err=True)
-
-
-class TopicChecker:
-    """A check that topics exist, with one look-up for each topic."""
-
-    def __init__(self, look_up: Callable[[str], object]) -> None:
-        self._look_up = look_up
-        self._results: dict[str, BadUsage | None] = {}
-
-    def check(self, topic: str) -> None:
-        """Raise `BadUsage` if the topic does not exist, `BrokerFailure` if no broker answers."""
-        if topic not in self._results:
-            try:
-                self._look_up(topic)
-            except BadUsage as error:
-                self._results[topic] = error
-            else:
-                self._results[topic] = None
-        result = self._results[topic]
-        if result is not None:
-            raise result
-
-
-class ProduceReport:
-    """The bad lines and undelivered records of a run, on stderr, and the number of bad lines."""
-
-    def __init__(self, progress: Progress) -> None:
-        self.progress = progress
-        self._bad_lines = 0
-
-    def bad_line(self, where: str, error: Exception) -> None:
-        """Report a line that cannot be sent."""
-        self._bad_lines += 1
-        self._print(f"{where}: {error}")
-
-    def undelivered(self, where: str, error: Any) -> None:
-        """Report a record that no broker accepted."""
-        self._print(f"{where}: not delivered: {error.str()}")
-
-    def _print(self, text: str) -> None:
-        self.progress.clear()
-        click.echo(f"cloudevents-kafka: {escape(text)}", err=True)
-
-    def finish(self, sender: Sender) -> None:
-        """Raise the error for the exit code, if a record was not delivered or a line was bad."""
-        self.progress.clear()
-        if sender.failed:
-            raise BrokerFailure(f"{sender.failed:,} of {pluralize(sender.sent, 'record')} not delivered")
-        if self._bad_lines:
-            delivered = pluralize(sender.delivered, "record")
-            raise BadData(f"{pluralize(self._bad_lines, 'bad line')}; {delivered} delivered")
+        job.flush()
+        job.finish()
 
 
 class ProduceJob:
-    """A run of `produce`: it resolves lines to records and sends these to their topics and partitions."""
+    """A run of `produce`: it sends lines to their topics and partitions, and reports what fails on stderr."""
 
     def __init__(
-        self,
-        options: ProduceOptions,
-        overrides: Overrides,
-        sender: Sender,
-        report: ProduceReport,
-        topics: TopicChecker,
+        self, options: SimpleNamespace, overrides: Overrides, session: BrokerSession, progress: Progress
     ) -> None:
         self._options = options
         self._overrides = overrides
-        self._sender = sender
-        self._report = report
-        self._topics = topics
+        self._session = session
+        self._progress = progress
+        self._producer = create_producer(session)
+        self._sender = Sender(self._producer, session, self._report_undelivered)
+        self._topic_errors: dict[str, BadUsage | None] = {}
+        self._bad_lines = 0
+
+    @property
+    def delivered(self) -> str:
+        """The number of delivered records, as text."""
+        return pluralize(self._sender.delivered, "record")
+
+    def check_topic(self, topic: str) -> None:
+        """Raise `BadUsage` if a topic does not exist; each one is looked up once."""
+        if topic not in self._topic_errors:
+            try:
+                self._session.partitions(self._producer, topic, grace=_TOPIC_CREATION_SECONDS)
+            except BadUsage as error:
+                self._topic_errors[topic] = error
+            else:
+                self._topic_errors[topic] = None
+        if (found := self._topic_errors[topic]) is not None:
+            raise found
 
     def send_lines(self, lines: Iterator[InputLine]) -> None:
         """Send every line; report a bad one, and with --strict stop at it."""
@@ -301,23 +220,47 @@ class ProduceJob:
             try:
                 self.send(line.where, resolve_line(read_line(line.text), self._overrides).record)
             except (CloudEventsKafkaError, BadUsage) as error:
-                self._report.bad_line(line.where, error)
+                self._bad_lines += 1
+                self._report(f"{line.where}: {error}")
                 if self._options.strict:
                     return
-            self._report.progress.update(self._sender.delivered)
+            self._progress.update(self._sender.delivered)
 
     def send(self, where: str, record: Record) -> None:
         """Send a record to its topic and partition."""
-        record = self._placed(record)
+        options = self._options
+        record = msgspec.structs.replace(
+            record,
+            topic=options.topic or record.topic,
+            partition=record.partition if options.keep_partitions else options.partition,
+            timestamp=record.timestamp if options.keep_timestamps else None,
+        )
         if record.topic is None:
             raise BadUsage("the topic is missing: pass -t TOPIC, or add a topic to the line")
-        self._topics.check(record.topic)
+        self.check_topic(record.topic)
         self._sender.send(record, where)
 
-    def _placed(self, record: Record) -> Record:
-        options = self._options
-        partition = record.partition if options.keep_partitions else options.partition
-        timestamp = record.timestamp if options.keep_timestamps else None
-        return msgspec.structs.replace(
-            record, topic=options.topic or record.topic, partition=partition, timestamp=timestamp
-        )
+    def flush(self) -> None:
+        """Wait for the broker's answers, also after the first Ctrl-C; a second one ends the wait."""
+        try:
+            self._sender.flush()
+        finally:
+            if self._sender.unanswered:
+                records = pluralize(self._sender.unanswered, "record")
+                click.echo(f"cloudevents-kafka: {records} may or may not be delivered", err=True)
+
+    def finish(self) -> None:
+        """Raise the error for the exit code, if a record was not delivered or a line was bad."""
+        self._progress.clear()
+        sender = self._sender
+        if sender.failed:
+            raise BrokerFailure(f"{sender.failed:,} of {pluralize(sender.sent, 'record')} not delivered")
+        if self._bad_lines:
+            raise BadData(f"{pluralize(self._bad_lines, 'bad line')}; {self.delivered} delivered")
+
+    def _report_undelivered(self, where: str, error: Any) -> None:
+        self._report(f"{where}: not delivered: {error.str()}")
+
+    def _report(self, text: str) -> None:
+        self._progress.clear()
+        click.echo(f"cloudevents-kafka: {escape(text)}", err=True)

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 import click
 
 from cloudevents_kafka.cli.terminal import FILE, BadUsage, require_extra
 
-_HELP: Final = """Write the jar of the Java function that decode_events uses.
 
-decode_events adds the jar by itself if it can compile it, and on Spark Connect if the
-cache folder has it. For other machines, write it to FILE, and then either
-
-\b
-on the client    set spark.sql.catalog.cloudevents_kafka.jar to the path of FILE
-on the server    start Spark with --jars FILE and with the settings that this
-                 command prints, one on each line, as for spark-defaults.conf
-
-The jar is compiled by the installed PySpark, unless the cache folder has it. One
-jar serves all versions of Spark 4.
-"""
-
-
-@click.command(help=_HELP)
+@click.command()
 @click.argument("file", type=FILE)
 def command(file: str) -> None:
-    """Write the jar and print its settings."""
+    """Write the jar of the Java function that decode_events uses.
+
+    decode_events adds the jar by itself if it can compile it, and on Spark Connect if the
+    cache folder has it. For other machines, write it to FILE, and then either
+
+    \b
+    on the client    set spark.sql.catalog.cloudevents_kafka.jar to the path of FILE
+    on the server    start Spark with --jars FILE and with the settings that this
+                     command prints, one on each line, as for spark-defaults.conf
+
+    The jar is compiled by the installed PySpark, unless the cache folder has it. One
+    jar serves all versions of Spark 4.
+    """
     require_extra("spark", "spark-jar")
     from cloudevents_kafka.jvm import NoJava
     from cloudevents_kafka.spark.fast.jar import NoJar, write_jar

@@ -17,14 +17,12 @@ from cloudevents_kafka.cli.kafka._session import (
     BrokerSession,
     create_consumer,
     create_producer,
-    quiet_settings,
 )
 from cloudevents_kafka.cli.kafka._settings import (
     Settings,
     config_option,
     kafka_options,
     load_settings,
-    parse_pairs,
     pop_settings,
     timeout_option,
 )
@@ -44,9 +42,7 @@ __all__ = [
     "create_producer",
     "kafka_options",
     "load_settings",
-    "parse_pairs",
     "pop_settings",
-    "quiet_settings",
     "resolve_offset",
     "timeout_option",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -152,11 +152,6 @@ def create_producer(session: BrokerSession) -> Producer:
 
 def _client_config(session: BrokerSession) -> dict[str, Any]:
     return {**session.settings.effective, "error_cb": session.on_error}
-
-
-def quiet_settings(settings: Settings) -> Mapping[str, str]:
-    """Return the settings that stop the client's log; none if the user sets ``debug``."""
-    return {} if "debug" in settings.effective else {"log_level": "0"}
 
 
 @contextmanager

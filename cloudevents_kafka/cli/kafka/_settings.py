@@ -27,7 +27,7 @@ from typing import Any, Final, TypeVar
 import click
 import msgspec
 
-from cloudevents_kafka.cli.terminal import FILE, BadUsage, SecondsType, is_utf8, parse_pair
+from cloudevents_kafka.cli.terminal import FILE, BadUsage, SecondsType, is_utf8
 from cloudevents_kafka.redaction import has_credentials, mask_name, mask_setting, mask_settings
 
 _PREFIX: Final = "CE_KAFKA_"
@@ -83,8 +83,12 @@ class Settings(msgspec.Struct, frozen=True):
         return servers
 
     def with_defaults(self, name: str, settings: Mapping[str, str]) -> Settings:
-        """Return settings in which all present sources override the new one."""
-        return Settings((SettingsSource(name, settings), *self.sources))
+        """Return settings in which all present sources override the new one.
+
+        The client's log is off, unless ``debug`` is set.
+        """
+        quiet = {} if "debug" in self.effective else {"log_level": "0"}
+        return Settings((SettingsSource(name, {**quiet, **settings}), *self.sources))
 
     def with_overrides(self, name: str, settings: Mapping[str, str]) -> Settings:
         """Return settings in which the new source overrides all present ones."""
@@ -251,11 +255,3 @@ def kafka_options(command: _Decorated) -> _Decorated:
 def pop_settings(options: dict[str, Any]) -> Settings:
     """Remove the values of `kafka_options` from a command's options, and return all settings."""
     return load_settings(options.pop("config"), os.environ, options.pop("options"), options.pop("brokers"))
-
-
-def parse_pairs(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[Any, ...]:
-    """Return the name and the value of each ``name=value``; a click callback."""
-    try:
-        return tuple(map(parse_pair, texts))
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx, param) from None

@@ -2,7 +2,7 @@
 
 Read `_json_lines` first: the line format that `consume` writes and `produce` reads. Then
 `_resolve`, which finds the record that an edited line means; `_text` and `_explain`, the text for
-people; `_inputs`, `_filters` and `_output`.
+people; `_inputs` and `_output`.
 """
 
 from cloudevents_kafka.cli.records._explain import (
@@ -11,11 +11,10 @@ from cloudevents_kafka.cli.records._explain import (
     explanation_lines,
     explanation_object,
 )
-from cloudevents_kafka.cli.records._filters import Filter
 from cloudevents_kafka.cli.records._inputs import (
-    EventOptions,
     InputLine,
     event_from_options,
+    event_options,
     read_errors,
     read_lines,
     read_stdin,
@@ -45,9 +44,7 @@ from cloudevents_kafka.cli.records._text import (
 __all__ = [
     "OUTPUT_FORMATS",
     "BadLine",
-    "EventOptions",
     "Explanation",
-    "Filter",
     "InputLine",
     "JsonLine",
     "Output",
@@ -62,6 +59,7 @@ __all__ = [
     "encode_event",
     "encode_json",
     "event_from_options",
+    "event_options",
     "explain",
     "explanation_lines",
     "explanation_object",

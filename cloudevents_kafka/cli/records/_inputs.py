@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -78,51 +78,50 @@ def read_errors(name: str) -> Iterator[None]:
         raise BadUsage(f"cannot read {name}: {error.strerror}") from None
 
 
-class EventOptions(msgspec.Struct, kw_only=True):
-    """The options of `produce` that describe one event."""
-
-    id: str | None = None
-    source: str | None = None
-    type: str | None = None
-    subject: str | None = None
-    time: str | None = None
-    dataschema: str | None = None
-    content_type: str | None = None
-    data: str | None = None
-    data_file: str | None = None
-    extensions: tuple[tuple[str, str], ...] = ()
-
-    def __bool__(self) -> bool:
-        """Whether any option is set."""
-        return any(value not in (None, ()) for value in msgspec.structs.astuple(self))
+# The options of `produce` that describe one event.
+_EVENT_OPTIONS: Final = (
+    *("id", "source", "type", "subject", "time", "dataschema"),
+    *("content_type", "data", "data_file", "extensions"),
+)
 
 
-def event_from_options(options: EventOptions) -> Event:
+def event_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the options of `produce` that describe one event and are set."""
+    return {name: options[name] for name in _EVENT_OPTIONS if options[name] not in (None, ())}
+
+
+def event_from_options(
+    *,
+    content_type: str | None = None,
+    data: str | None = None,
+    data_file: str | None = None,
+    extensions: Sequence[tuple[str, str]] = (),
+    **attributes: str,
+) -> Event:
     """Return the event of the options; raises `BadUsage` with every rule that it breaks."""
-    if options.data is not None and options.data_file is not None:
+    if data is not None and data_file is not None:
         raise BadUsage("--data and --data-file exclude each other")
-    core = [name for name, _ in options.extensions if name in CORE]
-    if core:
+    if core := [name for name, _ in extensions if name in CORE]:
         raise BadUsage(f"--ext must name an extension, got the core attribute {core[0]}; use its own option")
-    attributes: dict[str, Any] = {
-        "id": options.id or str(uuid.uuid4()),
-        "source": options.source,
-        "type": options.type,
-        "datacontenttype": options.content_type,
-        "dataschema": options.dataschema,
-        "subject": options.subject,
-        "time": from_datetime(datetime.now(UTC)) if options.time == "now" else options.time,
+    payload: Any = None
+    if data_file is not None:
+        payload = _read_data_file(data_file, content_type)
+    elif data is not None:
+        payload = _data_from_text(data, content_type)
+    time = attributes.get("time")
+    core_attributes: dict[str, Any] = {
+        "id": attributes.get("id") or str(uuid.uuid4()),
+        "source": attributes.get("source"),
+        "type": attributes.get("type"),
+        "datacontenttype": content_type,
+        "dataschema": attributes.get("dataschema"),
+        "subject": attributes.get("subject"),
+        "time": from_datetime(datetime.now(UTC)) if time == "now" else time,
     }
     try:
-        return Event(**attributes, **dict(options.extensions), data=_data(options))
+        return Event(**core_attributes, **dict(extensions), data=payload)
     except InvalidEvent as error:
         raise BadUsage(str(error)) from None
-
-
-def _data(options: EventOptions) -> Any:
-    if options.data_file is not None:
-        return _read_data_file(options.data_file, options.content_type)
-    return None if options.data is None else _data_from_text(options.data, options.content_type)
 
 
 def _data_from_text(text: str, content_type: str | None) -> Any:

@@ -18,10 +18,11 @@ from cloudevents_kafka.cli.terminal._escape import escape, escape_json, escape_l
 from cloudevents_kafka.cli.terminal._parameters import (
     BYTES,
     FILE,
-    HeaderType,
     SecondsType,
+    header_option,
     is_utf8,
     parse_pair,
+    parse_pairs,
     require_utf8,
 )
 from cloudevents_kafka.cli.terminal._progress import Progress
@@ -37,7 +38,6 @@ __all__ = [
     "BadUsage",
     "BrokerFailure",
     "CommandError",
-    "HeaderType",
     "Interrupted",
     "Interrupts",
     "Progress",
@@ -46,8 +46,10 @@ __all__ = [
     "escape",
     "escape_json",
     "escape_lines",
+    "header_option",
     "is_utf8",
     "parse_pair",
+    "parse_pairs",
     "redact_usage_error",
     "require_extra",
     "require_utf8",

@@ -11,10 +11,12 @@ surrogates, which neither JSON nor a Kafka client accepts. Each parameter is the
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 import click
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 _Context = click.Context | None
 _Parameter = click.Parameter | None
 _NOT_UTF8: Final = "it is not UTF-8, as text must be"
@@ -94,6 +96,21 @@ def parse_pair(text: str, *, allow_name: bool = False) -> tuple[str, str | None]
     if not name or not (equals or allow_name):
         raise ValueError(f"{text!r} must be name=value{' or name' if allow_name else ''}")
     return name, value if equals else None
+
+
+def parse_pairs(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[Any, ...]:
+    """Return the name and the value of each ``name=value``; a click callback."""
+    try:
+        return tuple(map(parse_pair, texts))
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+
+
+def header_option(help: str, *, allow_null: bool = True) -> Callable[[_Command], _Command]:
+    """Return the decorator for the repeatable option --header, whose value is a list of headers."""
+    metavar = "NAME[=VALUE]" if allow_null else "NAME=VALUE"
+    type_ = HeaderType(allow_null=allow_null)
+    return click.option("--header", "headers", multiple=True, type=type_, metavar=metavar, help=help)
 
 
 def is_utf8(text: str) -> bool:

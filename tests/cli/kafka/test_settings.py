@@ -57,7 +57,7 @@ def test_printed_settings_have_no_secret():
         "sasl.password=hunter22", "aHVudGVyMjI=", env={"CE_KAFKA_CLIENT_ID": "me"}
     ).with_defaults("defaults", {"client.id": "no", "linger.ms": "5"})
     assert settings.to_text() == (
-        "# defaults\nlinger.ms=5\n# environment\nclient.id=me\n"
+        "# defaults\nlinger.ms=5\nlog_level=0\n# environment\nclient.id=me\n"
         f"# command line\n{MASK}={MASK}\nsasl.password={MASK}\n"
     )
     assert settings.redact("hunter22 at http://a:b@c") == f"{MASK} at http://{MASK}@c"

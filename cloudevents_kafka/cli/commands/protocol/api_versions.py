@@ -19,14 +19,6 @@ from cloudevents_kafka.cli.terminal import Interrupts
 if TYPE_CHECKING:
     from cloudevents_kafka.protocol.schema import Versions
 
-_HELP: Final = """Print the API versions that a broker supports.
-
-Prints for each API its key and name, the versions that the broker supports, those that
-this library declares, those that its client uses, and the one that the client picks.
-
-\b
-cloudevents-kafka protocol api-versions localhost:9092
-"""
 _HEADER: Final = ("key", "api", "broker", "declared", "client", "picks")
 _NOT_LISTED: Final = (
     "does not list its API versions, as brokers 0.8 and 0.9 do not; "
@@ -45,11 +37,18 @@ class Row(msgspec.Struct, frozen=True):
     picks: int | None
 
 
-@click.command(help=_HELP)
+@click.command()
 @connection_options
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON line for each API.")
 def command(*, as_json: bool, **options: Any) -> None:
-    """Print the API versions of a broker."""
+    """Print the API versions that a broker supports.
+
+    Prints for each API its key and name, the versions that the broker supports, those that
+    this library declares, those that its client uses, and the one that the client picks.
+
+    \b
+    cloudevents-kafka protocol api-versions localhost:9092
+    """
     from cloudevents_kafka.protocol.client import VERSIONS_0_8, VERSIONS_0_9
 
     connection = pop_connection_options(options)

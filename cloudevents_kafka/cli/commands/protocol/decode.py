@@ -17,22 +17,6 @@ from cloudevents_kafka.cli.terminal import BAD_DATA, FILE, BadData, BadUsage, In
 if TYPE_CHECKING:
     from cloudevents_kafka.protocol.explain import Explained
 
-_HELP: Final = """Explain frames field by field: position, bytes, path, type, value.
-
-FILE, or stdin, has one frame on each line, in hexadecimal digits, with or without its
-size field (# starts a comment). Or it is a capture, as --trace and Client(trace=…) write
-it; its responses are decoded in the version of their requests. Other responses do not
-say which API they belong to: set --response with --api and --version, or with --v07
-only --api.
-
-Compressed records are decompressed; their positions count from the start of the
-decompressed bytes. Of a malformed frame, all readable fields are printed, then the
-position and the reason of the error; the exit code is then 1.
-
-\b
-cloudevents-kafka protocol decode --hex 0000000a00120000000000070000
-cloudevents-kafka protocol decode --json capture.jsonl
-"""
 _LINE_RULE: Final = "a line must be a frame in hexadecimal digits, or a JSON object of a capture"
 
 Explain = Callable[[bytes], "Explained"]
@@ -46,7 +30,7 @@ class _Frame(NamedTuple):
     explained: Explained
 
 
-@click.command(help=_HELP)
+@click.command()
 @click.argument("file", type=FILE, default="-")
 @click.option("--hex", "digits", metavar="HEX", help="Explain this frame, in hexadecimal digits.")
 @click.option("--response", is_flag=True, help="The frames are responses.")
@@ -59,7 +43,22 @@ class _Frame(NamedTuple):
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON line for each frame.")
 @click.pass_context
 def command(ctx: click.Context, /, file: str, digits: str | None, *, as_json: bool, **options: Any) -> None:
-    """Explain frames."""
+    """Explain frames field by field: position, bytes, path, type, value.
+
+    FILE, or stdin, has one frame on each line, in hexadecimal digits, with or without its
+    size field (# starts a comment). Or it is a capture, as --trace and Client(trace=…) write
+    it; its responses are decoded in the version of their requests. Other responses do not
+    say which API they belong to: set --response with --api and --version, or with --v07
+    only --api.
+
+    Compressed records are decompressed; their positions count from the start of the
+    decompressed bytes. Of a malformed frame, all readable fields are printed, then the
+    position and the reason of the error; the exit code is then 1.
+
+    \b
+    cloudevents-kafka protocol decode --hex 0000000a00120000000000070000
+    cloudevents-kafka protocol decode --json capture.jsonl
+    """
     if digits is not None and file != "-":
         raise click.UsageError("FILE and --hex exclude each other")
     explain = _explainer(**options)

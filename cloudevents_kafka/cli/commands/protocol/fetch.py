@@ -33,18 +33,10 @@ from cloudevents_kafka.record import Record
 if TYPE_CHECKING:
     from cloudevents_kafka.protocol import Client, Consumer
 
-_HELP: Final = """Read records with the pure-Python client.
-
-Reads one PARTITION of TOPIC, or all, up to its current end; joins no group and commits
-nothing. Records are printed without decoding events.
-
-\b
-cloudevents-kafka protocol fetch localhost:9092 orders --offset earliest --count 3
-"""
 _POLL_SECONDS: Final = 0.5
 
 
-@click.command(help=_HELP)
+@click.command()
 @connection_options
 @click.argument("topic")
 @click.argument("partition", type=click.IntRange(min=0), required=False)
@@ -61,7 +53,14 @@ _POLL_SECONDS: Final = 0.5
 def command(
     topic: str, partition: int | None, offset: Position, count: int | None, *, as_json: bool, **options: Any
 ) -> None:
-    """Read and print records."""
+    """Read records with the pure-Python client.
+
+    Reads one PARTITION of TOPIC, or all, up to its current end; joins no group and commits
+    nothing. Records are printed without decoding events.
+
+    \b
+    cloudevents-kafka protocol fetch localhost:9092 orders --offset earliest --count 3
+    """
     if offset.kind == "stored":
         raise click.UsageError("--offset stored needs a group, and this command joins none")
     connection = pop_connection_options(options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,22 +13,20 @@ from cloudevents_kafka.cli.terminal import BadUsage
 if TYPE_CHECKING:
     from cloudevents_kafka.protocol.schema import Structure, Versions
 
-_HELP: Final = """Print the grammar of a message, in the notation of the 0.8 guide.
 
-NAME is a message, such as MetadataResponse, or an API, for both of its messages;
-without NAME, all names are listed. VERSIONS are numbers or ranges, such as 0 or 3-5;
-the default is all versions, with equal ones grouped.
-
-\b
-cloudevents-kafka protocol grammar MetadataRequest 0
-"""
-
-
-@click.command(help=_HELP)
+@click.command()
 @click.argument("name", required=False)
 @click.argument("versions", nargs=-1, metavar="[VERSIONS]...")
 def command(name: str | None, versions: tuple[str, ...]) -> None:
-    """Print the grammar."""
+    """Print the grammar of a message, in the notation of the 0.8 guide.
+
+    NAME is a message, such as MetadataResponse, or an API, for both of its messages;
+    without NAME, all names are listed. VERSIONS are numbers or ranges, such as 0 or 3-5;
+    the default is all versions, with equal ones grouped.
+
+    \b
+    cloudevents-kafka protocol grammar MetadataRequest 0
+    """
     if name is None:
         click.echo("\n".join(f"{name}  {_versions(message)}" for name, message in _messages().items()))
         return

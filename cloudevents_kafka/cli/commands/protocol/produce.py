@@ -19,40 +19,25 @@ from cloudevents_kafka.cli.records import encode_json, read_stdin
 from cloudevents_kafka.cli.terminal import (
     BYTES,
     BrokerFailure,
-    HeaderType,
     Interrupts,
     escape,
+    header_option,
     require_extra,
 )
 
 if TYPE_CHECKING:
     from cloudevents_kafka.protocol import Client, Message
 
-_HELP: Final = """Send a record with the pure-Python client.
-
-VALUE is text; without it, or with -, the value is all bytes of stdin. Prints the
-topic, partition and offset of the record once the broker has it.
-
-\b
-cloudevents-kafka protocol produce localhost:9092 orders --key c-7 --header trace=1 hello
-"""
 _STDIN: Final = b"-"
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
-@click.command(help=_HELP)
+@click.command()
 @connection_options
 @click.argument("topic")
 @click.argument("value", type=BYTES, default="-")
 @click.option("-k", "--key", type=BYTES, metavar="TEXT", help="The key of the record.")
-@click.option(
-    "--header",
-    "headers",
-    multiple=True,
-    type=HeaderType(allow_null=True),
-    metavar="NAME[=VALUE]",
-    help="Add a header; null without =VALUE. Repeatable.",
-)
+@header_option("Add a header; null without =VALUE. Repeatable.")
 @click.option("--null", is_flag=True, help="Send a null value, a tombstone.")
 @click.option("--partition", type=click.IntRange(min=0), metavar="N", help="Send to this partition.")
 @click.option(
@@ -60,7 +45,14 @@ CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 )
 @click.option("--json", "as_json", is_flag=True, help="Print topic, partition and offset as a JSON line.")
 def command(topic: str, value: bytes, *, as_json: bool, **options: Any) -> None:
-    """Send a record, and print its topic, partition and offset."""
+    """Send a record with the pure-Python client.
+
+    VALUE is text; without it, or with -, the value is all bytes of stdin. Prints the
+    topic, partition and offset of the record once the broker has it.
+
+    \b
+    cloudevents-kafka protocol produce localhost:9092 orders --key c-7 --header trace=1 hello
+    """
     if options["null"] and value != _STDIN:
         raise click.UsageError("--null and VALUE exclude each other")
     connection = pop_connection_options(options)

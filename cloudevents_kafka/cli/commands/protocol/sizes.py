@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 import click
 
 from cloudevents_kafka.cli.terminal import FILE, BadUsage
 
-_HELP: Final = """Print what variable-length integers would save (KIP-625).
 
-Prints the encoded size of a MetadataResponse with one topic of 100 partitions, next to
-the totals of the proposal.
-"""
-
-
-@click.command(help=_HELP)
+@click.command()
 @click.option("--histogram", is_flag=True, help="Also print the size of each range of integers.")
 @click.option("--picture", type=FILE, metavar="FILE.svg", help="Draw both as SVG.")
 def command(picture: str | None, *, histogram: bool) -> None:
-    """Print the table, and the histogram or the picture on request."""
+    """Print what variable-length integers would save (KIP-625).
+
+    Prints the encoded size of a MetadataResponse with one topic of 100 partitions, next to
+    the totals of the proposal.
+    """
     from cloudevents_kafka.protocol.kip625 import sizes
 
     if picture is not None:
