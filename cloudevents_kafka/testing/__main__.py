@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
-from cloudevents_kafka.jvm import INSTALL_OPTION, install_java
+from cloudevents_kafka.jvm import INSTALL_OPTION, install_java, resolve
 from cloudevents_kafka.testing.local import prepare
 
 OLDEST_KRAFT = "3.9.1"  # the last version that supports the first versions of all messages
@@ -19,9 +19,10 @@ if __name__ == "__main__":
         install_java(download=INSTALL_OPTION in sys.argv)
         prepared = prepare()
         if "--legacy" in sys.argv:
-            from cloudevents_kafka.testing.local.old_brokers import fetch_jars
+            from cloudevents_kafka.testing.local.old_brokers import RELEASES
 
-            fetch_jars()
+            for coordinates in RELEASES.values():
+                resolve(coordinates)
             prepare(OLDEST_KRAFT)
     except CloudEventsKafkaError as error:
         sys.exit(str(error))

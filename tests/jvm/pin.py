@@ -17,7 +17,6 @@ from cloudevents_kafka.jvm._coordinates import FILE_NAME, Coordinate, JarRequest
 from cloudevents_kafka.jvm._jars import download
 from cloudevents_kafka.jvm._progress import Progress
 from cloudevents_kafka.jvm._repository import find_repository
-from cloudevents_kafka.jvm._resolver import resolve_request
 from cloudevents_kafka.jvm._web import Repository
 from cloudevents_kafka.spark.connector import IN_PYSPARK
 from cloudevents_kafka.testing.local import kafka_coordinates
@@ -29,7 +28,7 @@ DELTA = ("4.0.0", "4.0.1")
 ICEBERG = ("1.10.0", "1.10.1", "1.11.0")
 REQUESTS = {
     **{f"kafka {version}": JarRequest.create(kafka_coordinates(version)) for version in KAFKA},
-    **{f"kafka {version}": JarRequest.create(release.coordinates) for version, release in RELEASES.items()},
+    **{f"kafka {version}": JarRequest.create(coordinates) for version, coordinates in RELEASES.items()},
     **{
         f"spark-sql-kafka {version}": JarRequest.create(
             [f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version}"], IN_PYSPARK
@@ -66,6 +65,8 @@ def table(name: str, request: JarRequest, digests: dict[Coordinate, str]) -> str
 
 def digests(request: JarRequest, repository: Repository, folder: Path) -> dict[Coordinate, str]:
     """Return the SHA-256 of each jar of a request, after comparing it with the repository's checksum."""
+    from cloudevents_kafka.jvm._resolver import resolve_request  # needs jgo
+
     listed = jar_sets().get(request)
     wanted = listed or resolve_request(request, repository, Progress())
     show = partial(sys.stderr.write, ".")

@@ -7,36 +7,20 @@ import re
 import sys
 
 import pytest
+from jvm.pin import REQUESTS
 from jvm.repository import THING, jar
 
 from cloudevents_kafka.jvm import NoJars, PlainHttp, _checksums, _jars, resolve
 from cloudevents_kafka.jvm._coordinates import JarRequest, jar_sets, pinned_checksums
-from cloudevents_kafka.spark.connector import IN_PYSPARK
 from cloudevents_kafka.testing.local import KAFKA_VERSION, kafka_coordinates
-from cloudevents_kafka.testing.local.old_brokers import RELEASES
-
-REQUESTS = [
-    *(JarRequest.create(kafka_coordinates(version)) for version in (KAFKA_VERSION, "3.9.1")),
-    *(JarRequest.create(release.coordinates) for release in RELEASES.values()),
-    *(
-        JarRequest.create([f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version}"], IN_PYSPARK)
-        for version in ("4.0.0", "4.1.1", "4.2.0")
-    ),
-    *(
-        JarRequest.create([f"io.delta:delta-spark_2.13:{version}"], ["org.antlr:antlr4-runtime"])
-        for version in ("4.0.0", "4.0.1")
-    ),
-    *(
-        JarRequest.create([f"org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:{version}"])
-        for version in ("1.10.0", "1.10.1", "1.11.0")
-    ),
-]
 
 
-@pytest.mark.parametrize("request_", REQUESTS, ids=lambda one: one.coordinates[0])
-def test_offered(request_):
+def test_offered():
     """Each version of Kafka, of its old brokers, of the connector, of Delta and of Iceberg has a set."""
-    assert {*request_.coordinates} <= {str(coordinate) for coordinate in jar_sets()[request_]}
+    assert jar_sets().keys() == set(REQUESTS.values())
+    assert JarRequest.create(kafka_coordinates(KAFKA_VERSION)) in jar_sets()
+    for request, jars in jar_sets().items():
+        assert {*request.coordinates} <= {str(coordinate) for coordinate in jars}
 
 
 def test_checksums():

@@ -1,7 +1,7 @@
 """A real Apache Kafka on this machine, for tests: `LocalBroker`.
 
-`_broker` has `LocalBroker`, `_prepared` what makes its start fast, `_settings` and `_ports` its
-configuration; `_process` and `_watchdog` run a program that ends with its parent. `clients` has
+`_broker` has `LocalBroker`, `_prepared` what makes its start fast, `_settings` its ports and
+settings; `_process` and `_watchdog` run a program that ends with its parent. `clients` has
 short-lived Kafka clients, `old_brokers` the brokers 0.8.2 to 1.1 (imported by itself, as it loads
 the protocol).
 """
@@ -9,7 +9,6 @@ the protocol).
 from __future__ import annotations
 
 from cloudevents_kafka.testing.local._broker import LocalBroker
-from cloudevents_kafka.testing.local._ports import free_ports
 from cloudevents_kafka.testing.local._prepared import (
     JVM_OPTIONS,
     KAFKA_VERSION,
@@ -17,6 +16,7 @@ from cloudevents_kafka.testing.local._prepared import (
     prepare,
 )
 from cloudevents_kafka.testing.local._process import BrokerFailed, Process, tail
+from cloudevents_kafka.testing.local._settings import free_ports
 
 __all__ = [
     "JVM_OPTIONS",

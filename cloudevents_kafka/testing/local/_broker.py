@@ -6,22 +6,17 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
-from cloudevents_kafka.testing.local import clients
-from cloudevents_kafka.testing.local._ports import HOST, Ports, free_ports, is_free
-from cloudevents_kafka.testing.local._prepared import (
-    KAFKA_VERSION,
-    PreparedBroker,
-    prepare,
-    wait_until_ready,
-)
+from cloudevents_kafka.testing.local._prepared import KAFKA_VERSION, PreparedBroker, prepare
 from cloudevents_kafka.testing.local._process import BrokerFailed, Process
 from cloudevents_kafka.testing.local._settings import (
+    HOST,
+    Ports,
     can_use_internal_topics,
-    server_properties,
-    write_properties,
+    free_ports,
+    is_free,
+    write_server_properties,
 )
 
 # Java's message if another program took the port after it was chosen.
@@ -31,6 +26,8 @@ _ATTEMPTS: Final = 5
 # The controller keeps the registration of a killed broker for nine seconds by default;
 # on a busy machine the next start could time out before.
 _SETTINGS_AFTER_KILL: Final = {"broker.session.timeout.ms": 1500, "broker.heartbeat.interval.ms": 300}
+
+_Value = TypeVar("_Value")
 
 
 class LocalBroker:
@@ -77,9 +74,7 @@ class LocalBroker:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.stop()
 
     @property
@@ -90,9 +85,7 @@ class LocalBroker:
     @property
     def port(self) -> int:
         """The port for clients."""
-        if self._ports is None:
-            raise RuntimeError("the broker must be started: use it in a with statement, or call start()")
-        return self._ports.client
+        return _of_started(self._ports).client
 
     @property
     def running(self) -> bool:
@@ -102,16 +95,12 @@ class LocalBroker:
     @property
     def pid(self) -> int:
         """The process id of the broker."""
-        if self._process is None:
-            raise RuntimeError("the broker must be started: call start()")
-        return self._process.pid
+        return _of_started(self._process).pid
 
     @property
     def folder(self) -> Path:
         """The folder of the broker's data, settings and log."""
-        if self._folder is None:
-            raise RuntimeError("the broker must be started: call start(); stop() removes its folder")
-        return self._folder
+        return _of_started(self._folder)
 
     @property
     def log_file(self) -> Path:
@@ -159,11 +148,15 @@ class LocalBroker:
 
     def create_topic(self, name: str, partitions: int = 1, config: Mapping[str, object] | None = None) -> str:
         """Create a topic and return its name. Raises KafkaException if the broker refuses."""
+        from cloudevents_kafka.testing.local import clients
+
         clients.create_topic(self.bootstrap_servers, name, partitions, config or {})
         return name
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic. Raises KafkaException if the broker refuses."""
+        from cloudevents_kafka.testing.local import clients
+
         clients.delete_topic(self.bootstrap_servers, name)
 
     def _create_folder(self, prepared: PreparedBroker) -> None:
@@ -195,9 +188,17 @@ class LocalBroker:
         return Ports(self._fixed_port, free_ports(1)[0])
 
     def _run(self, prepared: PreparedBroker, ports: Ports) -> None:
+        from cloudevents_kafka.testing.local import clients
+
         properties = self.folder / "server.properties"
         overrides = {**(_SETTINGS_AFTER_KILL if self._killed else {}), **self._properties}
-        write_properties(properties, server_properties(ports, self.folder / "data", overrides))
+        write_server_properties(properties, ports, self.folder / "data", overrides)
         command = prepared.command(properties, self._jvm_options)
         self._process = Process(command, log=self.log_file, remove=None if self._data_dir else self.folder)
-        wait_until_ready(self._process, f"{HOST}:{ports.client}", self._start_seconds)
+        clients.wait_until_ready(self._process, f"{HOST}:{ports.client}", self._start_seconds)
+
+
+def _of_started(value: _Value | None) -> _Value:
+    if value is None:
+        raise RuntimeError("the broker must be started: use it in a with statement, or call start()")
+    return value

@@ -21,10 +21,8 @@ from pathlib import Path
 from typing import Final
 
 from cloudevents_kafka.jvm import Java, Progress, building, cache_folder, find_java, locked, resolve
-from cloudevents_kafka.testing.local import clients
-from cloudevents_kafka.testing.local._ports import HOST, Ports, free_ports
 from cloudevents_kafka.testing.local._process import BrokerFailed, Process
-from cloudevents_kafka.testing.local._settings import server_properties, write_properties
+from cloudevents_kafka.testing.local._settings import HOST, Ports, free_ports, write_server_properties
 
 KAFKA_VERSION: Final = "4.3.1"
 
@@ -89,20 +87,12 @@ def java_command(java: Java, jars: Sequence[Path], options: Sequence[str], *main
     return [str(java.executable), *JVM_OPTIONS, *options, "-cp", os.pathsep.join(map(str, jars)), *main]
 
 
-def wait_until_ready(process: Process, bootstrap_servers: str, seconds: float) -> None:
-    """Wait until a broker serves; raise `BrokerFailed` if it ends or takes longer."""
-    client = clients.admin_client(bootstrap_servers)
-    process.wait_until(lambda: clients.is_ready(client, 0.25), seconds)
-
-
 def _copy_data(source: Path, data: Path) -> None:
     """Copy a data folder and write a new cluster id into the copy."""
     shutil.copytree(source, data, dirs_exist_ok=True)
     meta = data / "meta.properties"
-    text = meta.read_text(encoding="latin-1")
-    meta.write_text(
-        re.sub(r"(?m)^cluster\.id=.*$", f"cluster.id={_new_cluster_id()}", text), encoding="latin-1"
-    )
+    text = re.sub(r"(?m)^cluster\.id=.*$", f"cluster.id={_new_cluster_id()}", meta.read_text("latin-1"))
+    meta.write_text(text, "latin-1")
 
 
 def _new_cluster_id() -> str:
@@ -128,7 +118,7 @@ def _prepare_once(prepared: PreparedBroker) -> None:
 
 def _format(prepared: PreparedBroker, scratch: Path) -> None:
     properties = scratch / "format.properties"
-    write_properties(properties, server_properties(Ports(1, 2), scratch / _FORMATTED, {}))
+    write_server_properties(properties, Ports(1, 2), scratch / _FORMATTED, {})
     main = ("kafka.tools.StorageTool", "format", "-t", _new_cluster_id(), "-c", str(properties))
     argv = java_command(prepared.java, prepared.jars, (), *main)
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
@@ -138,24 +128,20 @@ def _format(prepared: PreparedBroker, scratch: Path) -> None:
 
 
 def _warm_up(prepared: PreparedBroker, scratch: Path) -> None:
+    from cloudevents_kafka.testing.local import clients
+
     data, log, properties = scratch / _WARM, scratch / "broker.log", scratch / "server.properties"
     _copy_data(scratch / _FORMATTED, data)
     ports = Ports(*free_ports(2))
-    write_properties(properties, server_properties(ports, data, {}))
+    write_server_properties(properties, ports, data, {})
     options = [f"-XX:ArchiveClassesAtExit={scratch / _ARCHIVE}", "-Xlog:cds=off"]
     argv = java_command(prepared.java, prepared.jars, options, "kafka.Kafka", str(properties))
     process = Process(argv, log=log, remove=scratch)
     try:
-        wait_until_ready(process, f"{HOST}:{ports.client}", 120.0)
+        clients.wait_until_ready(process, f"{HOST}:{ports.client}", 120.0)
         clients.warm_up(f"{HOST}:{ports.client}")
     finally:
         process.terminate(60.0)
-    _remove_partitions(data)
-    log.unlink()
-    properties.unlink()
-
-
-def _remove_partitions(data: Path) -> None:
-    for path in data.iterdir():
+    for path in (log, properties, *data.iterdir()):
         if path.name not in _KEPT:
             shutil.rmtree(path) if path.is_dir() else path.unlink()

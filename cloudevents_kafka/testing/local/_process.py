@@ -41,23 +41,25 @@ class Process:
         command = [sys.executable, "-I", "-S", _watchdog.__file__, str(remove or ""), str(log), *argv]
         self._watchdog = subprocess.Popen(
             command,
+            bufsize=0,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+        assert self._watchdog.stdin is not None
         assert self._watchdog.stdout is not None
+        self._commands = self._watchdog.stdin
         with self._watchdog.stdout as output:
-            line = output.readline()
-        # 0 if the program could not be started; the exit code is 127 then.
-        self.pid = int(line or 0)
+            # 0 if the program could not be started; the exit code is 127 then.
+            self.pid = int(output.readline() or 0)
 
     @property
     def exit_code(self) -> int | None:
         """The exit code (128 + n after signal n), or None while the program runs."""
         code = self._watchdog.poll()
         if code is not None:
-            self._close()
+            self._commands.close()
         return code
 
     def tail(self, lines: int = TAIL_LINES) -> str:
@@ -68,12 +70,13 @@ class Process:
         """Wait until `is_ready` returns True; raise `BrokerFailed` if the program ends or time is up."""
         deadline = time.monotonic() + seconds
         while not is_ready():
-            code = self.exit_code
-            if code is not None:
+            if (code := self.exit_code) is not None:
                 reason = f"the broker ended while starting, with exit code {code}"
-                raise BrokerFailed(reason, self._log, self.tail())
-            if time.monotonic() > deadline:
-                raise BrokerFailed(f"the broker was not ready after {seconds:.0f} s", self._log, self.tail())
+            elif time.monotonic() > deadline:
+                reason = f"the broker was not ready after {seconds:.0f} s"
+            else:
+                continue
+            raise BrokerFailed(reason, self._log, self.tail())
 
     def terminate(self, seconds: float = 20.0) -> None:
         """End the program by SIGTERM, or by SIGKILL after `seconds`."""
@@ -82,27 +85,19 @@ class Process:
             self._watchdog.wait(seconds)
         except subprocess.TimeoutExpired:
             self.kill()
-        self._close()
+        self._commands.close()
 
     def kill(self) -> None:
         """End the program by SIGKILL."""
         self._send(b"K")
         self._watchdog.wait()
-        self._close()
+        self._commands.close()
 
     def _send(self, command: bytes) -> None:
-        pipe = self._watchdog.stdin
-        if self._watchdog.poll() is not None or pipe is None or pipe.closed:
-            return
-        # The program may end by itself at the same time.
+        # The program may have ended by itself.
         with suppress(BrokenPipeError):
-            pipe.write(command)
-            pipe.flush()
-
-    def _close(self) -> None:
-        if self._watchdog.stdin is not None:
-            with suppress(BrokenPipeError):
-                self._watchdog.stdin.close()
+            if not self._commands.closed:
+                self._commands.write(command)
 
 
 def tail(log: Path, lines: int = TAIL_LINES) -> str:

@@ -75,15 +75,10 @@ def run_commands(program: subprocess.Popen[bytes], remove: str, orphaned: thread
         elif command == b"K":
             program.kill()
     orphaned.set()
-    end_program(program, GRACE_SECONDS if not remove else 0.0)
-
-
-def end_program(program: subprocess.Popen[bytes], grace: float) -> None:
-    """End the program by SIGKILL, after SIGTERM and up to `grace` seconds if that is not 0."""
-    if grace:
+    if not remove:
         program.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            program.wait(grace)
+            program.wait(GRACE_SECONDS)
     program.kill()
 
 

@@ -7,36 +7,30 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 
 from cloudevents_kafka.jvm import find_java, resolve
 from cloudevents_kafka.protocol import Client, ProtocolError
-from cloudevents_kafka.testing.local._ports import HOST, free_ports, is_free
 from cloudevents_kafka.testing.local._prepared import java_command
 from cloudevents_kafka.testing.local._process import Process
-from cloudevents_kafka.testing.local._settings import write_properties
+from cloudevents_kafka.testing.local._settings import (
+    COMMON_DEFAULTS,
+    HOST,
+    free_ports,
+    is_free,
+    write_properties,
+)
 
-
-class Release(NamedTuple):
-    """The Maven coordinates of a release, and the setting of its listener."""
-
-    coordinates: tuple[str, ...]
-    listener: str = "listeners=PLAINTEXT://{host}:{port}"
-
-
-_OLD_LISTENER: Final = "host.name={host}\nport={port}"  # before 0.9
-
-RELEASES: Final[Mapping[str, Release]] = {
-    "0.8.2-beta": Release(("org.apache.kafka:kafka_2.10:0.8.2-beta",), _OLD_LISTENER),
-    "0.8.2.2": Release(("org.apache.kafka:kafka_2.11:0.8.2.2",), _OLD_LISTENER),
-    "0.9.0.1": Release(("org.apache.kafka:kafka_2.11:0.9.0.1",)),
+RELEASES: Final[Mapping[str, tuple[str, ...]]] = {
+    "0.8.2-beta": ("org.apache.kafka:kafka_2.10:0.8.2-beta",),
+    "0.8.2.2": ("org.apache.kafka:kafka_2.11:0.8.2.2",),
+    "0.9.0.1": ("org.apache.kafka:kafka_2.11:0.9.0.1",),
     # Java 8 had jaxb-api; later versions do not.
-    "0.10.2.2": Release(("org.apache.kafka:kafka_2.12:0.10.2.2", "javax.xml.bind:jaxb-api:2.3.1")),
+    "0.10.2.2": ("org.apache.kafka:kafka_2.12:0.10.2.2", "javax.xml.bind:jaxb-api:2.3.1"),
     # Its ZooKeeper uses classes of log4j without a dependency on it.
-    "1.1.1": Release(("org.apache.kafka:kafka_2.12:1.1.1", "org.slf4j:slf4j-log4j12:1.7.25")),
+    "1.1.1": ("org.apache.kafka:kafka_2.12:1.1.1", "org.slf4j:slf4j-log4j12:1.7.25"),
 }
-"""The releases that can be started, by version; `jar_sets` lists their jars."""
+"""The Maven coordinates of each release that can be started."""
 
 _TICK: Final = 0.5  # seconds
 # ZooKeeper keeps the registration of a dead broker for this time, rounded up to the tick.
@@ -50,33 +44,21 @@ log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=%d{HH:mm:ss.SSS} %p %c{1}: %m%n
 """
 _DEFAULTS: Final[dict[str, object]] = {
+    **COMMON_DEFAULTS,
     "num.partitions": 1,
-    "offsets.topic.num.partitions": 1,
-    "offsets.topic.replication.factor": 1,
-    "transaction.state.log.num.partitions": 1,
-    "transaction.state.log.replication.factor": 1,
-    "transaction.state.log.min.isr": 1,
-    "group.initial.rebalance.delay.ms": 0,
     "controlled.shutdown.enable": "false",
     "log.cleaner.enable": "false",
     "zookeeper.session.timeout.ms": int(_SESSION * 1000),
 }
 
 
-def fetch_jars() -> None:
-    """Download the jars of all releases into the cache. Raises `NoJars`."""
-    for release in RELEASES.values():
-        resolve(release.coordinates)
-
-
 class LegacyBroker:
     """One broker of a `LegacyKafka`; it can be killed and started again."""
 
-    def __init__(self, node_id: int, port: int, log_file: Path, launch: Callable[[], Process]) -> None:
-        self.node_id: Final = node_id
-        self.port: Final = port
-        self.log_file: Final = log_file
-        self._launch: Final = launch
+    def __init__(self, node_id: int, port: int, launch: Callable[[], Process]) -> None:
+        self.node_id = node_id
+        self.port = port
+        self._launch = launch
         self._process: Process | None = None
         self._killed_at = -_SESSION * 2
 
@@ -149,9 +131,9 @@ class LegacyKafka:
     ) -> None:
         if release not in RELEASES:
             raise ValueError(f"release must be one of {', '.join(RELEASES)}, got {release!r}")
-        self.release: Final = release
-        self._count: Final = brokers
-        self._properties: Final = dict(properties or {})
+        self._release = release
+        self._count = brokers
+        self._properties = dict(properties or {})
         self._zookeeper: Process | None = None
         self._folder: Path | None = None
         self.brokers: list[LegacyBroker] = []
@@ -159,9 +141,7 @@ class LegacyKafka:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.stop()
 
     @property
@@ -202,7 +182,6 @@ class LegacyKafka:
 
     def _start_zookeeper(self, folder: Path, port: int) -> None:
         (folder / "log4j.properties").write_text(_LOG4J, encoding="ascii")
-        properties, log = folder / "zookeeper.properties", folder / "zookeeper.log"
         settings = {
             "tickTime": int(_TICK * 1000),
             "dataDir": folder / "zookeeper",
@@ -210,34 +189,35 @@ class LegacyKafka:
             "clientPortAddress": HOST,
             "admin.enableServer": "false",
         }
-        write_properties(properties, settings)
-        self._zookeeper = self._run("org.apache.zookeeper.server.ZooKeeperServerMain", properties, log)
+        main = "org.apache.zookeeper.server.ZooKeeperServerMain"
+        self._zookeeper = self._run(main, folder / "zookeeper.properties", settings)
         self._zookeeper.wait_until(lambda: _listens(port), 60.0)
 
     def _broker(self, folder: Path, zookeeper_port: int, node_id: int, port: int) -> LegacyBroker:
-        properties, log = folder / f"broker-{node_id}.properties", folder / f"broker-{node_id}.log"
-        listener = RELEASES[self.release].listener.format(host=HOST, port=port)
+        is_old = self._release.startswith("0.8.")
+        listener = (
+            {"host.name": HOST, "port": port} if is_old else {"listeners": f"PLAINTEXT://{HOST}:{port}"}
+        )
         settings = {
             **_DEFAULTS,
             "broker.id": node_id,
-            **dict(line.split("=", 1) for line in listener.splitlines()),
+            **listener,
             "zookeeper.connect": f"{HOST}:{zookeeper_port}",
             "log.dirs": folder / f"data-{node_id}",
             "default.replication.factor": self._count,
             **self._properties,
         }
-        write_properties(properties, settings)
-        return LegacyBroker(node_id, port, log, lambda: self._run("kafka.Kafka", properties, log))
+        properties = folder / f"broker-{node_id}.properties"
+        return LegacyBroker(node_id, port, lambda: self._run("kafka.Kafka", properties, settings))
 
-    def _run(self, main: str, properties: Path, log: Path) -> Process:
-        jars = resolve(RELEASES[self.release].coordinates)
+    def _run(self, main: str, properties: Path, settings: Mapping[str, object]) -> Process:
+        write_properties(properties, settings)
+        jars = resolve(RELEASES[self._release])
         options = ("-Xmx256m", f"-Dlog4j.configuration=file:{properties.parent / 'log4j.properties'}")
         argv = java_command(find_java(), jars, options, main, str(properties))
-        return Process(argv, log=log, remove=self._folder)
+        return Process(argv, log=properties.with_suffix(".log"), remove=self._folder)
 
 
 def _listens(port: int) -> bool:
-    if is_free(port):
-        time.sleep(0.02)
-        return False
-    return True
+    time.sleep(0.02)
+    return not is_free(port)
