@@ -8,101 +8,45 @@ from __future__ import annotations
 
 from typing import Final
 
+# fmt: off
 API_NAMES: Final = (
-    "Produce",  # 0
-    "Fetch",
-    "ListOffsets",
-    "Metadata",
-    "LeaderAndIsr",
-    "StopReplica",
-    "UpdateMetadata",
-    "ControlledShutdown",
-    "OffsetCommit",
-    "OffsetFetch",
-    "FindCoordinator",  # 10
-    "JoinGroup",
-    "Heartbeat",
-    "LeaveGroup",
-    "SyncGroup",
-    "DescribeGroups",
-    "ListGroups",
-    "SaslHandshake",
-    "ApiVersions",
-    "CreateTopics",
-    "DeleteTopics",  # 20
-    "DeleteRecords",
-    "InitProducerId",
-    "OffsetForLeaderEpoch",
-    "AddPartitionsToTxn",
-    "AddOffsetsToTxn",
-    "EndTxn",
-    "WriteTxnMarkers",
-    "TxnOffsetCommit",
-    "DescribeAcls",
-    "CreateAcls",  # 30
-    "DeleteAcls",
-    "DescribeConfigs",
-    "AlterConfigs",
-    "AlterReplicaLogDirs",
-    "DescribeLogDirs",
-    "SaslAuthenticate",
-    "CreatePartitions",
-    "CreateDelegationToken",
-    "RenewDelegationToken",
-    "ExpireDelegationToken",  # 40
-    "DescribeDelegationToken",
-    "DeleteGroups",
-    "ElectLeaders",
-    "IncrementalAlterConfigs",
-    "AlterPartitionReassignments",
-    "ListPartitionReassignments",
-    "OffsetDelete",
-    "DescribeClientQuotas",
-    "AlterClientQuotas",
-    "DescribeUserScramCredentials",  # 50
-    "AlterUserScramCredentials",
-    "Vote",
-    "BeginQuorumEpoch",
-    "EndQuorumEpoch",
-    "DescribeQuorum",
-    "AlterPartition",
-    "UpdateFeatures",
-    "Envelope",
-    "FetchSnapshot",
-    "DescribeCluster",  # 60
-    "DescribeProducers",
-    "BrokerRegistration",
-    "BrokerHeartbeat",
-    "UnregisterBroker",
-    "DescribeTransactions",
-    "ListTransactions",
-    "AllocateProducerIds",
-    "ConsumerGroupHeartbeat",
-    "ConsumerGroupDescribe",
-    "ControllerRegistration",  # 70
-    "GetTelemetrySubscriptions",
-    "PushTelemetry",
-    "AssignReplicasToDirs",
-    "ListConfigResources",
-    "DescribeTopicPartitions",
-    "ShareGroupHeartbeat",
-    "ShareGroupDescribe",
-    "ShareFetch",
-    "ShareAcknowledge",
-    "AddRaftVoter",  # 80
-    "RemoveRaftVoter",
-    "UpdateRaftVoter",
-    "InitializeShareGroupState",
-    "ReadShareGroupState",
-    "WriteShareGroupState",
-    "DeleteShareGroupState",
-    "ReadShareGroupStateSummary",
-    "StreamsGroupHeartbeat",
-    "StreamsGroupDescribe",
-    "DescribeShareGroupOffsets",  # 90
-    "AlterShareGroupOffsets",
-    "DeleteShareGroupOffsets",
+    # 0
+    "Produce", "Fetch", "ListOffsets", "Metadata", "LeaderAndIsr",
+    "StopReplica", "UpdateMetadata", "ControlledShutdown", "OffsetCommit", "OffsetFetch",
+    # 10
+    "FindCoordinator", "JoinGroup", "Heartbeat", "LeaveGroup", "SyncGroup",
+    "DescribeGroups", "ListGroups", "SaslHandshake", "ApiVersions", "CreateTopics",
+    # 20
+    "DeleteTopics", "DeleteRecords", "InitProducerId", "OffsetForLeaderEpoch", "AddPartitionsToTxn",
+    "AddOffsetsToTxn", "EndTxn", "WriteTxnMarkers", "TxnOffsetCommit", "DescribeAcls",
+    # 30
+    "CreateAcls", "DeleteAcls", "DescribeConfigs", "AlterConfigs", "AlterReplicaLogDirs",
+    "DescribeLogDirs", "SaslAuthenticate", "CreatePartitions",
+    "CreateDelegationToken", "RenewDelegationToken",
+    # 40
+    "ExpireDelegationToken", "DescribeDelegationToken", "DeleteGroups",
+    "ElectLeaders", "IncrementalAlterConfigs",
+    "AlterPartitionReassignments", "ListPartitionReassignments", "OffsetDelete",
+    "DescribeClientQuotas", "AlterClientQuotas",
+    # 50
+    "DescribeUserScramCredentials", "AlterUserScramCredentials", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch",
+    "DescribeQuorum", "AlterPartition", "UpdateFeatures", "Envelope", "FetchSnapshot",
+    # 60
+    "DescribeCluster", "DescribeProducers", "BrokerRegistration", "BrokerHeartbeat", "UnregisterBroker",
+    "DescribeTransactions", "ListTransactions", "AllocateProducerIds",
+    "ConsumerGroupHeartbeat", "ConsumerGroupDescribe",
+    # 70
+    "ControllerRegistration", "GetTelemetrySubscriptions", "PushTelemetry",
+    "AssignReplicasToDirs", "ListConfigResources",
+    "DescribeTopicPartitions", "ShareGroupHeartbeat", "ShareGroupDescribe", "ShareFetch", "ShareAcknowledge",
+    # 80
+    "AddRaftVoter", "RemoveRaftVoter", "UpdateRaftVoter", "InitializeShareGroupState", "ReadShareGroupState",
+    "WriteShareGroupState", "DeleteShareGroupState", "ReadShareGroupStateSummary",
+    "StreamsGroupHeartbeat", "StreamsGroupDescribe",
+    # 90
+    "DescribeShareGroupOffsets", "AlterShareGroupOffsets", "DeleteShareGroupOffsets",
 )
+# fmt: on
 """The names, indexed by API key."""
 
 

@@ -1,6 +1,6 @@
 """Kafka's error codes: number, name, whether the client may retry, and meaning.
 
-The names are those of Kafka 4.3. `v07.error_codes` has the codes of Kafka 0.7, which have other meanings.
+The names are those of Kafka 4.3. `v07.ErrorCode` has the codes of Kafka 0.7, which have other meanings.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from cloudevents_kafka.protocol.errors import Unsupported
 from cloudevents_kafka.protocol.schema import (
     NO_UUID,
+    STRING,
     ArrayOf,
     Field,
     Fixed,
@@ -32,6 +33,11 @@ class Sized(NamedTuple):
     type: Prefixed
     compact: bool
     nullable: bool
+
+    @property
+    def short(self) -> bool:
+        """Whether a fixed length is an int16, otherwise an int32."""
+        return self.type is STRING
 
     @property
     def name(self) -> str:

@@ -19,15 +19,13 @@ _MAX_KEPT: Final = 64
 
 def decoder_source(layout: Layout) -> FunctionSource:
     """Return the source of ``run(data, at)``, which returns a structure and the index after it."""
-    builder = _Builder()
-    code = builder.code
-    code.add("size = len(data)")
-    result = builder.structure(layout)
+    source = _Builder("def run(data, at):")
+    source.add("size = len(data)")
+    result = source.structure(layout)
     # A slice beyond the end is short and raises nothing; the index shows it.
-    with code.block("if at > size:"):
-        code.add("raise FallBack")
-    code.add(f"return {result}, at")
-    return code
+    source.fall_back("if at > size:")
+    source.add(f"return {result}, at")
+    return source
 
 
 class _Unpackers(dict[int, Callable[[bytes, int], tuple[Any, ...]]]):
@@ -54,10 +52,10 @@ class _Length(NamedTuple):
         return f"{self.variable} - {self.more}" if self.more else self.variable
 
 
-class _Builder:
-    def __init__(self) -> None:
-        self.code: Final = FunctionSource("def run(data, at):")
-        self.code.names |= {
+class _Builder(FunctionSource):
+    def __init__(self, signature: str) -> None:
+        super().__init__(signature)
+        self.names |= {
             "UUID": uuid.UUID,
             "decode_length": varint.decode_length,
             "decode_tags": decode_tags,
@@ -78,11 +76,11 @@ class _Builder:
         # msgspec looks keywords up one by one: pass all of them, in the order of declaration.
         values["unknown_tags"] = "()"
         arguments = ", ".join(f"{name}={values[name]}" for name in layout.structure.__struct_fields__)
-        result = self.code.fresh("s")
-        self.code.add(f"{result} = {self.code.refer(layout.structure, 'S')}({arguments})")
+        result = self.fresh("s")
+        self.add(f"{result} = {self.refer(layout.structure, 'S')}({arguments})")
         if tags is not None:
-            with self.code.block(f"if {tags}:"):
-                self.code.add(f"at = decode_tags({self.code.refer(layout, 'L')}, {result}, data, at - 1)")
+            with self.block(f"if {tags}:"):
+                self.add(f"at = decode_tags({self.refer(layout, 'L')}, {result}, data, at - 1)")
         return result
 
     def default(self, value: Any) -> str:
@@ -90,18 +88,18 @@ class _Builder:
             return repr(value)
         if isinstance(value, Structure):
             arguments = (f"{name}={self.default(getattr(value, name))}" for name in value.__struct_fields__)
-            return f"{self.code.refer(type(value), 'S')}({', '.join(arguments)})"
-        return self.code.refer(value, "K")
+            return f"{self.refer(type(value), 'S')}({', '.join(arguments)})"
+        return self.refer(value, "K")
 
     def optional(self, slot: Slot) -> str:
         self.flush()
-        variable = self.code.fresh()
-        with self.code.block("if at == size:"):
-            self.code.add(f"{variable} = {self.default(default_of(slot.field))}")
-        with self.code.block("else:"):
+        variable = self.fresh()
+        with self.block("if at == size:"):
+            self.add(f"{variable} = {self.default(default_of(slot.field))}")
+        with self.block("else:"):
             value = self.value(slot.codec)
             self.flush()
-            self.code.add(f"{variable} = {value}")
+            self.add(f"{variable} = {value}")
         return variable
 
     def value(self, codec: Codec) -> str:
@@ -118,7 +116,7 @@ class _Builder:
         return self.array(codec) if isinstance(codec, Array) else self.sized(codec)
 
     def fixed(self, code: str) -> str:
-        variable = self.code.fresh()
+        variable = self.fresh()
         self.pending.append((variable, code))
         return variable
 
@@ -129,8 +127,8 @@ class _Builder:
             self.flush()
         else:
             self.pending.clear()
-            self.code.add(f"{variable} = data[at]")
-            self.code.add("at += 1")
+            self.add(f"{variable} = data[at]")
+            self.add("at += 1")
         return variable
 
     def flush(self) -> None:
@@ -139,88 +137,79 @@ class _Builder:
             return
         codes = "".join(code for _, code in self.pending)
         variables = "".join(f"{variable}, " for variable, _ in self.pending)
-        self.code.add(f"{variables.rstrip()} = {self.code.struct(codes, 'unpack_from')}(data, at)")
-        self.code.add(f"at += {struct.calcsize('>' + codes)}")
+        self.add(f"{variables.rstrip()} = {self.struct(codes, 'unpack_from')}(data, at)")
+        self.add(f"at += {struct.calcsize('>' + codes)}")
         self.pending.clear()
 
     def varint(self, codec: Varint) -> str:
         self.flush()
         decode = varint.decode_signed if codec.signed else varint.decode_unsigned
-        variable = self.code.fresh()
-        with self.code.block("if data[at] < 128:"):
-            self.code.add(f"{variable} = data[at]")
+        variable = self.fresh()
+        with self.block("if data[at] < 128:"):
+            self.add(f"{variable} = data[at]")
             if codec.signed:
-                self.code.add(f"{variable} = ({variable} >> 1) ^ -({variable} & 1)")
-            self.code.add("at += 1")
-        with self.code.block("else:"):
-            self.code.add(f"{variable}, at = {self.code.refer(decode, 'decode')}(data, at, {codec.bits})")
+                self.add(f"{variable} = ({variable} >> 1) ^ -({variable} & 1)")
+            self.add("at += 1")
+        with self.block("else:"):
+            self.add(f"{variable}, at = {self.refer(decode, 'decode')}(data, at, {codec.bits})")
         return variable
 
-    def length(self, *, compact: bool, code: str) -> _Length:
-        if not compact:
-            variable = self.fixed(code)
+    def length(self, codec: Sized | Array) -> _Length:
+        if not codec.compact:
+            variable = self.fixed("h" if codec.short else "i")
             self.flush()
             return _Length(variable, 0)
         variable = self.next_byte()
-        with self.code.block(f"if {variable} > 127:"):
-            self.code.add(f"{variable}, at = decode_length(data, at - 1)")
+        with self.block(f"if {variable} > 127:"):
+            self.add(f"{variable}, at = decode_length(data, at - 1)")
         return _Length(variable, 1)
 
     def sized(self, codec: Sized) -> str:
         if codec.type is REST:
-            return self.rest()
-        length = self.length(compact=codec.compact, code="h" if codec.type is STRING else "i")
-        end, variable = self.code.fresh("e"), self.code.fresh()
-        with self.code.block(f"if {length.variable} >= {length.more}:"):
-            self.code.add(f"{end} = at + {length}")
-            self.code.add(f"{variable} = data[at:{end}]{'.decode()' * (codec.type is STRING)}")
-            self.code.add(f"at = {end}")
+            self.flush()
+            self.add(f"{(variable := self.fresh())} = data[at:]; at = max(at, size)")
+            return variable
+        length = self.length(codec)
+        end, variable = self.fresh("e"), self.fresh()
+        with self.block(f"if {length.variable} >= {length.more}:"):
+            self.add(f"{end} = at + {length}")
+            self.add(f"{variable} = data[at:{end}]{'.decode()' * (codec.type is STRING)}")
+            self.add(f"at = {end}")
         self.null(length, variable, nullable=codec.nullable)
-        return variable
-
-    def rest(self) -> str:
-        self.flush()
-        variable = self.code.fresh()
-        self.code.add(f"{variable} = data[at:]; at = max(at, size)")
         return variable
 
     def null(self, length: _Length, variable: str, *, nullable: bool) -> None:
         if nullable:
-            with self.code.block(f"elif {length.variable} == {length.more - 1}:"):
-                self.code.add(f"{variable} = None")
-        with self.code.block("else:"):
-            self.code.add("raise FallBack")
+            with self.block(f"elif {length.variable} == {length.more - 1}:"):
+                self.add(f"{variable} = None")
+        self.fall_back("else:")
 
     def array(self, codec: Array) -> str:
-        count = self.length(compact=codec.compact, code="h" if codec.short else "i")
-        variable = self.code.fresh("a")
-        with self.code.block(f"if {count.variable} > {count.more}:"):
-            self.check(count)
+        count = self.length(codec)
+        variable = self.fresh("a")
+        with self.block(f"if {count.variable} > {count.more}:"):
+            # Before anything is allocated.
+            self.fall_back(f"if {count} > size - at:")
             self.elements(codec.element, count, variable)
-        with self.code.block(f"elif {count.variable} == {count.more}:"):
-            self.code.add(f"{variable} = []")
+        with self.block(f"elif {count.variable} == {count.more}:"):
+            self.add(f"{variable} = []")
         self.null(count, variable, nullable=codec.nullable)
         return variable
-
-    def check(self, count: _Length) -> None:
-        """Fall back if fewer bytes are left than elements, before anything is allocated."""
-        with self.code.block(f"if {count} > size - at:"):
-            self.code.add("raise FallBack")
 
     def elements(self, element: Codec, count: _Length, variable: str) -> None:
         if isinstance(element, Fixed):
             unpack = f"unpack_{element.code.replace('?', '_')}"
-            self.code.names.setdefault(unpack, _Unpackers(element.code))
-            self.code.add(f"{variable} = [*{unpack}[{count}](data, at)]")
-            self.code.add(f"at += {element.size} * ({count})")
+            self.names.setdefault(unpack, _Unpackers(element.code))
+            self.add(f"{variable} = [*{unpack}[{count}](data, at)]")
+            self.add(f"at += {element.size} * ({count})")
             return
-        self.code.add(f"{variable} = []")
-        append = self.code.fresh("add")
-        self.code.add(f"{append} = {variable}.append")
-        with self.code.block(f"for _ in range({count}):"):
+        self.add(f"{variable} = []")
+        append = self.fresh("add")
+        self.add(f"{append} = {variable}.append")
+        with self.block(f"for _ in range({count}):"):
             value = self.value(element)
             self.flush()
-            self.code.add(f"{append}({value})")
+            self.add(f"{append}({value})")
 
 
 def decode_tags(layout: Layout, structure: Structure, data: bytes, at: int) -> int:

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import struct
 import uuid
-from typing import Final
 
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.codec import interpreter
 from cloudevents_kafka.protocol.codec._function_source import FunctionSource
 from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, default_of
-from cloudevents_kafka.protocol.schema import BOOLEAN, REST, STRING, Fixed, Uuid, Varint
+from cloudevents_kafka.protocol.schema import BOOLEAN, REST, STRING, Field, Fixed, Uuid, Varint
 
 
 def encoder_source(layout: Layout) -> FunctionSource:
     """Return the source of ``run(s)``, which returns the bytes of a structure."""
-    builder = _Builder()
-    code = builder.code
-    code.add("out = bytearray()")
-    builder.structure(layout, "s")
-    builder.flush()
-    code.add("return bytes(out)")
-    return code
+    source = _Builder("def run(s):")
+    source.add("out = bytearray()")
+    source.structure(layout, "s")
+    source.flush()
+    source.add("return bytes(out)")
+    return source
 
 
-class _Builder:
-    def __init__(self) -> None:
-        self.code: Final = FunctionSource("def run(s):")
-        self.code.names |= {
+class _Builder(FunctionSource):
+    def __init__(self, signature: str) -> None:
+        super().__init__(signature)
+        self.names |= {
             "pack": struct.pack,
             "encode_length": varint.encode_unsigned,
             "encode_tags": interpreter.encode_tags,
@@ -36,33 +34,33 @@ class _Builder:
         self.pending: list[tuple[str, str]] = []
 
     def structure(self, layout: Layout, value: str) -> None:
-        self.check_class(value, self.code.refer(layout.structure, "S"))
+        self.check_class(value, self.refer(layout.structure, "S"))
         for field in layout.absent:
             if not field.wire.ignorable:
-                default = default_of(field)
-                name = self.code.refer(default, "K") if default else repr(default)
-                with self.code.block(f"if {value}.{field.name} != {name}:"):
-                    self.code.add("raise FallBack")
+                self.fall_back(f"if {self.differs(field, value)}:")
         for slot in layout.slots:
             self.value(slot.codec, f"{value}.{slot.name}")
         if layout.flexible:
             self.tags(layout, value)
         else:
-            with self.code.block(f"if {value}.unknown_tags != ():"):
-                self.code.add("raise FallBack")
+            self.fall_back(f"if {value}.unknown_tags != ():")
+
+    def differs(self, field: Field, value: str) -> str:
+        """Return the condition that a field differs from its default."""
+        default = default_of(field)
+        return f"{value}.{field.name} != {self.refer(default, 'K') if default else repr(default)}"
 
     def tags(self, layout: Layout, value: str) -> None:
         """Encode no tagged fields, the usual case, inline."""
         self.flush()
-        conditions = [f"{value}.unknown_tags != ()"]
-        for slot in layout.tagged.values():
-            default = default_of(slot.field)
-            name = self.code.refer(default, "K") if default else repr(default)
-            conditions.append(f"{value}.{slot.name} != {name}")
-        with self.code.block(f"if {' or '.join(conditions)}:"):
-            self.code.add(f"encode_tags({self.code.refer(layout, 'L')}, {value}, out)")
-        with self.code.block("else:"):
-            self.code.add("out.append(0)")
+        conditions = [
+            f"{value}.unknown_tags != ()",
+            *(self.differs(slot.field, value) for slot in layout.tagged.values()),
+        ]
+        with self.block(f"if {' or '.join(conditions)}:"):
+            self.add(f"encode_tags({self.refer(layout, 'L')}, {value}, out)")
+        with self.block("else:"):
+            self.add("out.append(0)")
 
     def value(self, codec: Codec, value: str) -> None:
         if isinstance(codec, Fixed):
@@ -72,9 +70,9 @@ class _Builder:
         elif isinstance(codec, Uuid):
             self.uuid(value)
         elif isinstance(codec, Layout):
-            variable = self.code.fresh("s")
+            variable = self.fresh("s")
             self.flush()
-            self.code.add(f"{variable} = {value}")
+            self.add(f"{variable} = {value}")
             self.structure(codec, variable)
         elif isinstance(codec, Varint):
             self.varint(codec, value)
@@ -88,81 +86,79 @@ class _Builder:
         if self.pending:
             codes = "".join(code for _, code in self.pending)
             values = ", ".join(value for value, _ in self.pending)
-            self.code.add(f"out += {self.code.struct(codes, 'pack')}({values})")
+            self.add(f"out += {self.struct(codes, 'pack')}({values})")
             self.pending.clear()
 
     def check_class(self, value: str, name: str) -> None:
         """Fall back for a value of another class, such as a subclass."""
-        with self.code.block(f"if {value}.__class__ is not {name}:"):
-            self.code.add("raise FallBack")
+        self.fall_back(f"if {value}.__class__ is not {name}:")
 
     def uuid(self, value: str) -> None:
-        variable = self.code.fresh()
-        self.code.add(f"{variable} = {value}")
-        self.check_class(variable, self.code.refer(uuid.UUID, "UUID"))
+        variable = self.fresh()
+        self.add(f"{variable} = {value}")
+        self.check_class(variable, self.refer(uuid.UUID, "UUID"))
         self.pending.append((f"{variable}.bytes", "16s"))
 
     def varint(self, codec: Varint, value: str) -> None:
         self.flush()
         self.check_class(value, "int")
         encode = varint.encode_signed if codec.signed else varint.encode_unsigned
-        self.code.add(f"out += {self.code.refer(encode, 'encode')}({value}, {codec.bits})")
+        self.add(f"out += {self.refer(encode, 'encode')}({value}, {codec.bits})")
 
-    def length(self, length: str, compact: bool, code: str) -> None:  # noqa: FBT001  # of the codec
-        if not compact:
-            self.pending.append((length, code))
+    def length(self, codec: Sized | Array, length: str) -> None:
+        if not codec.compact:
+            self.pending.append((length, "h" if codec.short else "i"))
             self.flush()
             return
         self.flush()
-        with self.code.block(f"if {length} < 127:"):
-            self.code.add(f"out.append({length} + 1)")
-        with self.code.block("else:"):
-            self.code.add(f"out += encode_length({length} + 1)")
+        with self.block(f"if {length} < 127:"):
+            self.add(f"out.append({length} + 1)")
+        with self.block("else:"):
+            self.add(f"out += encode_length({length} + 1)")
 
     def sized(self, codec: Sized, value: str) -> None:
-        raw, length = self.code.fresh("b"), self.code.fresh("n")
+        raw, length = self.fresh("b"), self.fresh("n")
         text = codec.type is STRING
-        self.code.add(f"{raw} = {value}")
+        self.add(f"{raw} = {value}")
         if codec.nullable:
-            with self.code.block(f"if {raw} is None:"):
-                self.code.add(f'{raw} = b""; {length} = -1')
-            with self.code.block("else:"):
+            with self.block(f"if {raw} is None:"):
+                self.add(f'{raw} = b""; {length} = -1')
+            with self.block("else:"):
                 self.raw(raw, length, text=text)
         else:
             self.raw(raw, length, text=text)
         if codec.type is REST:
             self.flush()
         else:
-            self.length(length, codec.compact, "h" if text else "i")
-        self.code.add(f"out += {raw}")
+            self.length(codec, length)
+        self.add(f"out += {raw}")
 
     def raw(self, raw: str, length: str, *, text: bool) -> None:
         self.check_class(raw, "str" if text else "bytes")
         if text:
-            self.code.add(f"{raw} = {raw}.encode()")
-        self.code.add(f"{length} = len({raw})")
+            self.add(f"{raw} = {raw}.encode()")
+        self.add(f"{length} = len({raw})")
 
     def array(self, codec: Array, value: str) -> None:
-        values, length = self.code.fresh("a"), self.code.fresh("n")
-        self.code.add(f"{values} = {value}")
+        values, length = self.fresh("a"), self.fresh("n")
+        self.add(f"{values} = {value}")
         head = "if"
         if codec.nullable:
-            with self.code.block(f"if {values} is None:"):
-                self.code.add(f"{values} = (); {length} = -1")
+            with self.block(f"if {values} is None:"):
+                self.add(f"{values} = (); {length} = -1")
             head = "elif"
         # A string or a set has a length and elements, too.
-        with self.code.block(f"{head} {values}.__class__ is list or {values}.__class__ is tuple:"):
-            self.code.add(f"{length} = len({values})")
-        with self.code.block("else:"):
-            self.code.add("raise FallBack")
-        self.length(length, codec.compact, "h" if codec.short else "i")
+        with self.block(f"{head} {values}.__class__ is list or {values}.__class__ is tuple:"):
+            self.add(f"{length} = len({values})")
+        self.fall_back("else:")
+        self.length(codec, length)
         self.elements(codec.element, values)
 
     def elements(self, element: Codec, values: str) -> None:
         if isinstance(element, Fixed) and element is not BOOLEAN:
-            self.code.add(f'out += pack(f">{{len({values})}}{element.code}", *{values})')
+            self.add(f'out += pack(f">{{len({values})}}{element.code}", *{values})')
             return
-        one = self.code.fresh("s")
-        with self.code.block(f"for {one} in {values}:"):
+        one = self.fresh("s")
+        with self.block(f"for {one} in {values}:"):
             self.value(element, one)
             self.flush()

@@ -40,6 +40,11 @@ class FunctionSource:
         yield
         self._depth -= 1
 
+    def fall_back(self, head: str) -> None:
+        """Add a line that ends with a colon, and the fallback to the interpreter below it."""
+        with self.block(head):
+            self.add("raise FallBack")
+
     def fresh(self, prefix: str = "v") -> str:
         """Return an unused variable name."""
         return f"{prefix}{next(self._numbers)}"

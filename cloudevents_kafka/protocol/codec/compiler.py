@@ -64,6 +64,10 @@ def encode(value: Structure, version: int) -> bytes:
         return run(value)
     except _ENCODE_FALLBACKS:
         return interpreter.encode(layout_of(type(value), version), value)
+    except TypeError:
+        # The ``__index__`` of a value may raise it, as that of an array does: then this raises `Unencodable`.
+        interpreter.encode(layout_of(type(value), version), value)
+        raise
 
 
 @cache

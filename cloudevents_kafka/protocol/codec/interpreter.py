@@ -92,10 +92,8 @@ class _Decoder:
     def sized(self, codec: Sized, at: int, path: str) -> tuple[Any, int]:
         if codec.type is REST:
             return self.data[at:], len(self.data)
-        start = at
-        length, at = self.length(at, path, compact=codec.compact, short=codec.type is STRING)
+        length, at = self.length(codec, at, path)
         if length < 0:
-            self.null(length, codec.nullable, start, path)
             return None, at
         raw = self.take(length, at, path)
         if codec.type is not STRING:
@@ -107,9 +105,7 @@ class _Decoder:
 
     def array(self, codec: Array, at: int, path: str) -> tuple[list[Any] | None, int]:
         start = at
-        count, at = self.length(at, path, compact=codec.compact, short=codec.short)
-        if count < 0:
-            self.null(count, codec.nullable, start, path)
+        count, at = self.length(codec, at, path)
         if self.visit is not None:
             self.visit(path, start, at, codec.name, None if count < 0 else count)
         if count < 0:
@@ -125,19 +121,20 @@ class _Decoder:
             at = end
         return values, at
 
-    def length(self, at: int, path: str, *, compact: bool, short: bool) -> tuple[int, int]:
-        if compact:
+    def length(self, codec: Sized | Array, at: int, path: str) -> tuple[int, int]:
+        """Return a length or count, -1 for null, and the index after it."""
+        if codec.compact:
             length, end = self.varint(at, path)
-            return length - 1, end
-        code, size = _LENGTH[short]
-        (length,) = struct.unpack(f">{code}", self.take(size, at, path))
-        return length, at + size
-
-    def null(self, length: int, nullable: bool, at: int, path: str) -> None:  # noqa: FBT001  # of the field
-        if length != -1:
+            length -= 1
+        else:
+            code, size = _LENGTH[codec.short]
+            (length,) = struct.unpack(f">{code}", self.take(size, at, path))
+            end = at + size
+        if length < -1:
             raise Malformed(f"a length must be at least -1, got {length}", at=at, path=path)
-        if not nullable:
+        if length == -1 and not codec.nullable:
             raise Malformed("the value must not be null in this version", at=at, path=path)
+        return length, end
 
     def tags(
         self, layout: Layout, at: int, path: str, found: dict[str, Any]
@@ -216,20 +213,23 @@ def _encode_structure(layout: Layout, value: Any, out: bytearray, path: str) -> 
 
 
 def _encode(codec: Codec, value: Any, out: bytearray, path: str) -> None:
-    if isinstance(codec, Layout):
-        _encode_structure(codec, value, out, path)
-    elif isinstance(codec, Fixed):
-        out += _packed(codec, value, path)
-    elif isinstance(codec, Varint):
-        out += _variable(codec, value, path)
-    elif isinstance(codec, Uuid):
-        if not isinstance(value, uuid.UUID):
-            raise _unfit(path, codec.name, value)
-        out += value.bytes
-    elif isinstance(codec, Array):
-        _encode_array(codec, value, out, path)
-    else:
-        _encode_sized(codec, value, out, path)
+    match codec:
+        case Layout():
+            _encode_structure(codec, value, out, path)
+        case Fixed():
+            out += _packed(codec, value, path)
+        case Varint():
+            out += _variable(codec, value, path)
+        case Uuid():
+            if not isinstance(value, uuid.UUID):
+                raise _unfit(path, codec.name, value)
+            out += value.bytes
+        case _ if value is None and codec.nullable:
+            _encode_length(codec, -1, out, path)
+        case Array():
+            _encode_array(codec, value, out, path)
+        case Sized():
+            _encode_sized(codec, value, out, path)
 
 
 def _packed(codec: Fixed, value: Any, path: str) -> bytes:
@@ -250,39 +250,32 @@ def _variable(codec: Varint, value: Any, path: str) -> bytes:
 
 
 def _encode_sized(codec: Sized, value: Any, out: bytearray, path: str) -> None:
-    kinds = str if codec.type is STRING else bytes | bytearray | memoryview
-    if value is None and codec.nullable:
-        _encode_length(-1, out, path, compact=codec.compact, short=codec.type is STRING)
-        return
-    if not isinstance(value, kinds):
+    if not isinstance(value, str if codec.type is STRING else bytes | bytearray | memoryview):
         raise _unfit(path, codec.name, value)
     try:
         raw: bytes = value.encode() if isinstance(value, str) else bytes(value)
     except UnicodeEncodeError:
         raise _unfit(path, codec.name, value) from None
     if codec.type is not REST:
-        _encode_length(len(raw), out, path, compact=codec.compact, short=codec.type is STRING)
+        _encode_length(codec, len(raw), out, path)
     out += raw
 
 
 def _encode_array(codec: Array, value: Any, out: bytearray, path: str) -> None:
-    if value is None and codec.nullable:
-        _encode_length(-1, out, path, compact=codec.compact, short=codec.short)
-        return
     if not isinstance(value, list | tuple):
         raise _unfit(path, codec.name, value)
-    _encode_length(len(value), out, path, compact=codec.compact, short=codec.short)
+    _encode_length(codec, len(value), out, path)
     for number, element in enumerate(value):
         _encode(codec.element, element, out, f"{path}[{number}]")
 
 
-def _encode_length(length: int, out: bytearray, path: str, *, compact: bool, short: bool) -> None:
-    if compact:
+def _encode_length(codec: Sized | Array, length: int, out: bytearray, path: str) -> None:
+    if codec.compact:
         out += varint.encode_unsigned(length + 1)
         return
-    if short and length > 32_767:  # int16
+    if codec.short and length > 32_767:  # int16
         raise Unencodable(f"{path} must have at most 32,767 bytes or elements, got {length:,}")
-    out += struct.pack(f">{_LENGTH[short][0]}", length)
+    out += struct.pack(f">{_LENGTH[codec.short][0]}", length)
 
 
 def encode_tags(layout: Layout, value: Any, out: bytearray, path: str = "") -> None:

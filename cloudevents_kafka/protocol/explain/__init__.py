@@ -7,9 +7,8 @@ frames of a capture file). `grammar` prints the grammar of a message.
 
 from __future__ import annotations
 
-from cloudevents_kafka.protocol.explain._capture import CaptureExplainer
 from cloudevents_kafka.protocol.explain._field import Explained, Field, Problem
-from cloudevents_kafka.protocol.explain._frame import explain_request, explain_response
+from cloudevents_kafka.protocol.explain._frame import CaptureExplainer, explain_request, explain_response
 from cloudevents_kafka.protocol.explain._frame_v07 import explain_request_07, explain_response_07
 
 __all__ = [

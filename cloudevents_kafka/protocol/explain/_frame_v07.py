@@ -18,7 +18,7 @@ from cloudevents_kafka.protocol.explain._records import (
 )
 from cloudevents_kafka.protocol.schema import INT8, INT32, Structure
 from cloudevents_kafka.protocol.v07 import REQUESTS, RESPONSES, FetchResponse, RequestHeader, RequestType
-from cloudevents_kafka.protocol.v07.error_codes import ErrorCode
+from cloudevents_kafka.protocol.v07._messages import ErrorCode
 from cloudevents_kafka.protocol.v07.frames import unknown_request_type
 
 _LENGTH: Final = 4

@@ -13,8 +13,7 @@ from typing import Any, Final
 from cloudevents_kafka.primitives.varint import MAX_BYTES
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated
-from cloudevents_kafka.protocol.explain._field import Cursor
-from cloudevents_kafka.protocol.explain._meanings import describe_attributes, describe_value, format_time
+from cloudevents_kafka.protocol.explain._field import Cursor, describe_attributes, describe_value, format_time
 from cloudevents_kafka.protocol.frames import trailing_bytes
 from cloudevents_kafka.protocol.records import ABORT, COMMIT, Codec, ControlRecord, Record, crc32c, decompress
 from cloudevents_kafka.protocol.schema import INT8, INT16, INT32, INT64, UINT32, VARINTS, Fixed, Varint

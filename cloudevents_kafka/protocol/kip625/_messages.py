@@ -1,4 +1,4 @@
-"""MetadataResponse with variable-length integers, in both alternatives of KIP-625.
+"""MetadataResponse with variable-length integers, in the KIP's alternative A: types depend on the version.
 
 Versions 0 to 9 are Kafka's. Version 10 encodes the seven integers of a partition as unsigned varints,
 version 11 as zigzag varints. Both are private to this module: the KIP is under discussion, Kafka's version
@@ -18,16 +18,12 @@ ZIGZAG: Final = 11
 
 _SPEC: Final = MessageSpec.of("PrivateMetadata", -1, "data", versions="0-11", flexible="9+")
 
-# Alternative A, "Making FieldSpec's type version-dependent".
 _TYPE16: Final = {"0-9": "int16", "10": "unsigned_varint16", "11+": "varint16"}
 _TYPE32: Final = {"0-9": "int32", "10": "unsigned_varint32", "11+": "varint32"}
-# Alternative B, "Adding a separate encoding property".
-_ENCODING16: Final = {"0-9": "fixed16", "10": "unsigned16", "11+": "signed16"}
-_ENCODING32: Final = {"0-9": "fixed32", "10": "unsigned32", "11+": "signed32"}
 
 
 class PartitionByType(Structure, kw_only=True):
-    """A partition, whose fields' types depend on the version (A)."""
+    """A partition, whose fields' types depend on the version."""
 
     error_code: Annotated[Int16, wire(type=_TYPE16)]
     partition_index: Annotated[Int32, wire(type=_TYPE32)]
@@ -38,20 +34,8 @@ class PartitionByType(Structure, kw_only=True):
     offline_replicas: Annotated[list[Int32], wire("5+", ignorable=True, type=_TYPE32)] = []
 
 
-class PartitionByEncoding(Structure, kw_only=True):
-    """A partition, whose fields have one type each, and encodings that depend on the version (B)."""
-
-    error_code: Annotated[Int16, wire(encoding=_ENCODING16)]
-    partition_index: Annotated[Int32, wire(encoding=_ENCODING32)]
-    leader_id: Annotated[Int32, wire(encoding=_ENCODING32)]
-    leader_epoch: Annotated[Int32, wire("7+", ignorable=True, encoding=_ENCODING32)] = -1
-    replica_nodes: Annotated[list[Int32], wire(encoding=_ENCODING32)]
-    isr_nodes: Annotated[list[Int32], wire(encoding=_ENCODING32)]
-    offline_replicas: Annotated[list[Int32], wire("5+", ignorable=True, encoding=_ENCODING32)] = []
-
-
 class TopicByType(Structure, kw_only=True):
-    """A topic and its partitions (A)."""
+    """A topic and its partitions."""
 
     error_code: Int16
     name: String
@@ -60,18 +44,8 @@ class TopicByType(Structure, kw_only=True):
     topic_authorized_operations: Annotated[Int32, wire("8+")] = -2147483648
 
 
-class TopicByEncoding(Structure, kw_only=True):
-    """A topic and its partitions (B)."""
-
-    error_code: Int16
-    name: String
-    is_internal: Annotated[Boolean, wire("1+", ignorable=True)] = False
-    partitions: list[PartitionByEncoding]
-    topic_authorized_operations: Annotated[Int32, wire("8+")] = -2147483648
-
-
 class MetadataByType(Structure, kw_only=True):
-    """The brokers and topics of a cluster (A)."""
+    """The brokers and topics of a cluster."""
 
     spec: ClassVar = _SPEC
 
@@ -80,17 +54,4 @@ class MetadataByType(Structure, kw_only=True):
     cluster_id: Annotated[String | None, wire("2+", nullable="2+", ignorable=True)] = None
     controller_id: Annotated[Int32, wire("1+", ignorable=True)] = -1
     topics: list[TopicByType]
-    cluster_authorized_operations: Annotated[Int32, wire("8+")] = -2147483648
-
-
-class MetadataByEncoding(Structure, kw_only=True):
-    """The brokers and topics of a cluster (B)."""
-
-    spec: ClassVar = _SPEC
-
-    throttle_time_ms: Annotated[Int32, wire("3+", ignorable=True)] = 0
-    brokers: list[MetadataResponseBroker]
-    cluster_id: Annotated[String | None, wire("2+", nullable="2+", ignorable=True)] = None
-    controller_id: Annotated[Int32, wire("1+", ignorable=True)] = -1
-    topics: list[TopicByEncoding]
     cluster_authorized_operations: Annotated[Int32, wire("8+")] = -2147483648

@@ -7,14 +7,13 @@ decompressed, because compressed data is untrusted input that may expand without
 from __future__ import annotations
 
 import mmap
+import struct
 import zlib
 from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Final
 
 from cloudevents_kafka.protocol.errors import Malformed, Unsupported
-from cloudevents_kafka.protocol.records import _lz4 as lz4_frame
-from cloudevents_kafka.protocol.records import _snappy as xerial
 
 LIMIT: Final = 128 * 1024 * 1024
 """The default limit of the decompressed size of a batch, in bytes."""
@@ -22,6 +21,22 @@ LIMIT: Final = 128 * 1024 * 1024
 _GZIP: Final = 31  # zlib's wbits for the largest window and a gzip header
 _ZSTD_LEVEL: Final = 3  # zstd's and Kafka's own default
 _BEST_ZSTD_RATIO: Final = 32768  # a block of 4 bytes expands to at most 128 KiB
+
+_XERIAL: Final = b"\x82SNAPPY\x00"
+_XERIAL_HEADER: Final = _XERIAL + struct.pack(">ii", 1, 1)
+_XERIAL_SIZE: Final = struct.Struct(">i")
+_XERIAL_BLOCK: Final = 32 * 1024  # xerial's block size
+_BEST_SNAPPY_RATIO: Final = 22  # an element of 3 bytes expands to at most 64
+
+_LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
+# Version 1, independent blocks of 64 KiB, no checksums, no sizes, as the Java client.
+_LZ4_DESCRIPTOR: Final = b"\x60\x40"
+_LZ4_CHECKSUM: Final = b"\x82"  # the second byte of the xxHash32 of the descriptor
+_OLD_LZ4_CHECKSUM: Final = b"\x1a"  # the same, over magic number and descriptor
+_LZ4_BLOCK: Final = 64 * 1024
+_LZ4_SIZE: Final = struct.Struct("<I")
+_LZ4_PLAIN: Final = 1 << 31  # the bit of an uncompressed block
+_BEST_LZ4_RATIO: Final = 256  # a byte expands to at most 255
 
 
 class Codec(IntEnum):
@@ -57,9 +72,9 @@ def compress(data: bytes, codec: Codec, *, old_lz4: bool = False) -> bytes:
         return packer.compress(data) + packer.flush()
     cramjam = _cramjam(codec)
     if codec == Codec.SNAPPY:
-        return xerial.encode(data, cramjam)
+        return _snappy(data, cramjam)
     if codec == Codec.LZ4:
-        return lz4_frame.encode(data, cramjam, old=old_lz4)
+        return _lz4(data, cramjam, old=old_lz4)
     return bytes(cramjam.zstd.compress(data, level=_ZSTD_LEVEL))
 
 
@@ -107,13 +122,6 @@ def _unzstd(data: bytes, cramjam: Any, limit: int) -> bytes:
         return out[:size]
 
 
-_DECODERS: Final[dict[Codec, Callable[[bytes, Any, int], bytes]]] = {
-    Codec.SNAPPY: xerial.decode,
-    Codec.LZ4: lz4_frame.decode,
-    Codec.ZSTD: _unzstd,
-}
-
-
 def _cramjam(codec: Codec) -> Any:
     try:
         import cramjam
@@ -122,3 +130,120 @@ def _cramjam(codec: Codec) -> Any:
             f"{Codec(codec).name.lower()} needs cramjam: pip install 'cloudevents-kafka[protocol]'"
         ) from error
     return cramjam
+
+
+def _snappy(data: bytes, cramjam: Any) -> bytes:
+    """Return raw blocks in the framing of the Java library xerial, as Kafka uses it.
+
+    ::
+
+        82 53 4e 41 50 50 59 00   int32 version 1   int32 compatible 1   then (int32 size, block)...
+    """
+    parts = [_XERIAL_HEADER]
+    for at in range(0, len(data), _XERIAL_BLOCK):
+        block = bytes(cramjam.snappy.compress_raw(data[at : at + _XERIAL_BLOCK]))
+        parts += (_XERIAL_SIZE.pack(len(block)), block)
+    return b"".join(parts)
+
+
+def _unsnappy(data: bytes, cramjam: Any, limit: int) -> bytes:
+    """Return the data of framed blocks, or of the one raw block that some clients send and brokers accept."""
+    if not data.startswith(_XERIAL):
+        return _unsnappy_block(data, cramjam, limit)
+    parts, at = [], len(_XERIAL_HEADER)
+    while at < len(data):
+        size = _XERIAL_SIZE.unpack_from(data, at)[0] if len(data) - at >= _XERIAL_SIZE.size else -1
+        at += _XERIAL_SIZE.size
+        if not 0 <= size <= len(data) - at:
+            raise Malformed("a snappy block must fit into the remaining bytes", at=at)
+        parts.append(_unsnappy_block(data[at : at + size], cramjam, limit))
+        limit -= len(parts[-1])
+        at += size
+    return b"".join(parts)
+
+
+def _unsnappy_block(block: bytes, cramjam: Any, limit: int) -> bytes:
+    size = cramjam.snappy.decompress_raw_len(block)
+    if size > (most := min(limit, _BEST_SNAPPY_RATIO * len(block))):
+        raise Malformed(f"a snappy block must decompress to at most {most:,} bytes, got {size:,}")
+    return bytes(cramjam.snappy.decompress_raw(block))
+
+
+def _lz4(data: bytes, cramjam: Any, *, old: bool = False) -> bytes:
+    """Return an LZ4 frame of independent blocks.
+
+    ``old`` includes the magic number in the header checksum, as brokers before 0.10 require (KIP-57).
+    """
+    parts = [_LZ4_MAGIC, _LZ4_DESCRIPTOR, _OLD_LZ4_CHECKSUM if old else _LZ4_CHECKSUM]
+    for at in range(0, len(data), _LZ4_BLOCK):
+        plain = data[at : at + _LZ4_BLOCK]
+        packed = bytes(cramjam.lz4.compress_block(plain, store_size=False))
+        if len(packed) < len(plain):
+            parts += (_LZ4_SIZE.pack(len(packed)), packed)
+        else:
+            parts += (_LZ4_SIZE.pack(len(plain) | _LZ4_PLAIN), plain)
+    return b"".join([*parts, _LZ4_SIZE.pack(0)])
+
+
+def _unlz4(data: bytes, cramjam: Any, limit: int) -> bytes:
+    """Return the data of a frame, decoded block by block to limit its size.
+
+    The checksums of the frame are not checked, because the checksum of the message covers the frame.
+    """
+    at, block_size, after_block, after_all = _lz4_header(data)
+    parts, decompressed = [], 0
+    while True:
+        word = _lz4_word(data, at)
+        at += _LZ4_SIZE.size
+        if word == 0:
+            break
+        size = word & ~_LZ4_PLAIN
+        if size > min(block_size, len(data) - at):
+            raise Malformed("an lz4 block must fit into its frame", at=at)
+        block = data[at : at + size]
+        if not word & _LZ4_PLAIN:
+            block = _unlz4_block(block, cramjam, block_size)
+        parts.append(block)
+        decompressed += len(block)
+        if decompressed > limit:
+            raise Malformed(f"lz4 must decompress to at most {limit:,} bytes", at=at)
+        at += size + after_block
+    if at + after_all != len(data):
+        raise Malformed("an lz4 frame must end with its end mark and checksum", at=at)
+    return b"".join(parts)
+
+
+def _lz4_header(data: bytes) -> tuple[int, int, int, int]:
+    """Return the index of the first block, the block size, and the checksum sizes of block and frame."""
+    if len(data) < 7 or not data.startswith(_LZ4_MAGIC):
+        raise Malformed("lz4 must start with 04 22 4d 18 and a frame descriptor")
+    flags, sizes = data[4], data[5] >> 4 & 7
+    if flags >> 6 != 1 or not flags & 0x20 or flags & 1 or sizes < 4:
+        raise Malformed("lz4 must be version 1 with independent blocks and no dictionary", at=4)
+    content_size = 8 if flags & 8 else 0
+    return (
+        7 + content_size,
+        1 << 8 + 2 * sizes,
+        4 if flags & 16 else 0,
+        4 if flags & 4 else 0,
+    )
+
+
+def _unlz4_block(block: bytes, cramjam: Any, block_size: int) -> bytes:
+    """Return the data of a block; cramjam requires its size, or an upper bound, before it."""
+    most = min(block_size, _BEST_LZ4_RATIO * len(block))
+    return bytes(cramjam.lz4.decompress_block(_LZ4_SIZE.pack(most) + block))
+
+
+def _lz4_word(data: bytes, at: int) -> int:
+    if len(data) - at < _LZ4_SIZE.size:
+        raise Malformed("lz4 must end with its end mark", at=at)
+    word: int = _LZ4_SIZE.unpack_from(data, at)[0]
+    return word
+
+
+_DECODERS: Final[dict[Codec, Callable[[bytes, Any, int], bytes]]] = {
+    Codec.SNAPPY: _unsnappy,
+    Codec.LZ4: _unlz4,
+    Codec.ZSTD: _unzstd,
+}

@@ -15,6 +15,7 @@ from cloudevents_kafka.protocol.v07._messages import (
     LATEST,
     REQUESTS,
     RESPONSES,
+    ErrorCode,
     FetchRequest,
     FetchResponse,
     MultiFetchRequest,
@@ -22,11 +23,11 @@ from cloudevents_kafka.protocol.v07._messages import (
     MultiProduceRequest,
     OffsetsRequest,
     OffsetsResponse,
+    PartitionError,
     ProduceRequest,
     RequestHeader,
     RequestType,
 )
-from cloudevents_kafka.protocol.v07.error_codes import ErrorCode, PartitionError
 
 __all__ = [
     "ANY_PARTITION",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, Self, TypeVar
+from typing import Final, Self, TypeAlias, TypeVar
 
 from cloudevents_kafka.protocol.errors import (
     DeadlineExceeded,
@@ -17,11 +17,11 @@ from cloudevents_kafka.protocol.errors import (
 )
 from cloudevents_kafka.protocol.frames import MAX_SIZE, decode_size
 from cloudevents_kafka.protocol.schema import Structure
-from cloudevents_kafka.protocol.v07 import _consumer as consumer
 from cloudevents_kafka.protocol.v07 import frames
 from cloudevents_kafka.protocol.v07._message_set import Entry, Message, MessageSet, encode
 from cloudevents_kafka.protocol.v07._messages import (
     LATEST,
+    ErrorCode,
     FetchRequest,
     FetchResponse,
     MultiFetchRequest,
@@ -29,12 +29,18 @@ from cloudevents_kafka.protocol.v07._messages import (
     MultiProduceRequest,
     OffsetsRequest,
     OffsetsResponse,
+    PartitionError,
     ProduceRequest,
 )
-from cloudevents_kafka.protocol.v07.error_codes import ErrorCode, PartitionError
 
+FETCH_SIZE: Final = 300 * 1024
+"""The bytes that a fetch requests: the default of Kafka 0.7's consumer."""
 _LENGTH_SIZE: Final = 4
 _CHUNK: Final = 1 << 16
+
+Fetch: TypeAlias = Callable[[str, int, int, int], MessageSet]
+"""Called with topic, partition, offset and max_size; returns the set at the offset."""
+
 _S = TypeVar("_S", bound=Structure)
 
 
@@ -129,7 +135,7 @@ class Connection:
         partition: int,
         offset: int = 0,
         *,
-        max_size: int = consumer.MAX_SIZE,
+        max_size: int = FETCH_SIZE,
         max_message_size: int = MAX_SIZE,
     ) -> Iterator[Entry]:
         """Return an iterator over the messages from an offset to the end of the log.
@@ -137,7 +143,7 @@ class Connection:
         Fetches request ``max_size`` bytes, and more for a larger message. Raises `PartitionError`, and
         `Malformed` for a message of more than ``max_message_size`` bytes.
         """
-        return consumer.messages(
+        return read_log(
             self.fetch, topic, partition, offset, max_size=max_size, max_message_size=max_message_size
         )
 
@@ -224,3 +230,41 @@ def _left(deadline: float) -> float:
     if (left := deadline - time.monotonic()) <= 0:
         raise TimeoutError
     return left
+
+
+def read_log(
+    fetch: Fetch, topic: str, partition: int, offset: int, *, max_size: int, max_message_size: int
+) -> Iterator[Entry]:
+    """Yield all messages from an offset to the end of the log.
+
+    A set ends with its segment of the log, so only an empty set is the end of the log. A partial message
+    is requested again in full, if it has at most ``max_message_size`` bytes. To continue later, start
+    at the last entry's ``next_offset``. Raises the errors of ``fetch``, and `Malformed` or `Corrupt` if
+    no message starts at the offset.
+    """
+    size = first_size = max(max_size, 1)
+    while (found := fetch(topic, partition, offset, size)).data:
+        yield from found
+        if found.next_offset == offset:
+            size = _larger(found, f"{topic}[{partition}]", size, max_message_size)
+        else:
+            offset, size = found.next_offset, first_size
+
+
+def _larger(cut: MessageSet, partition: str, size: int, max_message_size: int) -> int:
+    """Return the fetch size that a partial message needs."""
+    raw = cut.data
+    needed = 4 + int.from_bytes(raw[:4], "big") if len(raw) >= 4 else 4
+    if len(raw) < size:
+        raise Malformed(
+            f"{partition}: a message of {needed} bytes ends after {len(raw)} of {size} requested bytes; "
+            "check that a message starts at this offset",
+            at=cut.offset,
+        )
+    if needed > max_message_size:
+        raise Malformed(
+            f"{partition}: a message must have at most {max_message_size} bytes, got {needed}; "
+            "check that a message starts at this offset",
+            at=cut.offset,
+        )
+    return max(needed, size + 1)

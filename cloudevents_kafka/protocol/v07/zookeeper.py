@@ -19,8 +19,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from cloudevents_kafka.protocol.errors import Malformed
 from cloudevents_kafka.protocol.v07 import _session as session
 from cloudevents_kafka.protocol.v07 import _znodes as znodes
-from cloudevents_kafka.protocol.v07._session import TIMEOUT, NodeExists, announce, connect, create
-from cloudevents_kafka.protocol.v07._watcher import Watcher
+from cloudevents_kafka.protocol.v07._session import TIMEOUT, NodeExists, Watcher, announce, connect, create
 from cloudevents_kafka.protocol.v07._znodes import Broker
 from cloudevents_kafka.protocol.v07.partitions import BrokerPartition, all_partitions, assign, destinations
 

@@ -21,6 +21,7 @@ from cloudevents_kafka.protocol.v07 import (
     ANY_PARTITION,
     EARLIEST,
     LATEST,
+    ErrorCode,
     FetchRequest,
     FetchResponse,
     MessageSet,
@@ -32,7 +33,6 @@ from cloudevents_kafka.protocol.v07 import (
     ProduceRequest,
     frames,
 )
-from cloudevents_kafka.protocol.v07.error_codes import ErrorCode
 from cloudevents_kafka.testing.wire_broker._errors import CloseConnection
 from cloudevents_kafka.testing.wire_broker._listener import ClientSocket, Listener
 

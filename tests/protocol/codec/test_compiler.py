@@ -22,20 +22,37 @@ from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unencodable
 from cloudevents_kafka.protocol.layout import layout_of
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
-from cloudevents_kafka.protocol.messages.fetch import LeaderIdAndEpoch as Leader
+from cloudevents_kafka.protocol.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    ForgottenTopic,
+    PartitionData,
+)
 from cloudevents_kafka.protocol.messages.groups import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     HeartbeatRequest,
 )
+from cloudevents_kafka.protocol.messages.produce import LeaderIdAndEpoch as Leader
 from cloudevents_kafka.protocol.messages.topics import MetadataRequest
 from cloudevents_kafka.protocol.schema import Structure, fields_of
+
+
+class NoIndex:
+    """A value like an array of two numbers, whose conversion to an integer raises `TypeError`."""
+
+    def __index__(self) -> int:
+        raise TypeError("only integer scalar arrays can be converted to a scalar index")
+
+    __float__ = __index__
+
 
 ODD = [
     *(None, -1, 1 << 15, 1 << 31, 1 << 63, -(1 << 64), 1.5, True, "no", "", "\ud800", "x" * 32_768),
     *(b"", bytearray(b"ab"), [], (), [None], ["a"], [1, "b"], [1 << 40], {1: 2}, {"a"}, range(3), object),
-    *(uuid.UUID(int=7), Leader(), [Leader()], [[]], ((5, b"x"),), ((-1, b""),), (5,), ((5, b""), (5, b""))),
+    *(NoIndex(), [NoIndex()], uuid.UUID(int=7), Leader(), [Leader()], [[]]),
+    *(((5, b"x"),), ((-1, b""),), (5,), ((5, b""), (5, b""))),
 ]
 
 
@@ -263,6 +280,17 @@ def test_bugs_of_generated_code_propagate(monkeypatch):
             compiler.decode(HeartbeatRequest, 0, compiler.encode(HEARTBEAT, 0))
     finally:
         compiler.decoder.cache_clear()
+
+
+def test_values_that_refuse_to_be_integers():
+    """A number whose conversion raises `TypeError`, as a numpy array's does, is unencodable, not a bug."""
+    forgotten = ForgottenTopic(partitions=[1, NoIndex()])
+    for message, version in (
+        (HeartbeatRequest(group_id="g", generation_id=NoIndex(), member_id=""), 0),
+        (FetchRequest(max_wait_ms=0, min_bytes=0, topics=[], forgotten_topics_data=[forgotten]), 7),
+    ):
+        with pytest.raises(Unencodable, match=r"must be int32, got <.*NoIndex"):
+            compiler.encode(message, version)
 
 
 def test_subclasses_of_values():

@@ -18,11 +18,8 @@ from cloudevents_kafka.protocol.kip625._messages import (
     FIXED,
     UNSIGNED,
     ZIGZAG,
-    MetadataByEncoding,
     MetadataByType,
-    PartitionByEncoding,
     PartitionByType,
-    TopicByEncoding,
     TopicByType,
 )
 from cloudevents_kafka.protocol.kip625.sizes import LARGE, PARTITIONS, SMALL, Lists, Numbers
@@ -34,7 +31,30 @@ from cloudevents_kafka.protocol.messages.topics import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from cloudevents_kafka.protocol.schema import Int64, MessageSpec, Structure, wire
+from cloudevents_kafka.protocol.schema import Int16, Int32, Int64, MessageSpec, Structure, wire
+
+# Alternative B, "Adding a separate encoding property"; the package uses alternative A.
+ENCODING16 = {"0-9": "fixed16", "10": "unsigned16", "11+": "signed16"}
+ENCODING32 = {"0-9": "fixed32", "10": "unsigned32", "11+": "signed32"}
+
+
+class PartitionByEncoding(Structure, kw_only=True):
+    error_code: Annotated[Int16, wire(encoding=ENCODING16)]
+    partition_index: Annotated[Int32, wire(encoding=ENCODING32)]
+    leader_id: Annotated[Int32, wire(encoding=ENCODING32)]
+    leader_epoch: Annotated[Int32, wire("7+", ignorable=True, encoding=ENCODING32)] = -1
+    replica_nodes: Annotated[list[Int32], wire(encoding=ENCODING32)]
+    isr_nodes: Annotated[list[Int32], wire(encoding=ENCODING32)]
+    offline_replicas: Annotated[list[Int32], wire("5+", ignorable=True, encoding=ENCODING32)] = []  # noqa: RUF012
+
+
+class TopicByEncoding(TopicByType, kw_only=True):
+    partitions: list[PartitionByEncoding]
+
+
+class MetadataByEncoding(MetadataByType, kw_only=True):
+    topics: list[TopicByEncoding]
+
 
 WAYS = [
     (MetadataByType, TopicByType, PartitionByType),

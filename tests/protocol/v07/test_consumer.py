@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError
 from cloudevents_kafka.protocol.frames import MAX_SIZE
 from cloudevents_kafka.protocol.v07 import MessageSet, encode
-from cloudevents_kafka.protocol.v07._consumer import messages
+from cloudevents_kafka.protocol.v07._connection import read_log
 
 
 class Log:
@@ -32,7 +32,7 @@ class Log:
 
 
 def read(log, offset=0, max_size=100, max_message_size=MAX_SIZE):
-    return messages(log.fetch, "t", 0, offset, max_size=max_size, max_message_size=max_message_size)
+    return read_log(log.fetch, "t", 0, offset, max_size=max_size, max_message_size=max_message_size)
 
 
 @given(st.lists(st.lists(st.binary(max_size=300), max_size=4), max_size=4), st.integers(-1, 200))

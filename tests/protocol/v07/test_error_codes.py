@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloudevents_kafka.protocol.v07.error_codes import ErrorCode, PartitionError
+from cloudevents_kafka.protocol.v07 import ErrorCode, PartitionError
 
 
 def test_codes():
