@@ -1,26 +1,27 @@
 """What the documented extensions ask of programs, a module for each.
 
-* `_dataref`: store large data elsewhere, and fetch it;
-* `_duplicates`: find events that arrive again;
+* `_dataref`: measure records on the wire, store large data elsewhere, and fetch it;
 * `_expiry`: skip events after their ``expirytime``;
-* `_sequence`: number events, and find gaps between them;
-* `_severity`: name severities;
-* `_size`: measure records on the wire;
+* `_trackers`: find duplicates, gaps between sequences, and severities that contradict each other;
 * `_tracing`: pass trace context along;
 * `signing`: sign and verify events;
-* `_advice`: the recommendations of all of them; read it last. `_opcua` has those for OPC UA messages.
+* `_advice`: the recommendations of all of them; read it last.
 
 The types and rules of extension attributes are in `attributes.documented_extensions` and
 apply to every event.
 """
 
 from cloudevents_kafka.extensions._advice import unmet_recommendations
-from cloudevents_kafka.extensions._dataref import Fetch, Store, fetch_data, store_data
-from cloudevents_kafka.extensions._duplicates import DuplicateTracker
+from cloudevents_kafka.extensions._dataref import (
+    SIZE_LIMIT,
+    Fetch,
+    Store,
+    fetch_data,
+    size_problem,
+    store_data,
+    wire_size,
+)
 from cloudevents_kafka.extensions._expiry import expires_at, is_expired, is_past_sunset, unexpired
-from cloudevents_kafka.extensions._sequence import Order, SequenceTracker, Step, sequence_numbers
-from cloudevents_kafka.extensions._severity import SEVERITY_NAMES, SeverityTracker, severity_name
-from cloudevents_kafka.extensions._size import SIZE_LIMIT, size_problem, wire_size
 from cloudevents_kafka.extensions._tracing import (
     Trace,
     hop_trace,
@@ -28,6 +29,16 @@ from cloudevents_kafka.extensions._tracing import (
     origin_trace,
     start_trace,
     with_hop_trace,
+)
+from cloudevents_kafka.extensions._trackers import (
+    SEVERITY_NAMES,
+    DuplicateTracker,
+    Order,
+    SequenceTracker,
+    SeverityTracker,
+    Step,
+    sequence_numbers,
+    severity_name,
 )
 
 __all__ = [

@@ -1,8 +1,7 @@
 """Recommendations of the documents that an event does not follow. No event is refused for them.
 
 They are the SHOULD and RECOMMENDED rules, and the MUST rules for producers alone: for OPC UA,
-signatures and the authorization context. Consumers can and should read an event that breaks
-these, so it is not a broken event.
+signatures and the authorization context. Consumers should read an event that breaks these.
 """
 
 from __future__ import annotations
@@ -13,18 +12,25 @@ from datetime import UTC, datetime
 from typing import Final
 
 from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED
+from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.timestamps import from_datetime, instant, is_timestamp
 from cloudevents_kafka.attributes.types import CORE
 from cloudevents_kafka.codecs.json import is_json
-from cloudevents_kafka.errors import Problem, preview
-from cloudevents_kafka.event import Event
-from cloudevents_kafka.extensions._opcua import opc_ua_problems
-from cloudevents_kafka.extensions._severity import SEVERITY_NAMES
+from cloudevents_kafka.codecs.payload import implies_json
+from cloudevents_kafka.errors import DataError, Problem, preview
+from cloudevents_kafka.event import Event, raw_parts
+from cloudevents_kafka.extensions._dataref import decode_event_json, has_json
 from cloudevents_kafka.extensions._tracing import is_traceparent
-from cloudevents_kafka.extensions.signing._digest import DSSE_MATERIAL, PAYLOAD_TYPE, Material, read_material
-from cloudevents_kafka.extensions.signing._dsse import read_envelope
+from cloudevents_kafka.extensions._trackers import SEVERITY_NAMES
+from cloudevents_kafka.extensions.signing._envelope import (
+    DSSE_MATERIAL,
+    PAYLOAD_TYPE,
+    Material,
+    read_envelope,
+    read_material,
+)
 
-_AUTH_TYPES: Final = (
+_AUTH_TYPES: Final = [
     "app_user",
     "user",
     "service_account",
@@ -32,11 +38,13 @@ _AUTH_TYPES: Final = (
     "system",
     "unauthenticated",
     "unknown",
-)
+]
 _LABELS: Final = ("public", "internal", "confidential", "restricted")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9._-]+")
 _TOKEN: Final = re.compile(r"(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]|PRIVATE KEY-----")  # JWT or PEM
 _SIGNED: Final = {name for name, extension in DOCUMENTED.items() if extension.clause in ("X-10", "X-12")}
+_OPC_UA_DATA_TYPES: Final = ("ua-keyframe", "ua-deltaframe", "ua-event")
+_OPC_UA_HEADERS: Final = ({"MessageId", "Messages"}, {"DataSetWriterId", "Payload"})  # of both message kinds
 
 
 def unmet_recommendations(event: Event) -> list[Problem]:
@@ -46,17 +54,18 @@ def unmet_recommendations(event: Event) -> list[Problem]:
         text = event.text(name)
         if text is not None and not follows(text, event):
             found.append(Problem(name, rule, clause, preview(text)))
-    return found + _claims_problems(event) + _signature_problems(event) + opc_ua_problems(event)
+    if _has_credentials(event.text("authclaims") or ""):
+        found.append(Problem("authclaims", "should not contain a token or a key", "X-31"))  # not quoted
+    return found + _signature_problems(event) + _opc_ua_problems(event)
 
 
 def _name_problems(name: str) -> list[Problem]:
-    if name in CORE or name in DOCUMENTED:
-        return []
     found = []
-    if name[:1].isdigit():
-        found.append(Problem(name, "should start with a letter", "N-02"))
-    if len(name) > 20:
-        found.append(Problem(name, "should not have more than 20 characters", "N-06", f"{len(name)}"))
+    if name not in CORE and name not in DOCUMENTED:
+        if name[:1].isdigit():
+            found.append(Problem(name, "should start with a letter", "N-02"))
+        if len(name) > 20:
+            found.append(Problem(name, "should not have more than 20 characters", "N-06", f"{len(name)}"))
     return found
 
 
@@ -67,11 +76,11 @@ def _not_before_time(text: str, event: Event) -> bool:
     return instant(text) >= instant(time)
 
 
-def _is_past(text: str) -> bool:
+def _is_past(text: str, _: Event) -> bool:
     return not is_timestamp(text) or instant(text) <= instant(from_datetime(datetime.now(UTC)))
 
 
-def _is_severity(text: str) -> bool:
+def _is_severity(text: str, _: Event) -> bool:
     """Return whether a text is a recommended name, in any case, or a short name such as WARN2."""
     return (text[:-1] if text[-1:] in ("2", "3", "4") else text).upper() in SEVERITY_NAMES
 
@@ -84,8 +93,12 @@ def _is_label(text: str, event: Event) -> bool:
     return text in _LABELS or "dataregulation" in event  # a regulation may define other labels
 
 
-def _is_dsse_material(_: str, event: Event) -> bool:
-    return _material(event) is not None
+def _is_claims(text: str, _: Event) -> bool:
+    return _has_credentials(text) or is_json(text.encode("utf-8", "surrogatepass"))
+
+
+def _has_credentials(text: str) -> bool:
+    return _TOKEN.search(text) is not None
 
 
 def _material(event: Event) -> Material | None:
@@ -100,16 +113,6 @@ def _material(event: Event) -> Material | None:
     return material if has_keyid and envelope.payload_type == PAYLOAD_TYPE else None
 
 
-def _has_credentials(text: str) -> bool:
-    return _TOKEN.search(text) is not None
-
-
-def _claims_problems(event: Event) -> list[Problem]:
-    """Return a problem if authclaims has credentials, without a preview of them."""
-    rule = "should not contain a token or a key"
-    return [Problem("authclaims", rule, "X-31")] if _has_credentials(event.text("authclaims") or "") else []
-
-
 def _signature_problems(event: Event) -> list[Problem]:
     """Return the attributes of a signed event that its signature covers not at all or not exactly."""
     material = _material(event)
@@ -119,6 +122,56 @@ def _signature_problems(event: Event) -> list[Problem]:
     found = [Problem(name, empty, "X-60") for name in material.names if event.text(name) == ""]
     unsigned = [name for name in event if name in _SIGNED and name not in material.names]
     return found + [Problem(name, "should be signed if the event is", "X-62") for name in unsigned]
+
+
+def _opc_ua_problems(event: Event) -> list[Problem]:
+    """Return the recommendations that an event with an OPC UA message does not follow.
+
+    Only the producer knows the fields of the message, so attributes for them are not checked.
+    """
+    names = ["subject", "time"]
+    if event.type in _OPC_UA_DATA_TYPES:
+        names += ["sequence", "traceparent", "recordedtime"]
+    elif event.type != "ua-metadata":
+        return []
+    rule = f"should be present in an OPC UA message of type {event.type}"
+    missing = [Problem(name, rule, "X-40") for name in names if name not in event]
+    return missing + [
+        Problem(name, rule, "X-64") for name, rule, follows in _OPC_UA_RULES if not follows(event)
+    ]
+
+
+def _is_in_binary_mode(event: Event) -> bool:
+    _, wire = raw_parts(event)
+    return wire is None  # an event that was not read from a record has no mode yet
+
+
+def _is_typed_json(event: Event) -> bool:
+    return not has_json(event) or media_type(event.datacontenttype or "").essence == "application/json"
+
+
+def _has_schema(event: Event) -> bool:
+    content_type = event.datacontenttype
+    if content_type is None or event.payload is None or event.type not in _OPC_UA_DATA_TYPES:
+        return True
+    is_json = implies_json(content_type) or media_type(content_type).essence == "application/json+gzip"
+    return is_json or "dataschema" in event
+
+
+def _has_event_id(event: Event) -> bool:
+    return event.type != "ua-event" or event.subject is None or bool(re.fullmatch(".+/.+", event.subject))
+
+
+def _is_one_dataset(event: Event) -> bool:
+    if event.type not in _OPC_UA_DATA_TYPES or not has_json(event):
+        return True
+    try:
+        data = decode_event_json(event, event.payload or b"")
+    except DataError:  # reported when it is read
+        return True
+    if isinstance(data, dict):
+        return not any(headers <= data.keys() for headers in _OPC_UA_HEADERS)
+    return not isinstance(data, list)
 
 
 _RECOMMENDATIONS: Final[tuple[tuple[str, str, str, Callable[[str, Event], bool]], ...]] = (
@@ -132,37 +185,43 @@ _RECOMMENDATIONS: Final[tuple[tuple[str, str, str, Callable[[str, Event], bool]]
     ("dataref", "X-04", "should refer to the data", lambda text, _: text != ""),
     ("expirytime", "X-16", "should not be earlier than time", _not_before_time),
     ("recordedtime", "X-20", "should not be earlier than time", _not_before_time),
-    ("recordedtime", "X-54", "should not be in the future", lambda text, _: _is_past(text)),
+    ("recordedtime", "X-54", "should not be in the future", _is_past),
     ("severitytext", "X-23", "should be in upper case", lambda text, _: text == text.upper()),
-    (
-        "severitytext",
-        "X-50",
-        f"should be one of {', '.join(SEVERITY_NAMES)}",
-        lambda text, _: _is_severity(text),
-    ),
-    (
-        "authtype",
-        "X-30",
-        f"should be one of {', '.join(_AUTH_TYPES)}",
-        lambda text, _: text in _AUTH_TYPES,
-    ),
-    (
-        "authclaims",
-        "X-10",
-        "should be JSON",
-        lambda text, _: _has_credentials(text) or is_json(text.encode("utf-8", "surrogatepass")),
-    ),
+    ("severitytext", "X-50", f"should be one of {', '.join(SEVERITY_NAMES)}", _is_severity),
+    ("authtype", "X-30", f"should be one of {', '.join(_AUTH_TYPES)}", lambda text, _: text in _AUTH_TYPES),
+    ("authclaims", "X-10", "should be JSON", _is_claims),
     (
         "deprecated",
         "X-70",
         "should be used with deprecationmigration, which names the replacement",
         lambda _, event: "deprecationmigration" in event,
     ),
-    ("deprecationfrom", "X-27", "should not be in the future", lambda text, _: _is_past(text)),
+    ("deprecationfrom", "X-27", "should not be in the future", _is_past),
     *(
         (name, "X-33", "should be ASCII letters, digits, hyphens, underscores and periods", _is_plain)
         for name in ("bampid", "bamptxid", "bamptxsid", "bamptxsstatus")
     ),
     ("dataclassification", "X-35", f"should be one of {', '.join(_LABELS)}", _is_label),
-    (DSSE_MATERIAL, "X-43", "should be a DSSE envelope around digests of the event", _is_dsse_material),
+    (
+        DSSE_MATERIAL,
+        "X-43",
+        "should be a DSSE envelope around digests of the event",
+        lambda _, event: _material(event) is not None,
+    ),
+)
+
+_OPC_UA_RULES: Final[tuple[tuple[str | None, str, Callable[[Event], bool]], ...]] = (
+    (None, "should be in binary mode for an OPC UA message", _is_in_binary_mode),
+    (
+        "datacontenttype",
+        "should be application/json if the data of an OPC UA message is JSON",
+        _is_typed_json,
+    ),
+    ("dataschema", "should be present if the data of an OPC UA message is not JSON", _has_schema),
+    (
+        "subject",
+        "should end with a slash and the EventId in an OPC UA message of type ua-event",
+        _has_event_id,
+    ),
+    ("data", "should be one OPC UA dataset message without headers", _is_one_dataset),
 )

@@ -1,32 +1,62 @@
-"""Claim checks: store large data elsewhere, and fetch it again (extension dataref).
+"""Large events: their size on the wire (core: Size Limits), and claim checks (extension dataref).
 
-`store_data` passes the data of a large event to a function of the user and sends a reference
-instead; `fetch_data` fetches it. Only the user calls them: a receiver that does not support the
-extension would find no data.
+Only the user calls `store_data` and `fetch_data`: a receiver that does not support the extension
+would find no data.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final, get_args
 
 import msgspec
 
 from cloudevents_kafka.binding import ContentMode, to_record
 from cloudevents_kafka.codecs.json import decode_json
 from cloudevents_kafka.codecs.payload import DataKind, implies_json, to_utf8
-from cloudevents_kafka.errors import DataError, EncodeError, preview
+from cloudevents_kafka.errors import DataError, EncodeError, Problem, preview
 from cloudevents_kafka.event import Event, with_content_type
-from cloudevents_kafka.extensions._size import SIZE_LIMIT, wire_size
+from cloudevents_kafka.primitives import zigzag
+from cloudevents_kafka.record import Record
 
-_MODES: Final[tuple[ContentMode, ...]] = ("binary", "structured")
+SIZE_LIMIT: Final = 64 * 1024
+"""The bytes that every intermediary must forward (S-01) and every consumer should accept (S-02)."""
+
+_BATCH_HEADER: Final = 61  # bytes before the records of a batch, in message format 2
+_FIXED_FIELDS: Final = 3  # attributes, and the deltas of timestamp and offset, which are 0 here
 
 Store = Callable[[bytes], str]
 """Store bytes and return the URI-reference from which they can be fetched."""
 
 Fetch = Callable[[str], bytes]
 """Return the bytes at a URI-reference, which is untrusted input: fetch from known places only."""
+
+
+def wire_size(record: Record | Any) -> int:
+    """Return the size in bytes of a batch with this record alone, uncompressed, as of Kafka 0.11.
+
+    It has the key, the value, the headers and their frame: all but a few bytes of the request.
+    """
+    record = Record.of(record)
+    size = _FIXED_FIELDS + _field(record.key) + _field(record.value) + zigzag.size(len(record.headers))
+    for name, value in record.headers:
+        size += _field(name.encode("utf-8", "surrogatepass")) + _field(value)
+    return _BATCH_HEADER + zigzag.size(size) + size
+
+
+def size_problem(record: Record | Any, limit: int = SIZE_LIMIT) -> Problem | None:
+    """Return the problem of a record that is larger than intermediaries must forward, or None."""
+    size = wire_size(record)
+    if size <= limit:
+        return None
+    rule = f"should not be larger than {limit} bytes on the wire: store its data and send a dataref"
+    return Problem(None, rule, "S-02", f"{size} bytes")
+
+
+def _field(content: bytes | None) -> int:
+    """Return the size of bytes after their length, which is -1 for null."""
+    return 1 if content is None else zigzag.size(len(content)) + len(content)
 
 
 def store_data(event: Event, store: Store, *, limit: int = SIZE_LIMIT, keep: bool = False) -> Event:
@@ -76,23 +106,32 @@ def fetch_data(event: Event, fetch: Fetch) -> Event:
 
 def _largest_size(event: Event) -> int:
     sizes = [len(event.payload or b"")]
-    for mode in _MODES:
+    for mode in get_args(ContentMode):
         with suppress(EncodeError):  # if one mode cannot represent the event, the other is sent
             sizes.append(wire_size(to_record(event, mode=mode)))
     return max(sizes)
 
 
+def has_json(event: Event) -> bool:
+    """Return whether an event has data, and its content type or kind says that it is JSON."""
+    untyped = event.datacontenttype is None and event.kind is not DataKind.JSON
+    return event.payload is not None and implies_json(event.datacontenttype) and not untyped
+
+
+def decode_event_json(event: Event, data: bytes) -> Any:
+    """Return data of an event's content type as JSON; raise `DataError` or `RecursionError`."""
+    return decode_json(to_utf8(data, event.datacontenttype))
+
+
 def _is_same_json(fetched: bytes, event: Event) -> bool:
     """Return whether two texts have the same canonical JSON; 1, 1.0 and true are three values."""
-    content_type = event.datacontenttype
-    if not implies_json(content_type) or (content_type is None and event.kind is not DataKind.JSON):
+    if not has_json(event):
         return False
     try:
-        one, other = (_canonical(to_utf8(data, content_type)) for data in (fetched, event.payload or b""))
+        one, other = (
+            msgspec.json.encode(decode_event_json(event, data), order="sorted")
+            for data in (fetched, event.payload or b"")
+        )
     except (DataError, RecursionError):
         return False
     return one == other
-
-
-def _canonical(text: bytes) -> bytes:
-    return msgspec.json.encode(decode_json(text), order="sorted")

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 
 from cloudevents_kafka.attributes.timestamps import instant, is_timestamp
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.event import Event
 
 Clock = Callable[[], datetime]
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
+_utc_now = partial(datetime.now, UTC)
 
 
 def expires_at(event: Event) -> datetime | None:

@@ -57,11 +57,11 @@ class Trace(msgspec.Struct, frozen=True):
             raise ValueError(
                 "traceparent must be version-trace-parent-flags in lower-case hexadecimal digits"
             )
-        if self.tracestate is None:
-            return
-        if not _is_tracestate(self.tracestate):
-            raise ValueError("tracestate must be one or more printable ASCII characters")
-        msgspec.structs.force_setattr(self, "tracestate", _without_tabs(self.tracestate))
+        if self.tracestate is not None:
+            state = _clean_tracestate(self.tracestate)
+            if state is None:
+                raise ValueError("tracestate must be one or more printable ASCII characters")
+            msgspec.structs.force_setattr(self, "tracestate", state)
 
     @classmethod
     def begin(cls, *, sampled: bool = True) -> Trace:
@@ -156,20 +156,16 @@ def _read(parent: str | None, state: str | None) -> Trace | None:
     """Return a received trace; an invalid tracestate is discarded, as W3C Trace Context demands."""
     if parent is None or not is_traceparent(parent):
         return None
-    return Trace(parent, state if state is not None and _is_tracestate(state) else None)
+    return Trace(parent, None if state is None else _clean_tracestate(state))
 
 
-def _is_tracestate(text: str) -> bool:
-    members = _without_tabs(text)
-    return members != "" and members.isascii() and members.isprintable()
-
-
-def _without_tabs(state: str) -> str:
-    """Return a tracestate without the tabs around its members (Trace Context 3.3.1.1).
+def _clean_tracestate(text: str) -> str | None:
+    """Return a tracestate without tabs around its members (Trace Context 3.3.1.1), or None if it is invalid.
 
     An attribute cannot have tabs. Spaces are kept.
     """
-    return ",".join(member.strip(" \t") for member in state.split(",")) if "\t" in state else state
+    state = ",".join(member.strip(" \t") for member in text.split(",")) if "\t" in text else text
+    return state if state and state.isascii() and state.isprintable() else None
 
 
 def _random_id(size: int) -> str:

@@ -1,17 +1,18 @@
 """Signed events: the extension verifiability.
 
-Read `_dsse` first, the envelope in which a signature travels; then `_digest`, the signed
-digests of an event; then `_signing`, which signs and verifies events.
+Read `_envelope` first, the signed digests of an event and the envelope in which they travel; then
+`_signing`, which signs and verifies events.
 """
 
-from cloudevents_kafka.extensions.signing._digest import DSSE_MATERIAL, PAYLOAD_TYPE, Material, read_material
-from cloudevents_kafka.extensions.signing._dsse import (
-    Envelope,
-    MalformedEnvelope,
+from cloudevents_kafka.extensions.signing._envelope import (
+    DSSE_MATERIAL,
+    PAYLOAD_TYPE,
+    Material,
     Signer,
     Verifier,
     pre_authentication_encoding,
     read_envelope,
+    read_material,
 )
 from cloudevents_kafka.extensions.signing._signing import (
     SigningError,
@@ -25,8 +26,6 @@ from cloudevents_kafka.extensions.signing._signing import (
 __all__ = [
     "DSSE_MATERIAL",
     "PAYLOAD_TYPE",
-    "Envelope",
-    "MalformedEnvelope",
     "Material",
     "Signer",
     "SigningError",

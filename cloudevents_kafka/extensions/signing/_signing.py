@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import msgspec
 
@@ -19,25 +19,23 @@ from cloudevents_kafka.attributes.types import AttributeValue, is_name, is_strin
 from cloudevents_kafka.clauses import SECTIONS
 from cloudevents_kafka.errors import CloudEventsKafkaError, message_without_data, preview
 from cloudevents_kafka.event import Event, select_attributes, with_content_type
-from cloudevents_kafka.extensions.signing._digest import (
+from cloudevents_kafka.extensions.signing._envelope import (
     DSSE_MATERIAL,
     PAYLOAD_TYPE,
+    Envelope,
+    MalformedEnvelope,
     Material,
+    Signer,
+    Verifier,
     canonical_bytes,
     check_signed_names,
     core_digest,
     digest_event,
     extension_digest,
-    read_material,
-    untyped_extensions,
-)
-from cloudevents_kafka.extensions.signing._dsse import (
-    Envelope,
-    MalformedEnvelope,
-    Signer,
-    Verifier,
     read_envelope,
+    read_material,
     sign_envelope,
+    untyped_extensions,
 )
 
 Behaviour = Literal["strict", "passthrough", "core-only"]
@@ -49,7 +47,7 @@ Scope = Literal["core and extensions", "core", "core, extensions skipped", "noth
 An event format may carry a type, but the signature does not cover it: "true" could have become true.
 """
 
-_BEHAVIOURS: Final = ("strict", "passthrough", "core-only")
+_BEHAVIOURS: Final = get_args(Behaviour)
 
 
 class SigningError(CloudEventsKafkaError):

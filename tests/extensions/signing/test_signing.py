@@ -28,8 +28,12 @@ from cloudevents_kafka.extensions.signing import (
     sign,
     verify,
 )
-from cloudevents_kafka.extensions.signing._digest import core_digest, extension_digest, untyped_extensions
-from cloudevents_kafka.extensions.signing._dsse import sign_envelope
+from cloudevents_kafka.extensions.signing._envelope import (
+    core_digest,
+    extension_digest,
+    sign_envelope,
+    untyped_extensions,
+)
 from cloudevents_kafka.registry import temporarily
 
 PRIVATE = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(32))

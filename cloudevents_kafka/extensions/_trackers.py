@@ -1,0 +1,157 @@
+"""Trackers, which observe the events of many sources: duplicates, sequences, severities.
+
+Each keeps the sources or events that it observed last, a bounded number of them. `sequence_numbers`
+and `severity_name` are the producer's side of two of these extensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from itertools import count
+from typing import Final, Literal
+
+import msgspec
+
+from cloudevents_kafka.errors import Problem, preview
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.primitives.bounded import Window
+
+_MAX_DIGITS: Final = 100  # of a number; to convert a longer one takes quadratic time
+
+_ONE_NUMBER: Final = "should be used with {} at this source, as before: a text belongs to one number"
+
+SEVERITY_NAMES: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
+"""The recommended names; each covers four numbers, the first from 1 to 4."""
+
+Order = Literal["unnumbered", "first", "next", "gap", "later", "same", "earlier"]
+"""The position of an event after the highest sequence of its source so far.
+
+``first``: the source had none. ``next``: the next number. ``gap``: a number beyond the next.
+``later``: higher, but not both are numbers of equal length. ``same``: a duplicate, or two events
+with one sequence. ``earlier``: late, or a duplicate. ``unnumbered``: the event has no sequence.
+"""
+
+
+class DuplicateTracker:
+    """A memory of the most recent events, which finds those that arrive again, also in a replay.
+
+    Source and id identify an event (core: id). The tracker keeps 32 bytes for each of the ``events``
+    that it observed last. Pass only verified events if other users could fill it: a signature covers
+    source and id, but does not show that an event was read before (verifiability, Replay).
+    """
+
+    def __init__(self, events: int = 100_000) -> None:
+        self._observed: Window[bytes, None] = Window(events)
+
+    def observe(self, event: Event) -> bool:
+        """Return whether an event with this source and id was observed before, and remember it."""
+        source, id = (sha256(text.encode()).digest() for text in (event.source, event.id))
+        digest = sha256(source + id).digest()
+        is_duplicate = digest in self._observed
+        self._observed[digest] = None
+        return is_duplicate
+
+
+def sequence_numbers(start: int = 1, digits: int = 19) -> Iterator[str]:
+    """Return an iterator of consecutive numbers as texts of a fixed length, since sequences compare as text.
+
+    Use it as ``event.replace(sequence=next(numbers))``. Threads may share it: no number occurs
+    twice. Raises `ValueError` if ``start`` is negative or does not fit the ``digits``; iteration
+    raises `OverflowError` when the digits are exhausted.
+    """
+    if digits < 1 or not 0 <= start < 10**digits:
+        raise ValueError(f"start must be from 0 to below 10^{digits}, with digits above 0, got {start}")
+
+    def padded(number: int) -> str:
+        if number >= 10**digits:
+            raise OverflowError(f"the sequence has no more numbers of {digits} digits")
+        return f"{number:0{digits}}"
+
+    return map(padded, count(start))  # not a generator, which threads cannot share
+
+
+class Step(msgspec.Struct, frozen=True):
+    """The position of an event after those before it; ``missing`` is the number of events in a ``gap``."""
+
+    order: Order
+    missing: int = 0
+
+
+class SequenceTracker:
+    """A tracker of the sequence of each source, which finds gaps, duplicates and late events.
+
+    It keeps one text for each of the ``sources`` that it observed last; the next event of a
+    source that was dropped is ``first`` again. ``attribute`` may be another one that counts in
+    this way, such as ``bamtxid``, which is the ``same`` in all events of a transaction.
+    """
+
+    def __init__(self, sources: int = 10_000, *, attribute: str = "sequence") -> None:
+        self._attribute = attribute
+        self._highest: Window[str, str] = Window(sources)
+
+    def observe(self, event: Event) -> Step:
+        """Return the position of an event after the highest sequence of its source, and remember it."""
+        text = event.text(self._attribute)
+        if text is None:
+            return Step("unnumbered")
+        highest = self._highest.get(event.source)
+        self._highest[event.source] = text if highest is None else max(highest, text)
+        return Step("first") if highest is None else _step(highest, text)
+
+
+def _step(highest: str, text: str) -> Step:
+    if text <= highest:
+        return Step("same" if text == highest else "earlier")
+    if not (_is_number(highest) and _is_number(text) and len(highest) == len(text)):
+        return Step("later")
+    missing = int(text) - int(highest) - 1
+    return Step("gap", missing) if missing else Step("next")
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS
+
+
+def severity_name(event: Event) -> str | None:
+    """Return the event's ``severitytext``, or the short name of its ``severitynumber``, or None.
+
+    The short names of 1 to 24 are OpenTelemetry's: 9 is INFO, 10 is INFO2.
+    """
+    number = _number(event)
+    if "severitytext" in event or number is None or not 1 <= number <= 4 * len(SEVERITY_NAMES):
+        return event.text("severitytext")
+    name, step = divmod(number - 1, 4)
+    return f"{SEVERITY_NAMES[name]}{step + 1}" if step else SEVERITY_NAMES[name]
+
+
+class SeverityTracker:
+    """A tracker of the severities of each source, where a text belongs to one number and the reverse.
+
+    The first use of a text or number counts. It keeps the first ``pairs`` of text and number of each
+    of the ``sources`` that it observed last.
+    """
+
+    def __init__(self, sources: int = 10_000, pairs: int = 100) -> None:
+        self._known: Window[str, tuple[dict[str, int], dict[int, str]]] = Window(sources)
+        self._pairs = pairs
+
+    def observe(self, event: Event) -> Problem | None:
+        """Return the problem of an event that contradicts its source (X-24), or None, and remember it."""
+        text, number = event.text("severitytext"), _number(event)
+        if text is None or number is None:
+            return None
+        numbers, texts = self._known.get(event.source) or ({}, {})
+        self._known[event.source] = (numbers, texts)
+        if texts.get(number, text) != text:
+            return Problem("severitytext", _ONE_NUMBER.format(preview(texts[number])), "X-24", preview(text))
+        if numbers.get(text, number) != number:
+            return Problem("severitynumber", _ONE_NUMBER.format(numbers[text]), "X-24", preview(number))
+        if len(numbers) < self._pairs:
+            numbers[text], texts[number] = number, text
+        return None
+
+
+def _number(event: Event) -> int | None:
+    number = event.get("severitynumber")
+    return number if isinstance(number, int) and not isinstance(number, bool) else None

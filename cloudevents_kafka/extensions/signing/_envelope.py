@@ -1,0 +1,201 @@
+"""The signature of an event: a DSSE envelope around digests of the event.
+
+DSSE 1.0.2 (protocol and envelope) signs the exact bytes of a payload and its type. Here the payload
+is a JSON object of digests (extension verifiability): a digest is the SHA-256 of the concatenated
+digests of values, and an absent value has the digest of an empty one.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from cloudevents_kafka.attributes.extension_types import find_extension, type_of
+from cloudevents_kafka.attributes.timestamps import to_utc_seconds
+from cloudevents_kafka.attributes.types import CORE, AttributeType, canonical_text
+from cloudevents_kafka.errors import preview
+from cloudevents_kafka.event import Event, raw_parts
+
+Signer = Callable[[bytes], bytes]
+"""Return the signature of a message."""
+
+Verifier = Callable[[bytes, bytes], bool]
+"""Return True if a signature is valid for a message: ``verifier(message, signature)``."""
+
+DSSE_MATERIAL: Final = "dssematerial"
+"""The attribute with the signature, which does not cover it."""
+
+PAYLOAD_TYPE: Final = "https://cloudevents.io/verifiability/dsse/v0.1"
+_CORE_NAMES: Final = [
+    "id",
+    "source",
+    "specversion",
+    "type",
+    "datacontenttype",
+    "dataschema",
+    "subject",
+    "time",
+]
+_NOT_TEXT: Final = {AttributeType.BOOLEAN: bool, AttributeType.INTEGER: int, AttributeType.BINARY: bytes}
+_URL_SAFE: Final = str.maketrans("-_", "+/")
+_MAX_SIGNATURES: Final = 64  # their number is untrusted input, and each check reads the whole message
+_Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
+_Names = Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+
+
+class MalformedEnvelope(ValueError):
+    """The bytes are not a DSSE envelope."""
+
+
+class Base64(bytes):
+    """Bytes that the JSON of an envelope has as base64, in either alphabet."""
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """One signature; ``keyid`` is a hint at its key, empty if there is none."""
+
+    sig: Base64
+    keyid: str = ""
+
+
+class Envelope(msgspec.Struct, frozen=True, rename="camel"):
+    """A payload, its type and its signatures."""
+
+    payload_type: str
+    payload: Base64
+    signatures: Annotated[tuple[Signature, ...], msgspec.Meta(max_length=_MAX_SIGNATURES)]
+
+    def signed_by(self, keys: Mapping[str, Verifier]) -> str | None:
+        """Return the id of the first signature that its key verifies, or None.
+
+        Signatures of other keys are ignored. Raises what a verifier raises.
+        """
+        message = pre_authentication_encoding(self.payload_type, self.payload)
+        for signature in self.signatures:
+            verifier = keys.get(signature.keyid)
+            if verifier is not None and verifier(message, signature.sig) is True:
+                return signature.keyid
+        return None
+
+
+class Material(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The digest of the core attributes and the data, and the digest of the named extensions."""
+
+    core: _Digest
+    ext: _Digest | msgspec.UnsetType = msgspec.UNSET
+    signedextattrs: _Names | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the covered extensions, in the order of their digests."""
+        return () if self.signedextattrs is msgspec.UNSET else self.signedextattrs
+
+
+def _from_base64(_: type, text: Any) -> Base64:
+    """Return the bytes of base64 in either alphabet (DSSE envelope: receivers must accept both)."""
+    if not isinstance(text, str):
+        raise TypeError(f"base64 must be a string, got {type(text).__name__}")
+    return Base64(base64.b64decode(text.translate(_URL_SAFE), validate=True))
+
+
+_decode_envelope: Final = msgspec.json.Decoder(Envelope, dec_hook=_from_base64).decode
+_decode_material: Final = msgspec.json.Decoder(Material).decode
+
+
+def read_envelope(content: bytes) -> Envelope:
+    """Return the envelope in JSON text (DSSE envelope, Standard JSON envelope, Parsing rules).
+
+    Raises `MalformedEnvelope`, also for more than 64 signatures.
+    """
+    try:
+        return _decode_envelope(content.decode())  # of bytes, msgspec does not check the UTF-8 of all fields
+    except UnicodeDecodeError as error:  # its message quotes a received byte
+        raise MalformedEnvelope(f"byte {error.start} is not UTF-8") from None
+    except (ValueError, RecursionError) as error:  # of msgspec and base64
+        raise MalformedEnvelope(str(error)) from None
+
+
+def sign_envelope(payload_type: str, payload: bytes, keyid: str, signer: Signer) -> bytes:
+    """Return an envelope with one signature as JSON text.
+
+    Raises what ``signer`` raises, and `TypeError` if it does not return bytes.
+    """
+    signature = signer(pre_authentication_encoding(payload_type, payload))
+    if not isinstance(signature, bytes | bytearray | memoryview):
+        raise TypeError(f"a signature must be bytes, got {type(signature).__name__}")
+    signatures = [{"keyid": keyid, "sig": signature}]  # msgspec writes bytes as base64
+    return msgspec.json.encode({"payloadType": payload_type, "payload": payload, "signatures": signatures})
+
+
+def pre_authentication_encoding(payload_type: str, payload: bytes) -> bytes:
+    """Return the message to sign: the type and the payload, each after its length (DSSE protocol, PAE)."""
+    kind = payload_type.encode()
+    return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
+
+
+def digest_event(event: Event, names: Sequence[str]) -> Material:
+    """Return the digests of an event and of some extensions; raise `ValueError` as `canonical_bytes` does."""
+    core = core_digest(event)
+    return Material(core, extension_digest(event, names), tuple(names)) if names else Material(core)
+
+
+def read_material(payload: bytes) -> Material:
+    """Return the digests in a JSON object; raise `ValueError` if it is malformed or breaks a rule."""
+    try:
+        material = _decode_material(payload.decode())  # as in `read_envelope`
+    except RecursionError:
+        raise ValueError("the digests must be a JSON object") from None
+    if (material.ext is msgspec.UNSET) is not (material.signedextattrs is msgspec.UNSET):
+        raise ValueError("ext and signedextattrs must be present together or not at all")
+    check_signed_names(material.names)
+    return material
+
+
+def check_signed_names(names: Sequence[str]) -> None:
+    """Raise `ValueError` for a repeated name, a core attribute or the signature's own attribute."""
+    if len(set(names)) < len(names):
+        raise ValueError("signedextattrs must not name an attribute twice")
+    for name in names:
+        if name in CORE or name == DSSE_MATERIAL:
+            raise ValueError(f"signedextattrs must not name {name}")
+
+
+def core_digest(event: Event) -> bytes:
+    """Return the digest of the core attributes and the exact bytes of the data."""
+    return _digest([*(canonical_bytes(event, name) for name in _CORE_NAMES), event.payload or b""])
+
+
+def extension_digest(event: Event, names: Sequence[str]) -> bytes:
+    """Return the digest of extension attributes in this order."""
+    return _digest(canonical_bytes(event, name) for name in names)
+
+
+def untyped_extensions(event: Event, names: Sequence[str]) -> list[str]:
+    """Return the names of present extensions whose type is neither documented nor registered."""
+    return [name for name in names if name in event and find_extension(name) is None]
+
+
+def canonical_bytes(event: Event, name: str) -> bytes:
+    """Return the bytes of an attribute by its type (Canonical Value Serialization).
+
+    Raises `ValueError` for a value of another type, which lenient reading may have kept.
+    """
+    attributes, _ = raw_parts(event)
+    value = attributes.get(name)
+    if value is None:
+        return b""
+    kind = type_of(name)
+    if find_extension(name) is not None and type(value) is not _NOT_TEXT.get(kind, str):
+        raise ValueError(f"{name} must have the type {kind.value}, got {preview(value)}")
+    if isinstance(value, bytes):
+        return value
+    text = canonical_text(value)
+    return (to_utc_seconds(text) if kind is AttributeType.TIMESTAMP else text).encode()
+
+
+def _digest(values: Iterable[bytes]) -> bytes:
+    return sha256(b"".join(sha256(value).digest() for value in values)).digest()
