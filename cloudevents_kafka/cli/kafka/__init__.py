@@ -7,7 +7,6 @@ package loads no client: confluent-kafka is imported when a client is created.
 from cloudevents_kafka.cli.kafka._offsets import (
     Position,
     PositionType,
-    Watermarks,
     check_partitions,
     resolve_offset,
 )
@@ -35,7 +34,6 @@ __all__ = [
     "ReadRequest",
     "Sender",
     "Settings",
-    "Watermarks",
     "check_partitions",
     "config_option",
     "create_consumer",

@@ -27,13 +27,6 @@ class Position(msgspec.Struct, frozen=True):
     number: int = 0
 
 
-class Watermarks(msgspec.Struct, frozen=True):
-    """The watermark offsets of a partition: its first offset, and the offset after its last."""
-
-    low: int
-    high: int
-
-
 def parse_position(text: str) -> Position:
     """Return the position of a text such as ``-10``; raises `ValueError` with the grammar."""
     if text in ("earliest", "latest", "stored"):
@@ -69,25 +62,27 @@ class PositionType(click.ParamType):  # type: ignore[type-arg]  # older clicks h
             self.fail(str(error), param, ctx)
 
 
-def resolve_offset(position: Position, watermarks: Watermarks, known: int | None) -> int:
+def resolve_offset(position: Position, watermarks: tuple[int, int], known: int | None) -> int:
     """Return the offset of a position in a partition, limited to its watermarks.
 
-    ``known`` is the broker's answer for a time or for the stored offset of a group. None is the end
-    of the partition for a time (all records are older), and its start for a group without an offset.
+    The watermarks are the first offset, and the offset after the last. ``known`` is the broker's
+    answer for a time or for the stored offset of a group. None is the end of the partition for a time
+    (all records are older), and its start for a group without an offset.
     """
+    low, high = watermarks
     if position.kind == "earliest":
-        offset = watermarks.low
+        offset = low
     elif position.kind == "latest":
-        offset = watermarks.high
+        offset = high
     elif position.kind == "last":
-        offset = watermarks.high - position.number
+        offset = high - position.number
     elif position.kind == "offset":
         offset = position.number
     elif known is not None:
         offset = known
     else:
-        offset = watermarks.high if position.kind == "time" else watermarks.low
-    return max(watermarks.low, min(offset, watermarks.high))
+        offset = high if position.kind == "time" else low
+    return max(low, min(offset, high))
 
 
 def check_partitions(topic: str, wanted: Iterable[int], existing: Sequence[int]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from cloudevents_kafka.cli.kafka._offsets import Position, Watermarks, check_partitions, resolve_offset
+from cloudevents_kafka.cli.kafka._offsets import Position, check_partitions, resolve_offset
 from cloudevents_kafka.cli.kafka._session import BrokerSession, kafka_errors
 from cloudevents_kafka.record import Record
 
@@ -137,12 +137,13 @@ class RangeReader:
             if start < stops[number]
         }
 
-    def _watermarks(self, number: int) -> Watermarks:
+    def _watermarks(self, number: int) -> tuple[int, int]:
         self._session.check()
         partition, timeout = self._partition(number), self._session.timeout
-        return Watermarks(*self._consumer.get_watermark_offsets(partition, timeout=timeout, cached=False))
+        low, high = self._consumer.get_watermark_offsets(partition, timeout=timeout, cached=False)
+        return low, high
 
-    def _resolve(self, position: Position, watermarks: dict[int, Watermarks]) -> dict[int, int]:
+    def _resolve(self, position: Position, watermarks: dict[int, tuple[int, int]]) -> dict[int, int]:
         known = self._look_up(position, list(watermarks))
         return {n: resolve_offset(position, marks, known.get(n)) for n, marks in watermarks.items()}
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.cli.kafka._session import BrokerSession, kafka_errors
-from cloudevents_kafka.cli.terminal import BrokerFailure
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
 
@@ -89,8 +88,5 @@ class Sender:
 
     def _check_timeout(self) -> None:
         if time.monotonic() - self._last_answer > self._session.timeout:
-            raise self._timeout_error()
-
-    def _timeout_error(self) -> BrokerFailure:
-        records = f"{self.unanswered:,} of {pluralize(self.sent, 'record')}"
-        return self._session.failure(f"did not answer within {self._session.timeout:g} s for {records}")
+            records = f"{self.unanswered:,} of {pluralize(self.sent, 'record')}"
+            raise self._session.failure(f"did not answer within {self._session.timeout:g} s for {records}")

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from cloudevents_kafka.cli.kafka._settings import Settings
 from cloudevents_kafka.cli.terminal import BadUsage, BrokerFailure, CommandError, Interrupts
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _CALL_SECONDS: Final = 0.5  # in one call, which signals do not end
 _POLL_SECONDS: Final = 0.02  # between two calls, for the client's error callback
 _NOTICE_SECONDS: Final = 1.0  # of waiting, after which a terminal shows it
+_Client = TypeVar("_Client")
 # Names of errors that waiting does not resolve.
 _PERMANENT: Final = ("_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "_UNSUPPORTED_FEATURE")
 
@@ -138,31 +139,24 @@ def create_consumer(session: BrokerSession) -> Consumer:
     """Return a consumer; raises `BadUsage` for settings that the client refuses."""
     from confluent_kafka import Consumer
 
-    with _settings_errors(session.settings):
-        return Consumer(_client_config(session))
+    return _create(Consumer, session)
 
 
 def create_producer(session: BrokerSession) -> Producer:
     """Return a producer; raises `BadUsage` for settings that the client refuses."""
     from confluent_kafka import Producer
 
-    with _settings_errors(session.settings):
-        return Producer(_client_config(session))
+    return _create(Producer, session)
 
 
-def _client_config(session: BrokerSession) -> dict[str, Any]:
-    return {**session.settings.effective, "error_cb": session.on_error}
-
-
-@contextmanager
-def _settings_errors(settings: Settings) -> Iterator[None]:
+def _create(client: Callable[[dict[str, Any]], _Client], session: BrokerSession) -> _Client:
     from confluent_kafka import KafkaException
 
     try:
-        yield
+        return client({**session.settings.effective, "error_cb": session.on_error})
     except (KafkaException, TypeError, ValueError) as error:
         reason = error.args[0] if error.args else error
-        text = settings.redact(str(_error_text(reason)))
+        text = session.settings.redact(str(_error_text(reason)))
         raise BadUsage(f"the client does not accept these settings: {text}") from None
 
 

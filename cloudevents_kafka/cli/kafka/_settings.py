@@ -136,10 +136,9 @@ def load_settings(
 
 
 def _from_file(path: str) -> dict[str, str]:
-    numbered = enumerate(_read_config(path).split("\n"), 1)
-    lines = [(number, line.strip()) for number, line in numbered]
-    used = [(number, line) for number, line in lines if line and not line.startswith(("#", "!"))]
-    return _from_pairs((line, f"{path}, line {number}") for number, line in used)
+    lines = map(str.strip, _read(path, f"--config: cannot read {path}: ").split("\n"))
+    used = [(number, line) for number, line in enumerate(lines, 1) if not line.startswith(("#", "!"))]
+    return _from_pairs((line, f"{path}, line {number}") for number, line in used if line)
 
 
 def _from_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -181,35 +180,23 @@ def _checked_utf8(value: str, where: str) -> str:
 
 
 def _read_value(path: str, where: str) -> str:
-    try:
-        return _read(path).rstrip("\r\n")
-    except _UnreadableError as error:
-        raise BadUsage(
-            f"{where}: cannot read the file that it names: {error}; "
-            "the name is not shown, since it may be the secret; to set a value directly, leave out @ or _FILE"
-        ) from None
+    advice = (
+        "; the name is not shown, since it may be the secret; to set a value directly, leave out @ or _FILE"
+    )
+    return _read(path, f"{where}: cannot read the file that it names: ", advice).rstrip("\r\n")
 
 
-def _read_config(path: str) -> str:
-    try:
-        return _read(path)
-    except _UnreadableError as error:
-        raise BadUsage(f"--config: cannot read {path}: {error}") from None
-
-
-class _UnreadableError(Exception):
-    """A file cannot be read; the message has the reason without the name of the file."""
-
-
-def _read(path: str) -> str:
+def _read(path: str, failure: str, advice: str = "") -> str:
+    """Return the text of a file; the reason of an error does not contain the name of the file."""
     try:
         return Path(path).expanduser().read_text(encoding="utf-8")
     except OSError as error:
-        raise _UnreadableError(error.strerror) from None
+        reason = error.strerror
     except UnicodeDecodeError:
-        raise _UnreadableError("it is not UTF-8") from None
+        reason = "it is not UTF-8"
     except (ValueError, RuntimeError):  # a NUL in the name; an unknown user after ~
-        raise _UnreadableError("the name is not a file name") from None
+        reason = "the name is not a file name"
+    raise BadUsage(f"{failure}{reason}{advice}")
 
 
 # --- options of commands ---------------------------------------------------------

@@ -44,20 +44,14 @@ class CommandError(click.ClickException):
 
     def show(self, file: object = None) -> None:  # noqa: ARG002  # click's signature
         """Print the message on stderr, with control characters escaped."""
-        click.echo(f"cloudevents-kafka: {escape_lines(self.printable)}", err=True)
-
-    @property
-    def printable(self) -> str:
-        """The message without secrets."""
-        return self.message
+        click.echo(f"cloudevents-kafka: {escape_lines(self.format_message())}", err=True)
 
 
 class _RedactedError(CommandError):
     """An error whose message may quote URLs with credentials, or settings such as ``sasl.password=…``."""
 
-    @property
-    def printable(self) -> str:
-        """The message with these masked."""
+    def format_message(self) -> str:
+        """Return the message with these masked."""
         from cloudevents_kafka.redaction import mask_assignments, mask_credentials
 
         return mask_credentials(mask_assignments(self.message))

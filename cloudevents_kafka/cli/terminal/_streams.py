@@ -33,7 +33,9 @@ def standard_streams() -> Iterator[None]:
         sys.exit(BROKEN_PIPE)
     except OSError as error:
         discard_stdout()
-        _report(error)
+        failed = "cannot write the output" if error.filename is None else error.filename
+        with suppress(OSError):  # stderr may be full, too
+            BadUsage(f"{failed}: {error.strerror or error}").show()
         sys.exit(BAD_USAGE)
 
 
@@ -42,17 +44,9 @@ def _open_null(flags: int, mode: str) -> TextIO:
     return open(os.open(os.devnull, flags), mode, encoding="utf-8", closefd=False)  # type: ignore[return-value]  # it is text
 
 
-def _report(error: OSError) -> None:
-    failed = "cannot write the output" if error.filename is None else error.filename
-    with suppress(OSError):  # stderr may be full, too
-        BadUsage(f"{failed}: {error.strerror or error}").show()
-
-
 def discard_stdout() -> None:
     """Redirect stdout to the null device, so that flushing it at exit cannot fail."""
-    try:
+    with suppress(OSError, ValueError):  # stdout is not a file, and is not flushed at exit
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
         os.close(null)
-    except (OSError, ValueError):
-        pass  # stdout is not a file, and is not flushed at exit

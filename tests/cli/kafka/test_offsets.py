@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cloudevents_kafka.cli.kafka import Position, Watermarks, resolve_offset
+from cloudevents_kafka.cli.kafka import Position, resolve_offset
 from cloudevents_kafka.cli.kafka._offsets import parse_position
 
 POSITIONS = [
@@ -55,4 +55,4 @@ RESOLVED = [
 @pytest.mark.parametrize(("position", "known", "offset"), RESOLVED)
 def test_offsets_are_within_the_watermarks(position, known, offset):
     """A position resolves to an offset of the partition, or to its end."""
-    assert resolve_offset(position, Watermarks(5, 9), known) == offset
+    assert resolve_offset(position, (5, 9), known) == offset

@@ -7,8 +7,9 @@ import ssl
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import click
 import msgspec
@@ -63,15 +64,17 @@ class ConnectionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def connection_options(command: _Decorated) -> _Decorated:
-    """Return a command with the argument BROKER and the options of a connection; a decorator."""
+    """Return a command with the argument BROKER and the options of a connection, passed as ``connection``."""
+
+    @wraps(command)
+    def with_connection(**options: Any) -> Any:
+        values = {name: options.pop(name) for name in ConnectionOptions.__struct_fields__}
+        return command(connection=ConnectionOptions(**values), **options)
+
+    decorated: Any = with_connection
     for option in reversed(_OPTIONS):
-        command = option(command)
-    return click.argument("broker", metavar="BROKER")(command)
-
-
-def pop_connection_options(options: dict[str, Any]) -> ConnectionOptions:
-    """Remove the values of `connection_options` from a command's options, and return them."""
-    return ConnectionOptions(**{name: options.pop(name) for name in ConnectionOptions.__struct_fields__})
+        decorated = option(decorated)
+    return cast("_Decorated", click.argument("broker", metavar="BROKER")(decorated))
 
 
 @contextmanager

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-import msgspec
 
 from cloudevents_kafka.cli.commands.protocol._connection import (
+    ConnectionOptions,
     connect,
     connection_options,
-    pop_connection_options,
 )
 from cloudevents_kafka.cli.records import encode_json
 from cloudevents_kafka.cli.terminal import Interrupts
@@ -19,28 +18,16 @@ from cloudevents_kafka.cli.terminal import Interrupts
 if TYPE_CHECKING:
     from cloudevents_kafka.protocol.schema import Versions
 
-_HEADER: Final = ("key", "api", "broker", "declared", "client", "picks")
 _NOT_LISTED: Final = (
     "does not list its API versions, as brokers 0.8 and 0.9 do not; "
     "the versions that these have in common are shown (groups since 0.9)"
 )
 
 
-class Row(msgspec.Struct, frozen=True):
-    """The versions of an API; ranges are text, ``""`` for none."""
-
-    key: int
-    api: str
-    broker: str
-    declared: str
-    client: str
-    picks: int | None
-
-
 @click.command()
 @connection_options
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON line for each API.")
-def command(*, as_json: bool, **options: Any) -> None:
+def command(connection: ConnectionOptions, *, as_json: bool) -> None:
     """Print the API versions that a broker supports.
 
     Prints for each API its key and name, the versions that the broker supports, those that
@@ -51,7 +38,6 @@ def command(*, as_json: bool, **options: Any) -> None:
     """
     from cloudevents_kafka.protocol.client import VERSIONS_0_8, VERSIONS_0_9
 
-    connection = pop_connection_options(options)
     with Interrupts() as interrupts, interrupts.waiting(), connect(connection) as client:
         versions = client.api_versions()
         if versions in (VERSIONS_0_8, VERSIONS_0_9):
@@ -59,33 +45,35 @@ def command(*, as_json: bool, **options: Any) -> None:
             click.echo(f"cloudevents-kafka: broker {connection.broker} {_NOT_LISTED}", err=True)
     rows = _rows(versions)
     if as_json:
-        click.echo("\n".join(encode_json(msgspec.structs.asdict(row)).decode() for row in rows))
+        click.echo("\n".join(encode_json(row).decode() for row in rows))
     else:
         click.echo(_table(rows))
 
 
-def _rows(broker: Mapping[int, Versions]) -> list[Row]:
-    """Return the versions of the broker and of this library, in the order of API keys."""
+def _rows(broker: Mapping[int, Versions]) -> list[dict[str, Any]]:
+    """Return the versions of the broker and of this library, in the order of API keys; ``""`` for none."""
     from cloudevents_kafka.protocol.api_keys import api_name
     from cloudevents_kafka.protocol.client import CLIENT_VERSIONS
     from cloudevents_kafka.protocol.messages import APIS
 
-    def row(key: int) -> Row:
+    def row(key: int) -> dict[str, Any]:
         of_broker, of_client = broker.get(key), CLIENT_VERSIONS.get(key)
         common = None if of_broker is None or of_client is None else of_client.common(of_broker)
-        picked = common.last if common is not None and common.first <= common.last else None
-        declared = str(APIS[key].versions) if key in APIS else ""
-        return Row(key, api_name(key), str(of_broker or ""), declared, str(of_client or ""), picked)
+        return {
+            "key": key,
+            "api": api_name(key),
+            "broker": str(of_broker or ""),
+            "declared": str(APIS[key].versions) if key in APIS else "",
+            "client": str(of_client or ""),
+            "picks": common.last if common is not None and common.first <= common.last else None,
+        }
 
     return [row(key) for key in sorted({*broker, *APIS})]
 
 
-def _table(rows: list[Row]) -> str:
+def _table(rows: list[dict[str, Any]]) -> str:
     """Return the rows as aligned text."""
-    lines = [_HEADER, *(tuple(map(_cell, msgspec.structs.astuple(row))) for row in rows)]
+    cells = [["-" if value in {None, ""} else str(value) for value in row.values()] for row in rows]
+    lines = [list(rows[0]), *cells]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
-
-
-def _cell(value: object) -> str:
-    return "-" if value in {None, ""} else str(value)

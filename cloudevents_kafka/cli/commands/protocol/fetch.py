@@ -14,9 +14,8 @@ from cloudevents_kafka.cli.commands.protocol._connection import (
     ConnectionOptions,
     connect,
     connection_options,
-    pop_connection_options,
 )
-from cloudevents_kafka.cli.kafka import Position, PositionType, Watermarks, check_partitions, resolve_offset
+from cloudevents_kafka.cli.kafka import Position, PositionType, check_partitions, resolve_offset
 from cloudevents_kafka.cli.records import (
     StyledLine,
     StyledPrinter,
@@ -51,7 +50,13 @@ _POLL_SECONDS: Final = 0.5
 @click.option("--count", type=click.IntRange(min=1), metavar="N", help="Stop after N records.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON line for each record.")
 def command(
-    topic: str, partition: int | None, offset: Position, count: int | None, *, as_json: bool, **options: Any
+    connection: ConnectionOptions,
+    topic: str,
+    partition: int | None,
+    offset: Position,
+    count: int | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Read records with the pure-Python client.
 
@@ -63,7 +68,6 @@ def command(
     """
     if offset.kind == "stored":
         raise click.UsageError("--offset stored needs a group, and this command joins none")
-    connection = pop_connection_options(options)
     printer = StyledPrinter(sys.stdout, color=sys.stdout.isatty())
     with Interrupts() as interrupts, interrupts.waiting(), connect(connection) as client:
         for number, record in enumerate(_read(client, connection, topic, partition, offset), 1):
@@ -84,16 +88,14 @@ def _read(
 
     partitions = _partitions(client, connection, topic, partition)
     with closing(client.consumer(reset="error", auto_commit=None)) as consumer:
-        watermarks = {
-            n: Watermarks(*consumer.get_watermark_offsets(TopicPartition(topic, n), connection.timeout))
-            for n in partitions
-        }
-        starts = {
-            n: resolve_offset(begin, marks, _offset_at(client, topic, n, begin))
-            for n, marks in watermarks.items()
-        }
-        ends = {n: marks.high for n, marks in watermarks.items() if starts[n] < marks.high}
-        consumer.assign(TopicPartition(topic, n, starts[n]) for n in ends)
+        starts, ends = {}, {}
+        for n in partitions:
+            low, high = consumer.get_watermark_offsets(TopicPartition(topic, n), connection.timeout)
+            known = client.offset_at(topic, n, begin.number) if begin.kind == "time" else None
+            start = resolve_offset(begin, (low, high), known)
+            if start < high:
+                starts[n], ends[n] = start, high
+        consumer.assign(TopicPartition(topic, n, start) for n, start in starts.items())
         yield from _read_until(consumer, connection, topic, ends)
 
 
@@ -106,17 +108,17 @@ def _read_until(
     last_record = time.monotonic()
     while ends:
         message = consumer.poll(_POLL_SECONDS)
-        if message is not None and message.offset() < ends.get(message.partition(), 0):
-            last_record = time.monotonic()
-            yield Record.of(message)
         if message is None:
             ends = {
                 n: end for n, end in ends.items() if consumer.fetch_position(TopicPartition(topic, n)) < end
             }
         else:
-            ends = {
-                n: end for n, end in ends.items() if n != message.partition() or message.offset() + 1 < end
-            }
+            partition, offset = message.partition(), message.offset()
+            if offset < ends.get(partition, 0):
+                last_record = time.monotonic()
+                yield Record.of(message)
+            if offset + 1 >= ends.get(partition, 0):
+                ends.pop(partition, None)
         if time.monotonic() - last_record > connection.timeout:
             raise BrokerFailure(
                 f"broker {connection.broker} sent no record of {topic!r} within {connection.timeout:g} s; "
@@ -136,10 +138,6 @@ def _partitions(
         return numbers
     check_partitions(topic, [partition], numbers)
     return [partition]
-
-
-def _offset_at(client: Client, topic: str, partition: int, position: Position) -> int | None:
-    return client.offset_at(topic, partition, position.number) if position.kind == "time" else None
 
 
 def _record_object(record: Record) -> dict[str, Any]:

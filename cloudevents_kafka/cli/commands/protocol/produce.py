@@ -12,7 +12,6 @@ from cloudevents_kafka.cli.commands.protocol._connection import (
     command_error,
     connect,
     connection_options,
-    pop_connection_options,
 )
 from cloudevents_kafka.cli.kafka import check_partitions
 from cloudevents_kafka.cli.records import encode_json, read_stdin
@@ -44,7 +43,15 @@ CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
     "--compression", type=click.Choice(CODECS), default="none", show_default=True, help="Compress the record."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print topic, partition and offset as a JSON line.")
-def command(topic: str, value: bytes, *, as_json: bool, **options: Any) -> None:
+def command(
+    connection: ConnectionOptions,
+    topic: str,
+    value: bytes,
+    *,
+    compression: str,
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Send a record with the pure-Python client.
 
     VALUE is text; without it, or with -, the value is all bytes of stdin. Prints the
@@ -55,8 +62,6 @@ def command(topic: str, value: bytes, *, as_json: bool, **options: Any) -> None:
     """
     if options["null"] and value != _STDIN:
         raise click.UsageError("--null and VALUE exclude each other")
-    connection = pop_connection_options(options)
-    compression = options.pop("compression")
     if compression not in {"none", "gzip"}:
         require_extra("protocol", f"--compression {compression}")
     with Interrupts() as interrupts, interrupts.waiting():
