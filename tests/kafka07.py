@@ -93,18 +93,16 @@ def zookeeper_server(folder: Path) -> Iterator[str]:
     argv = [str(find_java().executable), *options, "-cp", jars, *main]
     process = Process(argv, log=folder / "log")
     try:
-        _until_answering(port, process)
+        process.wait_until(lambda: _is_answering(port), 60)
         yield f"127.0.0.1:{port}"
     finally:
         process.terminate()
 
 
-def _until_answering(port: int, process: Process) -> None:
-    deadline = time.monotonic() + 60
-    while process.exit_code is None and time.monotonic() < deadline:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as asking:
-            asking.sendall(b"ruok")
-            if asking.recv(4) == b"imok":
-                return
-        time.sleep(0.05)
-    raise AssertionError(f"ZooKeeper does not answer: {process.tail()}")
+def _is_answering(port: int) -> bool:
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as asking:
+        asking.sendall(b"ruok")
+        if asking.recv(4) == b"imok":
+            return True
+    time.sleep(0.05)
+    return False

@@ -13,7 +13,7 @@ from typing import Final
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.testing.local import _watchdog
 
-TAIL_LINES: Final = 25  # of a log in an error message
+_TAIL_LINES: Final = 25
 
 
 class BrokerFailed(CloudEventsKafkaError):
@@ -62,10 +62,6 @@ class Process:
             self._commands.close()
         return code
 
-    def tail(self, lines: int = TAIL_LINES) -> str:
-        """Return the last lines of the log."""
-        return tail(self._log, lines)
-
     def wait_until(self, is_ready: Callable[[], bool], seconds: float) -> None:
         """Wait until `is_ready` returns True; raise `BrokerFailed` if the program ends or time is up."""
         deadline = time.monotonic() + seconds
@@ -76,7 +72,7 @@ class Process:
                 reason = f"the broker was not ready after {seconds:.0f} s"
             else:
                 continue
-            raise BrokerFailed(reason, self._log, self.tail())
+            raise BrokerFailed(reason, self._log, tail(self._log))
 
     def terminate(self, seconds: float = 20.0) -> None:
         """End the program by SIGTERM, or by SIGKILL after `seconds`."""
@@ -100,9 +96,9 @@ class Process:
                 self._commands.write(command)
 
 
-def tail(log: Path, lines: int = TAIL_LINES) -> str:
-    """Return the last lines of a log file, or an empty string if there is no file."""
+def tail(log: Path) -> str:
+    """Return the last 25 lines of a log file, or an empty string if there is no file."""
     try:
-        return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+        return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL_LINES:])
     except FileNotFoundError:
         return ""

@@ -67,11 +67,6 @@ class LegacyBroker:
         """The broker's ``host:port``; a restart keeps it."""
         return f"{HOST}:{self.port}"
 
-    @property
-    def running(self) -> bool:
-        """Whether the broker's process runs."""
-        return self._process is not None and self._process.exit_code is None
-
     def launch(self) -> None:
         """Start the broker without waiting for it; after `kill`, when ZooKeeper's session has expired."""
         expires_at = self._killed_at + _SESSION + 2 * _TICK
@@ -85,19 +80,8 @@ class LegacyBroker:
 
     def start(self) -> None:
         """Start the broker with its data, and wait until it serves."""
-        if not self.running:
-            self.launch()
-            self.wait()
-
-    def stop(self) -> None:
-        """Shut down in order."""
-        if self._process is not None:
-            self._process.terminate()
-
-    def restart(self) -> None:
-        """Shut down in order, then start with the same data and port."""
-        self.stop()
-        self.start()
+        self.launch()
+        self.wait()
 
     def kill(self) -> None:
         """End the broker as a power cut would (SIGKILL); `start` continues with its data."""
@@ -160,8 +144,7 @@ class LegacyKafka:
             self._start_zookeeper(self._folder, zookeeper_port)
             for node_id, port in enumerate(ports, 1):
                 self.brokers.append(self._broker(self._folder, zookeeper_port, node_id, port))
-            for broker in self.brokers:
-                broker.launch()
+                self.brokers[-1].launch()
             for broker in self.brokers:
                 broker.wait()
         except BaseException:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import time
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource
+from testing.local.programs import eventually, is_alive, python
 
 from cloudevents_kafka.testing import BrokerFailed, LocalBroker
 from cloudevents_kafka.testing.local import _broker
@@ -26,20 +26,20 @@ def write(servers, topic, *values):
     assert producer.flush(20) == 0
 
 
-def read(servers, topic, number, group="g"):
-    """Return a number of values, consumed by a group."""
-    settings = {
-        "bootstrap.servers": servers,
-        "group.id": group,
-        "auto.offset.reset": "earliest",
-        "log_level": 0,
-    }
-    consumer = Consumer(settings)
+def consume(servers, topic, number):
+    """Return a number of messages, consumed by a group."""
+    settings = {"bootstrap.servers": servers, "group.id": "g", "log_level": 0}
+    consumer = Consumer({**settings, "auto.offset.reset": "earliest"})
     consumer.subscribe([topic])
     try:
-        return [message.value() for message in consumer.consume(number, 20)]
+        return consumer.consume(number, 20)
     finally:
         consumer.close()
+
+
+def read(servers, topic, number):
+    """Return the values of a number of messages."""
+    return [message.value() for message in consume(servers, topic, number)]
 
 
 def test_serves(kafka_broker, kafka_topic):
@@ -47,17 +47,7 @@ def test_serves(kafka_broker, kafka_topic):
     producer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
     producer.produce(kafka_topic, b"value", b"key", headers=[("name", None), ("name", b"\xff")])
     assert producer.flush(10) == 0
-    consumer = Consumer(
-        {
-            "bootstrap.servers": kafka_broker.bootstrap_servers,
-            "group.id": "test-serves",
-            "auto.offset.reset": "earliest",
-        }
-    )
-    consumer.subscribe([kafka_topic])
-    message = consumer.poll(10)
-    consumer.close()
-    assert message is not None
+    (message,) = consume(kafka_broker.bootstrap_servers, kafka_topic, 1)
     assert (message.key(), message.value()) == (b"key", b"value")
     assert message.headers() == [("name", None), ("name", b"\xff")]
 
@@ -83,17 +73,7 @@ def test_topic_settings(kafka_broker):
     with pytest.raises(KafkaException, match="already exists"):
         kafka_broker.create_topic(name)
     kafka_broker.delete_topic(name)
-    assert is_deleted(client, name)
-
-
-def is_deleted(client, name):
-    """Return whether a topic disappears from the metadata in time."""
-    deadline = time.monotonic() + 10
-    while name in client.list_topics(timeout=10).topics:
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
+    assert eventually(lambda: name not in client.list_topics(timeout=10).topics)
 
 
 def cluster_id(broker):
@@ -201,17 +181,17 @@ PARENT = """
 
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])
-def test_parent_ends(python, watch, tmp_path, name):
+def test_parent_ends(tmp_path, name):
     """Neither broker nor data remain after Ctrl-C or a crash of the program."""
     with python(PARENT) as parent:
         pid, folder = parent.stdout.readline().split()
         os.killpg(parent.pid, getattr(signal, name))
         parent.wait()
-        assert watch.eventually(lambda: not watch.is_alive(int(pid)))
-        assert watch.eventually(lambda: not Path(folder).exists())
+        assert eventually(lambda: not is_alive(int(pid)))
+        assert eventually(lambda: not Path(folder).exists())
 
 
-def test_interrupted_start(python, watch, tmp_path):
+def test_interrupted_start(tmp_path):
     """Nothing remains after Ctrl-C during a start."""
     source = f"""
         import tempfile
@@ -222,11 +202,11 @@ def test_interrupted_start(python, watch, tmp_path):
     """
     with python(source) as parent:
         parent.stdout.readline()
-        assert watch.eventually(lambda: any(tmp_path.glob("cloudevents-kafka-*/broker.log")))
+        assert eventually(lambda: any(tmp_path.glob("cloudevents-kafka-*/broker.log")))
         os.killpg(parent.pid, signal.SIGINT)
         parent.wait()
         assert "KeyboardInterrupt" in parent.stderr.read()
-    assert watch.eventually(lambda: not list(tmp_path.iterdir()))
+    assert eventually(lambda: not list(tmp_path.iterdir()))
 
 
 def test_not_started():

@@ -23,16 +23,3 @@ def test_a_broker_that_cannot_start():
     assert "soon" in caught.value.log
     assert not caught.value.log_file.parent.exists()
     assert kafka.brokers == []
-
-
-@pytest.mark.legacy
-def test_stop_and_restart():
-    """A broker serves at the same address after an orderly shutdown and a restart."""
-    with LegacyKafka("0.8.2.2") as kafka:
-        [broker] = kafka.brokers
-        address = kafka.bootstrap_servers
-        broker.stop()
-        assert not broker.running
-        broker.restart()
-        assert broker.running
-        assert kafka.bootstrap_servers == address

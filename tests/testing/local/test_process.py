@@ -8,47 +8,48 @@ import sys
 import threading
 
 import pytest
+from testing.local.programs import eventually, is_alive, python
 
 from cloudevents_kafka.testing.local import Process, tail
 
 SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(100)"]
 
 
-def test_runs_and_ends(tmp_path, watch):
+def test_runs_and_ends(tmp_path):
     """A program's output is appended to the log, and `terminate` ends it."""
     process = Process(SLEEP, log=tmp_path / "log")
-    assert watch.eventually(lambda: process.tail() == "up")
+    assert eventually(lambda: tail(tmp_path / "log") == "up")
     assert process.exit_code is None
     process.terminate()
     assert process.exit_code == 128 + signal.SIGTERM
-    assert not watch.is_alive(process.pid)
+    assert not is_alive(process.pid)
 
 
-def test_kill(tmp_path, watch):
+def test_kill(tmp_path):
     """`kill` sends SIGKILL, also to a program that ignores SIGTERM."""
     stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
     stubborn += "; print('up', flush=True); time.sleep(100)"
     process = Process([sys.executable, "-c", stubborn], log=tmp_path / "log")
-    assert watch.eventually(lambda: process.tail() == "up")
+    assert eventually(lambda: tail(tmp_path / "log") == "up")
     process.terminate(0.2)
     process.kill()
     assert process.exit_code == 128 + signal.SIGKILL
-    assert not watch.is_alive(process.pid)
+    assert not is_alive(process.pid)
 
 
-def test_ends_by_itself(tmp_path, watch):
+def test_ends_by_itself(tmp_path):
     """A process has the exit code of its program."""
     process = Process([sys.executable, "-c", "import sys; sys.exit('all is lost')"], log=tmp_path / "log")
-    assert watch.eventually(lambda: process.exit_code == 1)
-    assert process.tail() == "all is lost"
+    assert eventually(lambda: process.exit_code == 1)
+    assert tail(tmp_path / "log") == "all is lost"
     process.terminate()
 
 
-def test_no_such_program(tmp_path, watch):
+def test_no_such_program(tmp_path):
     """A program that cannot be started has the exit code 127, and its error in the log."""
     process = Process([str(tmp_path / "nothing")], log=tmp_path / "log")
-    assert watch.eventually(lambda: process.exit_code == 127)
-    assert "nothing" in process.tail()
+    assert eventually(lambda: process.exit_code == 127)
+    assert "nothing" in tail(tmp_path / "log")
 
 
 def test_starts_in_threads(tmp_path):
@@ -80,7 +81,7 @@ PARENT = """
 
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGINT"])
-def test_parent_ends(tmp_path, python, watch, name):
+def test_parent_ends(tmp_path, name):
     """However the parent ends, the program ends and the folder is removed."""
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -88,17 +89,17 @@ def test_parent_ends(tmp_path, python, watch, name):
         pid, watchdog = map(int, parent.stdout.readline().split())
         os.killpg(parent.pid, getattr(signal, name))
         parent.wait()
-    assert watch.eventually(lambda: not watch.is_alive(pid) and not watch.is_alive(watchdog))
+    assert eventually(lambda: not is_alive(pid) and not is_alive(watchdog))
     assert not folder.exists()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ties a process to its parent's life")
-def test_watchdog_killed(tmp_path, watch):
+def test_watchdog_killed(tmp_path):
     """If the watchdog is killed, the kernel ends the program."""
     process = Process(SLEEP, log=tmp_path / "log")
-    assert watch.eventually(lambda: process.tail() == "up")
+    assert eventually(lambda: tail(tmp_path / "log") == "up")
     os.kill(process._watchdog.pid, signal.SIGKILL)
-    assert watch.eventually(lambda: not watch.is_alive(process.pid))
+    assert eventually(lambda: not is_alive(process.pid))
     assert process.exit_code is not None
 
 
@@ -106,5 +107,5 @@ def test_tail(tmp_path):
     """`tail` returns the last lines of any bytes, and an empty string for a missing file."""
     log = tmp_path / "log"
     assert tail(log) == ""
-    log.write_bytes(b"1\n2\n\xff\n")
-    assert tail(log, 2) == "2\n\ufffd"
+    log.write_bytes(b"1\n" + b"2\n" * 24 + b"\xff\n")
+    assert tail(log) == "2\n" * 24 + "\ufffd"
