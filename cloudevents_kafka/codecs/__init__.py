@@ -2,7 +2,7 @@
 
 `registry` has the codecs that users register; `avro` and `typed_json` return codecs for a
 schema or a type. `payload` encodes and decodes data without a codec. `json` and
-`json_grammar` are strict JSON, `avro_binary` and `_avro_limits` are Avro for untrusted bytes.
+`json_grammar` are strict JSON, and `avro_binary` is Avro for untrusted bytes.
 """
 
 from cloudevents_kafka.codecs.avro import avro
