@@ -273,7 +273,7 @@ class Event:
         return f"Event(id={self.id!r}, source={self.source!r}, type={self.type!r}{rest}{size})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self._attributes, self._payload, self._kind, self._wire)
+        return unchecked_event, (self._attributes, self._payload, self._kind, self._wire)
 
     def __copy__(self) -> Self:
         return self
@@ -368,9 +368,6 @@ def unchecked_event(
     event._wire = wire
     event._data = _UNSET
     return event
-
-
-_restore = unchecked_event
 
 
 def select_attributes(event: Event, names: Container[str]) -> Event:

@@ -136,19 +136,17 @@ def to_bytes(value: Any) -> bytes | None:
     """
     if value is None or type(value) is bytes:
         return value
-    if isinstance(value, str):
-        return _utf8(value)
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
-    raise TypeError(f"a key, a value or a header's value must be bytes or None, got {type(value).__name__}")
-
-
-def _utf8(text: str) -> bytes:
+    if not isinstance(value, str):
+        raise TypeError(
+            f"a key, a value or a header's value must be bytes or None, got {type(value).__name__}"
+        )
     try:
-        return text.encode()
+        return value.encode()
     except UnicodeEncodeError as error:  # its message quotes a character of the data
         raise ValueError(
-            f"a key, a value or a header's value must be bytes, or text in UTF-8, "
+            "a key, a value or a header's value must be bytes, or text in UTF-8, "
             f"but character {error.start} cannot be encoded ({error.reason})"
         ) from None
 

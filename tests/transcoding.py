@@ -24,7 +24,7 @@ from cloudevents_kafka.attributes.types import AttributeType, AttributeValue, ca
 from cloudevents_kafka.codecs.json import decode_json, encode_json
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.event import raw_parts, unchecked_event
-from cloudevents_kafka.formats._avro_decoder import MAX_DEPTH
+from cloudevents_kafka.formats.avro import MAX_DEPTH
 
 FOLDER: Final = Path(__file__).parents[1] / "spec-conformance"
 SOURCE, TABLE = FOLDER / "transcoding.json", FOLDER / "transcoding.md"

@@ -111,14 +111,9 @@ def registered() -> dict[str, Extension]:
 def restore(extensions: Mapping[str, Extension]) -> None:
     """Register these extensions, and no others except the documented ones."""
     constrained = {name for name, extension in DOCUMENTED.items() if not extension.accepts_any_text}
+    names = frozenset(constrained | extensions.keys())
     with registration_lock:
-        current.table = ExtensionTable(
-            {**DOCUMENTED, **extensions},
-            dict(extensions),
-            frozenset(constrained | extensions.keys()),
-            {},
-            {},
-        )
+        current.table = ExtensionTable({**DOCUMENTED, **extensions}, dict(extensions), names, {}, {})
 
 
 def type_of(name: str, table: ExtensionTable | None = None) -> AttributeType:
@@ -132,16 +127,6 @@ def type_of(name: str, table: ExtensionTable | None = None) -> AttributeType:
 def find_extension(name: str) -> Extension | None:
     """Return the type and rules of an extension, or None if it is unknown."""
     return current.table.extensions.get(name)
-
-
-def extension_names() -> frozenset[str]:
-    """Return the names of all known extensions."""
-    return frozenset(current.table.extensions)
-
-
-def constrained_names() -> frozenset[str]:
-    """Return the names of the known extensions that do not accept any text."""
-    return current.table.constrained
 
 
 def parse_value(name: str, value: AttributeValue, table: ExtensionTable | None = None) -> AttributeValue:

@@ -47,10 +47,7 @@ def is_timestamp(text: str) -> bool:
 
 def to_datetime(text: str) -> datetime:
     """Return the instant of a timestamp in its own offset; raise `ValueError` for other texts."""
-    parsed = _parse(text)
-    if parsed is None:
-        raise ValueError(f"a timestamp must have the form of RFC 3339, got {text[:60]!r}")
-    return parsed[0]
+    return instant(text)[0]
 
 
 def instant(text: str) -> tuple[datetime, str]:
@@ -62,7 +59,7 @@ def instant(text: str) -> tuple[datetime, str]:
     parsed = _parse(text)
     if parsed is None:
         raise ValueError(f"a timestamp must have the form of RFC 3339, got {text[:60]!r}")
-    return parsed[0], parsed[1]
+    return parsed
 
 
 def from_datetime(moment: datetime) -> str:
@@ -85,8 +82,9 @@ def to_utc_seconds(text: str) -> str:
     Raises `ValueError` for other texts, and outside of the years 0 to 9999 in UTC.
     """
     match = _RFC3339.fullmatch(text) or _RFC3339.fullmatch(f"{text}Z")
-    if match is None or _parse(match.string) is None:
+    if match is None:
         raise ValueError(f"a timestamp must have the form of RFC 3339, got {text[:60]!r}")
+    instant(match.string)  # raises for a day or leap second that does not exist
     date, minute, second, _, offset = match.groups()
     # The calendar repeats every 400 years; near the year 2000 a conversion to UTC cannot overflow.
     year, similar = int(date[:4]), 2000 + int(date[:4]) % _CALENDAR_YEARS

@@ -57,15 +57,13 @@ def is_string(text: str) -> bool:
     return text.isprintable() or _FORBIDDEN.search(text) is None
 
 
-def parse_integer(text: str) -> int:
-    """Return the Integer of a canonical text; raise `ValueError` for other texts."""
+def _parse_integer(text: str) -> int:
     if _INTEGER.fullmatch(text) is None or len(text) > 11 or int(text) not in INTEGER_RANGE:
         raise ValueError("an Integer must be a 32-bit number in decimal digits")
     return int(text)
 
 
-def parse_boolean(text: str) -> bool:
-    """Return whether the canonical text of a Boolean is ``true``; raise `ValueError` for other texts."""
+def _parse_boolean(text: str) -> bool:
     if text not in ("true", "false"):
         raise ValueError("a Boolean must be true or false")
     return text == "true"
@@ -95,8 +93,8 @@ def canonical_text(value: AttributeValue) -> str:
 
 
 _PARSERS: Final[dict[AttributeType, Callable[[str], AttributeValue]]] = {
-    AttributeType.BOOLEAN: parse_boolean,
-    AttributeType.INTEGER: parse_integer,
+    AttributeType.BOOLEAN: _parse_boolean,
+    AttributeType.INTEGER: _parse_integer,
     AttributeType.BINARY: parse_binary,
 }
 

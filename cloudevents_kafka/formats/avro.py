@@ -2,73 +2,64 @@
 
 A value is one datum of the official schema, without a container file, a single-object
 header or a schema registry's prefix. The order of the union branches is part of the wire
-format. This module chooses the branch of each value; fastavro writes the bytes, and
-`_avro_decoder` reads them.
+format. This module chooses the branch of each value, and fastavro writes the bytes. To read
+them, fastavro recurses in C without a limit, so that a hostile datum ends the process, and
+silently drops one of two attributes with the same name. So `read` decodes the schema, which
+is small and fixed, with `codecs.avro_binary`: every length is checked, and depth is limited.
 """
 
 from __future__ import annotations
 
 import io
+import struct
 from typing import Any, Final
 
 import fastavro
 
 from cloudevents_kafka.attributes.types import AttributeValue
 from cloudevents_kafka.attributes.validation import find_repeats
-from cloudevents_kafka.codecs.avro_binary import Malformed
+from cloudevents_kafka.codecs.avro_binary import (
+    Malformed,
+    Reader,
+    read_attributes,
+    read_boolean,
+    read_bytes,
+    read_count,
+    read_datum,
+    read_long,
+    read_null,
+    read_text,
+    union_reader,
+)
 from cloudevents_kafka.codecs.json import decode_json, encode_json
 from cloudevents_kafka.codecs.payload import DataKind, encode_text, from_utf8, implies_json
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, preview_name
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.formats import _avro_decoder
 from cloudevents_kafka.formats._base import BaseFormat, build_event
 
-_NODE: Final = {
-    "type": "record",
-    "name": "AvroCloudEventData",
-    "fields": [
-        {
-            "name": "value",
-            "type": {
-                "type": "map",
-                "values": [
-                    "null",
-                    "boolean",
-                    {"type": "map", "values": "AvroCloudEventData"},
-                    {"type": "array", "items": "AvroCloudEventData"},
-                    "double",
-                    "string",
-                ],
-            },
-        }
-    ],
-}
+_NAME: Final = "AvroCloudEventData"
+_MAP: Final = {"type": "map", "values": _NAME}
+_ARRAY: Final = {"type": "array", "items": _NAME}
+_MEMBERS: Final = {"type": "map", "values": ["null", "boolean", _MAP, _ARRAY, "double", "string"]}
+_NODE: Final = {"type": "record", "name": _NAME, "fields": [{"name": "value", "type": _MEMBERS}]}
+_OBJECT: Final = {"type": "map", "values": ["null", "boolean", _NODE, "double", "string"]}
+_ATTRIBUTES: Final = {"type": "map", "values": ["null", "boolean", "int", "string", "bytes"]}
 SCHEMA: Final[dict[str, Any]] = {
     "namespace": "io.cloudevents",
     "type": "record",
     "name": "AvroCloudEvent",
     "version": "1.0",
     "fields": [
-        {
-            "name": "attribute",
-            "type": {"type": "map", "values": ["null", "boolean", "int", "string", "bytes"]},
-        },
-        {
-            "name": "data",
-            "type": [
-                "bytes",
-                "null",
-                "boolean",
-                {"type": "map", "values": ["null", "boolean", _NODE, "double", "string"]},
-                {"type": "array", "items": "AvroCloudEventData"},
-                "double",
-                "string",
-            ],
-        },
+        {"name": "attribute", "type": _ATTRIBUTES},
+        {"name": "data", "type": ["bytes", "null", "boolean", _OBJECT, _ARRAY, "double", "string"]},
     ],
 }
+MAX_DEPTH: Final = 64
+"""The maximum nesting of objects in data, since reader and writer recurse."""
+
 _MAX_EXACT: Final = 2**53  # integers up to here are exact as doubles
 _PARSED: Final = fastavro.parse_schema(SCHEMA)
+_read_double: Final = struct.Struct("<d").unpack_from
 
 
 class AvroFormat(BaseFormat):
@@ -88,9 +79,10 @@ class AvroFormat(BaseFormat):
 
     def _decode(self, value: bytes) -> Event:
         try:
-            entries, data = _avro_decoder.read(value)
+            entries, data = read(value)
         except Malformed as error:
-            raise InvalidEvent([_malformed(error)]) from None
+            rule = f"the value must be one datum of the schema io.cloudevents.AvroCloudEvent, but {error}"
+            raise InvalidEvent([Problem(None, rule, "A-01")]) from None
         attributes = {name: entry for name, entry in entries if entry is not None}  # null: absent
         problems = [] if len(attributes) == len(entries) else find_repeats(name for name, _ in entries)
         payload, kind = None, DataKind.BYTES
@@ -101,9 +93,7 @@ class AvroFormat(BaseFormat):
         return build_event(attributes, payload, kind, (self.name, value), problems)
 
 
-def _malformed(error: Malformed) -> Problem:
-    rule = f"the value must be one datum of the schema io.cloudevents.AvroCloudEvent, but {error}"
-    return Problem(None, rule, "A-01")
+# --- writing -------------------------------------------------------------------
 
 
 def _to_union(event: Event) -> Any:
@@ -135,8 +125,8 @@ def _top_level_value(value: Any) -> Any:
 def _record(value: Any, depth: int) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise _unsupported(f"a {type(value).__name__} where the schema has only objects")
-    if depth > _avro_decoder.MAX_DEPTH:
-        raise _unsupported(f"data nested deeper than {_avro_decoder.MAX_DEPTH} objects")
+    if depth > MAX_DEPTH:
+        raise _unsupported(f"data nested deeper than {MAX_DEPTH} objects")
     return {"value": {name: _record_value(entry, depth + 1) for name, entry in value.items()}}
 
 
@@ -165,6 +155,9 @@ def _unsupported(what: str) -> EncodeError:
     )
 
 
+# --- reading -------------------------------------------------------------------
+
+
 def _from_union(data: Any, content_type: Any) -> tuple[bytes | None, DataKind]:
     if data is None or isinstance(data, bytes):
         return data, DataKind.BYTES
@@ -175,3 +168,78 @@ def _from_union(data: Any, content_type: Any) -> tuple[bytes | None, DataKind]:
     if isinstance(data, str):
         return encode_text(data, content_type), DataKind.TEXT
     raise DataError(f"must be bytes or a string if datacontenttype is {preview_name(content_type)}")
+
+
+def read(datum: bytes) -> tuple[list[tuple[str, AttributeValue | None]], Any]:
+    """Return the attributes, in order and with repeats, and the data: bytes, None or a JSON value.
+
+    Raises `Malformed`.
+    """
+    found: tuple[list[tuple[str, AttributeValue | None]], Any] = read_datum(datum, _datum)
+    return found
+
+
+def _datum(datum: bytes) -> tuple[tuple[list[tuple[str, AttributeValue | None]], Any], int]:
+    attributes, at = read_attributes(datum, 0, _attribute)
+    data, at = _data(datum, at, 0)
+    return (attributes, data), at
+
+
+def _double(datum: bytes, at: int, _: int) -> tuple[float, int]:
+    """Return a number, an int if it is integral: 1 in JSON is read as 1, not as 1.0."""
+    number: float = _read_double(datum, at)[0]
+    return int(number) if number.is_integer() and abs(number) <= _MAX_EXACT else number, at + 8
+
+
+def _map(read_value: Reader) -> Reader:
+    def read_entry(datum: bytes, at: int, depth: int) -> tuple[tuple[str, Any], int]:
+        name, at = read_text(datum, at)
+        value, at = read_value(datum, at, depth)
+        return (name, value), at
+
+    read_entries = _array(read_entry)
+
+    def read_map(datum: bytes, at: int, depth: int) -> tuple[dict[str, Any], int]:
+        entries, at = read_entries(datum, at, depth)
+        found = dict(entries)
+        if len(found) != len(entries):
+            raise Malformed("it has a map with a repeated key")
+        return found, at
+
+    return read_map
+
+
+def _array(read_item: Reader) -> Reader:
+    def read_array(datum: bytes, at: int, depth: int) -> tuple[list[Any], int]:
+        found: list[Any] = []
+        count, at = read_count(datum, at)
+        while count:
+            for _ in range(count):
+                item, at = read_item(datum, at, depth)
+                found.append(item)
+            count, at = read_count(datum, at)
+        return found, at
+
+    return read_array
+
+
+def _object(datum: bytes, at: int, depth: int) -> tuple[dict[str, Any], int]:
+    """Return an ``AvroCloudEventData``, a record whose only field is a map."""
+    if depth >= MAX_DEPTH:
+        raise Malformed(f"its data is nested deeper than {MAX_DEPTH} objects")
+    return _members(datum, at, depth + 1)
+
+
+_attribute: Final = union_reader(read_null, read_boolean, read_long, read_text, read_bytes)
+_members: Final = _map(
+    union_reader(read_null, read_boolean, _map(_object), _array(_object), _double, read_text)
+)
+_data: Final = union_reader(
+    read_bytes,
+    read_null,
+    read_boolean,
+    _map(union_reader(read_null, read_boolean, _object, _double, read_text)),
+    _array(_object),
+    _double,
+    read_text,
+)

@@ -14,11 +14,6 @@ def fold(value: int) -> int:
     return value << 1 if value >= 0 else (~value << 1) | 1
 
 
-def unfold(number: int) -> int:
-    """Return the integer of a zigzag number."""
-    return (number >> 1) ^ -(number & 1)
-
-
 def encode(value: int) -> bytes:
     """Return the encoding of an integer."""
     return varint.encode(fold(value))

@@ -17,7 +17,7 @@ import string
 from itertools import groupby
 from typing import Final
 
-from cloudevents_kafka.attributes.extension_types import constrained_names
+from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.attributes.types import CORE
 
 SEPARATOR: Final = "\x01"
@@ -75,7 +75,7 @@ def extensions() -> str:
 
     It does not check that each name occurs once.
     """
-    reserved = _any_of({*CORE, "data", *constrained_names()})
+    reserved = _any_of({*CORE, "data", *current.table.constrained})
     one = f"(?!{reserved}=){_NAME}=(?:[ -~]+|{_BEYOND_ASCII}+)++"
     return rf"^{one}(?:{SEPARATOR}{one})*+\z"
 

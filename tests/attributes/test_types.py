@@ -13,12 +13,12 @@ from strategies import GOOD
 from cloudevents_kafka import Event, InvalidEvent
 from cloudevents_kafka.attributes.fast_validation import is_valid_fast
 from cloudevents_kafka.attributes.types import (
+    AttributeType,
     canonical_text,
     is_name,
     is_string,
+    parse,
     parse_binary,
-    parse_boolean,
-    parse_integer,
     to_attribute,
 )
 from cloudevents_kafka.attributes.validation import find_problems
@@ -98,7 +98,7 @@ def test_strings_by_each_character(text: str) -> None:
 )
 def test_integers(text: str, number: int) -> None:
     """An Integer has decimal digits, an optional minus, and 32 bits."""
-    assert parse_integer(text) == number
+    assert parse(AttributeType.INTEGER, text) == number
 
 
 @pytest.mark.parametrize(
@@ -124,16 +124,16 @@ def test_integers(text: str, number: int) -> None:
 def test_invalid_integers(text: str) -> None:
     """Other texts that int() accepts are refused."""
     with pytest.raises(ValueError, match="32-bit"):
-        parse_integer(text)
+        parse(AttributeType.INTEGER, text)
 
 
 @pytest.mark.parametrize("text", ["TRUE", "True", "1", "", "yes", "true "])
 def test_invalid_booleans(text: str) -> None:
     """The text of a Boolean is exactly true or false."""
     with pytest.raises(ValueError, match="true or false"):
-        parse_boolean(text)
-    assert parse_boolean("true") is True
-    assert parse_boolean("false") is False
+        parse(AttributeType.BOOLEAN, text)
+    assert parse(AttributeType.BOOLEAN, "true") is True
+    assert parse(AttributeType.BOOLEAN, "false") is False
 
 
 @pytest.mark.parametrize(

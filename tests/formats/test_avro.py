@@ -13,7 +13,7 @@ from hypothesis import given
 
 from cloudevents_kafka import EncodeError, Event, InvalidEvent
 from cloudevents_kafka.codecs.payload import DataKind
-from cloudevents_kafka.formats import _avro_decoder
+from cloudevents_kafka.formats import avro
 from cloudevents_kafka.formats.avro import SCHEMA, AvroFormat
 
 AVRO = AvroFormat()
@@ -138,7 +138,7 @@ def test_null_and_infinity_are_refused(text: bytes) -> None:
 def test_the_decoder_agrees_with_fastavro(event: Event) -> None:
     """For valid data the decoder and fastavro return the same."""
     value = make.written(AVRO, event)
-    entries, data = _avro_decoder.read(value)
+    entries, data = avro.read(value)
     other: Any = fastavro.schemaless_reader(io.BytesIO(value), PARSED, None)
     assert dict(entries) == other["attribute"]
     if not isinstance(data, dict | list):
@@ -200,7 +200,7 @@ def test_untrusted_bytes_are_refused_at_once(value: bytes) -> None:
 def test_depth_is_limited_in_both_directions() -> None:
     """Data of the maximum depth is written and read, also on a half used stack."""
     data: Any = {}
-    for _ in range(_avro_decoder.MAX_DEPTH + 1):
+    for _ in range(avro.MAX_DEPTH + 1):
         data = {"a": {"a": data}}
     event = least(data=data)
     half_way = 400

@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from pyspark.errors import PySparkException
 
-from cloudevents_kafka.attributes.extension_types import constrained_names, extension_names
+from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.attributes.types import CORE
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.spark.fast.jar import NoJar, build_jar, cached_jar
@@ -40,8 +40,9 @@ def reader_sql(df: DataFrame) -> str | None:
     """
     if not _has_function(df.sparkSession):
         return None
-    known = ",".join(sorted({*CORE, *extension_names()}))
-    return f"{_CATALOG}.read(`value`, headers, '{','.join(sorted(constrained_names()))}', '{known}')"
+    table = current.table
+    known = ",".join(sorted({*CORE, *table.extensions}))
+    return f"{_CATALOG}.read(`value`, headers, '{','.join(sorted(table.constrained))}', '{known}')"
 
 
 def either_sql(read: str, decoded: str) -> str:
