@@ -6,12 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from cloudevents_kafka.protocol.client._batches import (
-    ProducerBatch,
-    QueuedRecord,
-    check_headers,
-    drain,
-)
+from cloudevents_kafka.protocol.client._batches import ProducerBatch, QueuedRecord, check_headers, drain
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._deadline import Deadline
 from cloudevents_kafka.protocol.client._idempotence import Idempotence

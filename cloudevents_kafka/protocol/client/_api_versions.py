@@ -13,13 +13,7 @@ from typing import Final
 
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._deadline import Deadline
-from cloudevents_kafka.protocol.errors import (
-    BrokerError,
-    DeadlineExceeded,
-    Malformed,
-    Truncated,
-    Unsupported,
-)
+from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Malformed, Truncated, Unsupported
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest, ApiVersionsResponse
 from cloudevents_kafka.protocol.messages.topics import MetadataRequest, MetadataRequestTopic

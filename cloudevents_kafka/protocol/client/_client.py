@@ -106,12 +106,7 @@ class Client:
         GroupOffsets(self._cluster, group).commit(offsets, Deadline(self._timeout))
 
     def create_topic(
-        self,
-        name: str,
-        *,
-        partitions: int = 1,
-        replicas: int = 1,
-        configs: Mapping[str, str] | None = None,
+        self, name: str, *, partitions: int = 1, replicas: int = 1, configs: Mapping[str, str] | None = None
     ) -> None:
         """Create a topic, and wait until its partitions have leaders; `BrokerError` if it is refused."""
         deadline = Deadline(self._timeout)

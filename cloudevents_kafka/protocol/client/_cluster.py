@@ -153,12 +153,7 @@ class Cluster:
     # --- retries -------------------------------------------------------------------------
 
     def retry(
-        self,
-        action: str,
-        attempt: Callable[[], _Result],
-        deadline: Deadline,
-        *,
-        unknown_errors: bool = False,
+        self, action: str, attempt: Callable[[], _Result], deadline: Deadline, *, unknown_errors: bool = False
     ) -> _Result:
         """Call a function until it succeeds, and return its result.
 

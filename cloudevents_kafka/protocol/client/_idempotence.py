@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Final
 
-from cloudevents_kafka.protocol.client._batches import (
-    NO_PRODUCER_ID,
-    ProducerBatch,
-    ProducerId,
-)
+from cloudevents_kafka.protocol.client._batches import NO_PRODUCER_ID, ProducerBatch, ProducerId
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._deadline import Deadline
 from cloudevents_kafka.protocol.client._topic_partition import TopicAndPartition

@@ -20,10 +20,7 @@ from cloudevents_kafka.protocol.client._topic_partition import (
 )
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError
-from cloudevents_kafka.protocol.messages.groups import (
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-)
+from cloudevents_kafka.protocol.messages.groups import FindCoordinatorRequest, FindCoordinatorResponse
 from cloudevents_kafka.protocol.messages.offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,

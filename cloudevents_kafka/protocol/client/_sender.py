@@ -11,11 +11,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.client._accumulator import Accumulator, Complete, ProducerSettings
-from cloudevents_kafka.protocol.client._batches import (
-    RECORD_BATCH_VERSION,
-    ProducerBatch,
-    QueuedRecord,
-)
+from cloudevents_kafka.protocol.client._batches import RECORD_BATCH_VERSION, ProducerBatch, QueuedRecord
 from cloudevents_kafka.protocol.client._broker import BrokerConnection
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import Address

@@ -121,10 +121,7 @@ class FakeConsumer:
         self._paused.difference_update(map(_to_key, partitions))
 
     def commit(
-        self,
-        message: Any = None,
-        offsets: Sequence[TopicPartition] | None = None,
-        asynchronous: bool = True,
+        self, message: Any = None, offsets: Sequence[TopicPartition] | None = None, asynchronous: bool = True
     ) -> list[TopicPartition] | None:
         """Commit after a message, these offsets, or all positions; return them, None if asynchronous."""
         self._check_open()
@@ -169,10 +166,7 @@ class FakeConsumer:
         ]
 
     def get_watermark_offsets(
-        self,
-        partition: TopicPartition,
-        timeout: float = -1,
-        cached: bool = False,
+        self, partition: TopicPartition, timeout: float = -1, cached: bool = False
     ) -> tuple[int, int]:
         """Return the first offset, and the one after the last message."""
         self._check_open()

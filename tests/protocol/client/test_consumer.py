@@ -174,12 +174,7 @@ def test_retriable_errors_are_retried(broker, client, reader, code):
 
 @pytest.mark.parametrize(
     "fault",
-    [
-        faults.drop_before(),
-        faults.drop_after(),
-        faults.truncate(20),
-        faults.delay(0.3),
-    ],
+    [faults.drop_before(), faults.drop_after(), faults.truncate(20), faults.delay(0.3)],
     ids=["before", "after", "cut", "late"],
 )
 def test_lost_connections_are_replaced(broker, client, reader, fault):

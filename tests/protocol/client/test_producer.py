@@ -306,11 +306,7 @@ def test_headers_on_an_old_broker(start, connect, reports, release):
         producer.produce("t", b"1", on_delivery=reports)
         producer.produce("t", b"2", headers=[("ce_id", b"1")], on_delivery=reports)
         producer.produce("t", b"3", headers=[("content-type", b"x")], on_delivery=reports)
-    assert {m.value(): type(e) for e, m in reports} == {
-        b"1": type(None),
-        b"2": Unsupported,
-        b"3": type(None),
-    }
+    assert {m.value(): type(e) for e, m in reports} == {b"1": type(None), b"2": Unsupported, b"3": type(None)}
     assert values(broker) == [b"1", b"3"]
 
 

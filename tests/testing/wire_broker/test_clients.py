@@ -80,11 +80,7 @@ def take(consumer, count, seconds=10.0):
 
 @pytest.mark.parametrize(
     ("release", "codec"),
-    [
-        *product(MODERN, ["none", "gzip"]),
-        *product(["0.10", "4.3"], ["snappy", "lz4"]),
-        ("4.3", "zstd"),
-    ],
+    [*product(MODERN, ["none", "gzip"]), *product(["0.10", "4.3"], ["snappy", "lz4"]), ("4.3", "zstd")],
 )
 def test_librdkafka_produces_reads_and_commits(release, codec):
     """Librdkafka reads all records of two partitions in a group, and its offsets are committed."""
@@ -163,10 +159,7 @@ def test_two_consumers_of_librdkafka_share_a_topic(release):
 def test_librdkafka_and_kafka_python_log_in(mechanism):
     """Both clients log in by each mechanism."""
     with WireBroker("4.3", users={"ann": "secret"}) as broker:
-        security = {
-            "security_protocol": "SASL_PLAINTEXT",
-            "sasl_mechanism": mechanism,
-        }
+        security = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": mechanism}
         assert send(broker, 1, **security, sasl_username="ann", sasl_password="secret") == []
         producer = python_producer(
             broker, **security, sasl_plain_username="ann", sasl_plain_password="secret"

@@ -123,11 +123,7 @@ def test_an_error_can_be_for_one_partition(broker, wire):
         (list_offsets(-1), 1, lambda got: only(only(got.topics).partitions).error_code),
         (metadata("t"), 1, lambda got: only(got.topics).error_code),
         (FindCoordinatorRequest(key="g"), 1, lambda got: got.error_code),
-        (
-            FindCoordinatorRequest(coordinator_keys=["g"]),
-            4,
-            lambda got: only(got.coordinators).error_code,
-        ),
+        (FindCoordinatorRequest(coordinator_keys=["g"]), 4, lambda got: only(got.coordinators).error_code),
         (join(), 1, lambda got: got.error_code),
         (
             SyncGroupRequest(group_id="g", generation_id=1, member_id="m", assignments=[]),

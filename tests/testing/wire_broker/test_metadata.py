@@ -191,14 +191,7 @@ def test_topics_can_be_created():
         )
 
     with WireBroker(settings=Settings(partitions=3)) as broker, Wire(broker.nodes[0]) as wire:
-        asked = [
-            topic("a", 2),
-            topic("a"),
-            topic("b/c"),
-            topic("d", 0),
-            topic("e", 1, 2),
-            topic("f", -1, -1),
-        ]
+        asked = [topic("a", 2), topic("a"), topic("b/c"), topic("d", 0), topic("e", 1, 2), topic("f", -1, -1)]
         got = wire.ask(CreateTopicsRequest(topics=asked), 7)
         assert [row.error_code for row in got.topics] == [0, 36, 17, 37, 38, 0]
         assert [row.num_partitions for row in got.topics] == [2, -1, -1, -1, -1, 3]

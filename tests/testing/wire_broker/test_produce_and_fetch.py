@@ -222,10 +222,7 @@ def test_the_size_of_a_response_is_limited(new):
         for topic in ("t", "u"):
             wire.ask(produce(encode_batch(RECORDS), topic=topic), 3)
         both = FetchRequest(
-            max_wait_ms=0,
-            min_bytes=0,
-            max_bytes=1,
-            topics=[*fetch().topics, *fetch(topic="u").topics],
+            max_wait_ms=0, min_bytes=0, max_bytes=1, topics=[*fetch().topics, *fetch(topic="u").topics]
         )
         sizes = [len(only(topic.partitions).records) for topic in wire.ask(both, 4).responses]
         assert sizes == [len(encode_batch(RECORDS)), 0]

@@ -7,12 +7,7 @@ from typing import Any, Final
 
 from cloudevents_kafka.protocol.schema import Structure
 from cloudevents_kafka.testing.wire_broker.apis._fetch import fetch
-from cloudevents_kafka.testing.wire_broker.apis._groups import (
-    heartbeat,
-    join_group,
-    leave_group,
-    sync_group,
-)
+from cloudevents_kafka.testing.wire_broker.apis._groups import heartbeat, join_group, leave_group, sync_group
 from cloudevents_kafka.testing.wire_broker.apis._list_offsets import list_offsets
 from cloudevents_kafka.testing.wire_broker.apis._metadata import (
     api_versions,

@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from cloudevents_kafka.protocol.messages.connection import (
-    ApiVersion,
-    ApiVersionsRequest,
-    ApiVersionsResponse,
-)
+from cloudevents_kafka.protocol.messages.connection import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from cloudevents_kafka.protocol.messages.groups import (
     Coordinator,
     FindCoordinatorRequest,
