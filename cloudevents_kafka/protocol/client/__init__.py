@@ -17,20 +17,20 @@ from cloudevents_kafka.protocol.client._batches import (
 from cloudevents_kafka.protocol.client._capture import CapturedFrame, Trace, parse_line, stream_trace
 from cloudevents_kafka.protocol.client._client import Client
 from cloudevents_kafka.protocol.client._consumer import Consumer
-from cloudevents_kafka.protocol.client._deadline import MAX_SECONDS, Deadline
-from cloudevents_kafka.protocol.client._message import Message
-from cloudevents_kafka.protocol.client._partitioners import Partitioner, at_random, by_key, round_robin
-from cloudevents_kafka.protocol.client._producer import Producer
-from cloudevents_kafka.protocol.client._scram import SCRAM_HASHES, ScramKeys
-from cloudevents_kafka.protocol.client._security import AuthenticationFailed, Plain, Scram
-from cloudevents_kafka.protocol.client._topic_partition import (
+from cloudevents_kafka.protocol.client._message import (
     EARLIEST,
     LATEST,
     STORED,
     UNKNOWN,
+    Message,
     TopicAndPartition,
     TopicPartition,
 )
+from cloudevents_kafka.protocol.client._partitioners import Partitioner, at_random, by_key, round_robin
+from cloudevents_kafka.protocol.client._producer import Producer
+from cloudevents_kafka.protocol.client._retry import MAX_SECONDS, Deadline
+from cloudevents_kafka.protocol.client._sasl import SCRAM_HASHES, ScramKeys
+from cloudevents_kafka.protocol.client._security import AuthenticationFailed, Plain, Scram
 
 __all__ = [
     "CLIENT_VERSIONS",

@@ -2,38 +2,83 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from cloudevents_kafka.protocol.client._batches import ProducerBatch, QueuedRecord, check_headers, drain
+from cloudevents_kafka.protocol.client._batches import (
+    NO_PRODUCER_ID,
+    ProducerBatch,
+    ProducerId,
+    QueuedRecord,
+    check_headers,
+    drain,
+)
 from cloudevents_kafka.protocol.client._cluster import Cluster
-from cloudevents_kafka.protocol.client._deadline import Deadline
-from cloudevents_kafka.protocol.client._idempotence import Idempotence
-from cloudevents_kafka.protocol.client._partitioners import Partitioner
-from cloudevents_kafka.protocol.client._retry import is_retriable_or_timeout
-from cloudevents_kafka.protocol.client._topic_partition import TopicAndPartition
+from cloudevents_kafka.protocol.client._message import TopicAndPartition
+from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable_or_timeout
+from cloudevents_kafka.protocol.client._settings import ProducerSettings
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, ProtocolError, Unsupported
-from cloudevents_kafka.protocol.records import Codec
+from cloudevents_kafka.protocol.messages.produce import InitProducerIdRequest, InitProducerIdResponse
+from cloudevents_kafka.protocol.schema import spec_of
 
 _LOOKUP_PAUSE: Final = 0.2  # seconds, before the metadata of a missing topic is requested again
 
 
-class ProducerSettings(NamedTuple):
-    """How records are sent; see `Client.producer`."""
-
-    acks: int
-    codec: Codec
-    partitioner: Partitioner
-    batch_records: int
-    batch_bytes: int
-    request_timeout: float
-    idempotent: bool | None
-
-
 Complete: TypeAlias = Callable[[Sequence[QueuedRecord], ProtocolError | None, int, int], None]
 """Called with delivered or failed records, an error or None, the partition, and the first offset."""
+
+
+class Idempotence:
+    """The producer id, requested on first use, and the next sequence number of each partition."""
+
+    def __init__(self, cluster: Cluster, *, enabled: bool, required: bool) -> None:
+        """Request an id if ``enabled``; fail if ``required`` and the broker has no ids."""
+        self._cluster: Final = cluster
+        self._enabled: Final = enabled
+        self._required: Final = required
+        self._producer_id: ProducerId | None = None
+        self._sequences: dict[TopicAndPartition, int] = defaultdict(int)
+
+    def producer_id(self, deadline: Deadline) -> ProducerId:
+        """Return the producer id, `NO_PRODUCER_ID` without one."""
+        if self._producer_id is None:
+            self._producer_id = self._cluster.retry(
+                "a producer id", lambda: self._request_id(deadline), deadline
+            )
+        return self._producer_id
+
+    def next_sequence(self, topic_partition: TopicAndPartition, count: int) -> int:
+        """Return the sequence number of the next batch, which has ``count`` records."""
+        sequence = self._sequences[topic_partition]
+        self._sequences[topic_partition] = (sequence + count) % (1 << 31)
+        return -1 if self._producer_id == NO_PRODUCER_ID else sequence
+
+    def rewind(self, batch: ProducerBatch) -> None:
+        """Reuse the sequence numbers of a batch that the broker did not append."""
+        if batch.producer_id == self._producer_id:
+            self._sequences[batch.topic_partition] = max(batch.sequence, 0)
+
+    def abandon(self, batch: ProducerBatch) -> None:
+        """Request a new id, because brokers refuse the sequence numbers after a missing batch."""
+        if batch.producer_id != NO_PRODUCER_ID:
+            self._producer_id = None
+            self._sequences.clear()
+
+    def _request_id(self, deadline: Deadline) -> ProducerId:
+        if not self._enabled:
+            return NO_PRODUCER_ID
+        broker = self._cluster.any_broker(deadline)
+        if spec_of(InitProducerIdRequest).key not in broker.versions:
+            if self._required:
+                raise Unsupported(f"{broker.connection.address}: idempotent producing needs a broker of 0.11")
+            return NO_PRODUCER_ID
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+        response: InitProducerIdResponse = broker.request(request, deadline)
+        if response.error_code:
+            raise BrokerError(response.error_code, "a producer id")
+        return ProducerId(response.producer_id, response.producer_epoch)
 
 
 class _FailedLookup(NamedTuple):

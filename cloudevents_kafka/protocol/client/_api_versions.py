@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from cloudevents_kafka.protocol.client._connection import Connection
-from cloudevents_kafka.protocol.client._deadline import Deadline
+from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Malformed, Truncated, Unsupported
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest, ApiVersionsResponse
@@ -66,11 +66,10 @@ def fetch_api_versions(
     try:
         if not uses_sasl and _drops_request(connection, deadline):
             return VERSIONS_0_9
-        response = connection.receive(correlation_id, deadline)
+        response: ApiVersionsResponse = connection.receive(correlation_id, deadline)
     except DeadlineExceeded:
         connection.close()
         raise
-    assert isinstance(response, ApiVersionsResponse)
     if response.error_code:
         connection.close()
         raise BrokerError(response.error_code, f"{connection.address}: ApiVersions")
@@ -95,10 +94,8 @@ def _drops_request(connection: Connection, deadline: Deadline) -> bool:
     return False
 
 
-def choose_version(
-    request: type[Structure], accepted: Mapping[int, Versions], *, max_version: int | None = None
-) -> int:
-    """Return the highest version that client and broker have, up to ``max_version``; `Unsupported`.
+def choose_version(request: type[Structure], accepted: Mapping[int, Versions]) -> int:
+    """Return the highest version that client and broker have; `Unsupported`.
 
     Lower versions are never tried: brokers of 4.x list Produce 0 to 2, and close the connection on
     them (KAFKA-18659).
@@ -106,10 +103,8 @@ def choose_version(
     key = spec_of(request).key
     ours, theirs = CLIENT_VERSIONS[key], accepted.get(key)
     common = ours.common(theirs or Versions(0, -1))
-    last = common.last if max_version is None else min(common.last, max_version)
-    if common.first > last:
-        limit = "" if max_version is None else f", here up to {max_version}"
+    if common.first > common.last:
         raise Unsupported(
-            f"{APIS[key].name}: the broker accepts {theirs or 'no version'}, this client uses {ours}{limit}"
+            f"{APIS[key].name}: the broker accepts {theirs or 'no version'}, this client uses {ours}"
         )
-    return last
+    return common.last

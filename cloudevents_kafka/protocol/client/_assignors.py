@@ -11,7 +11,7 @@ from itertools import cycle
 from typing import Final, TypeAlias
 
 from cloudevents_kafka.protocol import frames
-from cloudevents_kafka.protocol.client._topic_partition import TopicAndPartition
+from cloudevents_kafka.protocol.client._message import TopicAndPartition
 from cloudevents_kafka.protocol.messages.groups import AssignedTopic, Assignment, Subscription
 
 Assignor: TypeAlias = Callable[

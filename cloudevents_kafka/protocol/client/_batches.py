@@ -8,9 +8,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from cloudevents_kafka.protocol.client._deadline import Deadline
-from cloudevents_kafka.protocol.client._retry import FIRST_PAUSE, MAX_PAUSE
-from cloudevents_kafka.protocol.client._topic_partition import TopicAndPartition
+from cloudevents_kafka.protocol.client._message import TopicAndPartition
+from cloudevents_kafka.protocol.client._retry import FIRST_PAUSE, MAX_PAUSE, Deadline
 from cloudevents_kafka.protocol.errors import ProtocolError, Unsupported
 from cloudevents_kafka.protocol.records import Codec, Record, encode_batch, encode_message_set
 

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cloudevents_kafka.protocol.client import _api_versions as api_versions
-from cloudevents_kafka.protocol.client._capture import Trace
 from cloudevents_kafka.protocol.client._connection import Address, Connection
-from cloudevents_kafka.protocol.client._deadline import Deadline
+from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._sasl import log_in
-from cloudevents_kafka.protocol.client._security import Security
+from cloudevents_kafka.protocol.client._settings import ConnectionSettings
 from cloudevents_kafka.protocol.errors import Disconnected, ProtocolError
 from cloudevents_kafka.protocol.schema import Structure, Versions
-
-
-class ConnectionSettings(NamedTuple):
-    """The settings that all connections of a client share."""
-
-    client_id: str | None = "cloudevents-kafka"
-    security: Security = Security()
-    max_response_bytes: int = 100 * 1024 * 1024
-    trace: Trace | None = None
-    request_api_versions: bool = True
-    """Whether to request the versions of brokers; False is for 0.8 and 0.9."""
 
 
 class BrokerConnection(NamedTuple):
@@ -32,22 +20,21 @@ class BrokerConnection(NamedTuple):
     connection: Connection
     versions: Mapping[int, Versions]
 
-    def request(self, message: Structure, deadline: Deadline, *, max_version: int | None = None) -> Structure:
-        """Send a request in the highest common version, and return the response."""
-        version = self.version(type(message), max_version=max_version)
-        return self.connection.request(message, version, deadline)
+    def request(self, message: Structure, deadline: Deadline) -> Any:
+        """Send a request in the highest common version, and return the response to it."""
+        return self.connection.request(message, self.version(type(message)), deadline)
 
-    def version(self, request: type[Structure], *, max_version: int | None = None) -> int:
+    def version(self, request: type[Structure]) -> int:
         """Return the highest common version of a request; `Unsupported`."""
-        return api_versions.choose_version(request, self.versions, max_version=max_version)
+        return api_versions.choose_version(request, self.versions)
 
 
 def connect(address: Address, settings: ConnectionSettings, deadline: Deadline) -> BrokerConnection:
     """Return a connection that is logged in, with the broker's versions."""
     connection, versions = _negotiate(address, settings, deadline)
-    if settings.security.sasl is not None:
+    if settings.sasl is not None:
         try:
-            log_in(connection, settings.security.sasl, versions, deadline)
+            log_in(connection, settings.sasl, versions, deadline)
         except ProtocolError:
             connection.close()
             raise
@@ -57,30 +44,19 @@ def connect(address: Address, settings: ConnectionSettings, deadline: Deadline) 
 def _negotiate(
     address: Address, settings: ConnectionSettings, deadline: Deadline
 ) -> tuple[Connection, Mapping[int, Versions]]:
-    connection = _open(address, settings, deadline)
+    connection = Connection(address, deadline, settings)
     if not settings.request_api_versions:
         return connection, api_versions.VERSIONS_0_9
-    uses_sasl = settings.security.sasl is not None
+    uses_sasl = settings.sasl is not None
     try:
         versions = api_versions.fetch_api_versions(connection, deadline, uses_sasl=uses_sasl)
     except Disconnected:  # 0.8 closes each time; others once, while they stop or restart
-        connection = _open(address, settings, deadline)
+        connection = Connection(address, deadline, settings)
         try:
             versions = api_versions.fetch_api_versions(connection, deadline, uses_sasl=uses_sasl)
         except Disconnected:
             versions = api_versions.VERSIONS_0_8
     if connection.closed:
-        connection = _open(address, settings, deadline)
+        connection = Connection(address, deadline, settings)
         api_versions.probe(connection, deadline)
     return connection, versions
-
-
-def _open(address: Address, settings: ConnectionSettings, deadline: Deadline) -> Connection:
-    return Connection(
-        address,
-        deadline,
-        client_id=settings.client_id,
-        security=settings.security,
-        max_response_bytes=settings.max_response_bytes,
-        trace=settings.trace,
-    )

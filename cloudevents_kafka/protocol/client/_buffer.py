@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from cloudevents_kafka.protocol.client._message import Message
-from cloudevents_kafka.protocol.client._topic_partition import Offsets, TopicAndPartition
+from cloudevents_kafka.protocol.client._message import Message, Offsets, TopicAndPartition
 
 
 class RecordBuffer:

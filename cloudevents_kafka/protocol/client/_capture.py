@@ -8,7 +8,6 @@ because they may contain passwords.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Literal, NamedTuple, TypeAlias
@@ -61,11 +60,6 @@ def _file_trace(path: Path) -> Trace:
 def _to_line(frame: CapturedFrame) -> str:
     fields = {"time": round(frame.time, 6), "broker": frame.broker, frame.direction: frame.data.hex()}
     return json.dumps(fields) + "\n"
-
-
-def capture_frame(broker: str, direction: Direction, data: bytes) -> CapturedFrame:
-    """Return a frame with the present time."""
-    return CapturedFrame(time.time(), broker, direction, data)
 
 
 def parse_line(line: str, where: str) -> CapturedFrame:

@@ -5,23 +5,25 @@ from __future__ import annotations
 import ssl
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Final, Self
 
-from cloudevents_kafka.protocol.client._accumulator import ProducerSettings
-from cloudevents_kafka.protocol.client._broker import BrokerConnection, ConnectionSettings
+from cloudevents_kafka.protocol.client._broker import BrokerConnection
 from cloudevents_kafka.protocol.client._capture import Trace, to_trace
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import parse_addresses
 from cloudevents_kafka.protocol.client._consumer import Consumer
-from cloudevents_kafka.protocol.client._deadline import Deadline
-from cloudevents_kafka.protocol.client._fetcher import FetchSettings
-from cloudevents_kafka.protocol.client._group import GroupSettings
-from cloudevents_kafka.protocol.client._offsets import GroupOffsets, OffsetReset, offset_at
+from cloudevents_kafka.protocol.client._message import Offsets, TopicAndPartition
+from cloudevents_kafka.protocol.client._offsets import GroupOffsets, offset_at
 from cloudevents_kafka.protocol.client._partitioners import Partitioner, by_key
 from cloudevents_kafka.protocol.client._producer import Producer
-from cloudevents_kafka.protocol.client._security import Sasl, Security, check_credentials
-from cloudevents_kafka.protocol.client._topic_partition import Offsets, TopicAndPartition
+from cloudevents_kafka.protocol.client._retry import Deadline
+from cloudevents_kafka.protocol.client._security import Sasl, check_credentials
+from cloudevents_kafka.protocol.client._settings import (
+    ConnectionSettings,
+    ConsumerSettings,
+    OffsetReset,
+    ProducerSettings,
+)
 from cloudevents_kafka.protocol.errors import BrokerError
 from cloudevents_kafka.protocol.messages.topics import (
     CreatableTopic,
@@ -69,7 +71,7 @@ class Client:
         self._bootstrap: Final = parse_addresses(bootstrap)
         self._timeout: Final = timeout
         self._settings: Final = ConnectionSettings(
-            client_id, Security(context, sasl), max_response_bytes, to_trace(trace), request_api_versions
+            client_id, context, sasl, max_response_bytes, to_trace(trace), request_api_versions
         )
         self._cluster: Final = self._new_cluster()
 
@@ -123,8 +125,7 @@ class Client:
             self._any_broker().version(CreateTopicsRequest)  # metadata before 0.10.1 has no controller
             self._cluster.fetch_metadata([], deadline)
             broker = self._cluster.broker(self._cluster.controller_id, deadline)
-            response = broker.request(request, deadline)
-            assert isinstance(response, CreateTopicsResponse)
+            response: CreateTopicsResponse = broker.request(request, deadline)
             for result in response.topics:
                 if result.error_code:
                     raise BrokerError(result.error_code, f"topic {name}", result.error_message)
@@ -162,18 +163,15 @@ class Client:
             acks=acks,
             codec=_codec(compression),
             partitioner=partitioner or by_key(),
+            linger=linger,
             batch_records=batch_records,
             batch_bytes=batch_bytes,
+            queue_records=queue_records,
+            delivery_timeout=delivery_timeout,
             request_timeout=min(self._timeout, delivery_timeout),
             idempotent=idempotent,
         )
-        return Producer(
-            self._new_cluster(),
-            settings,
-            linger=linger,
-            queue_records=queue_records,
-            delivery_timeout=delivery_timeout,
-        )
+        return Producer(self._new_cluster(), settings)
 
     def consumer(
         self,
@@ -200,29 +198,22 @@ class Client:
         ``min_bytes``, and returns up to ``partition_bytes`` of each partition, or up to ``max_bytes``
         if one message is larger. ``committed_only`` hides records of open and aborted transactions.
         """
-        fetch_settings = FetchSettings(
+        settings = ConsumerSettings(
+            reset=reset,
+            auto_commit=auto_commit,
+            assignors=tuple(assignors),
+            session_timeout=session_timeout,
+            rebalance_timeout=rebalance_timeout,
+            heartbeat_interval=heartbeat_interval,
             min_bytes=min_bytes,
             max_wait=max_wait,
             max_bytes=max_bytes,
             partition_bytes=partition_bytes,
             committed_only=committed_only,
             check_crc=check_crc,
-            reset=reset,
             request_timeout=self._timeout,
         )
-        group_settings = (
-            None
-            if group is None
-            else GroupSettings(
-                group=group,
-                assignors=tuple(assignors),
-                session_timeout=session_timeout,
-                rebalance_timeout=rebalance_timeout,
-                heartbeat_interval=heartbeat_interval,
-                request_timeout=self._timeout,
-            )
-        )
-        return Consumer(self._new_cluster, fetch_settings, group_settings, auto_commit=auto_commit)
+        return Consumer(self._new_cluster, settings, group)
 
     # --- the end ---------------------------------------------------------------------------
 
@@ -233,9 +224,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _any_broker(self) -> BrokerConnection:

@@ -11,11 +11,17 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
-from cloudevents_kafka.protocol.client._broker import BrokerConnection, ConnectionSettings, connect
+from cloudevents_kafka.protocol.client._broker import BrokerConnection, connect
 from cloudevents_kafka.protocol.client._connection import Address
-from cloudevents_kafka.protocol.client._deadline import Deadline
-from cloudevents_kafka.protocol.client._retry import is_retriable, is_unknown_server_error, pauses
+from cloudevents_kafka.protocol.client._retry import (
+    FIRST_PAUSE,
+    MAX_PAUSE,
+    Deadline,
+    is_retriable,
+    is_unknown_server_error,
+)
 from cloudevents_kafka.protocol.client._security import AuthenticationFailed
+from cloudevents_kafka.protocol.client._settings import ConnectionSettings
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import (
     BrokerError,
@@ -96,8 +102,7 @@ class Cluster:
         version = broker.version(MetadataRequest)
         named = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
         request = MetadataRequest(topics=[] if named is None and version == 0 else named)
-        response = broker.connection.request(request, version, deadline)
-        assert isinstance(response, MetadataResponse)
+        response: MetadataResponse = broker.connection.request(request, version, deadline)
         if response.brokers:  # 0.8.2 lists no broker while it creates a topic
             self._addresses = {b.node_id: Address(b.host, b.port) for b in response.brokers}
         self._topics |= {t.name: t for t in response.topics if t.name is not None}
@@ -160,7 +165,8 @@ class Cluster:
         Pauses grow, and metadata is requested again, until the deadline. An error that is not
         retriable is raised at once; UNKNOWN_SERVER_ERROR is retriable if ``unknown_errors``.
         """
-        for pause in pauses():
+        pause = FIRST_PAUSE
+        while True:
             try:
                 return attempt()
             except ProtocolError as error:
@@ -174,7 +180,7 @@ class Cluster:
                 deadline.check(action)
             except DeadlineExceeded as expired:
                 raise DeadlineExceeded(f"{expired}; the last error: {last}") from last
-        raise AssertionError("pauses do not end")
+            pause = min(2 * pause, MAX_PAUSE)
 
     def _sleep(self, seconds: float) -> None:
         self._aborted.wait(seconds)

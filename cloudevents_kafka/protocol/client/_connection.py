@@ -10,15 +10,17 @@ from __future__ import annotations
 import selectors
 import socket
 import ssl
+import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from cloudevents_kafka.protocol import frames
-from cloudevents_kafka.protocol.client._capture import Trace, capture_frame
-from cloudevents_kafka.protocol.client._deadline import Deadline
-from cloudevents_kafka.protocol.client._security import AuthenticationFailed, Security
+from cloudevents_kafka.protocol.client._capture import CapturedFrame, Direction
+from cloudevents_kafka.protocol.client._retry import Deadline
+from cloudevents_kafka.protocol.client._security import AuthenticationFailed
+from cloudevents_kafka.protocol.client._settings import ConnectionSettings
 from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.schema import Structure, spec_of
@@ -72,23 +74,17 @@ class Connection:
         self,
         address: Address,
         deadline: Deadline,
-        *,
-        client_id: str | None = None,
-        security: Security = Security(),  # noqa: B008  # immutable
-        max_response_bytes: int = frames.MAX_SIZE,
-        trace: Trace | None = None,
+        settings: ConnectionSettings = ConnectionSettings(),  # noqa: B008  # immutable
     ) -> None:
         """Connect; `Disconnected`, `DeadlineExceeded` or `AuthenticationFailed` on failure."""
         self.address: Final = address
-        self._client_id: Final = client_id
-        self._max_response_bytes: Final = max_response_bytes
-        self._trace: Final = trace
+        self._settings: Final = settings
         self._pending: deque[_PendingResponse] = deque()
         self._responses: dict[int, Structure] = {}
         self._received = bytearray()
         self._last_id = 0
         self.closed = False
-        self._socket: Final = self._open_socket(deadline, security)
+        self._socket: Final = self._open_socket(deadline, settings.tls)
 
     def send(
         self,
@@ -106,7 +102,7 @@ class Connection:
         """
         self._last_id = 0 if self._last_id == _MAX_ID else self._last_id + 1
         data = frames.encode_request(
-            message, version, correlation_id=self._last_id, client_id=self._client_id
+            message, version, correlation_id=self._last_id, client_id=self._settings.client_id
         )
         self.write(data, deadline, secret=secret)
         if expects_response:
@@ -114,7 +110,7 @@ class Connection:
             self._pending.append(_PendingResponse(self._last_id, response, version))
         return self._last_id
 
-    def receive(self, correlation_id: int, deadline: Deadline, *, secret: bool = False) -> Structure:
+    def receive(self, correlation_id: int, deadline: Deadline, *, secret: bool = False) -> Any:
         """Return the response to a request; keep the responses to earlier ones for later calls."""
         while correlation_id not in self._responses:
             if not self._pending:
@@ -138,7 +134,7 @@ class Connection:
             raise
         self._responses[correlation_id] = message
 
-    def request(self, message: Structure, version: int, deadline: Deadline) -> Structure:
+    def request(self, message: Structure, version: int, deadline: Deadline) -> Any:
         """Send a request and return the response; close the connection on a timeout."""
         correlation_id = self.send(message, version, deadline)
         try:
@@ -174,14 +170,18 @@ class Connection:
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
+    def _trace(self, direction: Direction, data: bytes) -> None:
+        if self._settings.trace is not None:
+            self._settings.trace(CapturedFrame(time.time(), str(self.address), direction, data))
+
     # --- bytes ---------------------------------------------------------------------------
 
     def write(self, data: bytes, deadline: Deadline, *, secret: bool = False) -> None:
         """Send a frame; ``secret`` keeps it out of the trace."""
         if self.closed:
             raise Disconnected(f"{self.address}: the connection is closed")
-        if self._trace is not None and not secret:
-            self._trace(capture_frame(str(self.address), "sent", data))
+        if not secret:
+            self._trace("sent", data)
         deadline.check(f"sending to {self.address}")
         try:
             self._socket.settimeout(deadline.remaining())
@@ -198,14 +198,14 @@ class Connection:
         """Return the next frame, without its size; a timeout keeps the part that has arrived."""
         self._fill(4, deadline)
         try:
-            size = frames.decode_size(bytes(self._received[:4]), max_size=self._max_response_bytes)
+            size = frames.decode_size(bytes(self._received[:4]), max_size=self._settings.max_response_bytes)
         except Malformed:
             self.close()
             raise
         self._fill(4 + size, deadline)
         data = bytes(self._received[4 : 4 + size])
-        if self._trace is not None and not secret:
-            self._trace(capture_frame(str(self.address), "received", bytes(self._received[:4]) + data))
+        if not secret:
+            self._trace("received", bytes(self._received[: 4 + size]))
         del self._received[: 4 + size]
         return data
 
@@ -240,15 +240,15 @@ class Connection:
             "versions they do not have, for frames that are too large, and on listeners with TLS or SASL"
         )
 
-    def _open_socket(self, deadline: Deadline, security: Security) -> socket.socket:
+    def _open_socket(self, deadline: Deadline, tls: ssl.SSLContext | None) -> socket.socket:
         deadline.check(f"connecting to {self.address}")
         try:
             opened = socket.create_connection(self.address, deadline.remaining())
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if security.tls is None:
+            if tls is None:
                 return opened
             try:
-                return security.tls.wrap_socket(opened, server_hostname=self.address.host)
+                return tls.wrap_socket(opened, server_hostname=self.address.host)
             except BaseException:
                 opened.close()
                 raise

@@ -8,27 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Final, Self, TypeAlias
 
 from cloudevents_kafka.protocol.client._buffer import RecordBuffer
 from cloudevents_kafka.protocol.client._cluster import Cluster
-from cloudevents_kafka.protocol.client._deadline import Deadline
-from cloudevents_kafka.protocol.client._fetcher import Fetcher, FetchSettings
-from cloudevents_kafka.protocol.client._group import REJOIN_ERRORS, GroupMember, GroupSettings
-from cloudevents_kafka.protocol.client._message import Message
-from cloudevents_kafka.protocol.client._offsets import GroupOffsets, offset_at, resolve_offsets
-from cloudevents_kafka.protocol.client._retry import is_retriable_or_timeout
-from cloudevents_kafka.protocol.client._topic_partition import (
+from cloudevents_kafka.protocol.client._fetcher import Fetcher
+from cloudevents_kafka.protocol.client._group import REJOIN_ERRORS, GroupMember
+from cloudevents_kafka.protocol.client._message import (
     EARLIEST,
     LATEST,
     STORED,
     UNKNOWN,
     HasOffset,
+    Message,
     Offsets,
     TopicPartition,
     key_of,
 )
+from cloudevents_kafka.protocol.client._offsets import GroupOffsets, offset_at, resolve_offsets
+from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable_or_timeout
+from cloudevents_kafka.protocol.client._settings import ConsumerSettings
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, ProtocolError
 
 _POLL_INTERVAL: Final = 0.2  # seconds, so that KeyboardInterrupt is raised soon
@@ -41,19 +40,13 @@ class Consumer:
     """Reads records. Create it by `Client.consumer`, and close it, so that its group rebalances at once."""
 
     def __init__(
-        self,
-        new_cluster: Callable[[], Cluster],
-        settings: FetchSettings,
-        group: GroupSettings | None,
-        *,
-        auto_commit: float | None,
+        self, new_cluster: Callable[[], Cluster], settings: ConsumerSettings, group: str | None
     ) -> None:
-        """Read nothing yet. ``auto_commit`` is the time between commits in seconds, None without."""
         self._new_cluster: Final = new_cluster
         self._cluster: Final = new_cluster()
         self._settings: Final = settings
         self._group: Final = group
-        self._auto_commit: Final = auto_commit if group is not None else None
+        self._auto_commit: Final = None if group is None else settings.auto_commit
         self._fetcher: Final = Fetcher(self._cluster, settings)
         self._member: GroupMember | None = None
         self._generation = -1
@@ -79,7 +72,7 @@ class Consumer:
             raise ValueError(f"topics must be a list of names, not patterns, got {topics!r}")
         self.unsubscribe()
         self._on_assign, self._on_revoke = on_assign, on_revoke
-        self._member = GroupMember(self._new_cluster(), self._group, tuple(topics))
+        self._member = GroupMember(self._new_cluster(), self._settings, self._group, tuple(topics))
 
     def unsubscribe(self) -> None:
         """Leave the group, and stop reading."""
@@ -225,9 +218,7 @@ class Consumer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # --- the group -----------------------------------------------------------------------
@@ -274,7 +265,7 @@ class Consumer:
             return self._member.offsets
         if self._group is None:
             raise ClientError("committed offsets need a group: client.consumer(group=...)")
-        return GroupOffsets(self._cluster, self._group.group)
+        return GroupOffsets(self._cluster, self._group)
 
     def _commit(self, offsets: Offsets) -> None:
         if offsets:

@@ -10,15 +10,14 @@ from typing import Final, NamedTuple
 from cloudevents_kafka.protocol.client._broker import BrokerConnection
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import wait_readable
-from cloudevents_kafka.protocol.client._deadline import Deadline
-from cloudevents_kafka.protocol.client._message import Message
-from cloudevents_kafka.protocol.client._offsets import OffsetReset, resolve_offset
+from cloudevents_kafka.protocol.client._message import UNKNOWN, Message, Offsets, TopicAndPartition
+from cloudevents_kafka.protocol.client._offsets import resolve_offset
 from cloudevents_kafka.protocol.client._retry import (
+    Deadline,
     is_retriable_or_timeout,
-    is_stale_metadata,
     is_unknown_server_error,
 )
-from cloudevents_kafka.protocol.client._topic_partition import UNKNOWN, Offsets, TopicAndPartition
+from cloudevents_kafka.protocol.client._settings import ConsumerSettings
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages.fetch import (
@@ -33,19 +32,6 @@ from cloudevents_kafka.protocol.records import ABORT, Batch, Batches, RecordBatc
 _BACKOFF: Final = 0.1  # seconds, before a partition that failed is fetched again
 
 
-class FetchSettings(NamedTuple):
-    """How records are fetched; see `Client.consumer`."""
-
-    min_bytes: int
-    max_wait: float
-    max_bytes: int
-    partition_bytes: int
-    committed_only: bool
-    check_crc: bool
-    reset: OffsetReset
-    request_timeout: float
-
-
 class _InFlight(NamedTuple):
     """A sent request and its offsets."""
 
@@ -58,7 +44,7 @@ class _InFlight(NamedTuple):
 class Fetcher:
     """Reads partitions from given offsets on; for one thread."""
 
-    def __init__(self, cluster: Cluster, settings: FetchSettings) -> None:
+    def __init__(self, cluster: Cluster, settings: ConsumerSettings) -> None:
         """Use the connections of ``cluster``; nothing is fetched before `assign`."""
         self._cluster: Final = cluster
         self._settings: Final = settings
@@ -171,9 +157,8 @@ class Fetcher:
         connection = request.broker.connection
         limit = Deadline(request.deadline.at_most(deadline.at_most(1.0)))
         try:
-            response = connection.receive(request.correlation_id, limit)
+            response: FetchResponse = connection.receive(request.correlation_id, limit)
             del self._in_flight[leader]
-            assert isinstance(response, FetchResponse)
             if response.error_code:
                 raise BrokerError(response.error_code, f"{connection.address}: Fetch")
         except ProtocolError as error:
@@ -237,7 +222,7 @@ class Fetcher:
                 self._reset(topic_partition, error)
             except ProtocolError as failed:
                 self._errors[topic_partition] = failed
-        elif is_stale_metadata(error) or is_unknown_server_error(error) or is_retriable_or_timeout(error):
+        elif is_unknown_server_error(error) or is_retriable_or_timeout(error):
             self._cluster.invalidate()
             self._backoffs[topic_partition] = Deadline(_BACKOFF)
         else:

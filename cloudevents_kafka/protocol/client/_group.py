@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from cloudevents_kafka.protocol.client._assignors import (
     ASSIGNORS,
@@ -20,10 +20,10 @@ from cloudevents_kafka.protocol.client._assignors import (
 )
 from cloudevents_kafka.protocol.client._broker import BrokerConnection
 from cloudevents_kafka.protocol.client._cluster import Cluster
-from cloudevents_kafka.protocol.client._deadline import Deadline
+from cloudevents_kafka.protocol.client._message import TopicAndPartition
 from cloudevents_kafka.protocol.client._offsets import GroupOffsets, find_coordinator
-from cloudevents_kafka.protocol.client._retry import is_retriable_or_timeout
-from cloudevents_kafka.protocol.client._topic_partition import TopicAndPartition
+from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable_or_timeout
+from cloudevents_kafka.protocol.client._settings import ConsumerSettings
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages.groups import (
@@ -51,24 +51,16 @@ _HEARTBEAT_TIMEOUT: Final = 0.5  # seconds for a heartbeat in flight when the me
 _LEAVE_TIMEOUT: Final = 2.0  # seconds for leaving; without it the session expires
 
 
-class GroupSettings(NamedTuple):
-    """How a group is joined; times in seconds. See `Client.consumer`."""
-
-    group: str
-    assignors: tuple[str, ...]
-    session_timeout: float
-    rebalance_timeout: float
-    heartbeat_interval: float
-    request_timeout: float
-
-
 class GroupMember:
     """One member of a group, for one consumer."""
 
-    def __init__(self, cluster: Cluster, settings: GroupSettings, topics: tuple[str, ...]) -> None:
+    def __init__(
+        self, cluster: Cluster, settings: ConsumerSettings, group: str, topics: tuple[str, ...]
+    ) -> None:
         """Start the thread, which joins the group and owns ``cluster`` from now on."""
         self._cluster: Final = cluster
         self._settings: Final = settings
+        self._group: Final = group
         self._topics: Final = topics
         self._changed: Final = threading.Condition()
         self._connection_lock: Final = threading.Lock()
@@ -76,7 +68,7 @@ class GroupMember:
         self._member_id = ""
         self.generation = -1
         self.offsets: Final = GroupOffsets(
-            cluster, settings.group, self._coordinator, lambda: (self.generation, self._member_id)
+            cluster, group, self._coordinator, lambda: (self.generation, self._member_id)
         )
         self.assignment: list[TopicAndPartition] = []
         self.state: State = "joining"
@@ -112,9 +104,9 @@ class GroupMember:
         self._cluster.close()
 
     def _leave(self, cluster: Cluster, deadline: Deadline) -> None:
-        request = LeaveGroupRequest(group_id=self._settings.group, member_id=self._member_id)
+        request = LeaveGroupRequest(group_id=self._group, member_id=self._member_id)
         try:
-            find_coordinator(cluster, self._settings.group, deadline).request(request, deadline)
+            find_coordinator(cluster, self._group, deadline).request(request, deadline)
         except ProtocolError:
             return  # the session will expire
         finally:
@@ -166,15 +158,14 @@ class GroupMember:
         settings = self._settings
         metadata = encode_subscription(self._topics)
         request = JoinGroupRequest(
-            group_id=settings.group,
+            group_id=self._group,
             session_timeout_ms=int(settings.session_timeout * 1000),
             rebalance_timeout_ms=int(settings.rebalance_timeout * 1000),
             member_id=self._member_id,
             protocol_type="consumer",
             protocols=[JoinGroupRequestProtocol(name=name, metadata=metadata) for name in settings.assignors],
         )
-        response = broker.request(request, deadline)
-        assert isinstance(response, JoinGroupResponse)
+        response: JoinGroupResponse = broker.request(request, deadline)
         if response.error_code == ErrorCode.MEMBER_ID_REQUIRED:  # KIP-394: join again with this id
             self._member_id = response.member_id
         self._check(response.error_code)
@@ -186,15 +177,14 @@ class GroupMember:
     ) -> list[TopicAndPartition]:
         leads = joined.leader == joined.member_id and not joined.skip_assignment
         request = SyncGroupRequest(
-            group_id=self._settings.group,
+            group_id=self._group,
             generation_id=joined.generation_id,
             member_id=self._member_id,
             protocol_type="consumer",
             protocol_name=joined.protocol_name,
             assignments=self._assignments(joined, deadline) if leads else [],
         )
-        response = broker.request(request, deadline)
-        assert isinstance(response, SyncGroupResponse)
+        response: SyncGroupResponse = broker.request(request, deadline)
         self._check(response.error_code)
         return decode_assignment(response.assignment)
 
@@ -204,8 +194,7 @@ class GroupMember:
         if (assign := ASSIGNORS.get(joined.protocol_name or "")) is None:
             offered = ", ".join(self._settings.assignors)
             raise Malformed(
-                f"group {self._settings.group}: the protocol must be one of {offered}, "
-                f"got {joined.protocol_name!r}"
+                f"group {self._group}: the protocol must be one of {offered}, got {joined.protocol_name!r}"
             )
         topics = sorted({topic for subscribed in subscriptions.values() for topic in subscribed})
         # No heartbeats are sent meanwhile.
@@ -234,10 +223,9 @@ class GroupMember:
         deadline = Deadline(self._settings.request_timeout)
         with self._coordinator(deadline) as broker:
             request = HeartbeatRequest(
-                group_id=self._settings.group, generation_id=self.generation, member_id=self._member_id
+                group_id=self._group, generation_id=self.generation, member_id=self._member_id
             )
-            response = broker.request(request, deadline)
-        assert isinstance(response, HeartbeatResponse)
+            response: HeartbeatResponse = broker.request(request, deadline)
         if response.error_code == ErrorCode.REBALANCE_IN_PROGRESS:
             self._set_state("rebalancing", only_from="stable")
         else:
@@ -247,7 +235,7 @@ class GroupMember:
 
     def _check(self, code: int) -> None:
         if code:
-            raise BrokerError(code, f"group {self._settings.group}")
+            raise BrokerError(code, f"group {self._group}")
 
     @contextmanager
     def _coordinator(self, deadline: Deadline) -> Iterator[BrokerConnection]:
@@ -256,7 +244,7 @@ class GroupMember:
             raise DeadlineExceeded("the connection is busy while the group rebalances")
         try:
             if self._broker is None or self._broker.connection.closed:
-                self._broker = find_coordinator(self._cluster, self._settings.group, deadline)
+                self._broker = find_coordinator(self._cluster, self._group, deadline)
             yield self._broker
         except ProtocolError:
             self._broker = None

@@ -1,19 +1,59 @@
-"""`Message`: a produced or consumed record, in the shape of confluent-kafka's `Message`."""
+"""Messages, partitions and offsets, as users see them and as the client's tables have them."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
 from cloudevents_kafka.protocol.errors import ProtocolError
 from cloudevents_kafka.protocol.records import Headers, Record
 
-_NO_TIMESTAMP: Final = (0, -1)
+TopicAndPartition: TypeAlias = tuple[str, int]
+"""A topic and a partition."""
+
+Offsets: TypeAlias = dict[TopicAndPartition, int]
+"""Offsets by topic and partition."""
+
+LATEST: Final = -1
+"""The end of a partition, as an offset and as a timestamp of ListOffsets."""
+
+EARLIEST: Final = -2
+"""The beginning of a partition, as an offset and as a timestamp of ListOffsets."""
+
+STORED: Final = -1000
+"""The offset that means the committed one, as in confluent-kafka."""
+
+UNKNOWN: Final = -1001
+"""The missing offset: begin at the committed one, or as ``reset`` says."""
+
+
+class TopicPartition(NamedTuple):
+    """A partition and an offset in it."""
+
+    topic: str
+    partition: int
+    offset: int = UNKNOWN
+
+
+class HasOffset(Protocol):
+    """A `TopicPartition`, or confluent-kafka's."""
+
+    @property
+    def topic(self) -> str: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+
+
+def key_of(partition: HasOffset) -> TopicAndPartition:
+    """Return the topic and partition, without the offset."""
+    return partition.topic, partition.partition
 
 
 class Message(msgspec.Struct, frozen=True):
-    """A record, its topic, partition and offset (-1 if unknown), and its delivery error."""
+    """A produced or consumed record, in the shape of confluent-kafka's `Message`."""
 
     record: Record
     topic_name: str
@@ -48,7 +88,7 @@ class Message(msgspec.Struct, frozen=True):
     def timestamp(self) -> tuple[int, int]:
         """Return the type of the timestamp (0 none, 1 create time, 2 log append time) and its ms."""
         if self.record.timestamp is None:
-            return _NO_TIMESTAMP
+            return 0, -1
         return self.record.timestamp_type + 1, self.record.timestamp
 
     def error(self) -> ProtocolError | None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from cloudevents_kafka.protocol.client._broker import BrokerConnection
 from cloudevents_kafka.protocol.client._cluster import Cluster
-from cloudevents_kafka.protocol.client._deadline import Deadline
-from cloudevents_kafka.protocol.client._topic_partition import (
+from cloudevents_kafka.protocol.client._message import (
     EARLIEST,
     LATEST,
     STORED,
@@ -18,6 +17,8 @@ from cloudevents_kafka.protocol.client._topic_partition import (
     Offsets,
     TopicAndPartition,
 )
+from cloudevents_kafka.protocol.client._retry import Deadline
+from cloudevents_kafka.protocol.client._settings import OffsetReset
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError
 from cloudevents_kafka.protocol.messages.groups import FindCoordinatorRequest, FindCoordinatorResponse
@@ -34,9 +35,6 @@ from cloudevents_kafka.protocol.messages.offsets import (
     OffsetFetchRequestTopic,
     OffsetFetchResponse,
 )
-
-OffsetReset: TypeAlias = Literal["earliest", "latest", "error"]
-"""Where to begin without a valid offset."""
 
 
 def offset_at(
@@ -56,8 +54,7 @@ def offset_at(
         request = ListOffsetsRequest(
             replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[wanted])]
         )
-        response = broker.request(request, deadline)
-        assert isinstance(response, ListOffsetsResponse)
+        response: ListOffsetsResponse = broker.request(request, deadline)
         for row in (p for t in response.topics if t.name == topic for p in t.partitions):
             if row.partition_index == partition:
                 if row.error_code:
@@ -88,8 +85,8 @@ def find_coordinator(cluster: Cluster, group: str, deadline: Deadline) -> Broker
 
     def attempt() -> BrokerConnection:
         broker = cluster.any_broker(deadline)
-        response = broker.request(FindCoordinatorRequest(key=group, key_type=0), deadline)
-        assert isinstance(response, FindCoordinatorResponse)
+        request = FindCoordinatorRequest(key=group, key_type=0)
+        response: FindCoordinatorResponse = broker.request(request, deadline)
         if response.error_code:
             raise BrokerError(response.error_code, f"group {group}", response.error_message)
         return cluster.broker(response.node_id, deadline)
@@ -153,8 +150,7 @@ class GroupOffsets:
             member_id=member_id,
             topics=[OffsetCommitRequestTopic(name=name, partitions=rows) for name, rows in topics.items()],
         )
-        response = broker.request(request, deadline)
-        assert isinstance(response, OffsetCommitResponse)
+        response: OffsetCommitResponse = broker.request(request, deadline)
         for topic_response in response.topics:
             for result in topic_response.partitions:
                 self._check(result.error_code, f": {topic_response.name}[{result.partition_index}]")
@@ -166,8 +162,8 @@ class GroupOffsets:
         for topic, partition in partitions:
             topics[topic].append(partition)
         wanted = [OffsetFetchRequestTopic(name=name, partition_indexes=ids) for name, ids in topics.items()]
-        response = broker.request(OffsetFetchRequest(group_id=self._group, topics=wanted), deadline)
-        assert isinstance(response, OffsetFetchResponse)
+        request = OffsetFetchRequest(group_id=self._group, topics=wanted)
+        response: OffsetFetchResponse = broker.request(request, deadline)
         self._check(response.error_code)
         committed: Offsets = {}
         for rows in response.topics:

@@ -10,15 +10,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 from typing import Final, Self, TypeAlias
 
-from cloudevents_kafka.protocol.client._accumulator import ProducerSettings
 from cloudevents_kafka.protocol.client._batches import DeliveryCallback, QueuedRecord
 from cloudevents_kafka.protocol.client._cluster import Cluster
-from cloudevents_kafka.protocol.client._deadline import Deadline
 from cloudevents_kafka.protocol.client._message import Message
+from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._sender import Sender
+from cloudevents_kafka.protocol.client._settings import ProducerSettings
 from cloudevents_kafka.protocol.errors import ClientError, ProtocolError
 from cloudevents_kafka.protocol.records import Headers, Record
 
@@ -32,21 +31,10 @@ _MAX_TIMESTAMP: Final = 1 << 63
 class Producer:
     """Sends records. Create it by `Client.producer`, and close it, or records may be lost."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        settings: ProducerSettings,
-        *,
-        linger: float,
-        queue_records: int,
-        delivery_timeout: float,
-    ) -> None:
+    def __init__(self, cluster: Cluster, settings: ProducerSettings) -> None:
         """Start the sending thread, which owns ``cluster`` from now on."""
         self._cluster: Final = cluster
         self._settings: Final = settings
-        self._linger: Final = linger
-        self._max_queued: Final = queue_records
-        self._delivery_timeout: Final = delivery_timeout
         self._sender: Final = Sender(cluster, settings, self._complete)
         self._changed: Final = threading.Condition()
         self._queue: deque[QueuedRecord] = deque()
@@ -85,11 +73,13 @@ class Producer:
             headers=_to_headers(headers),
             timestamp=timestamp or int(time.time() * 1000),
         )
-        queued = QueuedRecord(topic, partition, record, on_delivery, Deadline(self._delivery_timeout))
+        queued = QueuedRecord(
+            topic, partition, record, on_delivery, Deadline(self._settings.delivery_timeout)
+        )
         with self._changed:
             if self._closed:
                 raise ClientError("the producer is closed")
-            if self._outstanding >= self._max_queued:
+            if self._outstanding >= self._settings.queue_records:
                 raise BufferError(f"the queue is full ({self._outstanding:,} records); poll, and try again")
             size = queued.size
             if not self._queue:
@@ -167,9 +157,7 @@ class Producer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _check_thread(self) -> None:
@@ -199,7 +187,7 @@ class Producer:
                     return []
                 if self._closed and not self._queue and max_delay is None:
                     return None
-                linger = self._first_queued_at + self._linger - time.monotonic()
+                linger = self._first_queued_at + self._settings.linger - time.monotonic()
                 self._changed.wait(
                     deadline.at_most(max(linger, 0.0)) if self._queue else deadline.remaining()
                 )
@@ -209,7 +197,7 @@ class Producer:
             return records
 
     def _should_send(self) -> bool:
-        lingered = time.monotonic() - self._first_queued_at >= self._linger
+        lingered = time.monotonic() - self._first_queued_at >= self._settings.linger
         return lingered or self._batch_is_full() or self._flushing > 0 or self._closed
 
     def _batch_is_full(self) -> bool:

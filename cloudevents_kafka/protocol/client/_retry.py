@@ -1,28 +1,46 @@
-"""Which errors are worth a retry, and the pauses between retries."""
+"""Deadlines of whole calls, pauses between retries, and the errors that are worth a retry."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
 from typing import Final
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Disconnected, ProtocolError
 
+MAX_SECONDS: Final = 2_000_000.0
+"""The longest deadline, 23 days: sockets and selectors count milliseconds in 31 bits."""
+
 FIRST_PAUSE: Final = 0.05
 MAX_PAUSE: Final = 1.0
-_STALE_METADATA: Final = frozenset(
-    {
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.LEADER_NOT_AVAILABLE,
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        ErrorCode.REPLICA_NOT_AVAILABLE,
-        ErrorCode.NETWORK_EXCEPTION,
-        ErrorCode.LISTENER_NOT_FOUND,
-        ErrorCode.FENCED_LEADER_EPOCH,
-        ErrorCode.UNKNOWN_LEADER_EPOCH,
-        ErrorCode.UNKNOWN_TOPIC_ID,
-    }
-)
+
+
+class Deadline:
+    """A point in time at which a call fails; None, below 0 or above `MAX_SECONDS` is never."""
+
+    def __init__(self, seconds: float | None) -> None:
+        """Set the deadline, ``seconds`` from now."""
+        finite = seconds is not None and 0 <= seconds <= MAX_SECONDS  # False for NaN
+        self.seconds: Final = seconds if finite else None
+        self._end: Final = None if self.seconds is None else time.monotonic() + self.seconds
+
+    def remaining(self) -> float | None:
+        """Return the remaining seconds, 0 once expired; None if the deadline is never."""
+        return None if self._end is None else max(0.0, self._end - time.monotonic())
+
+    def expired(self) -> bool:
+        """Return whether the deadline has passed."""
+        return self.remaining() == 0
+
+    def at_most(self, seconds: float) -> float:
+        """Return the remaining seconds, ``seconds`` at most."""
+        remaining = self.remaining()
+        return seconds if remaining is None else min(remaining, seconds)
+
+    def check(self, action: str) -> None:
+        """Raise `DeadlineExceeded`, with ``action`` in its text, if the deadline has passed."""
+        if self.expired():
+            raise DeadlineExceeded(f"{action}: not done within {self.seconds} s")
 
 
 def is_retriable(error: ProtocolError) -> bool:
@@ -40,16 +58,3 @@ def is_retriable_or_timeout(error: ProtocolError) -> bool:
 def is_unknown_server_error(error: ProtocolError) -> bool:
     """Return whether the broker failed for no reason, as 0.8 does while a partition is created or moved."""
     return isinstance(error, BrokerError) and error.code == ErrorCode.UNKNOWN_SERVER_ERROR
-
-
-def is_stale_metadata(error: ProtocolError) -> bool:
-    """Return whether a broker's error means that the client's metadata may be stale."""
-    return isinstance(error, BrokerError) and error.code in _STALE_METADATA
-
-
-def pauses() -> Iterator[float]:
-    """Yield growing pauses in seconds, without end."""
-    pause = FIRST_PAUSE
-    while True:
-        yield pause
-        pause = min(2 * pause, MAX_PAUSE)

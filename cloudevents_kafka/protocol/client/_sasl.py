@@ -1,17 +1,24 @@
-"""SASL over a connection: the handshake, then the mechanism's messages (KIP-43, KIP-152)."""
+"""SASL: the handshake (KIP-43), then the messages of PLAIN or SCRAM (RFC 5802), raw or in requests (KIP-152).
+
+SCRAM has no channel binding. Passwords are hashed as UTF-8 without SASLprep, because Kafka's brokers
+store them so. Libraries that follow the RFC apply SASLprep, and fail to log in with passwords that it
+changes.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 import secrets
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client import _api_versions as api_versions
 from cloudevents_kafka.protocol.client._connection import Connection
-from cloudevents_kafka.protocol.client._deadline import Deadline
-from cloudevents_kafka.protocol.client._scram import ScramClient
-from cloudevents_kafka.protocol.client._security import AuthenticationFailed, Plain, Sasl
+from cloudevents_kafka.protocol.client._retry import Deadline
+from cloudevents_kafka.protocol.client._security import AuthenticationFailed, Plain, Sasl, Scram
 from cloudevents_kafka.protocol.errors import BrokerError, Disconnected
 from cloudevents_kafka.protocol.messages.connection import (
     SaslAuthenticateRequest,
@@ -21,6 +28,12 @@ from cloudevents_kafka.protocol.messages.connection import (
 )
 from cloudevents_kafka.protocol.schema import Versions
 
+SCRAM_HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+"""The hash functions by the name of the mechanism."""
+
+_MIN_ITERATIONS: Final = 4096  # RFC 5802 5.1: "at least 4096"
+_MAX_ITERATIONS: Final = 1_000_000  # the count is untrusted input: more would take minutes
+
 Exchange: TypeAlias = Callable[[bytes], bytes]
 """Sends one message of a mechanism and returns the broker's answer."""
 
@@ -29,8 +42,8 @@ def log_in(connection: Connection, sasl: Sasl, versions: Mapping[int, Versions],
     """Log in; `AuthenticationFailed` if the broker refuses."""
     version = api_versions.choose_version(SaslHandshakeRequest, versions)
     mechanism = "PLAIN" if isinstance(sasl, Plain) else sasl.mechanism
-    response = connection.request(SaslHandshakeRequest(mechanism=mechanism), version, deadline)
-    assert isinstance(response, SaslHandshakeResponse)
+    request = SaslHandshakeRequest(mechanism=mechanism)
+    response: SaslHandshakeResponse = connection.request(request, version, deadline)
     if response.error_code:
         offered = ", ".join(response.mechanisms) or "none"
         raise BrokerError(response.error_code, f"{connection.address}: {mechanism}", f"it offers {offered}")
@@ -44,10 +57,8 @@ def authenticate(sasl: Sasl, exchange: Exchange) -> None:
     """Exchange the messages of a mechanism; `AuthenticationFailed` for a wrong answer."""
     if isinstance(sasl, Plain):
         exchange(b"\0".join([b"", sasl.user.encode(), sasl.password.encode()]))
-        return
-    client = ScramClient(sasl, secrets.token_urlsafe(24))
-    final = client.final(exchange(client.first()))
-    client.verify(exchange(final))
+    else:
+        exchange_scram(sasl, secrets.token_urlsafe(24), exchange)
 
 
 def _raw_exchange(connection: Connection, deadline: Deadline) -> Exchange:
@@ -72,11 +83,80 @@ def _request_exchange(
     def exchange(message: bytes) -> bytes:
         request = SaslAuthenticateRequest(auth_bytes=message)
         correlation_id = connection.send(request, version, deadline, secret=True)
-        response = connection.receive(correlation_id, deadline, secret=True)
-        assert isinstance(response, SaslAuthenticateResponse)
+        response: SaslAuthenticateResponse = connection.receive(correlation_id, deadline, secret=True)
         if response.error_code:
             reason = response.error_message or BrokerError(response.error_code).meaning
             raise AuthenticationFailed(f"{connection.address}: {reason}")
         return response.auth_bytes
 
     return exchange
+
+
+# --- SCRAM -------------------------------------------------------------------------------
+
+
+class ScramKeys:
+    """The keys derived from a password, by which each side proves that it knows it."""
+
+    def __init__(self, hash: str, password: str, salt: bytes, iterations: int) -> None:
+        """Derive the keys; the time grows with ``iterations``."""
+        self._hash: Final = hash
+        salted = hashlib.pbkdf2_hmac(hash, password.encode(), salt, iterations)
+        self._client_key: Final = self._hmac(salted, b"Client Key")
+        self._server_key: Final = self._hmac(salted, b"Server Key")
+
+    def client_proof(self, auth_message: bytes) -> bytes:
+        """Return ClientProof: ClientKey XOR HMAC(H(ClientKey), AuthMessage)."""
+        stored_key = hashlib.new(self._hash, self._client_key).digest()
+        signature = self._hmac(stored_key, auth_message)
+        return bytes(a ^ b for a, b in zip(self._client_key, signature, strict=True))
+
+    def server_signature(self, auth_message: bytes) -> bytes:
+        """Return ServerSignature: HMAC(ServerKey, AuthMessage)."""
+        return self._hmac(self._server_key, auth_message)
+
+    def _hmac(self, key: bytes, message: bytes) -> bytes:
+        return hmac.digest(key, message, self._hash)
+
+
+def exchange_scram(sasl: Scram, nonce: str, exchange: Exchange) -> None:
+    """Exchange the messages of SCRAM; a ``nonce`` must never be used twice."""
+    user = sasl.user.replace("=", "=3D").replace(",", "=2C")
+    first = f"n={user},r={nonce}"
+    server_first = exchange(f"n,,{first}".encode())
+    fields = _fields(server_first)
+    full_nonce, salt = fields.get("r", ""), _base64(fields.get("s", ""))
+    if not full_nonce.startswith(nonce) or full_nonce == nonce:
+        raise AuthenticationFailed("SCRAM: the broker's nonce must extend the client's nonce")
+    keys = ScramKeys(SCRAM_HASHES[sasl.mechanism], sasl.password, salt, _iterations(fields.get("i", "")))
+    without_proof = f"c=biws,r={full_nonce}"  # biws is base64 of "n,,": no channel binding
+    auth_message = b",".join([first.encode(), server_first, without_proof.encode()])
+    proof = base64.b64encode(keys.client_proof(auth_message)).decode()
+    fields = _fields(exchange(f"{without_proof},p={proof}".encode()))
+    if "e" in fields:
+        raise AuthenticationFailed(f"SCRAM: the broker refuses: {fields['e']}")
+    if not hmac.compare_digest(_base64(fields.get("v", "")), keys.server_signature(auth_message)):
+        raise AuthenticationFailed("SCRAM: the broker cannot prove that it knows the password")
+
+
+def _iterations(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 8):
+        raise AuthenticationFailed("SCRAM: the broker's iteration count is missing or malformed")
+    count = int(text)
+    if not _MIN_ITERATIONS <= count <= _MAX_ITERATIONS:
+        raise AuthenticationFailed(
+            f"SCRAM: the iteration count must be {_MIN_ITERATIONS:,} to {_MAX_ITERATIONS:,}, got {count:,}"
+        )
+    return count
+
+
+def _fields(message: bytes) -> dict[str, str]:
+    text = message.decode("utf-8", "replace")
+    return dict(part.split("=", 1) for part in text.split(",") if "=" in part)
+
+
+def _base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        raise AuthenticationFailed("SCRAM: the broker's answer must be base64") from None

@@ -1,8 +1,7 @@
-"""The security of a connection: TLS by the standard library, and credentials for SASL."""
+"""Credentials for SASL, and the error for refused ones."""
 
 from __future__ import annotations
 
-import ssl
 from typing import Literal, NamedTuple, TypeAlias
 
 from cloudevents_kafka.protocol.errors import ClientError
@@ -36,13 +35,6 @@ class Scram(NamedTuple):
 
 
 Sasl: TypeAlias = Plain | Scram
-
-
-class Security(NamedTuple):
-    """The TLS context and the credentials of a connection; None without."""
-
-    tls: ssl.SSLContext | None = None
-    sasl: Sasl | None = None
 
 
 def check_credentials(sasl: Sasl) -> None:

@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from cloudevents_kafka.protocol.client._accumulator import Accumulator, Complete, ProducerSettings
+from cloudevents_kafka.protocol.client._accumulator import Accumulator, Complete
 from cloudevents_kafka.protocol.client._batches import RECORD_BATCH_VERSION, ProducerBatch, QueuedRecord
 from cloudevents_kafka.protocol.client._broker import BrokerConnection
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import Address
-from cloudevents_kafka.protocol.client._deadline import Deadline
-from cloudevents_kafka.protocol.client._retry import is_retriable_or_timeout
+from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable_or_timeout
+from cloudevents_kafka.protocol.client._settings import ProducerSettings
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, ProtocolError, Unsupported
 from cloudevents_kafka.protocol.messages.produce import (
@@ -158,12 +158,11 @@ class Sender:
         if not batches:
             return
         try:
-            response = broker.connection.receive(correlation_id, deadline)
+            response: ProduceResponse = broker.connection.receive(correlation_id, deadline)
         except ProtocolError as error:
             broker.connection.close()
             self._retry_or_fail(batches, error)
             return
-        assert isinstance(response, ProduceResponse)
         results = {(t.name, p.index): p for t in response.responses for p in t.partition_responses}
         for batch in batches:
             self._handle_result(batch, results.get(batch.topic_partition))

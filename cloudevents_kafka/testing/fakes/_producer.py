@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from zlib import crc32
 
@@ -148,9 +147,7 @@ class FakeProducer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _check_open(self) -> None:

@@ -6,7 +6,6 @@ import ssl
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Final, Self
 
 from cloudevents_kafka.protocol.records import Record
@@ -60,9 +59,7 @@ class WireBroker:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def start(self) -> None:

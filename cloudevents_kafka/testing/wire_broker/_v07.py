@@ -12,7 +12,6 @@ import threading
 import time
 from bisect import bisect_right
 from collections import deque
-from types import TracebackType
 from typing import Final, Self
 
 from cloudevents_kafka.protocol.errors import ProtocolError
@@ -106,9 +105,7 @@ class WireBroker07:
         self._listener = Listener(self._serve, name="WireBroker07")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close all connections and end all threads."""
         if self._listener is not None:
             self._listener.stop()

@@ -17,7 +17,7 @@ from cloudevents_kafka.protocol.client._api_versions import (
     fetch_api_versions,
 )
 from cloudevents_kafka.protocol.client._connection import Address, Connection
-from cloudevents_kafka.protocol.client._deadline import Deadline
+from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.errors import Unsupported
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.connection import ApiVersion, ApiVersionsResponse
@@ -37,17 +37,11 @@ def test_client_versions_are_declared(key):
 
 
 @pytest.mark.parametrize(
-    ("offered", "max_version", "version"),
-    [
-        (Versions(0, 13), None, 12),
-        (Versions(3, 11), None, 11),
-        (Versions(0, 2), None, 2),
-        (Versions(0, 13), 3, 3),
-    ],
+    ("offered", "version"), [(Versions(0, 13), 12), (Versions(3, 11), 11), (Versions(0, 2), 2)]
 )
-def test_the_highest_common_version_is_chosen(offered, max_version, version):
+def test_the_highest_common_version_is_chosen(offered, version):
     """The highest version is chosen, because 4.x lists Produce 0 but refuses it (KAFKA-18659)."""
-    assert choose_version(ProduceRequest, {PRODUCE: offered}, max_version=max_version) == version
+    assert choose_version(ProduceRequest, {PRODUCE: offered}) == version
 
 
 @pytest.mark.parametrize("offered", [{}, {1: Versions(13, 99)}, {1: Versions(5, 4)}])

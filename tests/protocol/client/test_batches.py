@@ -15,7 +15,7 @@ from cloudevents_kafka.protocol.client._batches import (
     check_headers,
     drain,
 )
-from cloudevents_kafka.protocol.client._deadline import Deadline
+from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.errors import Unsupported
 from cloudevents_kafka.protocol.records import Batches, Codec, Record, RecordBatch
 

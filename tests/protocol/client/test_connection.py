@@ -14,8 +14,8 @@ import pytest
 from wire import metadata
 
 from cloudevents_kafka.protocol.client._connection import Address, Connection
-from cloudevents_kafka.protocol.client._deadline import Deadline
-from cloudevents_kafka.protocol.client._security import Security
+from cloudevents_kafka.protocol.client._retry import Deadline
+from cloudevents_kafka.protocol.client._settings import ConnectionSettings
 from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest
 from cloudevents_kafka.testing.wire_broker import faults
@@ -130,7 +130,7 @@ def test_an_invalid_port(port):
 def test_an_empty_host_with_tls(mute):
     """An empty name, which no certificate can have, raises `Disconnected`."""
     with pytest.raises(Disconnected, match="cannot connect"):
-        Connection(Address("", mute.port), soon(), security=Security(ssl.create_default_context()))
+        Connection(Address("", mute.port), soon(), ConnectionSettings(tls=ssl.create_default_context()))
 
 
 def test_a_send_timeout_closes_the_connection(mute):
@@ -174,7 +174,7 @@ def test_a_failing_trace_keeps_the_order(broker):
             raise RuntimeError("disk full")
 
     node = broker.nodes[0]
-    connection = Connection(Address(node.host, node.port), soon(), trace=trace)
+    connection = Connection(Address(node.host, node.port), soon(), ConnectionSettings(trace=trace))
     with pytest.raises(RuntimeError):
         connection.request(ApiVersionsRequest(), 0, soon())
     assert connection.request(ApiVersionsRequest(), 0, soon()).error_code == 0

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from cloudevents_kafka.protocol.client._deadline import MAX_SECONDS, Deadline
+from cloudevents_kafka.protocol.client._retry import MAX_SECONDS, Deadline
 
 
 @pytest.mark.parametrize("seconds", [None, -1, -0.5, math.inf, -math.inf, math.nan, 1e300, 2**31 / 1000])

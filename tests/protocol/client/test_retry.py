@@ -6,11 +6,11 @@ import pytest
 
 from cloudevents_kafka.protocol import BrokerError
 from cloudevents_kafka.protocol.client import LATEST
-from cloudevents_kafka.protocol.client._broker import ConnectionSettings
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import Address
-from cloudevents_kafka.protocol.client._deadline import Deadline
 from cloudevents_kafka.protocol.client._fetcher import Fetcher
+from cloudevents_kafka.protocol.client._retry import Deadline
+from cloudevents_kafka.protocol.client._settings import ConnectionSettings
 from cloudevents_kafka.protocol.errors import DeadlineExceeded
 from cloudevents_kafka.protocol.messages.topics import MetadataResponseTopic
 from cloudevents_kafka.testing.wire_broker import faults
