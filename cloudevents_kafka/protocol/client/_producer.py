@@ -73,9 +73,8 @@ class Producer:
             headers=_to_headers(headers),
             timestamp=timestamp or int(time.time() * 1000),
         )
-        queued = QueuedRecord(
-            topic, partition, record, on_delivery, Deadline(self._settings.delivery_timeout)
-        )
+        deadline = Deadline(self._settings.delivery_timeout)
+        queued = QueuedRecord(topic, partition, record, on_delivery, deadline)
         with self._changed:
             if self._closed:
                 raise ClientError("the producer is closed")
