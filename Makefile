@@ -37,7 +37,7 @@ help:
 RESULTS := build/tests.xml
 
 test: $(INSTALLED) lint ready legacy
-	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup --durations 10 --durations-min 1 \
+	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --durations 10 --durations-min 1 \
 	    --junitxml=$(RESULTS) $(PYTEST_FLAGS)
 
 # From the results of the last make test.
@@ -47,7 +47,7 @@ report: $(INSTALLED)
 
 # Fewer examples of each property than `make test` tries.
 check: lint
-	@EXAMPLES=0.2 $(PY) -m pytest -n $(WORKERS) --dist loadgroup \
+	@EXAMPLES=0.2 $(PY) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder \
 	    -m "not broker and not spark and not legacy and not peer and not release" $(PYTEST_FLAGS)
 
 lint: $(CHECKED)

@@ -24,23 +24,31 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 collect_ignore = [] if find_spec("pyspark") else ["demo", "spark"]
 
 
+# What tests share on one worker of pytest-xdist, the longest first, as nothing runs beside the last one.
+GROUPS = ("pipeline", "spark", "program", "old brokers", "broker", "")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep tests that share a broker or a Spark session on one worker of pytest-xdist."""
-    for item in items:
-        if name := group(item):
-            item.add_marker(pytest.mark.xdist_group(name))
+    """Keep tests that share a broker or a Spark session on one worker, and begin with the longest."""
+    kinds = {item: group(item) for item in items}
+    for item, kind in kinds.items():
+        if kind:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem if kind == "program" else kind))
+    items.sort(key=lambda item: GROUPS.index(kinds[item]))
 
 
-def group(item: pytest.Item) -> str | None:
-    """Return the name of what a test shares with others, or None."""
+def group(item: pytest.Item) -> str:
+    """Return what a test shares with others."""
     fixtures = set(getattr(item, "fixturenames", ()))
-    if fixtures & {"spark", "no_other_spark"} or item.get_closest_marker("spark"):
-        return "spark" if "spark" in fixtures or item.path.parent.name == "spark" else "pipeline"
+    if "session" in fixtures:
+        return "pipeline"
+    if "spark" in fixtures:
+        return "spark"
+    if item.get_closest_marker("spark"):
+        return "program"
     if item.get_closest_marker("legacy"):
         return "old brokers"
-    if "kafka_broker" in fixtures or item.get_closest_marker("broker"):
-        return "broker"
-    return None
+    return "broker" if "kafka_broker" in fixtures or item.get_closest_marker("broker") else ""
 
 
 @pytest.fixture
