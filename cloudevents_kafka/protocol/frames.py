@@ -69,7 +69,9 @@ def decode_request(data: bytes) -> Request:
 
     Raises `Unsupported` for an API or version that `APIS` does not have, `Malformed` and `Truncated`.
     """
-    key, version = _api_key_and_version(data)
+    if len(data) < 4:  # key and version, int16 each
+        raise Truncated(4 - len(data), at=0)
+    key, version = struct.unpack_from(">hh", data)
     api = APIS.get(key)
     if api is None or version not in api.versions:
         raise Unsupported(unsupported(key, version))
@@ -138,13 +140,6 @@ def response_header(structure: type[Structure], version: int) -> int:
     """Return the version of a response's header."""
     spec = spec_of(structure)
     return 1 if version in spec.flexible and spec.key != _API_VERSIONS else 0
-
-
-def _api_key_and_version(data: bytes) -> tuple[int, int]:
-    if len(data) < 4:  # key and version, int16 each
-        raise Truncated(4 - len(data), at=0)
-    key, version = struct.unpack_from(">hh", data)
-    return key, version
 
 
 def _decode_all(structure: type[Structure], version: int, data: bytes, at: int) -> Structure:

@@ -125,35 +125,22 @@ def _layout(structure: type[Structure], version: int, flexible: bool) -> Layout:
 
 
 def _codec(field: Field, version: int, flexible: bool) -> Codec:  # noqa: FBT001
-    nullable = version in field.wire.nullable
+    def codec_of(type: Scalar | type[Structure], *, nullable: bool) -> Codec:
+        if isinstance(type, Prefixed):
+            return Sized(type, compact, nullable)
+        if isinstance(type, Fixed | Varint):
+            return next((t for versions, t in field.wire.types.items() if version in versions), type)
+        return type if isinstance(type, Uuid) else _layout(type, version, flexible)
+
     compact = flexible and version in field.wire.flexible
+    nullable = version in field.wire.nullable
     if isinstance(field.type, ArrayOf):
-        element = _of(field.type.element, field, version, flexible, compact=compact, nullable=False)
-        return Array(element, compact, nullable, field.wire.short)
-    return _of(field.type, field, version, flexible, compact=compact, nullable=nullable)
+        return Array(codec_of(field.type.element, nullable=False), compact, nullable, field.wire.short)
+    return codec_of(field.type, nullable=nullable)
 
 
-def _of(
-    type: Scalar | type[Structure],
-    field: Field,
-    version: int,
-    flexible: bool,  # noqa: FBT001
-    *,
-    compact: bool,
-    nullable: bool,
-) -> Codec:
-    if isinstance(type, Prefixed):
-        return Sized(type, compact, nullable)
-    if isinstance(type, Fixed | Varint):
-        return next((t for versions, t in field.wire.types.items() if version in versions), type)
-    return type if isinstance(type, Uuid) else _layout(type, version, flexible)
-
-
-_EMPTY: Final[dict[str, Any]] = {
+_EMPTY: Final = dict.fromkeys(("bytes", "records", "rest"), b"") | {
     "string": "",
-    "bytes": b"",
-    "records": b"",
-    "rest": b"",
     "boolean": False,
     "float64": 0.0,
 }

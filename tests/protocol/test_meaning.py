@@ -5,15 +5,10 @@
 
 from __future__ import annotations
 
-import json
-from functools import cache
-from pathlib import Path
-
 import pytest
+from protocol.captured import FILES
 from wire import only
 
-from cloudevents_kafka.protocol import frames
-from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.produce import ProduceRequest
 from cloudevents_kafka.protocol.records import Batches
 
@@ -23,26 +18,17 @@ BOTH = [RELEASED, BETA]
 JOINS = ["joingroup-v0", "joingroup-v1"]
 
 
-@cache
-def exchanges(file):
-    return json.loads((Path(__file__).parent / "vectors" / f"{file}.json").read_text())["exchanges"]
-
-
 def named(file, name):
     """Return the number of the first exchange with a name."""
-    return next(n for n, one in enumerate(exchanges(file)) if one.get("name") == name)
+    return next(one.number for one in FILES[file] if one.name == name)
 
 
 def asked(file, number):
-    _, message = frames.decode_request(bytes.fromhex(exchanges(file)[number]["request"])[4:])
-    return message
+    return FILES[file][number].asked()
 
 
-def answered(file, number, version=None):
-    one = exchanges(file)[number]
-    structure = APIS[one["api_key"]].response
-    data = bytes.fromhex(one["response"])[4:]
-    return frames.decode_response(structure, one["version"] if version is None else version, data)[1]
+def answered(file, number):
+    return FILES[file][number].answered()
 
 
 def produced(message):
@@ -165,7 +151,7 @@ def test_produce(name, acks, answer):
 def test_acks_0(file):
     """Acks 0 has no response, and the message is appended."""
     number = named(file, "acks=0 sent")
-    assert exchanges(file)[number]["response"] is None
+    assert FILES[file][number].response is None
     sent = asked(file, number)
     assert (type(sent), sent.acks) == (ProduceRequest, 0)
     part = only(only(sent.topic_data).partition_data)
@@ -272,8 +258,7 @@ def test_offsets(file, name, time, answer):
 @pytest.mark.parametrize(("file", "port"), [(RELEASED, 29092), (BETA, 29093)])
 def test_coordinators(file, port):
     """The coordinator has id, host and port; with the first error, 15, they are empty."""
-    numbers = [n for n, one in enumerate(exchanges(file)) if one.get("name") == "consumer metadata"]
-    found = [answered(file, number) for number in numbers]
+    found = [one.answered() for one in FILES[file] if one.name == "consumer metadata"]
     rows = [(a.error_code, a.node_id, a.host, a.port) for a in found[:3]]
     assert rows == [(15, -1, "", -1), (0, 1, HOST, port), (0, 1, HOST, port)]
 
@@ -299,11 +284,7 @@ def test_committed_offsets(file, number, rows):
 
 
 def joined(file, scenario):
-    found = [
-        (asked(file, n), answered(file, n))
-        for n, one in enumerate(exchanges(file))
-        if one["scenario"] == scenario
-    ]
+    found = [(one.asked(), one.answered()) for one in FILES[file] if one.name == scenario]
     return found if len(found) > 1 else only(found)
 
 

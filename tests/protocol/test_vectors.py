@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from protocol.captured import ANSWERED_IN, CAPTURED, Exchange
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.codec import compiler
@@ -15,67 +14,23 @@ from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsResponse, RequestHeader
 from cloudevents_kafka.protocol.messages.offsets import OffsetCommitRequestBeta
 
-FOLDER = Path(__file__).parent / "vectors"
-NOT_OURS = {"0.7.2.json", "varint.json"}  # another protocol; no exchanges
-
 # Requests cut behind their header on purpose: the broker closed the connection.
 CUT = {
-    *(("0.8.2-beta.json", number) for number in (29, 30, 31, 32, 33, 36)),
-    *(("0.8.2.2.json", number) for number in (31, 32, 33, 34, 35, 38)),
+    *(("0.8.2-beta", number) for number in (29, 30, 31, 32, 33, 36)),
+    *(("0.8.2.2", number) for number in (31, 32, 33, 34, 35, 38)),
 }
-NO_SUCH_API = {("0.8.2-beta.json", 35), ("0.8.2.2.json", 37)}  # key 60, empty as well
+NO_SUCH_API = {("0.8.2-beta", 35), ("0.8.2.2", 37)}  # key 60, empty as well
 # OffsetCommit 0 as the guide prints it, with the time stamp that no release has.
 WITH_TIME_STAMP = {
-    ("0.8.2-beta.json", 25),
-    ("0.8.2-beta.json", 43),
-    ("0.8.2.2.json", 26),
-    ("0.8.2.2.json", 45),
+    ("0.8.2-beta", 25),
+    ("0.8.2-beta", 43),
+    ("0.8.2.2", 26),
+    ("0.8.2.2", 45),
 }
-# Brokers of 0.8 and 0.9 have one layout of some responses, and use it for any version.
-ANSWERED_IN = {
-    **{
-        (f"old-apis-{broker}.json", number): 0
-        for broker in ("0.8.2-beta", "0.8.2.2")
-        for number in (1, 2, 4, 5, 7, 10, 13, 14)
-    },
-    **{
-        ("old-apis-0.9.0.1.json", number): version
-        for number, version in ((1, 0), (2, 0), (5, 1), (7, 1), (10, 1))
-    },
-}
-
-
-class Exchange(NamedTuple):
-    file: str
-    number: int
-    key: int
-    version: int
-    request: bytes
-    response: bytes | None
-
-    @property
-    def place(self):
-        return self.file, self.number
-
-
-def exchanges() -> list[Exchange]:
-    found = []
-    for path in sorted(FOLDER.glob("*.json")):
-        if path.name in NOT_OURS:
-            continue
-        for number, given in enumerate(json.loads(path.read_text())["exchanges"]):
-            request = bytes.fromhex(given["request"])
-            response = None if given["response"] is None else bytes.fromhex(given["response"])
-            key, version = (int.from_bytes(request[at : at + 2], "big", signed=True) for at in (4, 6))
-            found.append(Exchange(path.name, number, key, version, request, response))
-    return found
-
-
-ALL = exchanges()
 
 
 def cases(kept: Any) -> pytest.MarkDecorator:
-    found = [one for one in ALL if kept(one)]
+    found = [one for one in CAPTURED if kept(one)]
     return pytest.mark.parametrize("one", found, ids=[f"{one.file}-{one.number}" for one in found])
 
 
@@ -87,9 +42,9 @@ def header_of(one: Exchange) -> tuple[RequestHeader, int]:
 
 def test_the_captures_are_complete():
     """The captures are complete, and so are their exceptions."""
-    assert len(ALL) == 407
+    assert len(CAPTURED) == 407
     assert [len(places) for places in (CUT, NO_SUCH_API, WITH_TIME_STAMP, ANSWERED_IN)] == [12, 2, 4, 21]
-    assert {one.place for one in ALL} > CUT | NO_SUCH_API | WITH_TIME_STAMP | ANSWERED_IN.keys()
+    assert {one.place for one in CAPTURED} > CUT | NO_SUCH_API | WITH_TIME_STAMP | ANSWERED_IN.keys()
 
 
 @cases(lambda one: one.place not in CUT | NO_SUCH_API | WITH_TIME_STAMP and one.version != 99)
@@ -162,7 +117,7 @@ def test_api_versions_of_the_future(one):
     with pytest.raises(Unsupported, match="ApiVersions \\(API key 18\\) must have a version in 0-4, got 99"):
         frames.decode_request(one.request[4:])
     if one.response is None:
-        assert one.file not in {"old-apis-0.10.2.2.json", "old-apis-1.1.1.json"}
+        assert one.file not in {"old-apis-0.10.2.2", "old-apis-1.1.1"}
         return
     assert_answer(one, 0)
     _, message = frames.decode_response(ApiVersionsResponse, 0, one.response[4:])

@@ -50,11 +50,15 @@ def decode_tags(layout: Layout, data: bytes, at: int) -> tuple[dict[str, Any], i
     return found, at
 
 
+def _ignore(*_: object) -> None:
+    """Visit nothing."""
+
+
 class _Decoder:
     def __init__(self, data: bytes, visit: Visitor | None) -> None:
         self.data: Final = data
         self.end = len(data)  # the end of a tagged field while it is decoded
-        self.visit: Final = visit
+        self.visit: Final = visit or _ignore
 
     def structure(self, layout: Layout, at: int, path: str) -> tuple[Structure, int]:
         found: dict[str, Any] = {field.name: default_of(field) for field in layout.absent}
@@ -75,7 +79,7 @@ class _Decoder:
         return value, end
 
     def visit_whole(self, codec: Codec, path: str, at: int, end: int, value: Any) -> None:
-        if self.visit is not None and not isinstance(codec, Layout | Array):
+        if not isinstance(codec, Layout | Array):
             self.visit(path, at, end, codec.name, value)
 
     def value(self, codec: Codec, at: int, path: str) -> tuple[Any, int]:
@@ -106,8 +110,7 @@ class _Decoder:
     def array(self, codec: Array, at: int, path: str) -> tuple[list[Any] | None, int]:
         start = at
         count, at = self.length(codec, at, path)
-        if self.visit is not None:
-            self.visit(path, start, at, codec.name, None if count < 0 else count)
+        self.visit(path, start, at, codec.name, None if count < 0 else count)
         if count < 0:
             return None, at
         if count > self.end - at:  # an element has at least 1 byte
@@ -150,8 +153,7 @@ class _Decoder:
             raw = self.take(size, at, path)
             if (slot := layout.tagged.get(tag)) is None:
                 unknown.append((tag, raw))
-                if self.visit is not None:
-                    self.visit(f"{where}.data", at, at + size, "bytes", raw)
+                self.visit(f"{where}.data", at, at + size, "bytes", raw)
             else:
                 found[slot.name] = self.tagged(slot, at, at + size, path)
             last, at = tag, at + size
@@ -160,8 +162,7 @@ class _Decoder:
     def counted(self, at: int, path: str, name: str) -> tuple[int, int]:
         """Return a count, tag or size and the index after it."""
         number, end = self.varint(at, path)
-        if self.visit is not None:
-            self.visit(path, at, end, name, number)
+        self.visit(path, at, end, name, number)
         return number, end
 
     def tagged(self, slot: Slot, at: int, end: int, path: str) -> Any:

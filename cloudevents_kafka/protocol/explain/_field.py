@@ -110,6 +110,13 @@ class Cursor:
         self.end: Final = end
         self.within: Final = within
 
+    def explained(
+        self, kind: str, api: str, key: int | None, version: int | None, *, known: bool
+    ) -> Explained:
+        """Return the explanation of the frame, whose fields and problems are complete."""
+        fields, problems = self.findings.fields, self.findings.problems
+        return Explained(kind, api, key, version, len(self.data), fields, problems, known)
+
     def part(self, end: int) -> Cursor:
         """Return a cursor from the current index to an earlier end."""
         return Cursor(self.findings, self.data, self.at, end, self.within)

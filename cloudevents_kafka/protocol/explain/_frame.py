@@ -91,7 +91,6 @@ def _sized(cursor: Cursor, read: Read) -> Explained:
 
 
 def _request(cursor: Cursor) -> Explained:
-    findings = cursor.findings
     key = version = None
     api, declared = "unknown", False
     try:
@@ -109,13 +108,10 @@ def _request(cursor: Cursor) -> Explained:
         check_end(cursor, known.request.__name__)
     except ProtocolError as error:
         cursor.stop(error, "")
-    return Explained(
-        "request", api, key, version, len(cursor.data), findings.fields, findings.problems, declared
-    )
+    return cursor.explained("request", api, key, version, known=declared)
 
 
 def _response(cursor: Cursor, key: int, version: int) -> Explained:
-    findings = cursor.findings
     known = APIS.get(key)
     declared = known is not None and version in known.versions
     try:
@@ -128,16 +124,7 @@ def _response(cursor: Cursor, key: int, version: int) -> Explained:
         check_end(cursor, known.response.__name__)
     except ProtocolError as error:
         cursor.stop(error, "")
-    return Explained(
-        "response",
-        api_name(key),
-        key,
-        version,
-        len(cursor.data),
-        findings.fields,
-        findings.problems,
-        declared,
-    )
+    return cursor.explained("response", api_name(key), key, version, known=declared)
 
 
 def explain_structure(
@@ -223,25 +210,15 @@ class CaptureExplainer:
 
 def _unpaired(data: bytes) -> Explained:
     def read(cursor: Cursor) -> Explained:
-        findings = cursor.findings
         try:
             explain_structure(cursor, ResponseHeader, 0, "header.")
-            number = findings.fields[-1].value
+            number = cursor.findings.fields[-1].value
             raise Unsupported(
                 f"a request with the correlation id {number} is missing from the capture; "
                 "decode the frame alone, with --response, --api and --version"
             )
         except ProtocolError as error:
             cursor.stop(error, "")
-        return Explained(
-            "response",
-            "unknown",
-            None,
-            None,
-            len(cursor.data),
-            findings.fields,
-            findings.problems,
-            known=False,
-        )
+        return cursor.explained("response", "unknown", None, None, known=False)
 
     return best_reading(data, read, sized=True)

@@ -12,7 +12,6 @@ from cloudevents_kafka.protocol.explain._field import Cursor, Explained
 from cloudevents_kafka.protocol.explain._frame import best_reading, check_end, explain_structure
 from cloudevents_kafka.protocol.explain._records import (
     decompress_field,
-    explain_attributes,
     explain_checksum,
     explain_integer,
 )
@@ -65,8 +64,7 @@ def _response(cursor: Cursor, key: int) -> Explained:
 
 def _explained(cursor: Cursor, kind: str, key: int | None) -> Explained:
     api = "unknown" if key is None else _name(key)
-    findings, known = cursor.findings, key in REQUESTS
-    return Explained(kind, api, key, None, len(cursor.data), findings.fields, findings.problems, known)
+    return cursor.explained(kind, api, key, None, known=key in REQUESTS)
 
 
 def _name(key: int) -> str:
@@ -117,7 +115,7 @@ def _message(cursor: Cursor, path: str, depth: int) -> None:
     magic = explain_integer(cursor, f"{path}.magic", INT8)
     if magic not in {0, 1}:
         raise Malformed(f"the magic must be 0 or 1 in Kafka 0.7, got {magic}", at=at, path=path)
-    codec = explain_attributes(cursor, f"{path}.attributes", INT8, 0) & 3 if magic else 0
+    codec = explain_integer(cursor, f"{path}.attributes", INT8, magic=0) & 3 if magic else 0
     explain_checksum(cursor, f"{path}.crc", zlib.crc32(cursor.data[cursor.at + 4 : cursor.end]))
     payload = cursor.data[cursor.at : cursor.end]
     cursor.add_field(f"{path}.payload", cursor.end, "rest", payload, "a compressed set" if codec else "")

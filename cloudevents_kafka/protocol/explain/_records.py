@@ -83,7 +83,7 @@ def _message(cursor: Cursor, path: str, depth: int) -> None:
     explain_integer(cursor, f"{path}.message_size", INT32)
     explain_checksum(cursor, f"{path}.crc", zlib.crc32(cursor.data[cursor.at + 4 : cursor.end]))
     magic = explain_integer(cursor, f"{path}.magic_byte", INT8)
-    flags = explain_attributes(cursor, f"{path}.attributes", INT8, magic)
+    flags = explain_integer(cursor, f"{path}.attributes", INT8, magic=magic)
     if magic:
         explain_integer(cursor, f"{path}.timestamp", INT64)
     _blob(cursor, f"{path}.key")
@@ -119,7 +119,7 @@ def _batch(cursor: Cursor, path: str) -> None:
     explain_integer(cursor, f"{path}.partition_leader_epoch", INT32)
     explain_integer(cursor, f"{path}.magic", INT8)
     explain_checksum(cursor, f"{path}.crc", crc32c(cursor.data[cursor.at + 4 : cursor.end]))
-    flags = explain_attributes(cursor, f"{path}.attributes", INT16, 2)
+    flags = explain_integer(cursor, f"{path}.attributes", INT16, magic=2)
     explain_integer(cursor, f"{path}.last_offset_delta", INT32)
     time = explain_integer(cursor, f"{path}.base_timestamp", INT64)
     explain_integer(cursor, f"{path}.max_timestamp", INT64)
@@ -161,7 +161,7 @@ def _record(cursor: Cursor, path: str, base: tuple[int, int], *, control: bool) 
         explain_integer(cursor, f"{path}.attributes", INT8)
         _delta(cursor, f"{path}.timestamp_delta", _DELTA, base[1])
         _delta(cursor, f"{path}.offset_delta", _SIZE, base[0])
-        _key(cursor, f"{path}.key", control=control)
+        _bytes(cursor, f"{path}.key", control=control)
         _bytes(cursor, f"{path}.value")
         start = cursor.at
         count = _varint(cursor, f"{path}.headers", _SIZE)
@@ -183,30 +183,20 @@ def _delta(cursor: Cursor, path: str, type: Varint, base: int) -> None:
     cursor.add_field(path, end, type.name, delta, meaning)
 
 
-def _key(cursor: Cursor, path: str, *, control: bool) -> None:
-    value, end = _bytes_value(cursor, path)
-    meaning = ""
-    if control and value is not None and len(value) >= 4:
-        meaning = _CONTROL_TYPES.get(
-            ControlRecord.from_record(Record(key=value)).type, "a control record between brokers"
-        )
-    cursor.add_field(path, end, "varint_bytes", value, meaning)
-
-
-def _bytes(cursor: Cursor, path: str, *, nullable: bool = True) -> None:
-    """Explain bytes after a varint length."""
-    value, end = _bytes_value(cursor, path)
-    if value is None and not nullable:
-        raise Malformed("the name of a header must not be null", at=cursor.at, path=path)
-    cursor.add_field(path, end, "varint_bytes", value)
-
-
-def _bytes_value(cursor: Cursor, path: str) -> tuple[bytes | None, int]:
+def _bytes(cursor: Cursor, path: str, *, nullable: bool = True, control: bool = False) -> None:
+    """Explain bytes after a varint length; ``control`` is whether they are the key of a control record."""
     size, begin = _read(cursor, path, _SIZE)
     if size < -1:
         raise Malformed(f"a length must be at least -1, got {size}", at=cursor.at, path=path)
     end = cursor.check(max(size, 0), path, begin)
-    return (None if size < 0 else cursor.data[begin:end]), end
+    if size < 0 and not nullable:
+        raise Malformed("the name of a header must not be null", at=cursor.at, path=path)
+    value = None if size < 0 else cursor.data[begin:end]
+    meaning = ""
+    if control and value is not None and len(value) >= 4:
+        kind = ControlRecord.from_record(Record(key=value)).type
+        meaning = _CONTROL_TYPES.get(kind, "a control record between brokers")
+    cursor.add_field(path, end, "varint_bytes", value, meaning)
 
 
 # --- both formats --------------------------------------------------------------------
@@ -224,19 +214,13 @@ def decompress_field(cursor: Cursor, path: str, packed: bytes, flags: int) -> Cu
     return Cursor(cursor.findings, data, 0, len(data), path)
 
 
-def explain_integer(cursor: Cursor, path: str, type: Fixed) -> int:
-    """Explain an integer of fixed width; return it."""
+def explain_integer(cursor: Cursor, path: str, type: Fixed, *, magic: int | None = None) -> int:
+    """Explain an integer of fixed width, with a ``magic`` as attributes; return it."""
     end = cursor.check(type.size, path)
     value: int = struct.unpack_from(f">{type.code}", cursor.data, cursor.at)[0]
-    cursor.add_field(path, end, type.name, value, describe_value(path.rpartition(".")[2], value))
-    return value
-
-
-def explain_attributes(cursor: Cursor, path: str, type: Fixed, magic: int) -> int:
-    """Explain attributes; return them."""
-    end = cursor.check(type.size, path)
-    value: int = struct.unpack_from(f">{type.code}", cursor.data, cursor.at)[0]
-    cursor.add_field(path, end, type.name, value, describe_attributes(value, magic))
+    name = path.rpartition(".")[2]
+    meaning = describe_value(name, value) if magic is None else describe_attributes(value, magic)
+    cursor.add_field(path, end, type.name, value, meaning)
     return value
 
 

@@ -59,18 +59,10 @@ LARGE: Final = Numbers(broker=1 << 28, partition=1 << 28, epoch=1 << 28, error=1
 
 
 class Row(NamedTuple):
-    """The sizes of a message; ``worst`` is with unsigned varints of `LARGE` numbers."""
+    """The sizes of a message in the order of `ENCODINGS`; the worst is with `LARGE` numbers."""
 
     lists: Lists
-    fixed: int
-    unsigned: int
-    zigzag: int
-    worst: int
-
-    @property
-    def sizes(self) -> tuple[int, int, int, int]:
-        """The sizes in the order of `ENCODINGS`."""
-        return self.fixed, self.unsigned, self.zigzag, self.worst
+    sizes: tuple[int, int, int, int]
 
 
 class KipMatch(NamedTuple):
@@ -104,17 +96,6 @@ def metadata(lists: Sequence[Lists], numbers: Numbers = SMALL, topic: str = TOPI
 def size(message: MetadataByType, version: int) -> int:
     """Return the size of the body in bytes, in a version of `_messages`."""
     return len(frames.encode(message, version))
-
-
-def expected(hosts: Sequence[str], topic: str, partitions: int, entries: int) -> int:
-    """Return the computed size with fixed integers; ``entries`` is the number of items in all lists.
-
-    The message without partitions has 48 bytes: throttle time 4, brokers 1 + 2 * (id 4, length of host 1,
-    port 4, rack 1, tags 1), cluster id 1, controller 4, topics 1, error 2, length of name 1, internal 1,
-    partitions 1, operations 4, tags 1, operations 4, tags 1. A partition has 18: error 2, index, leader
-    and epoch 4 each, three lengths, and the tags byte, which the KIP omits.
-    """
-    return 48 + sum(map(len, hosts)) + len(topic) + 18 * partitions + 4 * entries
 
 
 def rows() -> list[Row]:
@@ -227,7 +208,8 @@ def _partition(index: int, lists: Lists, numbers: Numbers) -> PartitionByType:
 
 def _row(lists: Lists) -> Row:
     small, large = (metadata([lists] * PARTITIONS, numbers) for numbers in (SMALL, LARGE))
-    return Row(lists, size(small, FIXED), size(small, UNSIGNED), size(small, ZIGZAG), size(large, UNSIGNED))
+    sizes = size(small, FIXED), size(small, UNSIGNED), size(small, ZIGZAG), size(large, UNSIGNED)
+    return Row(lists, sizes)
 
 
 def _three(lists: Sequence[Lists]) -> tuple[int, int, int]:

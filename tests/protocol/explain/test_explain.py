@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from collections import defaultdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from protocol.captured import CAPTURED, FILES, exchanges
 from protocol.generated import any_case, messages
 
 from cloudevents_kafka.protocol import frames
@@ -42,37 +42,9 @@ from cloudevents_kafka.protocol.v07 import Message, encode, pack
 from cloudevents_kafka.protocol.v07 import ProduceRequest as ProduceRequest07
 from cloudevents_kafka.protocol.v07 import frames as frames_07
 
-VECTORS = Path(__file__).parent.parent / "vectors"
 KEYS = [*APIS, 60, -1]
-
-
-class Exchange(NamedTuple):
-    file: str
-    number: int
-    request: bytes
-    response: bytes | None
-
-    @property
-    def key(self):
-        return int.from_bytes(self.request[4:6], "big", signed=True)
-
-    @property
-    def version(self):
-        return int.from_bytes(self.request[6:8], "big", signed=True)
-
-
-def exchanges(pattern: str) -> list[Exchange]:
-    found = []
-    for path in sorted(VECTORS.glob(pattern)):
-        for number, one in enumerate(json.loads(path.read_text()).get("exchanges", [])):
-            response = None if one["response"] is None else bytes.fromhex(one["response"])
-            found.append(Exchange(path.name, number, bytes.fromhex(one["request"]), response))
-    return found
-
-
-OLD = exchanges("0.7.2.json")
-ALL = [one for one in exchanges("*.json") if one.file != "0.7.2.json"]
-FRAMES = [frame for one in ALL for frame in (one.request, one.response) if frame is not None]
+OLD = exchanges(Path(__file__).parent.parent / "vectors" / "0.7.2.json")
+FRAMES = [frame for one in CAPTURED for frame in (one.request, one.response) if frame is not None]
 ids = {"ids": lambda one: f"{one.file}-{one.number}"}
 
 
@@ -110,10 +82,10 @@ def only_records(found: Explained) -> list[tuple[str, Any]]:
     return [(f.path.rpartition(".")[2], f.value) for f in found.fields if f.path.endswith((".key", ".value"))]
 
 
-# --- what brokers were sent, and found_notes ----------------------------------------------------
+# --- captured frames ----------------------------------------------------
 
 
-@pytest.mark.parametrize("one", ALL, **ids)
+@pytest.mark.parametrize("one", CAPTURED, **ids)
 def test_requests_of_the_captures(one):
     """A request has a problem exactly if it does not decode, apart from wrong checksums."""
     found = check(explain_request(one.request), one.request)
@@ -126,7 +98,7 @@ def test_requests_of_the_captures(one):
         assert [p for p in found.problems if not p.path.endswith(".crc")] == []
 
 
-@pytest.mark.parametrize("one", [one for one in ALL if one.response], **ids)
+@pytest.mark.parametrize("one", [one for one in CAPTURED if one.response], **ids)
 def test_captured_responses(one):
     """A response is explained to its last byte, with its correlation id."""
     found = check(explain_response(one.response, one.key, one.version), one.response)
@@ -339,7 +311,7 @@ def frame(direction, data, broker="a:1"):
 
 def test_pairing():
     """A response is decoded in the version of its request: by broker, correlation id and order."""
-    pairs = [one for one in ALL if one.file == "old-apis-4.3.1.json" and one.response]
+    pairs = [one for one in FILES["old-apis-4.3.1"] if one.response]
     pairing = CaptureExplainer()
     for one in pairs:
         pairing.explain(frame("sent", one.request, f"b:{one.number % 2}"))

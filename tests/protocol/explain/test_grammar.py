@@ -5,13 +5,11 @@ The productions below are those of the 0.8 guide and of JoinGroup's page, one a 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from protocol.captured import record_sets
 
-from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.codec import interpreter
 from cloudevents_kafka.protocol.errors import Unsupported
 from cloudevents_kafka.protocol.explain.grammar import Production, production, text
@@ -335,22 +333,11 @@ def test_no_such_version():
         text(JoinGroupRequest, 10)
 
 
-def captured_sets() -> Iterator[bytes]:
-    folder = Path(__file__).parents[1] / "vectors"
-    for name in ("0.8.2.2.json", "old-apis-0.10.2.2.json"):
-        for one in json.loads((folder / name).read_text())["exchanges"]:
-            if one.get("api_key") != 1 or one["response"] is None or one["version"] > 3:
-                continue
-            data = bytes.fromhex(one["response"])[4:]
-            _, message = frames.decode_response(FetchResponse, one["version"], data)
-            assert isinstance(message, FetchResponse)
-            yield from (part.records or b"" for topic in message.responses for part in topic.partitions)
-
-
 def test_message_sets():
     """Entries of captured message sets decode by their declaration, each exactly to its end."""
     walked = {0: 0, 1: 0}
-    for records in captured_sets():
+    old = {"0.8.2.2", "old-apis-0.10.2.2"}
+    for records in (one.data for one in record_sets() if one.fetched and one.where in old):
         at = 0
         while (end := at + 12 + int.from_bytes(records[at + 8 : at + 12], "big")) <= len(records):
             layout = layout_of(MessageSetEntry, records[at + 16])

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import pytest
-from protocol.records.captured import Captured, all_sets
+from protocol.captured import RecordSet, record_sets
 
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed
 from cloudevents_kafka.protocol.records import Batches, Codec, RecordBatch, encode_batch, encode_message_set
 
 BROKEN = {"produce bad crc": Corrupt, "negative size": Malformed, "size 3": Malformed}
-SETS = list(all_sets())
+SETS = list(record_sets())
 WHOLE = [captured for captured in SETS if captured.name not in BROKEN]
 PACKED = [
     captured for captured in WHOLE if any(batch.codec != Codec.NONE for batch in Batches(captured.data))
 ]
 
 
-def named(captured: Captured) -> str:
+def named(captured: RecordSet) -> str:
     return f"{captured.where} {captured.name} {'fetched' if captured.fetched else 'produced'}"
 
 
