@@ -12,8 +12,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from cloudevents_kafka.binding import Decoded, Undecodable, partition_key, sniff
 from cloudevents_kafka.consumer import ConsumeError, EventConsumer
-from cloudevents_kafka.demo._invalid_records import InvalidRecord
-from cloudevents_kafka.demo.traffic import Encoding, Item
+from cloudevents_kafka.demo.traffic import Encoding, InvalidRecord, Item
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.producer import EventProducer
 
@@ -42,17 +41,11 @@ class TrafficCounts(msgspec.Struct):
     @property
     def verdicts(self) -> Counter[str]:
         """The numbers of other records by verdict."""
-        counts: Counter[str] = Counter()
-        for (verdict, _), number in self.others.items():
-            counts[verdict] += number
-        return counts
+        return Counter(verdict for verdict, _ in self.others.elements())
 
     def by_mode(self) -> Counter[tuple[str, str]]:
         """Return the numbers of events by type and content mode."""
-        counts: Counter[tuple[str, str]] = Counter()
-        for (type_, encoding), number in self.events.items():
-            counts[type_, encoding.split()[0]] += number
-        return counts
+        return Counter((type_, encoding.split()[0]) for type_, encoding in self.events.elements())
 
 
 class ReadCounts(TrafficCounts):

@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-
-import msgspec
 
 from cloudevents_kafka.demo.run import Outcome
 from cloudevents_kafka.demo.traffic import ENCODINGS
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.spark.pipeline.summary import format_table, reason_rows
-
-
-class ReportTable(msgspec.Struct, frozen=True):
-    """A table with a title; the last row has the sums."""
-
-    title: str
-    header: list[str]
-    rows: list[list[str]]
-
-    def __str__(self) -> str:
-        return f"{self.title}\n{format_table(self.header, self.rows)}"
 
 
 def format_report(outcome: Outcome) -> str:
@@ -32,8 +18,12 @@ def format_report(outcome: Outcome) -> str:
         ["quarantine", summary.quarantine_table],
         ["checkpoint", summary.checkpoint],
     ]
+    tables = [_event_table(outcome)]
+    if outcome.sent.others:
+        title, header = "Records that the pipeline quarantined, and why", ["verdict", "reason", "records"]
+        tables += [_invalid_record_table(outcome), _titled(title, header, reason_rows(summary.counts))]
     parts = [
-        *map(str, _tables(outcome)),
+        *tables,
         "\n".join(["Checks", *(f"  {check}" for check in outcome.checks)]),
         f"Folders (the tables are Parquet files, readable by any tool)\n{format_table(None, folders)}",
         _conclusion(outcome),
@@ -41,18 +31,12 @@ def format_report(outcome: Outcome) -> str:
     return "\n\n".join(parts)
 
 
-def _tables(outcome: Outcome) -> Iterator[ReportTable]:
-    yield _event_table(outcome)
-    if outcome.sent.others:
-        yield _invalid_record_table(outcome)
-        yield ReportTable(
-            "Records that the pipeline quarantined, and why",
-            ["verdict", "reason", "records"],
-            reason_rows(outcome.summary.counts),
-        )
+def _titled(title: str, header: list[str], rows: list[list[str]]) -> str:
+    """Return a table with a title; the last row has the sums."""
+    return f"{title}\n{format_table(header, rows)}"
 
 
-def _event_table(outcome: Outcome) -> ReportTable:
+def _event_table(outcome: Outcome) -> str:
     sent, back, in_table = outcome.sent.events, outcome.back.events, outcome.summary.counts.by_type
     encodings = [str(encoding) for encoding in ENCODINGS]
     rows = [
@@ -67,17 +51,17 @@ def _event_table(outcome: Outcome) -> ReportTable:
     sums = [f"{sum(n for (_, used), n in sent.items() if used == encoding):,}" for encoding in encodings]
     totals = [f"{sent.total():,}", f"{back.total():,}", f"{outcome.summary.counts.events:,}"]
     header = ["event type", *encodings, "sent", "read back", "in the table"]
-    return ReportTable("Events by type and encoding", header, [*rows, ["all", *sums, *totals]])
+    return _titled("Events by type and encoding", header, [*rows, ["all", *sums, *totals]])
 
 
 def _count_of_type(counts: Counter[tuple[str, str]], type_: str) -> int:
     return sum(number for (counted, _), number in counts.items() if counted == type_)
 
 
-def _invalid_record_table(outcome: Outcome) -> ReportTable:
+def _invalid_record_table(outcome: Outcome) -> str:
     others = outcome.sent.others
     rows = [[name, verdict, f"{number:,}"] for (verdict, name), number in sorted(others.items())]
-    return ReportTable(
+    return _titled(
         "Invalid records, sent between the events",
         ["record", "expected verdict", "sent"],
         [*rows, ["all", "", f"{others.total():,}"]],

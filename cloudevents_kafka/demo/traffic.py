@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from random import Random
 from typing import Final
 
 import msgspec
 
 from cloudevents_kafka.binding import ContentMode, from_record, to_record
-from cloudevents_kafka.demo._invalid_records import INVALID_RECORDS, InvalidRecord
 from cloudevents_kafka.demo._shop import generate_events
 from cloudevents_kafka.errors import CloudEventsKafkaError, DecodeError, EncodeError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats.registry import content_type_of
-from cloudevents_kafka.record import Record
+from cloudevents_kafka.record import Headers, Record
 
+_VALID_HEADERS: Final[dict[str, bytes]] = {
+    "ce_specversion": b"1.0",
+    "ce_id": b"invalid",
+    "ce_source": b"/shop/old",
+    "ce_type": b"com.example.shop.order.placed",
+    "content-type": b"application/json",
+}
+_DATA: Final = b'{"order": "2026-999999"}'
+_JSON_FORMAT: Final = b"application/cloudevents+json"
+_OPEN_ENVELOPE: Final = (
+    b'{"specversion": "1.0", "id": "invalid", "source": "/shop/old", "type": "com.example.shop.x"'
+)
 _EVENTS_PER_INVALID_RECORD: Final = 25
 
 
@@ -31,6 +42,14 @@ class Encoding(msgspec.Struct, frozen=True):
 
 ENCODINGS: Final = (Encoding("binary"), Encoding("structured", "json"), Encoding("structured", "avro"))
 _WEIGHTS: Final = (6, 2, 2)  # of the encodings
+
+
+class InvalidRecord(msgspec.Struct, frozen=True):
+    """A kind of invalid record: its name, its verdict, and the function that creates one."""
+
+    name: str
+    verdict: str
+    create: Callable[[Random], Record]
 
 
 class InvalidLine(CloudEventsKafkaError):
@@ -106,3 +125,57 @@ def _next_encoding(event: Event, turn: int) -> Encoding:
         else:
             return encoding
     raise AssertionError("ENCODINGS is not empty")
+
+
+# --- invalid records ---
+
+
+def _binary(value: bytes | None = _DATA, **changes: bytes | None) -> Callable[[Random], Record]:
+    """Return a function for a binary event with changed headers; None removes a header."""
+    headers = {name: text for name, text in {**_VALID_HEADERS, **changes}.items() if text is not None}
+    return _record(value, list(headers.items()), b"2026-999999")
+
+
+def _structured(value: bytes | None, content_type: bytes = _JSON_FORMAT) -> Callable[[Random], Record]:
+    return _record(value, [("content-type", content_type)])
+
+
+def _record(value: bytes | None, headers: Headers, key: bytes | None = None) -> Callable[[Random], Record]:
+    return lambda _: Record(key=key, value=value, headers=headers)
+
+
+def _random_bytes(random: Random) -> Record:
+    return Record(key=random.randbytes(4), value=random.randbytes(random.randint(1, 64)), headers=[])
+
+
+INVALID_RECORDS: Final = (
+    InvalidRecord("tombstone", "not-an-event", _record(None, [], b"2026-000001")),
+    InvalidRecord("JSON without headers", "not-an-event", _record(b'{"sku": 7, "type": "x"}', [])),
+    InvalidRecord(
+        "XML with other headers",
+        "not-an-event",
+        _record(b"<order/>", [("content-type", b"text/xml"), ("traceparent", b"00-0-0-00"), ("empty", None)]),
+    ),
+    InvalidRecord("random bytes", "not-an-event", _random_bytes),
+    InvalidRecord("missing ce_id", "not-an-event", _binary(ce_id=None)),
+    InvalidRecord("empty ce_id", "broken-event", _binary(ce_id=b"")),
+    InvalidRecord("specversion 0.3", "broken-event", _binary(ce_specversion=b"0.3")),
+    InvalidRecord("time not in RFC 3339", "broken-event", _binary(ce_time=b"last tuesday")),
+    InvalidRecord("invalid attribute name", "broken-event", _binary(ce_order_id=b"17")),
+    InvalidRecord("subject not in UTF-8", "broken-event", _binary(ce_subject=b"\xff\xfe")),
+    InvalidRecord("truncated JSON", "broken-event", _structured(_OPEN_ENVELOPE)),
+    InvalidRecord("structured mode, null value", "broken-event", _structured(None)),
+    InvalidRecord("duplicate member", "broken-event", _structured(_OPEN_ENVELOPE + b', "id": "again"}')),
+    InvalidRecord(
+        "data and data_base64",
+        "broken-event",
+        _structured(_OPEN_ENVELOPE + b', "data": 1, "data_base64": "AA=="}'),
+    ),
+    InvalidRecord(
+        "malformed Avro", "broken-event", _structured(b"\x02\x00\x01", b"application/cloudevents+avro")
+    ),
+    InvalidRecord(
+        "unknown event format", "unsupported-format", _structured(b"<x/>", b"application/cloudevents+xml")
+    ),
+    InvalidRecord("batch", "batch", _structured(b"[]", b"application/cloudevents-batch+json")),
+)

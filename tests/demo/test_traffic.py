@@ -7,8 +7,14 @@ from random import Random
 import pytest
 
 from cloudevents_kafka import Decoded, Undecodable, decode, to_record
-from cloudevents_kafka.demo._invalid_records import INVALID_RECORDS, InvalidRecord
-from cloudevents_kafka.demo.traffic import ENCODINGS, InvalidLine, file_traffic, shop_traffic
+from cloudevents_kafka.demo.traffic import (
+    ENCODINGS,
+    INVALID_RECORDS,
+    InvalidLine,
+    InvalidRecord,
+    file_traffic,
+    shop_traffic,
+)
 
 LINES = [
     b'{"specversion": "1.0", "id": "1", "source": "/a", "type": "t", "data": [1]}',

@@ -41,28 +41,17 @@ _FILE_SETTINGS: Final = (
 _WITH_UNDERSCORE: Final = {"log.level": "log_level"}
 
 
-class SettingsSource(msgspec.Struct, frozen=True):
-    """Settings and the name of their source: a file, the environment or the command line."""
-
-    name: str
-    settings: Mapping[str, str]
-
-    def __repr__(self) -> str:
-        """Return the name only: tracebacks may show it."""
-        return f"SettingsSource({self.name!r})"
-
-
 class Settings(msgspec.Struct, frozen=True):
-    """The settings of all sources; later sources override earlier ones."""
+    """The settings of all sources, with the name of each source; later sources override earlier ones."""
 
-    sources: tuple[SettingsSource, ...]
+    sources: tuple[tuple[str, Mapping[str, str]], ...]
 
     @property
     def effective(self) -> dict[str, str]:
         """The settings in force, by name."""
         merged: dict[str, str] = {}
-        for source in self.sources:
-            merged |= source.settings
+        for _, settings in self.sources:
+            merged |= settings
         return merged
 
     @property
@@ -88,27 +77,22 @@ class Settings(msgspec.Struct, frozen=True):
         The client's log is off, unless ``debug`` is set.
         """
         quiet = {} if "debug" in self.effective else {"log_level": "0"}
-        return Settings((SettingsSource(name, {**quiet, **settings}), *self.sources))
+        return Settings(((name, {**quiet, **settings}), *self.sources))
 
     def with_overrides(self, name: str, settings: Mapping[str, str]) -> Settings:
         """Return settings in which the new source overrides all present ones."""
-        return Settings((*self.sources, SettingsSource(name, settings)))
+        return Settings((*self.sources, (name, settings)))
 
     def to_text(self) -> str:
         """Return the settings in force as lines, grouped by source, with possible secrets masked."""
-        winner: dict[str, int] = {}
-        for number, source in enumerate(self.sources):
-            winner |= dict.fromkeys(source.settings, number)
-        parts: list[str] = []
-        for number, source in enumerate(self.sources):
-            lines = [
-                f"{mask_name(name)}={mask_setting(name, value)}"
-                for name, value in sorted(source.settings.items())
-                if winner[name] == number
-            ]
-            if lines:
-                parts.append("\n".join([f"# {source.name}", *lines]))
-        return "\n".join(parts) + "\n" if parts else ""
+        winner = {name: number for number, (_, settings) in enumerate(self.sources) for name in settings}
+        text = ""
+        for number, (source, settings) in enumerate(self.sources):
+            used = [item for item in sorted(settings.items()) if winner[item[0]] == number]
+            if used:
+                lines = (f"{mask_name(name)}={mask_setting(name, value)}" for name, value in used)
+                text += "\n".join([f"# {source}", *lines, ""])
+        return text
 
     def redact(self, text: str) -> str:
         """Return a text, such as an error of the client, with possible secrets masked."""
@@ -116,7 +100,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         """Return the names of the sources only: tracebacks may show it."""
-        return f"Settings({', '.join(source.name for source in self.sources)})"
+        return f"Settings({', '.join(name for name, _ in self.sources)})"
 
 
 def load_settings(
@@ -124,15 +108,12 @@ def load_settings(
 ) -> Settings:
     """Return the settings of a file, the environment, and -X and -b; raises `BadUsage`."""
     path = config or environment.get(_CONFIG_VARIABLE)
-    sources: list[SettingsSource] = []
-    if path:
-        sources.append(SettingsSource(path, _from_file(path)))
-    sources.append(SettingsSource("environment", _from_environment(environment)))
+    sources = [(path, _from_file(path))] if path else []
+    sources.append(("environment", _from_environment(environment)))
     from_options = _from_pairs((pair, "-X") for pair in pairs)
     if brokers is not None:
         from_options["bootstrap.servers"] = brokers
-    sources.append(SettingsSource("command line", from_options))
-    return Settings(tuple(sources))
+    return Settings((*sources, ("command line", from_options)))
 
 
 def _from_file(path: str) -> dict[str, str]:

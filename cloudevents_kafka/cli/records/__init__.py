@@ -1,16 +1,10 @@
 """Records and events as the commands read, show and write them.
 
 Read `_json_lines` first: the line format that `consume` writes and `produce` reads. Then
-`_resolve`, which finds the record that an edited line means; `_text` and `_explain`, the text for
-people; `_inputs` and `_output`.
+`_resolve`, which finds the record that an edited line means; `_text`, the text for people;
+`_inputs` and `_output`.
 """
 
-from cloudevents_kafka.cli.records._explain import (
-    Explanation,
-    explain,
-    explanation_lines,
-    explanation_object,
-)
 from cloudevents_kafka.cli.records._inputs import (
     InputLine,
     event_from_options,
@@ -25,8 +19,11 @@ from cloudevents_kafka.cli.records._json_lines import (
     bytes_from_json,
     bytes_to_json,
     encode_json,
+    error_object,
+    event_json,
     read_line,
     read_record,
+    record_object,
     write_line,
 )
 from cloudevents_kafka.cli.records._output import OUTPUT_FORMATS, Output, create_output, is_pipe_closed
@@ -36,7 +33,9 @@ from cloudevents_kafka.cli.records._text import (
     StyledLine,
     StyledPrinter,
     bytes_text,
+    data_text,
     header_lines,
+    mode_text,
     record_heading,
     row,
 )
@@ -44,7 +43,6 @@ from cloudevents_kafka.cli.records._text import (
 __all__ = [
     "OUTPUT_FORMATS",
     "BadLine",
-    "Explanation",
     "InputLine",
     "JsonLine",
     "Output",
@@ -56,21 +54,23 @@ __all__ = [
     "bytes_text",
     "bytes_to_json",
     "create_output",
+    "data_text",
     "encode_event",
     "encode_json",
+    "error_object",
     "event_from_options",
+    "event_json",
     "event_options",
-    "explain",
-    "explanation_lines",
-    "explanation_object",
     "header_lines",
     "is_pipe_closed",
+    "mode_text",
     "read_errors",
     "read_line",
     "read_lines",
     "read_record",
     "read_stdin",
     "record_heading",
+    "record_object",
     "resolve_line",
     "row",
     "write_line",

@@ -38,6 +38,8 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -67,21 +69,22 @@ _NOT_AN_OBJECT: Final = "the line must be a JSON object"
 
 def write_line(item: Decoded | Undecodable) -> bytes:
     """Return the line of a decoded record, with its line end; raises no error for any record."""
-    record = item.record
-    members: dict[str, Any] = {
+    decoded = _event_members(item) if isinstance(item, Decoded) else {"error": error_object(item.error)}
+    return encode_json(record_object(item.record, decoded)) + b"\n"
+
+
+def record_object(record: Record, decoded: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    """Return a record as a JSON object; the members of ``decoded`` follow the key."""
+    return {
         "topic": record.topic,
         "partition": record.partition,
         "offset": record.offset,
         "timestamp": record.timestamp,
         "key": bytes_to_json(record.key),
+        **decoded,
+        "headers": [[name, bytes_to_json(value)] for name, value in record.headers],
+        "value": bytes_to_json(record.value),
     }
-    if isinstance(item, Decoded):
-        members |= _event_members(item)
-    else:
-        members["error"] = error_object(item.error)
-    members["headers"] = [[name, bytes_to_json(value)] for name, value in record.headers]
-    members["value"] = bytes_to_json(record.value)
-    return encode_json(members) + b"\n"
 
 
 def encode_json(members: dict[str, Any]) -> bytes:

@@ -14,19 +14,12 @@ from cloudevents_kafka.cli.terminal import escape_lines
 OUTPUT_FORMATS: Final = ("json", "text", "raw")
 
 
-class TextOutput:
+class TextOutput(StyledPrinter):
     """Aligned text, in color on a terminal."""
-
-    def __init__(self, *, color: bool) -> None:
-        self._printer = StyledPrinter(sys.stdout, color=color)
 
     def write(self, item: Decoded | Undecodable) -> None:
         """Write one record."""
-        self._printer.print_lines(item_lines(item))
-
-    def flush(self) -> None:
-        """Flush stdout."""
-        self._printer.flush()
+        self.print_lines(item_lines(item))
 
 
 class BytesOutput:
@@ -68,7 +61,7 @@ def create_output(format: str | None) -> Output:
     if format is None:
         format = "text" if terminal else "json"
     if format == "text":
-        return TextOutput(color=terminal)
+        return TextOutput(sys.stdout, color=terminal)
     return BytesOutput(raw=format == "raw", terminal=terminal)
 
 

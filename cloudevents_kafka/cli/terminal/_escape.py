@@ -34,8 +34,5 @@ def _python_escape(match: re.Match[str]) -> str:
 
 
 def _json_escape(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    if code < 0x10000:
-        return f"\\u{code:04x}"
-    high, low = divmod(code - 0x10000, 0x400)  # JSON has UTF-16 surrogate pairs only (RFC 8259, 7)
-    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+    units = match[0].encode("utf-16-be", "surrogatepass").hex()  # JSON has UTF-16 only (RFC 8259, 7)
+    return re.sub("....", r"\\u\g<0>", units)

@@ -1,7 +1,7 @@
 """``protocol``: commands that inspect the Kafka protocol, one module each.
 
 `decode`, `grammar` and `sizes` need no broker. `api_versions`, `fetch` and `produce` connect to
-one, by the options and the client of `_connection`. `_table` is the output of `decode`.
+one, by the options and the client of `_connection`.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import partial
@@ -10,13 +11,23 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from cloudevents_kafka.cli.commands.protocol._table import frame_heading, frame_json, frame_lines
-from cloudevents_kafka.cli.records import InputLine, StyledPrinter, read_lines
-from cloudevents_kafka.cli.terminal import BAD_DATA, FILE, BadData, BadUsage, Interrupts, escape_lines
+from cloudevents_kafka.cli.records import (
+    InputLine,
+    Style,
+    StyledLine,
+    StyledPrinter,
+    bytes_to_json,
+    encode_json,
+    read_lines,
+)
+from cloudevents_kafka.cli.terminal import BAD_DATA, FILE, BadData, BadUsage, Interrupts, escape, escape_lines
+from cloudevents_kafka.primitives.plural import pluralize
 
 if TYPE_CHECKING:
-    from cloudevents_kafka.protocol.explain import Explained
+    from cloudevents_kafka.protocol.explain import Explained, Field, Problem
 
+_MAX_BYTES: Final = 8
+_MAX_TEXT: Final = 80
 _LINE_RULE: Final = "a line must be a frame in hexadecimal digits, or a JSON object of a capture"
 
 Explain = Callable[[bytes], "Explained"]
@@ -84,10 +95,10 @@ def command(ctx: click.Context, /, file: str, digits: str | None, *, as_json: bo
 
 def _print_frame(frame: _Frame, printer: StyledPrinter, *, as_json: bool) -> None:
     if as_json:
-        click.echo(frame_json(frame.explained, {"where": frame.where, **frame.capture}))
+        click.echo(_frame_json(frame.explained, {"where": frame.where, **frame.capture}))
         return
     place = "  ".join([frame.where, *map(_member_text, frame.capture.items())])
-    printer.print_lines(frame_lines(frame.explained, place))
+    printer.print_lines(_frame_lines(frame.explained, place))
     printer.flush()
 
 
@@ -104,7 +115,7 @@ def _report_problems(frame: _Frame | BadData) -> bool:
     problems = frame.explained.problems
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        text = f"{frame.where}: {frame_heading(frame.explained)}: {problems[0]}{more}"
+        text = f"{frame.where}: {_frame_heading(frame.explained)}: {problems[0]}{more}"
         click.echo(f"cloudevents-kafka: {escape_lines(text)}", err=True)
     return bool(problems)
 
@@ -174,3 +185,101 @@ def _time_text(seconds: float) -> str:
         return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
     except (OverflowError, ValueError, OSError):
         return str(seconds)
+
+
+# --- printing frames ---
+
+
+def _frame_heading(frame: Explained) -> str:
+    """Return the name and the size of a frame: ``Metadata request, version 1, 41 bytes``."""
+    version = "" if frame.version is None else f", version {frame.version}"
+    return f"{frame.api} {frame.kind}{version}, {pluralize(frame.size, 'byte')}"
+
+
+def _frame_lines(frame: Explained, where: str) -> Iterator[StyledLine]:
+    """Yield the lines of a frame: position, bytes, path, type, value and its meaning; then the problems."""
+    yield [(escape(where), Style.DIM), (f"  {_frame_heading(frame)}", Style.HEADING)]
+    path_width = max((len(field.path) for field in frame.fields), default=0)
+    type_width = max((len(field.type) for field in frame.fields), default=0)
+    within = ""
+    for field in frame.fields:
+        if field.within != within:
+            within = field.within
+            text = f"{within} decompressed, positions start at 0" if within else "back in the frame"
+            yield [(f"        -- {text}", Style.DIM)]
+        yield _row(field, path_width, type_width)
+    for problem in frame.problems:
+        yield [(f"{problem.at:6}  ! {escape(str(problem))}", Style.ERROR)]
+    yield []
+
+
+def _row(field: Field, path_width: int, type_width: int) -> StyledLine:
+    raw = field.raw[:_MAX_BYTES].hex() + ("…" if len(field.raw) > _MAX_BYTES else "")
+    return [
+        (f"{field.at:6}  {raw:<{2 * _MAX_BYTES + 1}}  ", Style.DIM),
+        (f"{field.path:<{path_width}}  ", Style.NAME),
+        (f"{field.type:<{type_width}}  ", Style.DIM),
+        (_value_text(field), Style.ERROR if field.type == "unread" else Style.PLAIN),
+        (f"  {field.note}" if field.note else "", Style.WARNING),
+    ]
+
+
+def _value_text(field: Field) -> str:
+    """Return a value on one line, cut to `_MAX_TEXT` characters."""
+    value = field.value
+    if isinstance(value, bytes):
+        value = bytes_to_json(value)
+        if isinstance(value, dict):
+            return _cut(f"0x{field.value.hex()}")
+    if isinstance(value, str):
+        return f'"{_cut(escape(value))}"'
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return pluralize(value, "byte") if field.type in {"unread", "cut"} else str(value)
+
+
+def _frame_json(frame: Explained, where: dict[str, Any]) -> bytes:
+    """Return a frame as a JSON line: the members of ``where``, its name, fields and problems."""
+    return encode_json(
+        {
+            **where,
+            "kind": frame.kind,
+            "api": frame.api,
+            "key": frame.key,
+            "version": frame.version,
+            "size": frame.size,
+            "fields": [_field_object(field) for field in frame.fields],
+            "problems": [_problem_object(problem) for problem in frame.problems],
+        }
+    )
+
+
+def _field_object(field: Field) -> dict[str, Any]:
+    return {
+        "at": field.at,
+        "end": field.end,
+        "hex": field.raw.hex(),
+        "path": field.path,
+        "type": field.type,
+        "value": _json_value(field.value),
+        **_set_texts(note=field.note, within=field.within),
+    }
+
+
+def _problem_object(problem: Problem) -> dict[str, Any]:
+    within = _set_texts(within=problem.within)
+    return {"at": problem.at, "path": problem.path, "rule": problem.rule, **within}
+
+
+def _set_texts(**texts: str) -> dict[str, str]:
+    return {name: text for name, text in texts.items() if text}
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return bytes_to_json(value)
+    return str(value) if isinstance(value, uuid.UUID) else value
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…"

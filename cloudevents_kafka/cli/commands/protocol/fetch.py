@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -20,10 +20,10 @@ from cloudevents_kafka.cli.records import (
     StyledLine,
     StyledPrinter,
     bytes_text,
-    bytes_to_json,
     encode_json,
     header_lines,
     record_heading,
+    record_object,
     row,
 )
 from cloudevents_kafka.cli.terminal import BadUsage, BrokerFailure, Interrupts
@@ -72,7 +72,7 @@ def command(
     with Interrupts() as interrupts, interrupts.waiting(), connect(connection) as client:
         for number, record in enumerate(_read(client, connection, topic, partition, offset), 1):
             if as_json:
-                click.echo(encode_json(_record_object(record)))
+                click.echo(encode_json(record_object(record)))
             else:
                 printer.print_lines(_record_lines(record))
                 printer.flush()
@@ -138,18 +138,6 @@ def _partitions(
         return numbers
     check_partitions(topic, [partition], numbers)
     return [partition]
-
-
-def _record_object(record: Record) -> dict[str, Any]:
-    return {
-        "topic": record.topic,
-        "partition": record.partition,
-        "offset": record.offset,
-        "timestamp": record.timestamp,
-        "key": bytes_to_json(record.key),
-        "headers": [[name, bytes_to_json(value)] for name, value in record.headers],
-        "value": bytes_to_json(record.value),
-    }
 
 
 def _record_lines(record: Record) -> list[StyledLine]:

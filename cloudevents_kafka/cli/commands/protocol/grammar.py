@@ -70,28 +70,21 @@ def _find(name: str) -> list[type[Structure]]:
     found = [messages[key] for key in (f"{lower}request", f"{lower}response") if key in messages]
     if found:
         return found
-    closest = sorted(messages, key=lambda key: -difflib.SequenceMatcher(None, lower, key).ratio())
-    names = ", ".join(_name(messages[key]) for key in closest)
-    raise BadUsage(f"no message has the name {name!r}; the names, closest first, are {names}")
+    closest = sorted(
+        _messages(), key=lambda key: difflib.SequenceMatcher(None, lower, key.lower()).ratio(), reverse=True
+    )
+    raise BadUsage(f"no message has the name {name!r}; the names, closest first, are {', '.join(closest)}")
 
 
 def _messages() -> dict[str, type[Structure]]:
+    """Return the messages by the names of their classes; the entry of a message set stands for the set."""
     from cloudevents_kafka.protocol.messages import APIS
     from cloudevents_kafka.protocol.messages.connection import RequestHeader, ResponseHeader
     from cloudevents_kafka.protocol.messages.produce import MessageSetEntry
 
-    messages: list[type[Structure]] = [
-        message for api in APIS.values() for message in (api.request, api.response)
-    ]
-    messages += [RequestHeader, ResponseHeader, MessageSetEntry]
-    return {_name(message): message for message in messages}
-
-
-def _name(message: type[Structure]) -> str:
-    """Return the name of a message: that of its class, but MessageSet for the entry of one."""
-    from cloudevents_kafka.protocol.messages.produce import MessageSetEntry
-
-    return "MessageSet" if message is MessageSetEntry else message.__name__
+    messages = [message for api in APIS.values() for message in (api.request, api.response)]
+    messages += [RequestHeader, ResponseHeader]
+    return {message.__name__: message for message in messages} | {"MessageSet": MessageSetEntry}
 
 
 def _versions(message: type[Structure]) -> Versions:

@@ -47,10 +47,12 @@ def command(
     connection: ConnectionOptions,
     topic: str,
     value: bytes,
-    *,
     compression: str,
+    partition: int | None,
+    *,
+    null: bool,
     as_json: bool,
-    **options: Any,
+    **record: Any,
 ) -> None:
     """Send a record with the pure-Python client.
 
@@ -60,34 +62,18 @@ def command(
     \b
     cloudevents-kafka protocol produce localhost:9092 orders --key c-7 --header trace=1 hello
     """
-    if options["null"] and value != _STDIN:
+    if null and value != _STDIN:
         raise click.UsageError("--null and VALUE exclude each other")
     if compression not in {"none", "gzip"}:
         require_extra("protocol", f"--compression {compression}")
+    record["partition"] = -1 if partition is None else partition
     with Interrupts() as interrupts, interrupts.waiting():
-        record = _record(value, **options)
+        record["value"] = None if null else read_stdin("the value") if value == _STDIN else value
         with connect(connection) as client:
             message = _deliver(client, connection, topic, compression, record)
     place = {"topic": topic, "partition": message.partition(), "offset": message.offset()}
     text = f"{escape(topic)}[{message.partition()}]@{message.offset()}"
     click.echo(encode_json(place) if as_json else text)
-
-
-def _record(
-    value: bytes,
-    *,
-    key: bytes | None,
-    headers: tuple[tuple[str, bytes | None], ...],
-    partition: int | None,
-    null: bool,
-) -> dict[str, Any]:
-    """Return the record as arguments of the producer."""
-    return {
-        "value": None if null else read_stdin("the value") if value == _STDIN else value,
-        "key": key,
-        "headers": list(headers),
-        "partition": -1 if partition is None else partition,
-    }
 
 
 def _deliver(
