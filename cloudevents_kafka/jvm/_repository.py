@@ -6,11 +6,12 @@ import os
 import re
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote, urlsplit, urlunsplit
 from xml.etree import ElementTree as ET
 
 import msgspec
 
-from cloudevents_kafka.jvm._web import MIRROR_VARIABLE, FetchFailed, Login, Repository, split_login
+from cloudevents_kafka.jvm._web import MIRROR_VARIABLE, FetchFailed, Login, Repository
 
 JGO_HINT: Final = "Do: pip install 'cloudevents-kafka[testing]'"
 _SETTINGS_HINT: Final = f"Correct it, or set {MIRROR_VARIABLE} to the URL of the mirror."
@@ -30,11 +31,14 @@ def find_repository() -> Repository:
 
 def _repository(url: str) -> Repository:
     try:
-        bare, login = split_login(url)
+        parts = urlsplit(url)
     except ValueError:
         reason = f"the Maven repository must have a valid URL, got {url}"
         raise FetchFailed(reason, f"Check the URL in {MIRROR_VARIABLE}.") from None
-    return Repository(bare.rstrip("/"), login)
+    login, has_login, host = parts.netloc.rpartition("@")
+    user, _, password = login.partition(":")
+    bare = urlunsplit(parts._replace(netloc=host)).rstrip("/")
+    return Repository(bare, Login(unquote(user), unquote(password)) if has_login else None)
 
 
 def _default_url() -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from http.client import HTTPException, InvalidURL, responses
 from typing import Any, BinaryIO, Final
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -114,16 +114,6 @@ class Login(msgspec.Struct, frozen=True):
     def __repr__(self) -> str:
         """Return the name without the password."""
         return f"Login({self.user!r})"
-
-
-def split_login(url: str) -> tuple[str, Login | None]:
-    """Return a URL without its user name and password, and these, percent-decoded."""
-    parts = urlsplit(url)
-    login, at, host = parts.netloc.rpartition("@")
-    if not at:
-        return url, None
-    user, _, password = login.partition(":")
-    return urlunsplit(parts._replace(netloc=host)), Login(unquote(user), unquote(password))
 
 
 class Repository(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""A Maven repository on 127.0.0.1 that can be set to fail."""
+"""A Maven repository on 127.0.0.1 that can be set to fail, and what a failed download leaves."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import pytest
+
+from cloudevents_kafka.jvm import NoJars, cache_folder, resolve
 from cloudevents_kafka.jvm._coordinates import Coordinate
 
 THING = Coordinate("org.example", "thing", "1.0")
@@ -39,6 +42,25 @@ def pom(coordinate: Coordinate, *dependencies: Coordinate | tuple[str, str, str]
 
 def _names(group: str, artifact: str, version: str) -> str:
     return f"<groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>"
+
+
+def entries() -> list[str]:
+    """Return the names in the jar cache without those of locks."""
+    folder = cache_folder() / "jars"
+    return sorted(path.name for path in folder.iterdir() if path.suffix != ".lock") if folder.exists() else []
+
+
+def failure(*coordinates: str) -> str:
+    """Resolve coordinates that fail; return the text of the error."""
+    with pytest.raises(NoJars) as caught:
+        resolve(coordinates or [str(THING)])
+    assert entries() == []
+    error: BaseException | None = caught.value
+    text = str(error)
+    while error is not None:
+        assert "hunter2" not in f"{error!r} {error}"
+        error = error.__cause__
+    return text
 
 
 class Repository:

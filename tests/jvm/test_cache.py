@@ -1,10 +1,18 @@
-"""The cache folder is where the user wants it."""
+"""The cache folder is where the user wants it, and each entry is complete or absent."""
 
 from __future__ import annotations
 
-import pytest
+import signal
+import subprocess
+import sys
 
-from cloudevents_kafka.jvm import CACHE_VARIABLE, cache_folder
+import pytest
+from jvm.repository import THING, entries
+
+from cloudevents_kafka.jvm import CACHE_VARIABLE, _jars, cache_folder, resolve
+from cloudevents_kafka.jvm._coordinates import JarRequest
+
+pytestmark = pytest.mark.filterwarnings("ignore::cloudevents_kafka.jvm.PlainHttp")
 
 
 @pytest.mark.parametrize(
@@ -24,3 +32,55 @@ def test_cache_folder(monkeypatch, env, folder):
     for name, value in env.items():
         monkeypatch.setenv(name, value)
     assert str(cache_folder()) == folder
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError("disk full")])
+def test_interrupted(mirror, monkeypatch, error):
+    """A fetch that ends early leaves nothing in the cache."""
+
+    def check(path, checksum):
+        raise error
+
+    monkeypatch.setattr(_jars, "check_jar", check)
+    mirror.add()
+    with pytest.raises(type(error)):
+        resolve([str(THING)])
+    assert entries() == []
+
+
+def test_leftovers(mirror):
+    """The partial folders of a killed process are removed by the next fetch."""
+    mirror.add()
+    name = JarRequest((str(THING),)).folder_name
+    (cache_folder() / "jars" / f".{name}-left").mkdir(parents=True)
+    resolve([str(THING)])
+    assert entries() == [name]
+
+
+SOURCE = f"from cloudevents_kafka.jvm import resolve; print(resolve([{str(THING)!r}]))"
+
+
+def test_two_processes(mirror):
+    """Processes that resolve at once fetch once, and all return the jars."""
+    mirror.add()
+    mirror.delay = 0.1
+    argv = [sys.executable, "-W", "ignore", "-c", SOURCE]
+    processes = [subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(3)]
+    printed = [process.communicate(timeout=60)[0] for process in processes]
+    assert printed[0] == printed[1] == printed[2] != b""
+    assert mirror.count(THING.path) == 1
+
+
+def test_ctrl_c(mirror):
+    """Ctrl-C during a download ends it and leaves an empty cache."""
+    mirror.add()
+    mirror.delay = 30.0
+    argv = [sys.executable, "-W", "ignore", "-c", SOURCE]
+    with subprocess.Popen(argv, stderr=subprocess.PIPE, start_new_session=True) as program:
+        assert b"fetching" in program.stderr.readline()
+        while not mirror.requests:
+            assert program.poll() is None
+        mirror.delay = 0.0
+        program.send_signal(signal.SIGINT)
+        assert b"KeyboardInterrupt" in program.communicate(timeout=60)[1]
+    assert entries() == []

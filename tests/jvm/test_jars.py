@@ -5,16 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import signal
 import socket
-import subprocess
-import sys
 
 import pytest
-from jvm.repository import NEEDED, THING, jar, pom
+from jvm.repository import NEEDED, THING, entries, failure, jar, pom
 
 from cloudevents_kafka.jvm import CACHE_VARIABLE, NoJars, PlainHttp, _jars, cache_folder, resolve
-from cloudevents_kafka.jvm._checksums import ALGORITHMS
 from cloudevents_kafka.jvm._coordinates import Coordinate, JarRequest
 from cloudevents_kafka.jvm._web import MIRROR_VARIABLE
 
@@ -28,25 +24,6 @@ def two_jars(mirror):
     mirror.add(THING, THING_JAR, dependencies=(NEEDED,), algorithms=("sha512",))
     mirror.add(NEEDED, NEEDED_JAR)
     return mirror
-
-
-def entries() -> list[str]:
-    """Return the names in the jar cache without those of locks."""
-    folder = cache_folder() / "jars"
-    return sorted(path.name for path in folder.iterdir() if path.suffix != ".lock") if folder.exists() else []
-
-
-def failure(*coordinates: str) -> str:
-    """Resolve coordinates that fail; return the text of the error."""
-    with pytest.raises(NoJars) as caught:
-        resolve(coordinates or [str(THING)])
-    assert entries() == []
-    error: BaseException | None = caught.value
-    text = str(error)
-    while error is not None:
-        assert "hunter2" not in f"{error!r} {error}"
-        error = error.__cause__
-    return text
 
 
 def test_fetched_once(two_jars, capsys):
@@ -140,19 +117,6 @@ def test_changed_jar_and_manifest(two_jars, monkeypatch):
     assert resolve([str(THING)])[1].read_bytes() == THING_JAR
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError("disk full")])
-def test_interrupted(two_jars, monkeypatch, error):
-    """A fetch that ends early leaves nothing in the cache."""
-
-    def check(path, checksum):
-        raise error
-
-    monkeypatch.setattr(_jars, "check_jar", check)
-    with pytest.raises(type(error)):
-        resolve([str(THING)])
-    assert entries() == []
-
-
 def test_failed_again(two_jars):
     """A damaged folder is not used while the repository fails."""
     resolve([str(THING)])[1].unlink()
@@ -161,60 +125,12 @@ def test_failed_again(two_jars):
         resolve([str(THING)])
 
 
-def test_leftovers(two_jars):
-    """The partial folders of a killed process are removed by the next fetch."""
-    name = JarRequest((str(THING),)).folder_name
-    (cache_folder() / "jars" / f".{name}-left").mkdir(parents=True)
-    resolve([str(THING)])
-    assert entries() == [name]
-
-
 def test_two_names(mirror):
     """Two jars with the same file name are an error."""
     other = Coordinate("org.other", "thing", "1.0")
     mirror.add(dependencies=(other,))
     mirror.add(other)
     assert f"{THING} and {other} have the same file name" in failure()
-
-
-def test_no_checksum(mirror):
-    """A jar without a checksum is refused; MD5 does not count."""
-    mirror.add(algorithms=("md5",))
-    text = failure()
-    assert "has no checksum of org.example:thing:1.0: no .sha512, .sha256 or .sha1 file" in text
-    assert MIRROR_VARIABLE in text
-
-
-def test_not_a_jar(mirror):
-    """A file that is not a jar is refused even if the repository publishes its checksum."""
-    mirror.add(content=b"<html>Log in</html>", algorithms=("sha256",))
-    assert "is an HTML page" in failure()
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_published_checksums(mirror, algorithm):
-    """A jar is compared with any checksum that the repository publishes, and refused if it differs."""
-    mirror.add(algorithms=(algorithm,))
-    (path,) = resolve([str(THING)])
-    assert path.read_bytes() == jar()
-    path.unlink()
-    mirror.put(THING.path, jar("changed"))
-    with pytest.raises(NoJars, match="was changed on the way"):
-        resolve([str(THING)])
-
-
-def test_bad_checksum_file(mirror):
-    """A checksum file without a checksum is an error, and not a missing file."""
-    mirror.add()
-    mirror.put(f"{THING.path}.sha256", b"<html>404</html>")
-    assert "its .sha256 file must have one checksum, got 0" in failure()
-
-
-def test_dependencies_are_checked(mirror):
-    """A dependency without a checksum is refused too."""
-    mirror.add(dependencies=(NEEDED,))
-    mirror.add(NEEDED, algorithms=())
-    assert "has no checksum of org.example:needed:2.0" in failure()
 
 
 @pytest.mark.parametrize("name", ["../../evil", "..", "e/vil"])
@@ -331,35 +247,6 @@ def test_truncated(mirror):
     size = len(mirror.files[f"/repo/{THING.pom_path}"])
     assert f"closed the connection before the end of the file ({mirror.url}" in (text := failure())
     assert f"{size - 10} of {size} bytes" in text
-
-
-SOURCE = f"from cloudevents_kafka.jvm import resolve; print(resolve([{str(THING)!r}]))"
-
-
-def test_two_processes(mirror):
-    """Processes that resolve at once fetch once, and all return the jars."""
-    mirror.add()
-    mirror.delay = 0.1
-    argv = [sys.executable, "-W", "ignore", "-c", SOURCE]
-    processes = [subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(3)]
-    printed = [process.communicate(timeout=60)[0] for process in processes]
-    assert printed[0] == printed[1] == printed[2] != b""
-    assert mirror.count(THING.path) == 1
-
-
-def test_ctrl_c(mirror):
-    """Ctrl-C during a download ends it and leaves an empty cache."""
-    mirror.add()
-    mirror.delay = 30.0
-    argv = [sys.executable, "-W", "ignore", "-c", SOURCE]
-    with subprocess.Popen(argv, stderr=subprocess.PIPE, start_new_session=True) as program:
-        assert b"fetching" in program.stderr.readline()
-        while not mirror.requests:
-            assert program.poll() is None
-        mirror.delay = 0.0
-        program.send_signal(signal.SIGINT)
-        assert b"KeyboardInterrupt" in program.communicate(timeout=60)[1]
-    assert entries() == []
 
 
 def test_bad_arguments(empty_cache, tmp_path):

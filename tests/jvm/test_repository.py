@@ -36,11 +36,21 @@ def server(password: str) -> str:
     return f"<servers><server><id>m</id>{login}</server></servers>"
 
 
-def test_variable(home, monkeypatch):
+@pytest.mark.parametrize(
+    ("url", "repository"),
+    [
+        ("https://h/x", Repository("https://h/x")),
+        ("file:///a/b/", Repository("file:///a/b")),
+        ("https://me:p%40s%2Fs@h:1/x", Repository("https://h:1/x", Login("me", "p@s/s"))),
+        ("https://me:p@s@h/x/", Repository("https://h/x", Login("me", "p@s"))),
+        ("https://me@h/x", Repository("https://h/x", Login("me", ""))),
+    ],
+)
+def test_variable(home, monkeypatch, url, repository):
     """The environment variable comes first, with the login in its URL."""
     write_settings(home, mirrors("*"))
-    monkeypatch.setenv(MIRROR_VARIABLE, "https://me:p%40@h/x/")
-    assert find_repository() == Repository("https://h/x", Login("me", "p@"))
+    monkeypatch.setenv(MIRROR_VARIABLE, url)
+    assert find_repository() == repository
 
 
 @pytest.mark.parametrize("mirror_of", ["*", "central", "external:*", "a, central", "*,!a"])

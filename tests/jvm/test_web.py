@@ -17,7 +17,6 @@ from cloudevents_kafka.jvm._web import (
     Login,
     Repository,
     network_error,
-    split_login,
     status_error,
 )
 
@@ -104,20 +103,6 @@ def test_login(mirror):
         read(f"{mirror.url}/a", login)
     assert len(mirror.authorizations) == 1
     assert "hunt" not in repr(login)
-
-
-@pytest.mark.parametrize(
-    ("url", "bare", "login"),
-    [
-        ("https://h/x", "https://h/x", None),
-        ("https://me:p%40s%2Fs@h:1/x", "https://h:1/x", Login("me", "p@s/s")),
-        ("https://me:p@s@h/x", "https://h/x", Login("me", "p@s")),
-        ("https://me@h/x", "https://h/x", Login("me", "")),
-    ],
-)
-def test_split_login(url, bare, login):
-    """A URL is divided into the URL without a login and the login."""
-    assert split_login(url) == (bare, login)
 
 
 def test_file(tmp_path):
