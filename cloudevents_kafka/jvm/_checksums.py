@@ -6,7 +6,7 @@ import hashlib
 import re
 import zipfile
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from cloudevents_kafka.jvm._coordinates import Coordinate, pinned_checksums
 from cloudevents_kafka.jvm._web import MIRROR_VARIABLE, FetchFailed, FileMissing, Repository
@@ -21,35 +21,10 @@ class BadJar(Exception):
     """A downloaded file is not the requested jar."""
 
 
-class Checksum(NamedTuple):
-    """A checksum in hexadecimal; `origin` is "package" or "repository"."""
-
-    algorithm: str
-    digest: str
-    origin: str
-
-
 def file_digest(path: Path, algorithm: str = "sha256") -> str:
     """Return the checksum of a file in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, algorithm).hexdigest()
-
-
-def find_checksum(coordinate: Coordinate, repository: Repository) -> Checksum:
-    """Return the SHA-256 that the package lists for a jar, else the strongest that the repository publishes.
-
-    Raises `FetchFailed` if there is none, and `BadJar` for a checksum file without a checksum.
-    """
-    if coordinate in pinned_checksums():
-        return Checksum("sha256", pinned_checksums()[coordinate], "package")
-    for algorithm in ALGORITHMS:
-        digest = published_digest(repository, coordinate.path, algorithm)
-        if digest is not None:
-            return Checksum(algorithm, digest, "repository")
-    raise FetchFailed(
-        f"the Maven repository has no checksum of {coordinate}: no .sha512, .sha256 or .sha1 file",
-        f"A jar without a checksum is not used. Set {MIRROR_VARIABLE} to a repository that has one.",
-    )
 
 
 def published_digest(repository: Repository, path: str, algorithm: str) -> str | None:
@@ -68,16 +43,33 @@ def published_digest(repository: Repository, path: str, algorithm: str) -> str |
     return str(found[0]).lower()
 
 
-def check_jar(path: Path, checksum: Checksum) -> None:
-    """Raise `BadJar` if a file is not a complete zip archive or has another checksum."""
+def check_jar(path: Path, coordinate: Coordinate, repository: Repository) -> None:
+    """Raise `BadJar` if a file is not a complete zip archive or has another checksum than the jar.
+
+    The checksum is the SHA-256 that the package lists, else the strongest that the repository publishes.
+    Raises `FetchFailed` if there is none.
+    """
     _check_zip(path)
-    digest = file_digest(path, checksum.algorithm)
-    if digest != checksum.digest:
-        name = checksum.algorithm.upper().replace("SHA", "SHA-")
+    algorithm, expected, origin = _find_checksum(coordinate, repository)
+    digest = file_digest(path, algorithm)
+    if digest != expected:
         raise BadJar(
-            f"its {name} must be {checksum.digest}, as in the {checksum.origin}, got {digest}: "
+            f"its {algorithm.replace('sha', 'SHA-')} must be {expected}, as in the {origin}, got {digest}: "
             "the file was changed on the way or in the repository"
         )
+
+
+def _find_checksum(coordinate: Coordinate, repository: Repository) -> tuple[str, str, str]:
+    """Return an algorithm, the digest of a jar, and "package" or "repository"."""
+    if coordinate in pinned_checksums():
+        return "sha256", pinned_checksums()[coordinate], "package"
+    for algorithm in ALGORITHMS:
+        if digest := published_digest(repository, coordinate.path, algorithm):
+            return algorithm, digest, "repository"
+    raise FetchFailed(
+        f"the Maven repository has no checksum of {coordinate}: no .sha512, .sha256 or .sha1 file",
+        f"A jar without a checksum is not used. Set {MIRROR_VARIABLE} to a repository that has one.",
+    )
 
 
 def _check_zip(path: Path) -> None:

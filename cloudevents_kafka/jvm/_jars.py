@@ -13,7 +13,7 @@ import msgspec
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm._cache import building, cache_folder, locked
-from cloudevents_kafka.jvm._checksums import BadJar, check_jar, file_digest, find_checksum
+from cloudevents_kafka.jvm._checksums import BadJar, check_jar, file_digest
 from cloudevents_kafka.jvm._coordinates import Coordinate, JarRequest, jar_sets, pinned_checksums
 from cloudevents_kafka.jvm._progress import Progress
 from cloudevents_kafka.jvm._repository import JGO_HINT, find_repository
@@ -164,7 +164,7 @@ def download(coordinate: Coordinate, repository: Repository, folder: Path, show:
     with path.open("wb") as file:
         repository.copy(coordinate.path, file, limit=JAR_LIMIT, on_block=show)
     try:
-        check_jar(path, find_checksum(coordinate, repository))
+        check_jar(path, coordinate, repository)
     except BadJar as error:
         reason = f"the Maven repository sent a wrong file as {coordinate}: {error}"
         raise FetchFailed(reason, REJECTED_HINT) from None

@@ -38,7 +38,7 @@ def test_cache_folder(monkeypatch, env, folder):
 def test_interrupted(mirror, monkeypatch, error):
     """A fetch that ends early leaves nothing in the cache."""
 
-    def check(path, checksum):
+    def check(*_):
         raise error
 
     monkeypatch.setattr(_jars, "check_jar", check)

@@ -59,17 +59,8 @@ def environment(tmp_path_factory):
 def test_fixtures(environment, tmp_path):
     """The fixtures of the pytest plugin start a broker."""
     (tmp_path / "test_it.py").write_text(TEST)
-    argv = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--rootdir",
-        str(tmp_path),
-        str(tmp_path),
-    ]
+    options = ["-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path)]
+    argv = [sys.executable, "-m", "pytest", *options, str(tmp_path)]
     done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=100, check=False)
     assert "1 passed" in done.stdout, done.stdout + done.stderr
 
