@@ -15,7 +15,7 @@ from cloudevents_kafka.testing.wire_broker._connection import Connection, Server
 from cloudevents_kafka.testing.wire_broker._coordinator import CommittedOffset
 from cloudevents_kafka.testing.wire_broker._group import Group
 from cloudevents_kafka.testing.wire_broker._listener import ClientSocket, Listener
-from cloudevents_kafka.testing.wire_broker._releases import Release, find_release
+from cloudevents_kafka.testing.wire_broker._releases import RELEASES, Release
 from cloudevents_kafka.testing.wire_broker.faults import Faults
 
 _HOST: Final = "127.0.0.1"
@@ -49,8 +49,12 @@ class WireBroker:
         """Prepare the cluster; ValueError for an unknown release. `start`, or ``with``, listens."""
         if brokers < 1:
             raise ValueError(f"brokers must be at least 1, got {brokers}")
+        if isinstance(release, str):
+            if release not in RELEASES:
+                raise ValueError(f"release must be one of {', '.join(RELEASES)}, got {release!r}")
+            release = RELEASES[release]
         self._cluster: Final = Cluster(settings or Settings())
-        self._state: Final = ServerState(self._cluster, find_release(release), users or {})
+        self._state: Final = ServerState(self._cluster, release, users or {})
         self._count: Final = brokers
         self._tls: Final = tls
         self._listeners: dict[int, Listener] = {}

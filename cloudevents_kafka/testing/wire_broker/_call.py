@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cloudevents_kafka.protocol.schema import NO_UUID
 from cloudevents_kafka.testing.wire_broker._cluster import Cluster, Node, Partition
@@ -22,35 +23,20 @@ class InjectedError(NamedTuple):
     partition: int | None
 
 
-class Call:
+@dataclass(eq=False, repr=False, kw_only=True)
+class Call(ParsedRequest):
     """A request, the node that received it, and the faults in its response."""
 
-    def __init__(
-        self,
-        request: ParsedRequest,
-        *,
-        cluster: Cluster,
-        node: Node,
-        release: Release,
-        login: Login,
-        connection: int,
-    ) -> None:
-        self.cluster: Final = cluster
-        self.node: Final = node
-        self.release: Final = release
-        self.login: Final = login
-        self.connection: Final = connection
-        """The connection's number on its node, from 1."""
-        self.key: Final = request.key
-        self.version: Final = request.version
-        self.correlation_id: Final = request.correlation_id
-        self.client_id: Final = request.client_id
-        self.message: Final = request.message
-        self.supported: Final = request.supported
-        self.injected_errors: Final[list[InjectedError]] = []
-        self.response_edits: Final[list[Callable[[bytes], bytes]]] = []
-        """Functions that change the response's frame, its size included."""
-        self.close_after_response = False
+    cluster: Cluster
+    node: Node
+    release: Release
+    login: Login
+    connection: int
+    """The connection's number on its node, from 1."""
+    injected_errors: list[InjectedError] = field(default_factory=list)
+    response_edits: list[Callable[[bytes], bytes]] = field(default_factory=list)
+    """Functions that change the response's frame, its size included."""
+    close_after_response: bool = False
 
     def check(self, topic: str | None = None, partition: int | None = None) -> None:
         """Raise the injected error of a topic or partition; of the whole request if both are None."""

@@ -8,11 +8,10 @@ import zlib
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from cloudevents_kafka.testing.wire_broker._changes import Changes
-from cloudevents_kafka.testing.wire_broker._coordinator import CommittedOffsets, GroupCoordinator
+from cloudevents_kafka.testing.wire_broker._append import Sequences
+from cloudevents_kafka.testing.wire_broker._coordinator import Changes, CommittedOffsets, GroupCoordinator
 from cloudevents_kafka.testing.wire_broker._errors import ApiError
 from cloudevents_kafka.testing.wire_broker._log import Log
-from cloudevents_kafka.testing.wire_broker._sequences import Sequences
 
 _TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}\Z")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import struct
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from cloudevents_kafka.protocol import frames
@@ -21,19 +21,18 @@ from cloudevents_kafka.testing.wire_broker.apis import HANDLERS
 from cloudevents_kafka.testing.wire_broker.faults import Faults
 
 _HISTORY: Final = 10_000
-_SIZE: Final = struct.Struct(">i")
 
 
+@dataclass(frozen=True)
 class ServerState:
     """The state that the connections of all nodes share, apart from the cluster."""
 
-    def __init__(self, cluster: Cluster, release: Release, users: Mapping[str, str]) -> None:
-        self.cluster: Final = cluster
-        self.release: Final = release
-        self.users: Final = users
-        self.faults: Final = Faults()
-        self.calls: Final[deque[Call]] = deque(maxlen=_HISTORY)
-        self.connection_errors: Final[deque[str]] = deque(maxlen=_HISTORY)
+    cluster: Cluster
+    release: Release
+    users: Mapping[str, str]
+    faults: Faults = field(default_factory=Faults)
+    calls: deque[Call] = field(default_factory=lambda: deque(maxlen=_HISTORY))
+    connection_errors: deque[str] = field(default_factory=lambda: deque(maxlen=_HISTORY))
 
 
 class Connection:
@@ -66,7 +65,7 @@ class Connection:
             self._record_error(f"not answered: {unread}")
             return
         call = Call(
-            request,
+            **vars(request),
             cluster=self._state.cluster,
             node=self._node,
             release=self._state.release,
@@ -78,7 +77,10 @@ class Connection:
             raise CloseConnection(f"API key {call.key} before the login")
         response = self._state.faults.wrap(call, lambda: self._handle(call))()
         if response is not None:
-            self._answer(call, response)
+            answer = frames.encode_response(response, call.version, correlation_id=call.correlation_id)
+            for edit in call.response_edits:
+                answer = edit(answer)
+            self._send(answer)
         if call.close_after_response:
             raise CloseConnection
 
@@ -88,19 +90,13 @@ class Connection:
                 raise CloseConnection
             return HANDLERS[call.key](call, call.message)
 
-    def _answer(self, call: Call, response: Structure) -> None:
-        frame = frames.encode_response(response, call.version, correlation_id=call.correlation_id)
-        for edit in call.response_edits:
-            frame = edit(frame)
-        self._send(frame)
-
     def _log_in(self, message: bytes) -> None:
         """Answer a message of the mechanism, which has only its size in front."""
         try:
             answer = self._login.answer(message)
         except LoginFailed as failed:
             raise CloseConnection(f"login failed: {failed}") from failed
-        self._send(_SIZE.pack(len(answer)) + answer)
+        self._send(frames.add_size(answer))
 
     def _send(self, data: bytes) -> None:
         if not self._client.send(data):

@@ -1,17 +1,38 @@
 """`GroupCoordinator`: the requests of group members, and the errors they are answered with.
 
-All methods are called with the cluster's lock held; methods that wait release it meanwhile.
+Its methods are called with the cluster's lock held; methods that wait release it meanwhile.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from cloudevents_kafka.testing.wire_broker._changes import Changes
-from cloudevents_kafka.testing.wire_broker._errors import ApiError
+from cloudevents_kafka.testing.wire_broker._errors import ApiError, CloseConnection
 from cloudevents_kafka.testing.wire_broker._group import Group, JoinParameters, Member, State
+
+
+class Changes(threading.Condition):
+    """The lock of a cluster's state, which is notified of each change, and can be closed for good."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.closed = False
+
+    def close(self) -> None:
+        """Wake all waiting threads; each raises `CloseConnection`."""
+        with self:
+            self.closed = True
+            self.notify_all()
+
+    def wait_until(self, end: float) -> None:
+        """Wait for a change, until ``end`` (`time.monotonic`) at most; `CloseConnection` once closed."""
+        if not self.closed:
+            self.wait(max(0.0, end - time.monotonic()))
+        if self.closed:
+            raise CloseConnection
 
 
 class CommittedOffset(NamedTuple):

@@ -106,12 +106,3 @@ RELEASES: Final = {
     )
 }
 """The releases by name; ``0.8.2-beta`` follows the 0.8 guide to the letter."""
-
-
-def find_release(release: str | Release) -> Release:
-    """Return the release of a name; ValueError for an unknown name."""
-    if isinstance(release, Release):
-        return release
-    if release not in RELEASES:
-        raise ValueError(f"release must be one of {', '.join(RELEASES)}, got {release!r}")
-    return RELEASES[release]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.codec import compiler
@@ -11,15 +12,16 @@ from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncate
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest, RequestHeader
 from cloudevents_kafka.protocol.messages.offsets import OffsetCommitRequestBeta
-from cloudevents_kafka.protocol.schema import Structure
+from cloudevents_kafka.protocol.schema import Structure, spec_of
 from cloudevents_kafka.testing.wire_broker._errors import NoResponse
 from cloudevents_kafka.testing.wire_broker._releases import Release
 
-_API_VERSIONS: Final = 18
+_API_VERSIONS: Final = spec_of(ApiVersionsRequest).key
 _START: Final = struct.Struct(">hhi")  # API key, API version, correlation id
 
 
-class ParsedRequest(NamedTuple):
+@dataclass(eq=False, repr=False)
+class ParsedRequest:
     """A request: the fields of its header, the version it was read in, and the message."""
 
     key: int

@@ -13,6 +13,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -141,23 +142,19 @@ def _edit_response(edit: Callable[[bytes], bytes], *, close: bool = False) -> Fa
     return fault
 
 
+@dataclass
 class PlannedFault:
     """A planned fault: how many requests it ``matched``, and how many ``remaining``, None for all."""
 
-    def __init__(
-        self, fault: Fault, api: int | None, times: int | None, when: Callable[[Call], bool] | None
-    ) -> None:
-        self.fault: Final = fault
-        self.remaining = times
-        self.matched = 0
-        self._api: Final = api
-        self._when: Final = when
+    fault: Fault
+    api: int | None
+    remaining: int | None
+    when: Callable[[Call], bool] | None
+    matched: int = 0
 
     def matches(self, call: Call) -> bool:
         """Return whether the fault applies to a request, and count it if so."""
-        if self.remaining == 0 or self._api not in {None, call.key}:
-            return False
-        if self._when is not None and not self._when(call):
+        if self.remaining == 0 or self.api not in {None, call.key} or (self.when and not self.when(call)):
             return False
         self.matched += 1
         if self.remaining is not None:

@@ -7,7 +7,7 @@ import pytest
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.layout import default_of
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.schema import BOOLEAN, ArrayOf, Blob, Fixed, Text, Uuid, fields_of
+from cloudevents_kafka.protocol.schema import BOOLEAN, STRING, ArrayOf, Fixed, Prefixed, Uuid, fields_of
 
 
 def _filled(structure, version):
@@ -24,10 +24,8 @@ def _value(type, version, field):
     match type:
         case ArrayOf():
             return [_value(type.element, version, field)]
-        case Text():
-            return "t"
-        case Blob():
-            return b"\0" * 70
+        case Prefixed():
+            return "t" if type == STRING else b"\0" * 70
         case Fixed():
             return True if type is BOOLEAN else 1
         case Uuid():

@@ -1,4 +1,4 @@
-"""The handlers of requests, one module for each group of APIs; `HANDLERS` has them by API key."""
+"""The handlers of requests by API key, in modules named as those of `protocol.messages`."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from cloudevents_kafka.protocol.schema import Structure
+from cloudevents_kafka.testing.wire_broker.apis._connection import api_versions, authenticate, handshake
 from cloudevents_kafka.testing.wire_broker.apis._fetch import fetch
-from cloudevents_kafka.testing.wire_broker.apis._groups import heartbeat, join_group, leave_group, sync_group
-from cloudevents_kafka.testing.wire_broker.apis._list_offsets import list_offsets
-from cloudevents_kafka.testing.wire_broker.apis._metadata import (
-    api_versions,
-    create_topics,
+from cloudevents_kafka.testing.wire_broker.apis._groups import (
     find_coordinator,
-    metadata,
+    heartbeat,
+    join_group,
+    leave_group,
+    sync_group,
 )
-from cloudevents_kafka.testing.wire_broker.apis._offsets import offset_commit, offset_fetch
+from cloudevents_kafka.testing.wire_broker.apis._offsets import list_offsets, offset_commit, offset_fetch
 from cloudevents_kafka.testing.wire_broker.apis._produce import init_producer_id, produce
-from cloudevents_kafka.testing.wire_broker.apis._sasl import authenticate, handshake
+from cloudevents_kafka.testing.wire_broker.apis._topics import create_topics, metadata
 
 Handler = Callable[[Any, Any], Structure | None]
 

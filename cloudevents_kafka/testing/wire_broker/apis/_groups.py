@@ -1,4 +1,4 @@
-"""The APIs of group members: JoinGroup, SyncGroup, Heartbeat, LeaveGroup."""
+"""The APIs of groups: FindCoordinator, JoinGroup, SyncGroup, Heartbeat, LeaveGroup."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from typing import Final
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.groups import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -13,7 +16,6 @@ from cloudevents_kafka.protocol.messages.groups import (
     JoinGroupResponseMember,
     LeaveGroupRequest,
     LeaveGroupResponse,
-    MemberIdentity,
     MemberResponse,
     SyncGroupRequest,
     SyncGroupResponse,
@@ -34,6 +36,31 @@ def check_coordinator(call: Call, group_id: str) -> None:
         raise ApiError(ErrorCode.NOT_COORDINATOR)
 
 
+def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+    """Return the coordinator of a group; transactional ids have no coordinator here."""
+    if call.version >= 4:
+        coordinators = [_coordinator(call, key, request.key_type) for key in request.coordinator_keys]
+        return FindCoordinatorResponse(coordinators=coordinators)
+    found = _coordinator(call, request.key, request.key_type)
+    return FindCoordinatorResponse(
+        error_code=found.error_code,
+        error_message=found.error_message,
+        node_id=found.node_id,
+        host=found.host,
+        port=found.port,
+    )
+
+
+def _coordinator(call: Call, key: str, key_type: int) -> Coordinator:
+    code = error_code_of(call.check) or (0 if key_type == 0 else ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    if code:
+        return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=code, error_message=None)
+    id, host, port = call.cluster.coordinator(key)
+    return Coordinator(
+        key=key, node_id=id, host=host, port=port, error_code=ErrorCode.NONE, error_message=None
+    )
+
+
 def join_group(call: Call, request: JoinGroupRequest) -> JoinGroupResponse:
     """Return the response once the generation begins; an error repeats the member's id."""
     session = request.session_timeout_ms / 1000
@@ -51,7 +78,10 @@ def join_group(call: Call, request: JoinGroupRequest) -> JoinGroupResponse:
         joined = call.cluster.groups.join(request.group_id, parameters, id_first=call.version >= _ID_FIRST)
     except ApiError as error:
         new = error.member_id if isinstance(error, MemberIdRequired) else request.member_id
-        return _not_joined(error.code, new, call.version)
+        protocol = None if call.version >= 7 else ""
+        return JoinGroupResponse(
+            error_code=error.code, protocol_name=protocol, leader="", member_id=new, members=[]
+        )
     return JoinGroupResponse(
         error_code=ErrorCode.NONE,
         generation_id=joined.generation,
@@ -67,16 +97,6 @@ def join_group(call: Call, request: JoinGroupRequest) -> JoinGroupResponse:
             )
             for member in joined.members
         ],
-    )
-
-
-def _not_joined(code: int, member_id: str, version: int) -> JoinGroupResponse:
-    return JoinGroupResponse(
-        error_code=code,
-        protocol_name=None if version >= 7 else "",
-        leader="",
-        member_id=member_id,
-        members=[],
     )
 
 
@@ -114,24 +134,19 @@ def heartbeat(call: Call, request: HeartbeatRequest) -> HeartbeatResponse:
 
 def leave_group(call: Call, request: LeaveGroupRequest) -> LeaveGroupResponse:
     """Remove one member, from version 3 on several, and return the response."""
+
+    def remove(member_id: str, instance: str | None) -> int:
+        return error_code_of(lambda: call.cluster.groups.leave(request.group_id, member_id, instance))
+
     code = error_code_of(lambda: check_coordinator(call, request.group_id))
-    if code:
-        return LeaveGroupResponse(error_code=code)
-    if call.version < 3:
-        return LeaveGroupResponse(error_code=_remove_member(call, request.group_id, request.member_id, None))
-    return LeaveGroupResponse(
-        error_code=ErrorCode.NONE,
-        members=[_member_response(call, request.group_id, member) for member in request.members],
-    )
-
-
-def _member_response(call: Call, group_id: str, member: MemberIdentity) -> MemberResponse:
-    return MemberResponse(
-        member_id=member.member_id,
-        group_instance_id=member.group_instance_id,
-        error_code=_remove_member(call, group_id, member.member_id, member.group_instance_id),
-    )
-
-
-def _remove_member(call: Call, group_id: str, member_id: str, instance: str | None) -> int:
-    return error_code_of(lambda: call.cluster.groups.leave(group_id, member_id, instance))
+    if code or call.version < 3:
+        return LeaveGroupResponse(error_code=code or remove(request.member_id, None))
+    members = [
+        MemberResponse(
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            error_code=remove(member.member_id, member.group_instance_id),
+        )
+        for member in request.members
+    ]
+    return LeaveGroupResponse(error_code=ErrorCode.NONE, members=members)

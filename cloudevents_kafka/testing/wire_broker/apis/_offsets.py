@@ -1,12 +1,17 @@
-"""OffsetCommit and OffsetFetch, in all their shapes."""
+"""ListOffsets, by segments in version 0, by timestamp later; OffsetCommit and OffsetFetch in all shapes."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
     OffsetCommitRequest,
     OffsetCommitRequestBeta,
     OffsetCommitRequestPartition,
@@ -16,6 +21,7 @@ from cloudevents_kafka.protocol.messages.offsets import (
     OffsetCommitResponseTopic,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
@@ -23,14 +29,70 @@ from cloudevents_kafka.protocol.messages.offsets import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from cloudevents_kafka.protocol.schema import NO_UUID
 from cloudevents_kafka.testing.wire_broker._call import Call
 from cloudevents_kafka.testing.wire_broker._coordinator import CommittedOffset
 from cloudevents_kafka.testing.wire_broker._errors import ApiError, error_code_of
+from cloudevents_kafka.testing.wire_broker._log import Log
 from cloudevents_kafka.testing.wire_broker.apis._groups import check_coordinator
 
+_LATEST: Final = -1
+_EARLIEST: Final = frozenset({-2, -4})
+"""The first offset: -2 of the log, -4 of the part on the broker's disk."""
+_MAX_TIMESTAMP: Final = -3
 _MAX_METADATA: Final = 4096
 _NOT_COMMITTED: Final = CommittedOffset(-1)
+
+_Row = TypeVar("_Row", OffsetFetchResponsePartition, OffsetFetchResponsePartitions)
+
+
+def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    """Return offsets by timestamp; -1, without an error, if all records are older."""
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name, partitions=[_listed(call, topic.name, wanted) for wanted in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _listed(call: Call, topic: str, wanted: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+    number = wanted.partition_index
+    try:
+        partition = call.led_partition(topic, number, wanted.current_leader_epoch)
+    except ApiError as error:
+        return ListOffsetsPartitionResponse(partition_index=number, error_code=error.code)
+    if call.version == 0:
+        return ListOffsetsPartitionResponse(
+            partition_index=number,
+            error_code=ErrorCode.NONE,
+            old_style_offsets=_segments(partition.log, wanted),
+        )
+    time, offset = _at(partition.log, wanted.timestamp)
+    return ListOffsetsPartitionResponse(
+        partition_index=number,
+        error_code=ErrorCode.NONE,
+        timestamp=time,
+        offset=offset,
+        leader_epoch=partition.epoch if call.version >= 4 else -1,
+    )
+
+
+def _segments(log: Log, wanted: ListOffsetsPartition) -> list[int]:
+    if wanted.timestamp in _EARLIEST:
+        return [log.start][: max(0, wanted.max_num_offsets)]
+    return log.segments_before(wanted.timestamp, wanted.max_num_offsets)
+
+
+def _at(log: Log, timestamp: int) -> tuple[int, int]:
+    """Return a timestamp and an offset, or -1 and -1."""
+    if timestamp == _LATEST:
+        return -1, log.end
+    if timestamp in _EARLIEST:
+        return -1, log.start
+    found = log.max_timestamp() if timestamp == _MAX_TIMESTAMP else log.at_time(timestamp)
+    return found or (-1, -1)
 
 
 def offset_commit(call: Call, request: OffsetCommitRequest | OffsetCommitRequestBeta) -> OffsetCommitResponse:
@@ -108,97 +170,64 @@ def offset_fetch(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse
     """Return committed offsets; -1 if the group has not committed one."""
     if call.version >= 8:
         return OffsetFetchResponse(groups=[_group(call, group) for group in request.groups])
-    zookeeper = _in_zookeeper(call)
-    code = 0 if zookeeper else error_code_of(partial(check_coordinator, call, request.group_id))
+    group, zookeeper = request.group_id, _in_zookeeper(call)
+    code = 0 if zookeeper else error_code_of(partial(check_coordinator, call, group))
     if code and call.version >= 2:
         return OffsetFetchResponse(error_code=code)
     if request.topics is None:
-        committed = call.cluster.committed_offsets.of(request.group_id, zookeeper=zookeeper)
-        wanted = _by_topic(committed)
+        wanted = _by_topic(call.cluster.committed_offsets.of(group, zookeeper=zookeeper))
     else:
         wanted = {topic.name: topic.partition_indexes for topic in request.topics}
-    return OffsetFetchResponse(
-        topics=[
-            OffsetFetchResponseTopic(
-                name=name,
-                partitions=[_partition(call, request.group_id, name, number, code) for number in numbers],
-            )
-            for name, numbers in wanted.items()
-        ]
-    )
-
-
-def _partition(
-    call: Call, group: str, topic: str, number: int, group_code: int
-) -> OffsetFetchResponsePartition:
-    committed, code = _committed(call, group, topic, number)
-    return OffsetFetchResponsePartition(
-        partition_index=number,
-        committed_offset=-1 if group_code else committed.offset,
-        committed_leader_epoch=committed.leader_epoch,
-        metadata=committed.metadata,
-        error_code=group_code or code,
-    )
+    kind, topics = OffsetFetchResponsePartition, []
+    for name, numbers in wanted.items():
+        rows = [_fetched(kind, call, group, name, number, code=code) for number in numbers]
+        topics.append(OffsetFetchResponseTopic(name=name, partitions=rows))
+    return OffsetFetchResponse(topics=topics)
 
 
 def _group(call: Call, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
-    code = error_code_of(lambda: check_coordinator(call, request.group_id))
+    group, wanted = request.group_id, request.topics
+    code = error_code_of(lambda: check_coordinator(call, group))
     if code:
-        return OffsetFetchResponseGroup(group_id=request.group_id, topics=[], error_code=code)
-    if request.topics is None:
-        names = _by_topic(call.cluster.committed_offsets.of(request.group_id))
-        topics = [_topic(call, request.group_id, name, numbers) for name, numbers in names.items()]
-    else:
-        topics = []
-        for topic in request.topics:
-            try:
-                name = call.topic_name(topic.name, topic.topic_id)
-                row = _topic(call, request.group_id, name, topic.partition_indexes)
-            except ApiError as error:
-                row = _unknown_topic(topic.partition_indexes, error.code)
-            row.name, row.topic_id = topic.name, topic.topic_id
-            topics.append(row)
-    return OffsetFetchResponseGroup(group_id=request.group_id, topics=topics)
-
-
-def _topic(call: Call, group: str, topic: str, numbers: list[int]) -> OffsetFetchResponseTopics:
-    rows = []
-    for number in numbers:
-        committed, code = _committed(call, group, topic, number)
-        rows.append(
-            OffsetFetchResponsePartitions(
-                partition_index=number,
-                committed_offset=committed.offset,
-                committed_leader_epoch=committed.leader_epoch,
-                metadata=committed.metadata,
-                error_code=code,
-            )
-        )
-    known = call.cluster.topics.get(topic)
-    return OffsetFetchResponseTopics(name=topic, topic_id=known.id if known else NO_UUID, partitions=rows)
-
-
-def _unknown_topic(numbers: list[int], code: int) -> OffsetFetchResponseTopics:
-    return OffsetFetchResponseTopics(
-        partitions=[
-            OffsetFetchResponsePartitions(
-                partition_index=number, committed_offset=-1, metadata="", error_code=code
-            )
-            for number in numbers
+        return OffsetFetchResponseGroup(group_id=group, topics=[], error_code=code)
+    if wanted is None:
+        topics = call.cluster.topics
+        wanted = [
+            OffsetFetchRequestTopics(name=name, topic_id=topics[name].id, partition_indexes=numbers)
+            for name, numbers in _by_topic(call.cluster.committed_offsets.of(group)).items()
         ]
-    )
+    return OffsetFetchResponseGroup(group_id=group, topics=[_topic(call, group, topic) for topic in wanted])
 
 
-def _committed(call: Call, group: str, topic: str, number: int) -> tuple[CommittedOffset, int]:
-    """Return an offset and an error code; a missing offset is an error only in ZooKeeper."""
-    code = error_code_of(lambda: call.check(topic, number))
+def _topic(call: Call, group: str, topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
+    name, code = topic.name, 0
+    try:
+        name = call.topic_name(topic.name, topic.topic_id)
+    except ApiError as error:
+        code = error.code
+    kind = OffsetFetchResponsePartitions
+    rows = [_fetched(kind, call, group, name, number, code=code) for number in topic.partition_indexes]
+    return OffsetFetchResponseTopics(name=topic.name, topic_id=topic.topic_id, partitions=rows)
+
+
+def _fetched(kind: type[_Row], call: Call, group: str, topic: str, number: int, *, code: int) -> _Row:
+    """Return a row with a committed offset, or with an error; a missing one is an error in ZooKeeper."""
+    code = code or error_code_of(lambda: call.check(topic, number))
     zookeeper = _in_zookeeper(call)
     if call.version == 0 and not zookeeper and not call.release.beta_offset_commit:
         code = code or ErrorCode.UNSUPPORTED_VERSION
     committed = call.cluster.committed_offsets.of(group, zookeeper=zookeeper).get((topic, number))
+    if committed is None and zookeeper:
+        code = code or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if code or committed is None:
-        return _NOT_COMMITTED, code or (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if zookeeper else 0)
-    return committed, 0
+        committed = _NOT_COMMITTED
+    return kind(
+        partition_index=number,
+        committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+        error_code=code,
+    )
 
 
 def _by_topic(committed: dict[tuple[str, int], CommittedOffset]) -> dict[str, list[int]]:

@@ -1,16 +1,10 @@
-"""The APIs that clients call first: ApiVersions, Metadata, FindCoordinator; and CreateTopics."""
+"""The Metadata and CreateTopics APIs."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from cloudevents_kafka.protocol.messages.connection import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
-from cloudevents_kafka.protocol.messages.groups import (
-    Coordinator,
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-)
 from cloudevents_kafka.protocol.messages.topics import (
     CreatableTopic,
     CreatableTopicResult,
@@ -28,24 +22,7 @@ from cloudevents_kafka.testing.wire_broker._call import Call
 from cloudevents_kafka.testing.wire_broker._cluster import Topic
 from cloudevents_kafka.testing.wire_broker._errors import ApiError, error_code_of
 
-_API_VERSIONS: Final = 18
 _MAX_PARTITIONS: Final = 10_000
-
-
-def api_versions(call: Call, _request: ApiVersionsRequest) -> ApiVersionsResponse:
-    """Return the versions; for an unknown version of the request, error 35 in version 0."""
-    code = error_code_of(call.check)
-    advertised = call.release.advertised
-    if not call.supported:
-        code = ErrorCode.UNSUPPORTED_VERSION
-        advertised = {_API_VERSIONS: advertised[_API_VERSIONS]} if call.release.lists_api_versions else {}
-    return ApiVersionsResponse(
-        error_code=code,
-        api_keys=[
-            ApiVersion(api_key=key, min_version=versions.first, max_version=versions.last)
-            for key, versions in advertised.items()
-        ],
-    )
 
 
 def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
@@ -109,31 +86,6 @@ def _partition(call: Call, topic: Topic, number: int) -> MetadataResponsePartiti
         leader_epoch=partition.epoch,
         replica_nodes=replicas,
         isr_nodes=replicas,
-    )
-
-
-def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
-    """Return the coordinator of a group; transactional ids have no coordinator here."""
-    if call.version >= 4:
-        coordinators = [_coordinator(call, key, request.key_type) for key in request.coordinator_keys]
-        return FindCoordinatorResponse(coordinators=coordinators)
-    found = _coordinator(call, request.key, request.key_type)
-    return FindCoordinatorResponse(
-        error_code=found.error_code,
-        error_message=found.error_message,
-        node_id=found.node_id,
-        host=found.host,
-        port=found.port,
-    )
-
-
-def _coordinator(call: Call, key: str, key_type: int) -> Coordinator:
-    code = error_code_of(call.check) or (0 if key_type == 0 else ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    if code:
-        return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=code, error_message=None)
-    id, host, port = call.cluster.coordinator(key)
-    return Coordinator(
-        key=key, node_id=id, host=host, port=port, error_code=ErrorCode.NONE, error_message=None
     )
 
 

@@ -1,9 +1,12 @@
-"""The SaslHandshake and SaslAuthenticate APIs."""
+"""The ApiVersions, SaslHandshake and SaslAuthenticate APIs."""
 
 from __future__ import annotations
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.connection import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
     SaslHandshakeRequest,
@@ -12,6 +15,22 @@ from cloudevents_kafka.protocol.messages.connection import (
 from cloudevents_kafka.testing.wire_broker._call import Call
 from cloudevents_kafka.testing.wire_broker._errors import ApiError, error_code_of
 from cloudevents_kafka.testing.wire_broker._sasl import LoginFailed
+
+
+def api_versions(call: Call, _request: ApiVersionsRequest) -> ApiVersionsResponse:
+    """Return the versions; for an unknown version of the request, error 35 in version 0."""
+    code = error_code_of(call.check)
+    advertised = call.release.advertised
+    if not call.supported:
+        code = ErrorCode.UNSUPPORTED_VERSION
+        advertised = {call.key: advertised[call.key]} if call.release.lists_api_versions else {}
+    return ApiVersionsResponse(
+        error_code=code,
+        api_keys=[
+            ApiVersion(api_key=key, min_version=versions.first, max_version=versions.last)
+            for key, versions in advertised.items()
+        ],
+    )
 
 
 def handshake(call: Call, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
