@@ -44,11 +44,6 @@ def decode_length(data: bytes, at: int = 0) -> tuple[int, int]:
     return _decode(varint.decode, data, at, 32)
 
 
-def size_unsigned(value: int, bits: int = 32) -> int:
-    """Return the number of bytes of the unsigned encoding."""
-    return varint.size(value & ((1 << bits) - 1))
-
-
 def _decode(
     decode: Callable[[bytes, int, int], tuple[int, int]], data: bytes, at: int, bits: int
 ) -> tuple[int, int]:

@@ -64,7 +64,7 @@ def test_vectors(bits, row):
 def test_unsigned_sizes(size, low, high):
     """An unsigned encoding has this size from the start to the end of its range."""
     for value in (low, low + 1, (low + high) // 2, high - 1, high):
-        assert len(varint.encode_unsigned(value)) == varint.size_unsigned(value) == size
+        assert len(varint.encode_unsigned(value)) == size
 
 
 @pytest.mark.parametrize(("size", "low", "high"), SIGNED)
@@ -89,7 +89,6 @@ def test_round_trip_at_any_index(one, signed, before, after):
     encode, decode = CODECS[signed]
     data = encode(value, bits)
     assert decode(before + data + after, len(before), bits) == (value, len(before) + len(data))
-    assert len(data) == (zigzag.size(value) if signed else varint.size_unsigned(value, bits))
     assert len(data) <= MAX_BYTES[bits]
     for length in range(len(data)):
         with pytest.raises(Truncated) as caught:

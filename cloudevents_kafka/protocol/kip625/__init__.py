@@ -1,4 +1,1 @@
-"""The bytes that variable-length integers save, after KIP-625.
-
-Read `_messages` (the declarations), `sizes` (the measurements), then `_svg` (the picture).
-"""
+"""The bytes that variable-length integers save, after KIP-625: `sizes` measures them, `_svg` draws them."""

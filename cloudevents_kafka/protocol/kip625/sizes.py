@@ -3,26 +3,69 @@
 The KIP's example is a MetadataResponse with one topic of 100 partitions on two brokers. `rows` returns its
 sizes, `kip_matches` the messages that have the KIP's totals, `unsigned_ranges` and `zigzag_ranges` the size
 of each integer. `table`, `histogram` and `picture` present them.
+
+The message is declared in alternative A of the KIP, in which types depend on the version. Versions 0 to 9 are
+Kafka's. Version 10 encodes the seven integers of a partition as unsigned varints, version 11 as zigzag
+varints. Both are private to this module: the KIP is under discussion, Kafka's version 10 differs, and brokers
+do not support them.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Annotated, ClassVar, Final, NamedTuple
 
 from cloudevents_kafka.protocol import frames, varint
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.kip625 import _svg as svg
-from cloudevents_kafka.protocol.kip625._messages import (
-    FIXED,
-    UNSIGNED,
-    ZIGZAG,
-    MetadataByType,
-    PartitionByType,
-    TopicByType,
-)
 from cloudevents_kafka.protocol.messages.topics import MetadataResponseBroker
+from cloudevents_kafka.protocol.schema import Boolean, Int16, Int32, MessageSpec, String, Structure, wire
+
+FIXED: Final = 9
+UNSIGNED: Final = 10
+ZIGZAG: Final = 11
+
+_SPEC: Final = MessageSpec.of("PrivateMetadata", -1, "data", versions="0-11", flexible="9+")
+
+_TYPE16: Final = {"0-9": "int16", "10": "unsigned_varint16", "11+": "varint16"}
+_TYPE32: Final = {"0-9": "int32", "10": "unsigned_varint32", "11+": "varint32"}
+
+
+class PartitionByType(Structure, kw_only=True):
+    """A partition, whose fields' types depend on the version."""
+
+    error_code: Annotated[Int16, wire(type=_TYPE16)]
+    partition_index: Annotated[Int32, wire(type=_TYPE32)]
+    leader_id: Annotated[Int32, wire(type=_TYPE32)]
+    leader_epoch: Annotated[Int32, wire("7+", ignorable=True, type=_TYPE32)] = -1
+    replica_nodes: Annotated[list[Int32], wire(type=_TYPE32)]
+    isr_nodes: Annotated[list[Int32], wire(type=_TYPE32)]
+    offline_replicas: Annotated[list[Int32], wire("5+", ignorable=True, type=_TYPE32)] = []
+
+
+class TopicByType(Structure, kw_only=True):
+    """A topic and its partitions."""
+
+    error_code: Int16
+    name: String
+    is_internal: Annotated[Boolean, wire("1+", ignorable=True)] = False
+    partitions: list[PartitionByType]
+    topic_authorized_operations: Annotated[Int32, wire("8+")] = -2147483648
+
+
+class MetadataByType(Structure, kw_only=True):
+    """The brokers and topics of a cluster."""
+
+    spec: ClassVar = _SPEC
+
+    throttle_time_ms: Annotated[Int32, wire("3+", ignorable=True)] = 0
+    brokers: list[MetadataResponseBroker]
+    cluster_id: Annotated[String | None, wire("2+", nullable="2+", ignorable=True)] = None
+    controller_id: Annotated[Int32, wire("1+", ignorable=True)] = -1
+    topics: list[TopicByType]
+    cluster_authorized_operations: Annotated[Int32, wire("8+")] = -2147483648
+
 
 PARTITIONS: Final = 100
 HOST: Final = "localhost"
@@ -94,7 +137,7 @@ def metadata(lists: Sequence[Lists], numbers: Numbers = SMALL, topic: str = TOPI
 
 
 def size(message: MetadataByType, version: int) -> int:
-    """Return the size of the body in bytes, in a version of `_messages`."""
+    """Return the size of the body in bytes, in a version."""
     return len(frames.encode(message, version))
 
 

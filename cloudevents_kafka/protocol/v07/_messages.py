@@ -9,7 +9,7 @@ RESPONSE_LENGTH and one of these responses.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Annotated, ClassVar, Final, TypeAlias
+from typing import Annotated, ClassVar, Final
 
 from cloudevents_kafka.protocol.error_codes import BrokerErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError
@@ -137,9 +137,6 @@ class OffsetsResponse(Structure, kw_only=True):
     error_code: Int16
     offsets: Annotated[list[Int64], wire(optional="0")] = []
 
-
-Request: TypeAlias = ProduceRequest | FetchRequest | MultiFetchRequest | MultiProduceRequest | OffsetsRequest
-Response: TypeAlias = FetchResponse | MultiFetchResponse | OffsetsResponse
 
 REQUESTS: Final[dict[int, type[Structure]]] = {
     spec_of(structure).key: structure

@@ -6,11 +6,9 @@ agree because they apply the same rules to the same nodes in ZooKeeper.
 
 from __future__ import annotations
 
-import random
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import count
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from cloudevents_kafka.protocol.errors import Malformed
 
@@ -57,23 +55,6 @@ def destinations(counts: Mapping[int, int], brokers: Collection[int]) -> list[Br
 def by_key(choices: Sequence[BrokerPartition], key: bytes) -> BrokerPartition:
     """Return the choice for the CRC-32 of a key, the same in all processes; there must be a choice."""
     return choices[zlib.crc32(key) % len(choices)]
-
-
-def at_random(choices: Sequence[BrokerPartition], source: random.Random | None = None) -> BrokerPartition:
-    """Return a random choice; there must be a choice."""
-    return (source or random).choice(choices)
-
-
-class RoundRobin:
-    """A partitioner that goes round the choices, which may change between calls."""
-
-    def __init__(self) -> None:
-        """Start with the first choice."""
-        self._count: Final = count()
-
-    def __call__(self, choices: Sequence[BrokerPartition]) -> BrokerPartition:
-        """Return the next choice; there must be a choice."""
-        return choices[next(self._count) % len(choices)]
 
 
 def assign(

@@ -14,15 +14,19 @@ from cloudevents_kafka.protocol import frames, varint
 from cloudevents_kafka.protocol.codec import interpreter
 from cloudevents_kafka.protocol.errors import Unencodable
 from cloudevents_kafka.protocol.kip625 import sizes
-from cloudevents_kafka.protocol.kip625._messages import (
+from cloudevents_kafka.protocol.kip625.sizes import (
     FIXED,
+    LARGE,
+    PARTITIONS,
+    SMALL,
     UNSIGNED,
     ZIGZAG,
+    Lists,
     MetadataByType,
+    Numbers,
     PartitionByType,
     TopicByType,
 )
-from cloudevents_kafka.protocol.kip625.sizes import LARGE, PARTITIONS, SMALL, Lists, Numbers
 from cloudevents_kafka.protocol.layout import layout_of
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.topics import (

@@ -17,6 +17,7 @@ from cloudevents_kafka.protocol.schema import spec_of
 from cloudevents_kafka.protocol.v07 import (
     REQUESTS,
     RESPONSES,
+    ErrorCode,
     FetchRequest,
     FetchResponse,
     MultiFetchRequest,
@@ -24,6 +25,7 @@ from cloudevents_kafka.protocol.v07 import (
     MultiProduceRequest,
     OffsetsRequest,
     OffsetsResponse,
+    PartitionError,
     ProduceRequest,
     RequestHeader,
     frames,
@@ -193,3 +195,17 @@ def test_counts_are_int16():
 def test_header_is_a_type():
     """Single and multi requests have the same header."""
     assert compiler.encode(RequestHeader(request_type=3), 0) == b"\0\3"
+
+
+def test_codes():
+    """There are six codes, from -1 on; the text of an error has the name and message of its code."""
+    assert {code.value: code.name for code in ErrorCode} == {
+        -1: "UNKNOWN",
+        0: "NO_ERROR",
+        1: "OFFSET_OUT_OF_RANGE",
+        2: "INVALID_MESSAGE",
+        3: "WRONG_PARTITION",
+        4: "INVALID_FETCH_SIZE",
+    }
+    for code in ErrorCode:
+        assert str(PartitionError(code, "t", 0)) == f"t[0]: {code.name} ({code}): {code.message}"
