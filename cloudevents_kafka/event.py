@@ -25,7 +25,7 @@ from cloudevents_kafka.attributes.types import (
     to_attribute,
 )
 from cloudevents_kafka.attributes.validation import validate
-from cloudevents_kafka.codecs.payload import DataKind, data_problem, from_payload, to_payload
+from cloudevents_kafka.codecs.payload import DataKind, from_payload, to_payload
 from cloudevents_kafka.codecs.registry import call_decode
 from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
 
@@ -88,7 +88,7 @@ class Event:
                 data, content_type if isinstance(content_type, str) else None, attributes
             )
         except DataError as error:
-            problems.append(data_problem(error))
+            problems.append(Problem("data", str(error), "J-10"))
         if problems:
             raise InvalidEvent(problems)
         self._attributes = attributes

@@ -25,22 +25,18 @@ from cloudevents_kafka.attributes.types import (
 )
 from cloudevents_kafka.errors import Problem, preview
 
-_PYTHON_TYPES: Final = {AttributeType.BOOLEAN: bool, AttributeType.INTEGER: int, AttributeType.BINARY: bytes}
-_TYPE_RULES: Final[dict[AttributeType, tuple[str, str]]] = {
-    AttributeType.BOOLEAN: ("must be true or false", "T-03"),
-    AttributeType.INTEGER: ("must be an integer of 32 bits in decimal digits", "T-05"),
-    AttributeType.STRING: ("must be text without control characters, surrogates and noncharacters", "T-06"),
-    AttributeType.BINARY: ("must be bytes, or base64 of RFC 4648 with padding", "T-09"),
-    AttributeType.URI: ("must be a URI with a scheme", "T-10"),
-    AttributeType.URI_REFERENCE: ("must be a URI-reference", "T-11"),
-    AttributeType.TIMESTAMP: ("must be an RFC 3339 timestamp", "T-12"),
+_STRING_RULE: Final = "must be text without control characters, surrogates and noncharacters"
+_TYPES: Final[dict[AttributeType, tuple[type | Callable[[str], bool], str, str]]] = {
+    AttributeType.BOOLEAN: (bool, "T-03", "must be true or false"),
+    AttributeType.INTEGER: (int, "T-05", "must be an integer of 32 bits in decimal digits"),
+    AttributeType.STRING: (is_string, "T-06", _STRING_RULE),
+    AttributeType.BINARY: (bytes, "T-09", "must be bytes, or base64 of RFC 4648 with padding"),
+    AttributeType.URI: (is_uri, "T-10", "must be a URI with a scheme"),
+    AttributeType.URI_REFERENCE: (is_uri_reference, "T-11", "must be a URI-reference"),
+    AttributeType.TIMESTAMP: (is_timestamp, "T-12", "must be an RFC 3339 timestamp"),
 }
-_TEXT_CHECKS: Final[dict[AttributeType, Callable[[str], bool]]] = {
-    AttributeType.STRING: is_string,
-    AttributeType.URI: is_uri,
-    AttributeType.URI_REFERENCE: is_uri_reference,
-    AttributeType.TIMESTAMP: is_timestamp,
-}
+"""The types: that of Python or the check of a text, the clause, and the rule."""
+_NATIVE_TYPES: Final = {bool: AttributeType.BOOLEAN, int: AttributeType.INTEGER, bytes: AttributeType.BINARY}
 
 
 def validate(
@@ -121,7 +117,7 @@ def _find_problem(name: str, value: AttributeValue) -> Problem | None:
         return _name_problem(name)
     if name in _CORE_CLAUSES:
         return _core_problem(name, value)
-    return find_type_problem(name, value, _native_type(value))
+    return find_type_problem(name, value, native_type(value))
 
 
 def _find_extension_problem(
@@ -157,31 +153,23 @@ def _core_problem(name: str, value: AttributeValue) -> Problem | None:
     return find_type_problem(name, value, type_of(name))
 
 
-def _native_type(value: AttributeValue) -> AttributeType:
-    for kind, python in _PYTHON_TYPES.items():
-        if isinstance(value, python):
-            return kind
-    return AttributeType.STRING
+def native_type(value: AttributeValue) -> AttributeType:
+    """Return the type of the values of a Python type: String for text."""
+    return _NATIVE_TYPES.get(type(value), AttributeType.STRING)
 
 
 def find_type_problem(name: str, value: object, kind: AttributeType) -> Problem | None:
     """Return the rule of its type that a value breaks, or None if it has the type."""
-    rule, clause = _TYPE_RULES[kind]
-    check = _TEXT_CHECKS.get(kind)
-    if check is None:
-        valid = type(value) is _PYTHON_TYPES[kind] and (
-            kind is not AttributeType.INTEGER or value in INTEGER_RANGE
-        )
-        clause = "T-04" if type(value) is int and kind is AttributeType.INTEGER else clause
-        return None if valid else Problem(name, rule, clause, preview(value))
-    if not isinstance(value, str):
-        scalar = isinstance(value, bool | int | bytes)
-        return Problem(
-            name,
-            rule if scalar else "must be of one of the seven types",
-            clause if scalar else "T-01",
-            preview(value),
-        )
-    if not is_string(value):
-        return Problem(name, _TYPE_RULES[AttributeType.STRING][0], "T-06", preview(value))
-    return None if check(value) else Problem(name, rule, clause, preview(value))
+    check, clause, rule = _TYPES[kind]
+    if isinstance(check, type):
+        if type(value) is check and (check is not int or value in INTEGER_RANGE):
+            return None
+        clause = "T-04" if check is int and type(value) is int else clause
+    elif isinstance(value, str):
+        if not is_string(value):
+            clause, rule = "T-06", _STRING_RULE
+        elif check(value):
+            return None
+    elif not isinstance(value, bool | int | bytes):
+        clause, rule = "T-01", "must be of one of the seven types"
+    return Problem(name, rule, clause, preview(value))

@@ -67,19 +67,19 @@ def explain_error(text: bytes, error: Exception) -> str:
 def is_parsable(text: bytes) -> bool:
     """Return whether the bytes are JSON in UTF-8 that has a Python value."""
     try:
-        _ = text.isascii() or text.decode()
         _check_json(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except (msgspec.MsgspecError, RecursionError):
         return False
-    return True
+    return text.isascii() or is_utf8(text)
 
 
 def is_json(text: bytes) -> bool:
     """Return whether the bytes are one JSON text in UTF-8, also without a Python value."""
-    return is_parsable(text) or (_is_utf8(text) and is_json_text(text))
+    return is_parsable(text) or (is_utf8(text) and is_json_text(text))
 
 
-def _is_utf8(text: bytes) -> bool:
+def is_utf8(text: bytes) -> bool:
+    """Return whether the bytes are UTF-8."""
     try:
         text.decode()
     except UnicodeDecodeError:

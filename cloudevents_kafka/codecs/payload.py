@@ -15,7 +15,7 @@ from typing import Any, Final
 from cloudevents_kafka.attributes.media_type import media_type, python_codec
 from cloudevents_kafka.codecs.json import decode_json, encode_json
 from cloudevents_kafka.codecs.registry import call_decode, call_encode, find
-from cloudevents_kafka.errors import DataError, Problem, message_without_data, preview_name
+from cloudevents_kafka.errors import DataError, message_without_data, preview_name
 
 
 class DataKind(Enum):
@@ -159,8 +159,3 @@ def decode_text(payload: bytes, content_type: str | None) -> str:
         return payload.decode(charset)
     except (LookupError, ValueError) as error:
         raise DataError(f"data is not {preview_name(content_type)}: {message_without_data(error)}") from None
-
-
-def data_problem(error: DataError, clause: str = "J-10") -> Problem:
-    """Return the problem of data that cannot be encoded."""
-    return Problem("data", str(error), clause)

@@ -1,4 +1,4 @@
-"""The base of the built-in formats: unchanged events, bytes-like values, and problems."""
+"""The base of the built-in formats: unchanged events, bytes-like values, times, and problems."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from cloudevents_kafka.attributes.fast_validation import is_valid_fast
+from cloudevents_kafka.attributes.timestamps import to_epoch
 from cloudevents_kafka.attributes.types import AttributeValue
 from cloudevents_kafka.attributes.validation import validate
 from cloudevents_kafka.codecs.payload import DataKind
-from cloudevents_kafka.errors import InvalidEvent, Problem
+from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.record import to_bytes
 
@@ -68,3 +69,20 @@ def build_event(
     if problems:
         raise InvalidAttributes(problems, event)
     return event
+
+
+def encode_epoch(name: str, text: str, form: str, clause: str, unit: int = 1) -> tuple[int, int]:
+    """Return a Timestamp as seconds since the epoch and nanoseconds, a multiple of ``unit``.
+
+    Raises `EncodeError`, which cites the clause, for a time that these cannot express.
+    """
+    try:
+        seconds, nanos = to_epoch(text)
+        if nanos % unit:
+            raise ValueError("it has digits below a microsecond")  # noqa: TRY301  # as to_epoch does
+    except ValueError as error:
+        raise EncodeError(
+            f"the {form} format has no place for {name} {preview(text)}: {error} "
+            f"{clause}; change it, or use another format"
+        ) from None
+    return seconds, nanos

@@ -14,72 +14,48 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
 _PACKAGE: Final = "io.cloudevents.v1"
-_STRING: Final = FieldDescriptorProto.TYPE_STRING
-_BYTES: Final = FieldDescriptorProto.TYPE_BYTES
-_VALUE: Final = "CloudEvent.CloudEventAttributeValue"
-_ENTRY: Final = "CloudEvent.AttributesEntry"
-_MOMENT: Final = "CloudEvent.Moment"
+_TYPES: Final = {
+    "string": FieldDescriptorProto.TYPE_STRING,
+    "bytes": FieldDescriptorProto.TYPE_BYTES,
+    "bool": FieldDescriptorProto.TYPE_BOOL,
+    "int32": FieldDescriptorProto.TYPE_INT32,
+    "int64": FieldDescriptorProto.TYPE_INT64,
+}
+_EVENT: Final = "string id, string source, string spec_version, string type, AttributesEntry attributes"
+_DATA: Final = "bytes binary_data, string text_data, bytes proto_data"
+_VALUE: Final = (
+    "bool ce_boolean, int32 ce_integer, string ce_string, bytes ce_bytes, string ce_uri, string ce_uri_ref, "
+    "Moment ce_timestamp"
+)
 
-_Fields = dict[int, tuple[str, int | str]]
 
-
-def _message(
-    name: str, fields: _Fields, oneof: str = "", oneof_fields: _Fields | None = None
-) -> DescriptorProto:
-    """Return a message type with fields by number, and a oneof."""
+def _message(name: str, fields: str, oneof: str = "", oneof_fields: str = "") -> DescriptorProto:
+    """Return a message type whose fields are numbered in their order, those of a oneof last."""
     message = DescriptorProto(name=name)
-    if oneof_fields:
+    if oneof:
         message.oneof_decl.add(name=oneof)
-    for number, (field, kind) in {**fields, **(oneof_fields or {})}.items():
+    plain = fields.split(", ") if fields else []
+    in_oneof = oneof_fields.split(", ") if oneof_fields else []
+    for number, declaration in enumerate([*plain, *in_oneof], 1):
+        kind, field = declaration.split()
         added = message.field.add(name=field, number=number, label=FieldDescriptorProto.LABEL_OPTIONAL)
-        if oneof_fields and number in oneof_fields:
+        if number > len(plain):
             added.oneof_index = 0
-        if isinstance(kind, str):
-            added.type = FieldDescriptorProto.TYPE_MESSAGE
-            added.type_name = f".{_PACKAGE}.{kind}"
+        if kind in _TYPES:
+            added.type = _TYPES[kind]
         else:
-            added.type = kind
+            added.type = FieldDescriptorProto.TYPE_MESSAGE
+            added.type_name = f".{_PACKAGE}.CloudEvent.{kind}"
     return message
 
 
 def _create_class() -> Any:
-    event = _message(
-        "CloudEvent",
-        {
-            1: ("id", _STRING),
-            2: ("source", _STRING),
-            3: ("spec_version", _STRING),
-            4: ("type", _STRING),
-            5: ("attributes", _ENTRY),
-        },
-        "data",
-        {6: ("binary_data", _BYTES), 7: ("text_data", _STRING), 8: ("proto_data", _BYTES)},
-    )
+    event = _message("CloudEvent", _EVENT, "data", _DATA)
     event.field[4].label = FieldDescriptorProto.LABEL_REPEATED
-    entry = _message("AttributesEntry", {1: ("key", _STRING), 2: ("value", _VALUE)})
+    entry = _message("AttributesEntry", "string key, CloudEventAttributeValue value")
     entry.options.map_entry = True
-    value = _message(
-        "CloudEventAttributeValue",
-        {},
-        "attr",
-        {
-            1: ("ce_boolean", FieldDescriptorProto.TYPE_BOOL),
-            2: ("ce_integer", FieldDescriptorProto.TYPE_INT32),
-            3: ("ce_string", _STRING),
-            4: ("ce_bytes", _BYTES),
-            5: ("ce_uri", _STRING),
-            6: ("ce_uri_ref", _STRING),
-            7: ("ce_timestamp", _MOMENT),
-        },
-    )
-    moment = _message(
-        "Moment",
-        {
-            1: ("seconds", FieldDescriptorProto.TYPE_INT64),
-            2: ("nanos", FieldDescriptorProto.TYPE_INT32),
-        },
-    )
-    event.nested_type.extend([entry, value, moment])
+    value = _message("CloudEventAttributeValue", "", "attr", _VALUE)
+    event.nested_type.extend([entry, value, _message("Moment", "int64 seconds, int32 nanos")])
     file = FileDescriptorProto(name="cloudevents.proto", package=_PACKAGE, syntax="proto3")
     file.message_type.append(event)
     pool = DescriptorPool()

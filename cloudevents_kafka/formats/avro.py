@@ -192,18 +192,16 @@ def _double(datum: bytes, at: int, _: int) -> tuple[float, int]:
 
 
 def _map(read_value: Reader) -> Reader:
-    def read_entry(datum: bytes, at: int, depth: int) -> tuple[tuple[str, Any], int]:
-        name, at = read_text(datum, at)
-        value, at = read_value(datum, at, depth)
-        return (name, value), at
-
-    read_entries = _array(read_entry)
-
     def read_map(datum: bytes, at: int, depth: int) -> tuple[dict[str, Any], int]:
-        entries, at = read_entries(datum, at, depth)
-        found = dict(entries)
-        if len(found) != len(entries):
-            raise Malformed("it has a map with a repeated key")
+        found: dict[str, Any] = {}
+        count, at = read_count(datum, at)
+        while count:
+            for _ in range(count):
+                name, at = read_text(datum, at)
+                if name in found:
+                    raise Malformed("it has a map with a repeated key")
+                found[name], at = read_value(datum, at, depth)
+            count, at = read_count(datum, at)
         return found, at
 
     return read_map

@@ -24,7 +24,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from cloudevents_kafka.attributes.extension_types import find_extension, type_of
-from cloudevents_kafka.attributes.timestamps import from_epoch, to_epoch
+from cloudevents_kafka.attributes.timestamps import from_epoch
 from cloudevents_kafka.attributes.types import CORE, AttributeType, AttributeValue
 from cloudevents_kafka.attributes.validation import find_repeats
 from cloudevents_kafka.codecs.avro_binary import (
@@ -40,9 +40,9 @@ from cloudevents_kafka.codecs.avro_binary import (
     write_bytes,
 )
 from cloudevents_kafka.codecs.payload import DataKind
-from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, preview
+from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.formats._base import BaseFormat, build_event
+from cloudevents_kafka.formats._base import BaseFormat, build_event, encode_epoch
 from cloudevents_kafka.primitives import zigzag
 
 _MILLION: Final = 10**6
@@ -59,7 +59,20 @@ class AvroCompactFormat(BaseFormat):
     name = "avro-compact"
 
     def _encode(self, event: Event, attributes: dict[str, AttributeValue]) -> bytes:
-        return _write(attributes, event)
+        texts = {name: str(value).encode() for name, value in attributes.items() if name in CORE}
+        if event.kind is DataKind.JSON:
+            texts.setdefault("datacontenttype", _IMPLIED)
+        extensions = {name: value for name, value in attributes.items() if name not in CORE}
+        fields = [
+            *(write_bytes(texts[name]) for name in ("id", "source", "type")),
+            *(b"\x02" + write_bytes(texts[name]) if name in texts else _NULL for name in _OPTIONAL),
+            b"\x02" + _micros("time", str(attributes["time"])) if "time" in attributes else _NULL,
+            zigzag.encode(len(extensions)) if extensions else b"",
+            *(write_bytes(name.encode()) + _branch(name, value) for name, value in extensions.items()),
+            b"\x00",
+            b"\x02" if event.payload is None else b"\x00" + write_bytes(event.payload),
+        ]
+        return b"".join(fields)
 
     def _decode(self, value: bytes) -> Event:
         attributes, payload, problems = _read(value)
@@ -100,23 +113,6 @@ def _malformed(why: object) -> Problem:
 # --- writing -------------------------------------------------------------------
 
 
-def _write(attributes: dict[str, AttributeValue], event: Event) -> bytes:
-    texts = {name: str(value).encode() for name, value in attributes.items() if name in CORE}
-    if event.kind is DataKind.JSON:
-        texts.setdefault("datacontenttype", _IMPLIED)
-    extensions = {name: value for name, value in attributes.items() if name not in CORE}
-    fields = [
-        *(write_bytes(texts[name]) for name in ("id", "source", "type")),
-        *(b"\x02" + write_bytes(texts[name]) if name in texts else _NULL for name in _OPTIONAL),
-        b"\x02" + zigzag.encode(_micros("time", str(attributes["time"]))) if "time" in attributes else _NULL,
-        zigzag.encode(len(extensions)) if extensions else b"",
-        *(write_bytes(name.encode()) + _branch(name, value) for name, value in extensions.items()),
-        b"\x00",
-        b"\x02" if event.payload is None else b"\x00" + write_bytes(event.payload),
-    ]
-    return b"".join(fields)
-
-
 def _branch(name: str, value: AttributeValue) -> bytes:
     """Return an extension as a branch of the schema's union: boolean, int, time, string, bytes."""
     if isinstance(value, bool):
@@ -126,21 +122,13 @@ def _branch(name: str, value: AttributeValue) -> bytes:
     if isinstance(value, bytes):
         return b"\x08" + write_bytes(value)
     if type_of(name) is AttributeType.TIMESTAMP:
-        return b"\x04" + zigzag.encode(_micros(name, value))
+        return b"\x04" + _micros(name, value)
     return b"\x06" + write_bytes(value.encode())
 
 
-def _micros(name: str, text: str) -> int:
-    try:
-        seconds, nanos = to_epoch(text)
-        if nanos % 1000:
-            raise ValueError("it has digits below a microsecond")  # noqa: TRY301  # as to_epoch does
-    except ValueError as error:
-        raise EncodeError(
-            f"the compact Avro format has no place for {name} {preview(text)}: {error} "
-            "(AC-02, Avro compact format 2.1); change it, or use another format"
-        ) from None
-    return seconds * _MILLION + nanos // 1000
+def _micros(name: str, text: str) -> bytes:
+    seconds, nanos = encode_epoch(name, text, "compact Avro", "(AC-02, Avro compact format 2.1)", 1000)
+    return zigzag.encode(seconds * _MILLION + nanos // 1000)
 
 
 # --- reading -------------------------------------------------------------------
@@ -188,16 +176,12 @@ def _read(value: bytes) -> tuple[dict[str, Any], bytes | None, list[Problem]]:
         raise InvalidEvent([_malformed(error)]) from None
     problems: dict[str, Problem] = {}
     for name, extension in extensions:
+        known = find_extension(name)
         if name in CORE:
             problems[name] = Problem(name, "must not be an extension", "AC-01")
-        elif type(extension) is _Time and _is_other_type(name):
+        elif type(extension) is _Time and known is not None and known.type is not AttributeType.TIMESTAMP:
             problems[name] = Problem(name, "must not be a timestamp", "AC-02")
         else:
             attributes[name] = extension
     attributes = {name: str(value) if type(value) is _Time else value for name, value in attributes.items()}
     return attributes, payload, [*find_repeats(name for name, _ in extensions), *problems.values()]
-
-
-def _is_other_type(name: str) -> bool:
-    """Return whether an extension is known with another type than Timestamp."""
-    return find_extension(name) is not None and type_of(name) is not AttributeType.TIMESTAMP

@@ -16,7 +16,7 @@ import msgspec
 from cloudevents_kafka.attributes.fast_validation import are_text_names, are_valid_texts
 from cloudevents_kafka.attributes.media_type import MediaType, media_type
 from cloudevents_kafka.attributes.types import AttributeValue, is_string
-from cloudevents_kafka.codecs.json import encode_json, is_json
+from cloudevents_kafka.codecs.json import encode_json, is_json, is_utf8
 from cloudevents_kafka.codecs.payload import (
     DataKind,
     decode_text,
@@ -29,6 +29,7 @@ from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Probl
 from cloudevents_kafka.event import Event, unchecked_event
 from cloudevents_kafka.formats._base import BaseFormat, build_event
 from cloudevents_kafka.formats.json_decoder import InvalidEnvelope, read_data, split_envelope
+from cloudevents_kafka.record import to_bytes
 
 _parse_texts: Final[Any] = msgspec.json.Decoder(dict[str, str]).decode
 _check_json: Final = msgspec.json.Decoder(msgspec.Raw).decode
@@ -91,13 +92,14 @@ class JsonFormat(BaseFormat):
             return encode_json(text_data) if encode_text(text_data, content_type) == payload else None
         return None
 
-    def _decode(self, value: bytes) -> Event:
-        """Return the event of a JSON object.
+    def decode(self, value: bytes) -> Event:
+        """Return the event of a JSON object; raise `InvalidEvent` with all problems.
 
         The fast path is for attributes that are strings without escapes, with JSON data as the
         last member. The members before the data are parsed as an object; they have no repeats
-        if they have all quotation marks of the text. `_decode_slow` reads all other objects.
+        if they have all quotation marks of the text. `_decode` reads all other objects.
         """
+        value = value if type(value) is bytes else to_bytes(value) or b""
         head, data, rest = value.partition(_DATA)
         payload = rest[:-1]
         try:
@@ -106,20 +108,20 @@ class JsonFormat(BaseFormat):
                 head += b"}"
             attributes = _parse_texts(head)
         except _NOT_PLAIN:
-            return _decode_slow(value)
+            return self._decode(value)
         if (
             head.count(_QUOTE) != 4 * len(attributes)
             or _BACKSLASH in head
             or _DEL in head  # the only control character that JSON does not escape
-            or not (value.isascii() or (_is_utf8(value) and is_string("".join(attributes.values()))))
+            or not (value.isascii() or (is_utf8(value) and is_string("".join(attributes.values()))))
             or not are_text_names(attributes.keys())
             or not are_valid_texts(attributes)
         ):
-            return _decode_slow(value)
+            return self._decode(value)
         content_type = attributes.get("datacontenttype")
         media = None if content_type is None else media_type(content_type)
         if media is not None and not media.valid:
-            return _decode_slow(value)
+            return self._decode(value)
         if not data:
             return unchecked_event(attributes, None, DataKind.BYTES, (_NAME, value))
         if (
@@ -128,38 +130,28 @@ class JsonFormat(BaseFormat):
             or payload[-1] <= _SPACE
             or not (media is None or (media.is_json and media.utf8))
         ):
-            return _decode_slow(value)
+            return self._decode(value)
         return unchecked_event(attributes, payload, DataKind.JSON, (_NAME, value))
+
+    def _decode(self, value: bytes) -> Event:
+        envelope = split_envelope(value)
+        members = envelope.attributes
+        attributes = {name: member for name, member in members.items() if isinstance(member, AttributeValue)}
+        problems = [*envelope.problems]
+        problems += [_type_problem(name, members[name]) for name in members if name not in attributes]
+        payload, kind = None, DataKind.BYTES
+        try:
+            payload, kind = read_data(envelope.data, envelope.encoded, attributes.get("datacontenttype"))
+        except InvalidEvent as error:
+            problems += error.problems
+        try:
+            return build_event(attributes, payload, kind, (_NAME, value), problems)
+        except InvalidEvent as error:
+            raise InvalidEnvelope(error.problems, envelope) from None
 
 
 def _is_textual(media: MediaType) -> bool:
     return media.is_text or media.charset is not None or media.essence.endswith(("/xml", "+xml"))
-
-
-def _decode_slow(value: bytes) -> Event:
-    """Return the event of any JSON object; raise `InvalidEvent` with all problems."""
-    envelope = split_envelope(value)
-    members = envelope.attributes
-    attributes = {name: member for name, member in members.items() if isinstance(member, AttributeValue)}
-    problems = [*envelope.problems]
-    problems += [_type_problem(name, members[name]) for name in members if name not in attributes]
-    payload, kind = None, DataKind.BYTES
-    try:
-        payload, kind = read_data(envelope.data, envelope.encoded, attributes.get("datacontenttype"))
-    except InvalidEvent as error:
-        problems += error.problems
-    try:
-        return build_event(attributes, payload, kind, (_NAME, value), problems)
-    except InvalidEvent as error:
-        raise InvalidEnvelope(error.problems, envelope) from None
-
-
-def _is_utf8(value: bytes) -> bool:
-    try:
-        value.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _type_problem(name: str, value: object) -> Problem:

@@ -30,15 +30,15 @@ from functools import cache
 from typing import Any, Final
 
 from cloudevents_kafka.attributes.extension_types import find_extension, type_of
-from cloudevents_kafka.attributes.timestamps import from_epoch, to_epoch
+from cloudevents_kafka.attributes.timestamps import from_epoch
 from cloudevents_kafka.attributes.types import CORE, REQUIRED, AttributeType, AttributeValue
-from cloudevents_kafka.attributes.validation import find_repeats, find_type_problem
+from cloudevents_kafka.attributes.validation import find_repeats, find_type_problem, native_type
 from cloudevents_kafka.codecs.json import decode_json, encode_json, is_json
 from cloudevents_kafka.codecs.payload import DataKind, encode_text, from_utf8, implies_json, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats import protobuf_decoder
-from cloudevents_kafka.formats._base import BaseFormat, build_event
+from cloudevents_kafka.formats._base import BaseFormat, build_event, encode_epoch
 from cloudevents_kafka.formats.protobuf_decoder import AttributeField
 
 _FIELDS: Final = {"id": "id", "source": "source", "specversion": "spec_version", "type": "type"}
@@ -106,36 +106,19 @@ def _message_class() -> Any:
 
 
 def _write_attribute(attr: Any, name: str, value: AttributeValue) -> None:
-    if isinstance(value, str):
-        _write_text(attr, name, value)
-    elif isinstance(value, bool):
-        attr.ce_boolean = value
-    elif isinstance(value, int):
-        attr.ce_integer = value
-    else:
-        attr.ce_bytes = value
-
-
-def _write_text(attr: Any, name: str, text: str) -> None:
+    if not isinstance(value, str):
+        setattr(attr, _ATTR_FIELDS[native_type(value)], value)
+        return
     kind = type_of(name)
     if kind is AttributeType.TIMESTAMP:
-        attr.ce_timestamp.seconds, attr.ce_timestamp.nanos = _epoch(name, text)
+        seconds, nanos = encode_epoch(name, value, "Protobuf", "(P-02, Protobuf format 2.1)")
+        attr.ce_timestamp.seconds, attr.ce_timestamp.nanos = seconds, nanos
     elif kind is AttributeType.URI:
-        attr.ce_uri = text
+        attr.ce_uri = value
     elif kind is AttributeType.URI_REFERENCE:
-        attr.ce_uri_ref = text
+        attr.ce_uri_ref = value
     else:
-        attr.ce_string = text
-
-
-def _epoch(name: str, text: str) -> tuple[int, int]:
-    try:
-        return to_epoch(text)
-    except ValueError as error:
-        raise EncodeError(
-            f"the Protobuf format has no place for {name} {preview(text)}: {error} "
-            "(P-02, Protobuf format 2.1); change it, or use another format"
-        ) from None
+        attr.ce_string = value
 
 
 def _write_data(message: Any, event: Event, payload: bytes) -> None:
