@@ -18,6 +18,7 @@ from cloudevents_kafka.jvm._coordinates import Coordinate, JarRequest, jar_sets,
 from cloudevents_kafka.jvm._progress import Progress
 from cloudevents_kafka.jvm._repository import JGO_HINT, find_repository
 from cloudevents_kafka.jvm._web import MIRROR_VARIABLE, REJECTED_HINT, FetchFailed, Repository
+from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.redaction import mask_url
 
 MANIFEST: Final = "manifest.json"  # the SHA-256 of each jar in a folder, by coordinate
@@ -127,7 +128,7 @@ def _fetch(request: JarRequest, folder: Path, progress: Progress) -> None:
         jars = _download_all(coordinates, repository, scratch, progress)
         (scratch / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(jars), indent=1) + b"\n")
     seconds = time.monotonic() - started
-    progress.say(f"jars: {len(jars)} jars in {seconds:.0f} s; kept in {folder}")
+    progress.say(f"jars: {pluralize(len(jars), 'jar')} in {seconds:.0f} s; kept in {folder}")
 
 
 def _resolve(request: JarRequest, repository: Repository, progress: Progress) -> list[Coordinate]:

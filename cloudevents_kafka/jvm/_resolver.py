@@ -18,6 +18,7 @@ from cloudevents_kafka.jvm._checksums import published_digest
 from cloudevents_kafka.jvm._coordinates import Coordinate, JarRequest
 from cloudevents_kafka.jvm._progress import Progress
 from cloudevents_kafka.jvm._web import REJECTED_HINT, FetchFailed, Repository
+from cloudevents_kafka.primitives.plural import pluralize
 
 _PARENTS: Final = 10_000  # steps from a POM to its parent; a repository could send a circle
 _JAR_TYPES: Final = frozenset({"jar", "bundle"})
@@ -82,7 +83,7 @@ class _PomReader(PythonResolver):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         self._count += 1
-        self._progress.step(f"jars: {self._count} POM files read, now {path.name}")
+        self._progress.step(f"jars: {pluralize(self._count, 'POM file')} read, now {path.name}")
         return path
 
 
