@@ -39,11 +39,11 @@ def generate_events(seed: int, count: int) -> Iterator[Event]:
     pending: list[tuple[datetime, int, Event]] = []  # a heap; the serial number keeps equal times in order
     yielded = serial = 0
     while yielded < count:
-        order_time = shop.advance_to_next_order()
+        order_time, events = shop.next_order()
         while pending and pending[0][0] <= order_time and yielded < count:
             yield heapq.heappop(pending)[2]
             yielded += 1
-        for event in shop.next_events():
+        for event in events:
             serial += 1
             heapq.heappush(pending, (_time_of(event), serial, event))
 
@@ -62,18 +62,14 @@ class _Shop:
         self._orders = 0
         self._events = 0
 
-    def advance_to_next_order(self) -> datetime:
-        """Advance the clock to the next order, and return its time."""
+    def next_order(self) -> tuple[datetime, list[Event]]:
+        """Return the time of the next order, and all of its events, with sometimes one of a warehouse."""
         self._now += timedelta(milliseconds=self._random.randint(20_000, 900_000))
-        return self._now
-
-    def next_events(self) -> list[Event]:
-        """Return all events of the next order, and sometimes one of a warehouse."""
         self._orders += 1
         events = self._order_events(f"2026-{self._orders:06d}")
         if self._random.random() < 0.25:
             events.append(self._stock_counted())
-        return events
+        return self._now, events
 
     def _order_events(self, order: str) -> list[Event]:
         lines = self._order_lines()

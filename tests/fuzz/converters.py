@@ -177,13 +177,9 @@ def line(data: bytes) -> None:
         resolved = records.resolve_line(records.read_line(data), records.Overrides())
     except (records.BadLine, InvalidEvent, EncodeError):
         return
-    result = decode(resolved.record, lenient=True)
+    result = decode(resolved, lenient=True)
     again = records.resolve_line(records.read_line(records.write_line(result)), records.Overrides())
-    assert (again.record.key, again.record.value, again.record.headers) == (
-        resolved.record.key,
-        resolved.record.value,
-        resolved.record.headers,
-    )
+    assert (again.key, again.value, again.headers) == (resolved.key, resolved.value, resolved.headers)
 
 
 # --- constructed events ----------------------------------------------------------------

@@ -168,7 +168,7 @@ def _run(
             job.check_topic(options.topic)
         try:
             if event is not None:
-                job.send("the event", encode_event(event, JsonLine(record=Record()), overrides).record)
+                job.send("the event", encode_event(event, JsonLine(record=Record()), overrides))
             else:
                 job.send_lines(read_lines(options.files, interrupts))
         except BadUsage:
@@ -218,7 +218,7 @@ class ProduceJob:
         """Send every line; report a bad one, and with --strict stop at it."""
         for line in lines:
             try:
-                self.send(line.where, resolve_line(read_line(line.text), self._overrides).record)
+                self.send(line.where, resolve_line(read_line(line.text), self._overrides))
             except (CloudEventsKafkaError, BadUsage) as error:
                 self._bad_lines += 1
                 self._report(f"{line.where}: {error}")

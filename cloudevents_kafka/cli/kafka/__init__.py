@@ -1,16 +1,17 @@
 """confluent-kafka for the commands: settings, a session with a cluster, reading and sending.
 
-Read `_settings` first, then `_session`, then `_reader` (with `_offsets`) and `_sender`. The
+Read `_settings` first, then `_session`, then `_reader` and `_sender`. The
 package loads no client: confluent-kafka is imported when a client is created.
 """
 
-from cloudevents_kafka.cli.kafka._offsets import (
+from cloudevents_kafka.cli.kafka._reader import (
     Position,
     PositionType,
+    RangeReader,
+    ReadRequest,
     check_partitions,
     resolve_offset,
 )
-from cloudevents_kafka.cli.kafka._reader import RangeReader, ReadRequest
 from cloudevents_kafka.cli.kafka._sender import Sender
 from cloudevents_kafka.cli.kafka._session import (
     BrokerSession,

@@ -1,8 +1,8 @@
 """Records and events as the commands read, show and write them.
 
 Read `_json_lines` first: the line format that `consume` writes and `produce` reads. Then
-`_resolve`, which finds the record that an edited line means; `_text`, the text for people;
-`_inputs` and `_output`.
+`_resolve`, which finds the record that an edited line means; `_inputs`, and `_output` with the text
+for people.
 """
 
 from cloudevents_kafka.cli.records._inputs import (
@@ -26,19 +26,22 @@ from cloudevents_kafka.cli.records._json_lines import (
     record_object,
     write_line,
 )
-from cloudevents_kafka.cli.records._output import OUTPUT_FORMATS, Output, create_output, is_pipe_closed
-from cloudevents_kafka.cli.records._resolve import Overrides, encode_event, resolve_line
-from cloudevents_kafka.cli.records._text import (
+from cloudevents_kafka.cli.records._output import (
+    OUTPUT_FORMATS,
+    Output,
     Style,
     StyledLine,
     StyledPrinter,
     bytes_text,
+    create_output,
     data_text,
     header_lines,
+    is_pipe_closed,
     mode_text,
     record_heading,
     row,
 )
+from cloudevents_kafka.cli.records._resolve import Overrides, encode_event, resolve_line
 
 __all__ = [
     "OUTPUT_FORMATS",

@@ -30,14 +30,7 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True):
     headers: Headers = []
 
 
-class ResolvedLine(msgspec.Struct, frozen=True):
-    """The record of a line, and its event if it is one."""
-
-    record: Record
-    event: Event | None
-
-
-def resolve_line(line: JsonLine, overrides: Overrides) -> ResolvedLine:
+def resolve_line(line: JsonLine, overrides: Overrides) -> Record:
     """Return the record that a line means; raises `EncodeError`, and `InvalidEvent` for its event.
 
     The exact record stays unchanged unless the line's event was edited or another mode or format is
@@ -53,7 +46,7 @@ def resolve_line(line: JsonLine, overrides: Overrides) -> ResolvedLine:
         event = event or lenient_event
     if event is not None and (overrides.mode or overrides.format):
         return encode_event(event, line, overrides)
-    return ResolvedLine(_apply_overrides(line.record, event, overrides), event)
+    return _apply_overrides(line.record, event, overrides)
 
 
 def _decode_event(record: Record, *, lenient: bool) -> Event | None:
@@ -73,7 +66,7 @@ def _was_edited(line: JsonLine, *decoded: Event | None) -> bool:
     return not any(event is not None and _equal_events(event, in_line) for event in decoded)
 
 
-def encode_event(event: Event | None, line: JsonLine, overrides: Overrides) -> ResolvedLine:
+def encode_event(event: Event | None, line: JsonLine, overrides: Overrides) -> Record:
     """Return the record of an event, encoded like the record of its line, or as ``overrides`` say."""
     record = line.record
     if event is None:
@@ -91,7 +84,7 @@ def encode_event(event: Event | None, line: JsonLine, overrides: Overrides) -> R
     placed = msgspec.structs.replace(
         encoded, topic=record.topic, partition=record.partition, timestamp=record.timestamp
     )
-    return ResolvedLine(_apply_overrides(placed, event, overrides), event)
+    return _apply_overrides(placed, event, overrides)
 
 
 def _apply_overrides(record: Record, event: Event | None, overrides: Overrides) -> Record:

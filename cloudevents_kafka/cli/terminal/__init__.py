@@ -1,7 +1,7 @@
 """The terminal: exit codes, text that is safe to print, parameter types, signals, progress.
 
 Read `_errors` first: each exit code and the exception that ends a command with it. Then `_escape`,
-`_parameters`, `_signals`, `_streams` and `_progress`.
+`_parameters`, `_signals` and `_streams`.
 """
 
 from cloudevents_kafka.cli.terminal._errors import (
@@ -25,9 +25,8 @@ from cloudevents_kafka.cli.terminal._parameters import (
     parse_pairs,
     require_utf8,
 )
-from cloudevents_kafka.cli.terminal._progress import Progress
 from cloudevents_kafka.cli.terminal._signals import Interrupted, Interrupts
-from cloudevents_kafka.cli.terminal._streams import discard_stdout, standard_streams
+from cloudevents_kafka.cli.terminal._streams import Progress, discard_stdout, standard_streams
 
 __all__ = [
     "BAD_DATA",

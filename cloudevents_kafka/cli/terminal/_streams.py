@@ -1,4 +1,4 @@
-"""Replacements for a stdin, stdout or stderr that is closed, and errors of writing to stdout.
+"""Replacements for closed standard streams, errors of writing to stdout, and a running count on stderr.
 
 Python sets a standard stream to None if its file descriptor is closed at the start, and the next
 file or socket that is opened gets that descriptor. `standard_streams` opens such a stream on the
@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TextIO
+from typing import Final, Self, TextIO
 
 from cloudevents_kafka.cli.terminal._errors import BAD_USAGE, BROKEN_PIPE, BadUsage
+
+_INTERVAL: Final = 0.2  # seconds between updates of the count
 
 
 @contextmanager
@@ -50,3 +53,35 @@ def discard_stdout() -> None:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
         os.close(null)
+
+
+class Progress:
+    """A line such as ``2,000 delivered`` that is updated in place and erased at the end."""
+
+    def __init__(self, label: str, *, enabled: bool = True) -> None:
+        self._label = label
+        self._enabled = enabled and sys.stderr.isatty()
+        self._updated = time.monotonic()
+        self._on_screen = False
+
+    def update(self, done: int) -> None:
+        """Show a count, unless the last one is too recent."""
+        now = time.monotonic()
+        if self._enabled and now - self._updated >= _INTERVAL:
+            sys.stderr.write(f"\r{done:,} {self._label}")
+            sys.stderr.flush()
+            self._updated = now
+            self._on_screen = True
+
+    def clear(self) -> None:
+        """Erase the line."""
+        if self._on_screen:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._on_screen = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.clear()

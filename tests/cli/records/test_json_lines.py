@@ -68,7 +68,7 @@ def content(record: Record) -> tuple[object, ...]:
 
 
 def resolved(line: bytes, **overrides: object) -> Record:
-    return resolve_line(read_line(line), Overrides(**overrides)).record  # type: ignore[arg-type]
+    return resolve_line(read_line(line), Overrides(**overrides))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("lenient", [False, True])

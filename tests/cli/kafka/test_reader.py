@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cloudevents_kafka.cli.kafka import Position, resolve_offset
-from cloudevents_kafka.cli.kafka._offsets import parse_position
+from cloudevents_kafka.cli.kafka._reader import parse_position
 
 POSITIONS = [
     ("earliest", Position("earliest")),
