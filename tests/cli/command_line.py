@@ -11,6 +11,11 @@ from confluent_kafka import Producer
 
 from cloudevents_kafka import Record
 
+HEADERS = [
+    part for name in ("specversion=1.0", "id=1", "source=/", "type=t") for part in ("--header", f"ce_{name}")
+]
+"""The options for the headers of an event in binary mode."""
+
 
 def start(*args: str, **options: Any) -> subprocess.Popen[bytes]:
     """Start the command line in a process whose standard streams are pipes."""

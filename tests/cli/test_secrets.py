@@ -75,19 +75,7 @@ WAYS: dict[str, PassSecret] = {
 COMMANDS = {
     "show": ("consume", "-b", "127.0.0.1:1", "-t", "t", "--show-config"),
     "consume": ("consume", "-b", "127.0.0.1:1", "-t", "t", "--timeout", "0.01"),
-    "produce": (
-        "produce",
-        "-b",
-        "127.0.0.1:1",
-        "-t",
-        "t",
-        "--timeout",
-        "0.01",
-        "--source",
-        "/s",
-        "--type",
-        "t",
-    ),
+    "produce": ("produce", "-b", "127.0.0.1:1", "-t", "t", "--timeout", "0.01", "--source=/s", "--type=t"),
 }
 
 

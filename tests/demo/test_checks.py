@@ -6,7 +6,7 @@ from pathlib import Path
 
 from demo.results import consistent_results
 
-from cloudevents_kafka.demo._checks import read_rows, run_checks
+from cloudevents_kafka.demo.run import read_rows, run_checks
 
 
 def test_consistent_results_pass(tmp_path: Path) -> None:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from demo.results import consistent_results
 
-from cloudevents_kafka.demo._checks import run_checks
 from cloudevents_kafka.demo.report import format_report
-from cloudevents_kafka.demo.run import Outcome
+from cloudevents_kafka.demo.run import Outcome, run_checks
 
 
 def outcome(folder: Path, lost: int = 0) -> Outcome:

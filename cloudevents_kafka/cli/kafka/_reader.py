@@ -67,7 +67,6 @@ class PositionType(click.ParamType):  # type: ignore[type-arg]  # older clicks h
     name = "position"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Position:
-        """Return the position; other text is a usage error."""
         if isinstance(value, Position):
             return value
         try:

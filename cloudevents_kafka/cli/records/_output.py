@@ -140,7 +140,6 @@ class StyledPrinter:
         self._console = _console(stream) if color else None
 
     def print_lines(self, lines: Iterable[StyledLine]) -> None:
-        """Print lines, without flushing."""
         if self._console is None:
             self._stream.write("".join("".join(text for text, _ in line) + "\n" for line in lines))
             return
@@ -150,7 +149,6 @@ class StyledPrinter:
             self._console.print(Text.assemble(*line), soft_wrap=True)
 
     def flush(self) -> None:
-        """Flush the stream."""
         self._stream.flush()
 
 
@@ -169,7 +167,6 @@ class TextOutput(StyledPrinter):
     """Aligned text, in color on a terminal."""
 
     def write(self, item: Decoded | Undecodable) -> None:
-        """Write one record."""
         self.print_lines(item_lines(item))
 
 
@@ -186,7 +183,6 @@ class BytesOutput:
         self._buffer: list[bytes] = []
 
     def write(self, item: Decoded | Undecodable) -> None:
-        """Add one record to the buffer."""
         if not self._raw:
             self._buffer.append(write_line(item))
             return
@@ -196,7 +192,6 @@ class BytesOutput:
         self._buffer.append(value + b"\n")
 
     def flush(self) -> None:
-        """Write the buffer to stdout and flush it."""
         lines, self._buffer = self._buffer, []
         self._stream.write(b"".join(lines))
         self._stream.flush()

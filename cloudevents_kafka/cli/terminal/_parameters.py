@@ -41,7 +41,6 @@ class TextType(click.types.StringParamType):
     """UTF-8 text; the error for other text does not quote it, since it may be a secret."""
 
     def convert(self, value: Any, param: _Parameter, ctx: _Context) -> Any:
-        """Return the text."""
         text = super().convert(value, param, ctx)
         if not is_utf8(text):
             self.fail(_NOT_UTF8, param, ctx)
@@ -54,7 +53,6 @@ class BytesType(click.ParamType):  # type: ignore[type-arg]  # older clicks have
     name = "text"
 
     def convert(self, value: Any, param: _Parameter, ctx: _Context) -> bytes:
-        """Return the bytes that the operating system passed."""
         if isinstance(value, bytes):
             return value
         try:
@@ -72,7 +70,6 @@ class HeaderType(click.ParamType):  # type: ignore[type-arg]  # older clicks hav
         self._allow_null = allow_null
 
     def convert(self, value: Any, param: _Parameter, ctx: _Context) -> tuple[str, bytes | None]:
-        """Return the name and the value, split at the first equals sign."""
         if isinstance(value, tuple):
             return value
         try:

@@ -71,14 +71,6 @@ def test_a_clause_in_detail(run):
     assert f"running {len(cases)} cases" in done.stderr
 
 
-def test_an_unknown_clause(run):
-    """An unknown id is bad usage; the message lists the known ones."""
-    done = run("conformance", "--clause", "Z-99")
-    assert done.exit_code == 2
-    assert "--clause must be one of A-01, " in done.stderr
-    assert ", got Z-99" in done.stderr
-
-
 def test_a_clause_in_lower_case(run):
     """An id is found regardless of case."""
     assert run("conformance", "--clause", "k-07").stdout.startswith("K-07  derived")
@@ -94,15 +86,6 @@ def test_a_closed_pipe(run, monkeypatch):
     done = run("conformance", "--clause", "K-07", "--report", "report.md")
     assert done.exit_code == 141
     assert "Broken pipe" not in done.stderr
-
-
-@pytest.mark.parametrize("option", ["--report", "--records"])
-def test_a_file_that_cannot_be_written(run, tmp_path, option):
-    """A file in a folder that does not exist is reported before anything runs; the exit code is 2."""
-    done = run("conformance", option, str(tmp_path / "none" / "report.md"))
-    assert done.exit_code == 2
-    assert "does not exist" in done.stderr
-    assert "running" not in done.stderr
 
 
 WRONG = {
@@ -180,6 +163,7 @@ def test_control_characters_are_escaped(run, tmp_path):
 
 
 BASE = {"id": "Z-01/1", "clause": "Z-01", "source": "s", "about": "a"}
+SNIFF = {**BASE, "kind": "sniff", "headers": [], "mode": "binary"}
 CLAUSES = """
 [[document]]
 title = "t"
@@ -207,10 +191,7 @@ about = "a"
         ({**BASE, "kind": "guess"}, "case Z-01/1: kind must be one of attribute, construct, "),
         ({**BASE, "kind": []}, "verify, got []"),
         ({**BASE, "kind": "sniff", "headers": []}, "case Z-01/1: Object missing required field `mode`"),
-        (
-            {**BASE, "kind": "sniff", "headers": [["a"]], "mode": "binary"},
-            "case Z-01/1: Expected `array` of length 2 - at `$.headers[0]`",
-        ),
+        ({**SNIFF, "headers": [["a"]]}, "case Z-01/1: Expected `array` of length 2 - at `$.headers[0]`"),
         (
             {**BASE, "kind": "encode", "event": {"attributes": {}, "data": None}, "mode": "binary"},
             "is missing",
@@ -234,22 +215,15 @@ about = "a"
             "case Z-01/1: value must be hexadecimal",
         ),
         (
-            {
-                **BASE,
-                "kind": "construct",
-                "event": {"attributes": {"data": "1"}, "data": None},
-                "accepted": True,
-            },
+            {**BASE, "kind": "construct", "event": {"attributes": {"data": "1"}, "data": None}}
+            | {"accepted": True},
             "attributes must not contain 'data'; use the member data of the event - at `$.event`",
         ),
         (
             {**BASE, "kind": "relay", "record": {"key": {"text": "\ud800"}, "value": None, "headers": []}},
             "unexpected end of hex escape",
         ),
-        (
-            {**BASE, "clause": "Z-02", "kind": "sniff", "headers": [], "mode": "not-an-event"},
-            "case Z-01/1: clause Z-02 is not in clauses.toml",
-        ),
+        ({**SNIFF, "clause": "Z-02"}, "case Z-01/1: clause Z-02 is not in clauses.toml"),
         (
             '{"about": "x", "declared": {"id": "Integer"}, "cases": []}',
             "declared: the name of an extension must",
@@ -270,20 +244,15 @@ def test_invalid_vectors(run, tmp_path, text, message):
     assert message in done.stderr
 
 
-def test_a_folder_without_vectors(run, tmp_path):
-    """A folder without vectors is bad usage."""
-    (tmp_path / "clauses.toml").write_text(CLAUSES, "utf-8")
+@pytest.mark.parametrize(
+    ("level", "message"), [("MUST", "must contain JSON files with cases, got none"), ("WILL", "WILL")]
+)
+def test_invalid_folders(run, tmp_path, level, message):
+    """A folder without vectors is bad usage, and so is an unknown level."""
+    (tmp_path / "clauses.toml").write_text(CLAUSES.replace("MUST", level), "utf-8")
     done = run("conformance", "--folder", str(tmp_path))
     assert done.exit_code == 2
-    assert "must contain JSON files with cases, got none" in done.stderr
-
-
-def test_an_unknown_level(run, tmp_path):
-    """A clause with an unknown level is bad usage."""
-    (tmp_path / "clauses.toml").write_text(CLAUSES.replace("MUST", "WILL"), "utf-8")
-    done = run("conformance", "--folder", str(tmp_path))
-    assert done.exit_code == 2
-    assert "WILL" in done.stderr
+    assert message in done.stderr
 
 
 def test_records_of_a_case_that_fails(run, wrong_data, tmp_path):
@@ -320,14 +289,6 @@ def test_results_of_tests(run, tmp_path):
     assert done.stdout.endswith("1 clause: 1 FAILED (1 test).\n")
 
 
-def test_results_that_cannot_be_read(run, tmp_path):
-    """A file of results that is missing is reported before anything runs; the exit code is 2."""
-    done = run("conformance", "--results", str(tmp_path / "none.xml"))
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "none.xml cannot be read: No such file or directory; make test writes it" in done.stderr
-    assert "running" not in done.stderr
-
-
 def test_cases_that_need_a_missing_package(run, monkeypatch):
     """Cases that need a missing package are not run; the message says what to install."""
     monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
@@ -343,38 +304,38 @@ def test_cases_that_need_a_missing_package(run, monkeypatch):
     assert "  not run   X-48/7  " in run("conformance", "--clause", "X-48").stdout
 
 
-def test_a_folder_without_clauses(run, tmp_path):
-    """A folder without clauses is bad usage."""
-    done = run("conformance", "--folder", str(tmp_path))
-    assert done.exit_code == 2
-    assert "clauses.toml" in done.stderr
-
-
-def test_an_empty_id(run):
-    """An empty id, as of an unset variable, is bad usage."""
-    done = run("conformance", "--clause", "")
-    assert done.exit_code == 2
-    assert ", got ''" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--report", "/dev/full"], "/dev/full cannot be written: No space left on device"),
-        (["--records", "/dev/full"], "/dev/full cannot be written: No space left on device"),
-        (["--report", ""], "'' cannot be written: it is a folder"),
+        (["--clause", "Z-99"], "--clause must be one of A-01, "),
+        (["--clause", "Z-99"], ", got Z-99"),
+        (["--clause", ""], ", got ''"),
+        (["--folder", "."], "clauses.toml"),
         (
-            ["--report", "same", "--records", "./same"],
-            "--report and --records must be different files, got ./same for both",
+            ["--results", "none.xml"],
+            "none.xml cannot be read: No such file or directory; make test writes it",
         ),
+        (["--report", "none/report.md"], "does not exist"),
+        (["--records", "none/report.md"], "does not exist"),
+        (["--report", ""], "'' cannot be written: it is a folder"),
+        (["--report", "a", "--records", "./a"], "must be different files, got ./a for both"),
     ],
 )
-def test_a_file_that_cannot_be_written_to(run, tmp_path, monkeypatch, arguments, message):
-    """The message names the file and the reason; two options cannot write the same file."""
+def test_bad_usage(run, tmp_path, monkeypatch, arguments, message):
+    """Unknown clauses and files that cannot be used are reported before anything runs; exit code 2."""
     monkeypatch.chdir(tmp_path)
-    done = run("conformance", "--clause", "K-07", *arguments)
-    assert done.exit_code == 2
+    done = run("conformance", *arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
     assert message in done.stderr
+    assert "running" not in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--report", "--records"])
+def test_a_file_that_cannot_be_written_to(run, option):
+    """A file that cannot be written is bad usage; the message has its name and the reason."""
+    done = run("conformance", "--clause", "K-07", option, "/dev/full")
+    assert done.exit_code == 2
+    assert "/dev/full cannot be written: No space left on device" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -5,37 +5,18 @@ from __future__ import annotations
 import json
 
 import pytest
+from cli.command_line import HEADERS
 
 from cloudevents_kafka import Event, decode, to_record
 from cloudevents_kafka.cli.records import write_line
 
-GOOD = [
-    "--header",
-    "ce_specversion=1.0",
-    "--header",
-    "ce_id=1",
-    "--header",
-    "ce_source=/",
-    "--header",
-    "ce_type=t",
-]
 EVENT = Event(id="1", source="/", type="t", sampledrate=5, partitionkey="p", time="2026-11-21T12:00:00Z")
 
 
 def test_an_event_is_explained(run):
     """The explanation of an event has the mode, the reason for it, and typed attributes; exit code 0."""
-    result = run(
-        "decode",
-        *GOOD,
-        "--header",
-        "ce_sampledrate=5",
-        "--header",
-        "x=y",
-        "--header",
-        "n",
-        "--value",
-        "a\x1b",
-    )
+    more = ["--header", "ce_sampledrate=5", "--header", "x=y", "--header", "n", "--value"]
+    result = run("decode", *HEADERS, *more, "a\x1b")
     assert result.exit_code == 0
     words = [line.split() for line in result.stdout.splitlines()]
     assert ["verdict", "event"] in words
@@ -50,7 +31,7 @@ def test_an_event_is_explained(run):
 
 def test_advice(run):
     """A recommendation that an event does not follow is shown with its clause; the exit code is 0."""
-    headers = [*GOOD[:-1], "ce_type=com.example.t"]
+    headers = [*HEADERS[:-1], "ce_type=com.example.t"]
     assert "advice" not in run("decode", *headers).stdout
     late = ["--header", "ce_time=2026-01-02T00:00:00Z", "--header", "ce_expirytime=2026-01-01T00:00:00Z"]
     result = run("decode", *headers, *late, "--value", "x" * 70_000)
@@ -63,7 +44,7 @@ def test_advice(run):
 
 def test_a_broken_event(run):
     """Every broken rule is shown with its clause; exit code 1."""
-    result = run("decode", *GOOD[:-2], "--header", "ce_type=", "--header", "ce_time=x", "-o", "json")
+    result = run("decode", *HEADERS[:-2], "--header", "ce_type=", "--header", "ce_time=x", "-o", "json")
     assert result.exit_code == 1
     explanation = json.loads(result.stdout)
     assert explanation["verdict"] == "broken-event"
@@ -72,14 +53,14 @@ def test_a_broken_event(run):
         ("time", "T-12", "core: Type System, Timestamp"),
     ]
     assert explanation["lenient"]["verdict"] == "broken-event"
-    text = run("decode", *GOOD, "--header", "ce_time=x")
+    text = run("decode", *HEADERS, "--header", "ce_time=x")
     assert "T-12" in text.stdout
     assert "ce_time = x" in text.stdout
 
 
 def test_lenient_decoding(run):
     """The result of lenient decoding is shown, with the problems that it tolerates."""
-    headers = [text.replace("ce_", "ce-") for text in GOOD]
+    headers = [text.replace("ce_", "ce-") for text in HEADERS]
     explanation = json.loads(run("decode", *headers, "-o", "json").stdout)
     assert explanation["verdict"] == "not-an-event"
     assert "ce_, not ce-" in explanation["error"]["reason"]
@@ -132,7 +113,7 @@ def test_records_in_hex_and_files(run, tmp_path):
     file = tmp_path / "value"
     file.write_bytes(b"\x00\xff")
     for arguments in (["--value-hex", "00 ff"], ["--value-file", file]):
-        assert "AP8=" in run("decode", *GOOD, *arguments).stdout
+        assert "AP8=" in run("decode", *HEADERS, *arguments).stdout
     lines = tmp_path / "lines"
     lines.write_text('{"headers":{"a":{"hex":"ff"}},"value":null}\n\n{"key":"x"}\n')
     result = run("decode", lines, "-o", "json")

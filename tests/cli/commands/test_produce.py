@@ -39,25 +39,8 @@ def arrived(run, mock_cluster, topic):
 
 def test_one_event_from_options(produce, arrived):
     """Options create one event; only the id has a default."""
-    result = produce(
-        *ONE,
-        "--subject",
-        "c-7",
-        "--time",
-        "now",
-        "--data",
-        '{"total": 12.50}',
-        "--ext",
-        "sampledrate=5",
-        "--ext",
-        "own=x",
-        "--key-from",
-        "subject",
-        "--header",
-        "trace=1",
-        "--dataschema",
-        "urn:x",
-    )
+    words = "--subject c-7 --time now --ext sampledrate=5 --ext own=x --key-from subject --header trace=1"
+    result = produce(*ONE, *words.split(), "--dataschema", "urn:x", "--data", '{"total": 12.50}')
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
     [line] = arrived()
     event = line["event"]
@@ -224,20 +207,8 @@ def test_settings_are_shown_without_secrets(run, monkeypatch):
 
 def test_secrets_are_in_no_error(run):
     """An error of the client that quotes a secret is printed without it."""
-    result = run(
-        "produce",
-        "-b",
-        "a:1",
-        "-t",
-        "x",
-        *ONE,
-        "-X",
-        "sasl.password=hunter22",
-        "-X",
-        "ssl.key.pem=hunter33",
-        "-X",
-        "security.protocol=hunter22",
-    )
+    words = "-X sasl.password=hunter22 -X ssl.key.pem=hunter33 -X security.protocol=hunter22"
+    result = run("produce", "-b", "a:1", "-t", "x", *ONE, *words.split())
     assert result.exit_code == 2
     assert "security.protocol" in result.stderr
     assert "hunter" not in result.output

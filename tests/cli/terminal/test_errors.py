@@ -18,6 +18,7 @@ main()
 """
 NOWHERE = "127.0.0.1:1"
 PIPELINE = ["pipeline", "-b", NOWHERE, "-t", "t", "-o", "out"]
+PROTOBUF = ["produce", "-b", NOWHERE, "-t", "t", "--format", "protobuf"]
 EVENT = ["--source", "/", "--type", "t"]
 
 
@@ -38,17 +39,9 @@ CASES = [
     ("pyspark,py4j,pandas,pyarrow", PIPELINE, "pipeline needs pyspark, py4j, pandas, pyarrow", "spark"),
     ("pandas", PIPELINE, "pipeline needs pandas", "spark"),
     ("pyspark", ["demo", "--out", "out"], "demo needs pyspark", "spark"),
-    (
-        "google.protobuf",
-        ["produce", "-b", NOWHERE, "-t", "t", "--format", "protobuf", *EVENT],
-        "--format protobuf needs google.protobuf",
-        "protobuf",
-    ),
-    (
-        "google",
-        ["produce", "-b", NOWHERE, "-t", "t", "--format", "protobuf", *EVENT],
-        "--format protobuf needs google.protobuf",
-        "protobuf",
+    *(
+        (package, [*PROTOBUF, *EVENT], "--format protobuf needs google.protobuf", "protobuf")
+        for package in ("google.protobuf", "google")
     ),
     *(
         (

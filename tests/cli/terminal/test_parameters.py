@@ -7,7 +7,7 @@ import sys
 
 import click
 import pytest
-from cli.command_line import lines
+from cli.command_line import HEADERS, lines
 
 from cloudevents_kafka.cli import app as root
 from cloudevents_kafka.cli.commands import protocol
@@ -19,9 +19,6 @@ NOT_UTF8 = "\udcff"  # what Python makes of the byte ff
 COMMANDS = [
     *((name,) for name in root.COMMANDS if name != "protocol"),
     *(("protocol", name) for name in protocol.COMMANDS),
-]
-GOOD = [
-    part for name in ("specversion=1.0", "id=1", "source=/", "type=t") for part in ("--header", f"ce_{name}")
 ]
 
 
@@ -75,7 +72,7 @@ def test_names_of_headers_are_utf8(run, words, parameter):
 def test_bytes_are_any(run, tmp_path):
     """Values, keys and file names are any bytes, and stay unchanged."""
     result = run(
-        "decode", *GOOD, "--key", NOT_UTF8, "--header", f"x={NOT_UTF8}", "--value", NOT_UTF8, "-o", "json"
+        "decode", *HEADERS, "--key", NOT_UTF8, "--header", f"x={NOT_UTF8}", "--value", NOT_UTF8, "-o", "json"
     )
     [explanation] = lines(result.stdout)
     assert (result.exit_code, explanation["key"], explanation["event"]["data_base64"]) == (
@@ -97,7 +94,7 @@ AS_BYTES = [
     [b"consume", b"-b", b"127.0.0.1:1", b"-t", b"t", b"--group", b"\xff"],
     [b"protocol", b"api-versions", b"\xff:1"],
     [b"protocol", b"produce", b"127.0.0.1:1", b"t", b"--header", b"\xff", b"x"],
-    [b"decode", b"-o", b"json", *(part.encode() for part in GOOD), b"--header", b"ce_\xff=\xfe"],
+    [b"decode", b"-o", b"json", *(part.encode() for part in HEADERS), b"--header", b"ce_\xff=\xfe"],
 ]
 
 
