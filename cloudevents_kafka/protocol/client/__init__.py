@@ -14,7 +14,7 @@ from cloudevents_kafka.protocol.client._batches import (
     QueuedRecord,
     check_headers,
 )
-from cloudevents_kafka.protocol.client._capture import CapturedFrame, Trace, parse_line, stream_trace
+from cloudevents_kafka.protocol.client._capture import CapturedFrame, parse_line, stream_trace
 from cloudevents_kafka.protocol.client._client import Client
 from cloudevents_kafka.protocol.client._consumer import Consumer
 from cloudevents_kafka.protocol.client._message import (
@@ -23,10 +23,9 @@ from cloudevents_kafka.protocol.client._message import (
     STORED,
     UNKNOWN,
     Message,
-    TopicAndPartition,
     TopicPartition,
 )
-from cloudevents_kafka.protocol.client._partitioners import Partitioner, at_random, by_key, round_robin
+from cloudevents_kafka.protocol.client._partitioners import at_random, by_key, round_robin
 from cloudevents_kafka.protocol.client._producer import Producer
 from cloudevents_kafka.protocol.client._retry import MAX_SECONDS, Deadline
 from cloudevents_kafka.protocol.client._sasl import SCRAM_HASHES, ScramKeys
@@ -49,16 +48,13 @@ __all__ = [
     "Consumer",
     "Deadline",
     "Message",
-    "Partitioner",
     "Plain",
     "Producer",
     "ProducerBatch",
     "QueuedRecord",
     "Scram",
     "ScramKeys",
-    "TopicAndPartition",
     "TopicPartition",
-    "Trace",
     "at_random",
     "by_key",
     "check_headers",

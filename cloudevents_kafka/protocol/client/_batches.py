@@ -62,7 +62,6 @@ class ProducerBatch:
         producer_id: ProducerId,
         sequence: int,
     ) -> None:
-        """Create a batch of at least one record."""
         self.topic_partition: Final = topic_partition
         self.queued = queued
         self.producer_id: Final = producer_id

@@ -45,7 +45,6 @@ class Cluster:
     """Brokers, topics and leaders; for one thread, except `abort`."""
 
     def __init__(self, bootstrap: Sequence[Address], settings: ConnectionSettings) -> None:
-        """Keep the first addresses; nothing is connected yet."""
         self._bootstrap: Final = tuple(bootstrap)
         self._settings: Final = settings
         self._connections: dict[Address, BrokerConnection] = {}

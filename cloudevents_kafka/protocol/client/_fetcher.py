@@ -45,7 +45,6 @@ class Fetcher:
     """Reads partitions from given offsets on; for one thread."""
 
     def __init__(self, cluster: Cluster, settings: ConsumerSettings) -> None:
-        """Use the connections of ``cluster``; nothing is fetched before `assign`."""
         self._cluster: Final = cluster
         self._settings: Final = settings
         self._positions: Offsets = {}

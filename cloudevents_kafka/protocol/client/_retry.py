@@ -19,7 +19,6 @@ class Deadline:
     """A point in time at which a call fails; None, below 0 or above `MAX_SECONDS` is never."""
 
     def __init__(self, seconds: float | None) -> None:
-        """Set the deadline, ``seconds`` from now."""
         finite = seconds is not None and 0 <= seconds <= MAX_SECONDS  # False for NaN
         self.seconds: Final = seconds if finite else None
         self._end: Final = None if self.seconds is None else time.monotonic() + self.seconds

@@ -46,7 +46,6 @@ class Sender:
     """Delivers records; ``complete`` is called with each result."""
 
     def __init__(self, cluster: Cluster, settings: ProducerSettings, complete: Complete) -> None:
-        """Use the connections of ``cluster``."""
         self._cluster: Final = cluster
         self._settings: Final = settings
         self._accumulator: Final = Accumulator(cluster, settings, complete)

@@ -85,10 +85,7 @@ class FakeConsumer:
     def assignment(self) -> list[TopicPartition]:
         """Return the partitions that are read."""
         self._check_open()
-        return [
-            _to_topic_partition(topic_partition, offset)
-            for topic_partition, offset in self._positions.items()
-        ]
+        return [_to_topic_partition(tp, offset) for tp, offset in self._positions.items()]
 
     def poll(self, timeout: float = -1) -> FakeMessage | None:
         """Return the next message, or None at once."""
@@ -126,19 +123,11 @@ class FakeConsumer:
         self._check_open()
         chosen = self._chosen_offsets(message, offsets)
         if chosen is None:
-            chosen = {
-                topic_partition: at
-                for topic_partition, at in self._stored.items()
-                if at != self.offsets.get(topic_partition)
-            }
+            chosen = {tp: at for tp, at in self._stored.items() if at != self.offsets.get(tp)}
         if not chosen and not asynchronous:
             raise kafka_exception("_NO_OFFSET", "Commit failed: Local: No offset stored")
         self.offsets.update(chosen)
-        return (
-            None
-            if asynchronous
-            else [_to_topic_partition(topic_partition, offset) for topic_partition, offset in chosen.items()]
-        )
+        return None if asynchronous else [_to_topic_partition(tp, at) for tp, at in chosen.items()]
 
     def store_offsets(self, message: Any = None, offsets: Sequence[TopicPartition] | None = None) -> None:
         """Set the offsets of the next `commit`."""
@@ -151,18 +140,12 @@ class FakeConsumer:
     def committed(self, partitions: Sequence[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
         """Return the committed offsets, -1001 for partitions without one."""
         self._check_open()
-        return [
-            _to_topic_partition(_to_key(part), self.offsets.get(_to_key(part), _INVALID))
-            for part in partitions
-        ]
+        return _offsets_of(self.offsets, partitions)
 
     def position(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
         """Return the offsets after the last read messages, -1001 for partitions without one."""
         self._check_open()
-        return [
-            _to_topic_partition(_to_key(part), self._stored.get(_to_key(part), _INVALID))
-            for part in partitions
-        ]
+        return _offsets_of(self._stored, partitions)
 
     def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float = -1, cached: bool = False
@@ -199,41 +182,33 @@ class FakeConsumer:
         return messages
 
     def _next(self) -> FakeMessage | None:
-        for topic_partition, offset in self._positions.items():
-            message = None if topic_partition in self._paused else self.log.read(topic_partition, offset)
+        for tp, offset in self._positions.items():
+            message = None if tp in self._paused else self.log.read(tp, offset)
             if message is not None:
-                self._positions[topic_partition] = self._stored[topic_partition] = (message.offset() or 0) + 1
+                self._positions[tp] = self._stored[tp] = (message.offset() or 0) + 1
                 return message
         return None
 
     def _assign_new(self) -> None:
         """Assign new partitions of the subscribed topics."""
-        new = [
-            topic_partition
-            for topic_partition in self.log.topic_partitions()
-            if topic_partition not in self._positions and self._is_subscribed(topic_partition[0])
-        ]
-        if not new:
-            return
-        for topic_partition in new:
-            self._positions[topic_partition] = self._start_offset(
-                _to_topic_partition(topic_partition, _INVALID)
-            )
-        if self._on_assign is not None:
-            self._on_assign(self, [_to_topic_partition(topic_partition, _INVALID) for topic_partition in new])
+        found = [tp for tp in self.log.topic_partitions() if self._is_subscribed(tp[0])]
+        new = [_to_topic_partition(tp, _INVALID) for tp in found if tp not in self._positions]
+        self._positions |= {_to_key(part): self._start_offset(part) for part in new}
+        if new and self._on_assign is not None:
+            self._on_assign(self, new)
 
     def _is_subscribed(self, topic: str) -> bool:
         return any(re.match(name, topic) if name.startswith("^") else name == topic for name in self._topics)
 
     def _start_offset(self, part: TopicPartition) -> int:
         """Return the first offset to read: explicit, else committed, else by ``auto_offset_reset``."""
-        topic_partition = _to_key(part)
+        tp = _to_key(part)
         if part.offset >= 0:
             return int(part.offset)
-        if part.offset in {_STORED, _INVALID} and topic_partition in self.offsets:
-            return self.offsets[topic_partition]
+        if part.offset in {_STORED, _INVALID} and tp in self.offsets:
+            return self.offsets[tp]
         at_start = part.offset == _EARLIEST or (part.offset != _LATEST and self._from_start)
-        return 0 if at_start else self.log.end_offset(topic_partition)
+        return 0 if at_start else self.log.end_offset(tp)
 
     def _chosen_offsets(
         self, message: Any, offsets: Sequence[TopicPartition] | None
@@ -249,7 +224,13 @@ def _to_key(part: TopicPartition) -> TopicAndPartition:
     return part.topic, part.partition
 
 
-def _to_topic_partition(topic_partition: TopicAndPartition, offset: int) -> TopicPartition:
+def _to_topic_partition(tp: TopicAndPartition, offset: int) -> TopicPartition:
     from confluent_kafka import TopicPartition  # 120 ms, for users who look at partitions
 
-    return TopicPartition(*topic_partition, offset)
+    return TopicPartition(*tp, offset)
+
+
+def _offsets_of(
+    offsets: dict[TopicAndPartition, int], partitions: Sequence[TopicPartition]
+) -> list[TopicPartition]:
+    return [_to_topic_partition(tp, offsets.get(tp, _INVALID)) for tp in map(_to_key, partitions)]

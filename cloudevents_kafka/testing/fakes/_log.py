@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from cloudevents_kafka.testing.fakes._message import FakeMessage
 
@@ -14,22 +13,15 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, KafkaException
 
 TopicAndPartition = tuple[str, int]
-
-
-class TransactionState(Enum):
-    """The state of the transaction that wrote a message."""
-
-    OPEN = "open"
-    COMMITTED = "committed"
-    ABORTED = "aborted"
+TransactionState = Literal["open", "committed", "aborted"]
 
 
 @dataclass(slots=True)
 class Entry:
-    """A message in a partition."""
+    """A message in a partition, and the state of the transaction that wrote it."""
 
     message: FakeMessage
-    state: TransactionState = TransactionState.COMMITTED
+    state: TransactionState = "committed"
 
 
 class FakeLog:
@@ -42,7 +34,7 @@ class FakeLog:
         for message in messages:
             self.append(message)
 
-    def append(self, message: FakeMessage, state: TransactionState = TransactionState.COMMITTED) -> Entry:
+    def append(self, message: FakeMessage, state: TransactionState = "committed") -> Entry:
         """Append a message to its partition, and return its entry."""
         topic_partition = (message.topic() or "", message.partition() or 0)
         entry = Entry(message, state)
@@ -63,19 +55,15 @@ class FakeLog:
     def read(self, topic_partition: TopicAndPartition, offset: int) -> FakeMessage | None:
         """Return the first message at or after an offset that a consumer can read, or None."""
         for entry in self._entries.get(topic_partition, ())[offset:]:
-            if entry.state is TransactionState.OPEN:
+            if entry.state == "open":
                 return None
-            if entry.state is TransactionState.COMMITTED:
+            if entry.state == "committed":
                 return entry.message
         return None
 
     def __iter__(self) -> Iterator[FakeMessage]:
-        for topic_partition in self.topic_partitions():
-            yield from (
-                entry.message
-                for entry in self._entries[topic_partition]
-                if entry.state is TransactionState.COMMITTED
-            )
+        for key in self.topic_partitions():
+            yield from (entry.message for entry in self._entries[key] if entry.state == "committed")
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
@@ -123,14 +124,14 @@ class FakeProducer:
         """Deliver the queued messages, and make the transaction's messages readable."""
         self._check_state("InTransaction")
         self.flush(timeout)
-        self._end_transaction(TransactionState.COMMITTED)
+        self._end_transaction("committed")
 
     def abort_transaction(self, timeout: float = -1) -> None:
         """Discard the queued messages, and hide the transaction's messages."""
         self._check_state("InTransaction")
         self.purge()
         self.flush(timeout)
-        self._end_transaction(TransactionState.ABORTED)
+        self._end_transaction("aborted")
 
     def close(self) -> None:
         """Flush, and refuse further calls."""
@@ -168,9 +169,7 @@ class FakeProducer:
             if pending.error is None and self._failures:
                 pending.error = kafka_error(self._failures.popleft())
             if pending.error is None:
-                state = (
-                    TransactionState.OPEN if self._state == "InTransaction" else TransactionState.COMMITTED
-                )
+                state: TransactionState = "open" if self._state == "InTransaction" else "committed"
                 self._written.append(self.log.append(pending.message, state))
         return pending
 
@@ -185,20 +184,14 @@ class FakeProducer:
 
     def _end_transaction(self, state: TransactionState) -> None:
         for entry in self._written:
-            entry.state = state if entry.state is TransactionState.OPEN else entry.state
+            entry.state = state if entry.state == "open" else entry.state
         self._written.clear()
         self._state = "Ready"
 
 
 def _report_message(message: FakeMessage, error: KafkaError | None) -> FakeMessage:
     """Return the message of a delivery report, which has no headers, as in the real client."""
-    _, millis = message.timestamp()
-    return FakeMessage(
-        message.topic(),
-        message.value(),
-        message.key(),
-        partition=message.partition(),
-        offset=message.offset(),
-        timestamp=millis,
-        error=error,
-    )
+    report = copy(message)
+    report.set_headers(None)
+    report._error = error  # noqa: SLF001 (the client sets it)
+    return report

@@ -54,7 +54,6 @@ class Topic:
     """A topic: its id, and its partitions by number."""
 
     def __init__(self, name: str, leaders: list[int], segment_bytes: int) -> None:
-        """Create one partition for each leader."""
         self.name: Final = name
         self.id: Final = uuid.uuid4()
         self.partitions: Final = [Partition(leader, segment_bytes) for leader in leaders]
@@ -64,7 +63,6 @@ class Cluster:
     """The state behind all nodes; hold ``changes``, its lock, to read or write it."""
 
     def __init__(self, settings: Settings) -> None:
-        """Begin without nodes and topics."""
         self.settings: Final = settings
         self.changes: Final = Changes()
         self.id: Final = uuid.uuid4().hex[:22]

@@ -11,7 +11,6 @@ class ApiError(Exception):
     """An error code that a request, or one partition of it, is answered with."""
 
     def __init__(self, code: int) -> None:
-        """Keep the code, one of `protocol.error_codes`."""
         known = ErrorCode.find(code)
         super().__init__(f"error {code}" if known is None else f"{known.name} ({code}): {known.message}")
         self.code = code

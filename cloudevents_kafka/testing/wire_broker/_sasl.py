@@ -32,7 +32,6 @@ class Login:
     """The login of one connection; without users every request is allowed."""
 
     def __init__(self, users: Mapping[str, str]) -> None:
-        """Keep the passwords by user."""
         self._users: Final = users
         self._mechanism: _Mechanism | None = None
         self.raw = False

@@ -90,7 +90,6 @@ class WireBroker07:
     """
 
     def __init__(self, *, partitions: int = 1, segment_bytes: int = 1 << 29) -> None:
-        """Prepare the broker; ``with`` listens."""
         self.partitions: Final = partitions
         self.requests: Final[deque[Structure]] = deque(maxlen=_HISTORY)
         self.connection_errors: Final[deque[str]] = deque(maxlen=_HISTORY)

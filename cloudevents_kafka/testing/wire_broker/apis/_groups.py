@@ -5,21 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from cloudevents_kafka.protocol.messages.groups import (
-    Coordinator,
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    JoinGroupResponseMember,
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    MemberResponse,
-    SyncGroupRequest,
-    SyncGroupResponse,
-)
+from cloudevents_kafka.protocol.messages import groups as messages
 from cloudevents_kafka.testing.wire_broker._call import Call
 from cloudevents_kafka.testing.wire_broker._coordinator import MemberIdRequired
 from cloudevents_kafka.testing.wire_broker._errors import ApiError, error_code_of
@@ -36,13 +22,15 @@ def check_coordinator(call: Call, group_id: str) -> None:
         raise ApiError(ErrorCode.NOT_COORDINATOR)
 
 
-def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+def find_coordinator(
+    call: Call, request: messages.FindCoordinatorRequest
+) -> messages.FindCoordinatorResponse:
     """Return the coordinator of a group; transactional ids have no coordinator here."""
     if call.version >= 4:
         coordinators = [_coordinator(call, key, request.key_type) for key in request.coordinator_keys]
-        return FindCoordinatorResponse(coordinators=coordinators)
+        return messages.FindCoordinatorResponse(coordinators=coordinators)
     found = _coordinator(call, request.key, request.key_type)
-    return FindCoordinatorResponse(
+    return messages.FindCoordinatorResponse(
         error_code=found.error_code,
         error_message=found.error_message,
         node_id=found.node_id,
@@ -51,17 +39,19 @@ def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindCoordin
     )
 
 
-def _coordinator(call: Call, key: str, key_type: int) -> Coordinator:
+def _coordinator(call: Call, key: str, key_type: int) -> messages.Coordinator:
     code = error_code_of(call.check) or (0 if key_type == 0 else ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if code:
-        return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=code, error_message=None)
+        return messages.Coordinator(
+            key=key, node_id=-1, host="", port=-1, error_code=code, error_message=None
+        )
     id, host, port = call.cluster.coordinator(key)
-    return Coordinator(
+    return messages.Coordinator(
         key=key, node_id=id, host=host, port=port, error_code=ErrorCode.NONE, error_message=None
     )
 
 
-def join_group(call: Call, request: JoinGroupRequest) -> JoinGroupResponse:
+def join_group(call: Call, request: messages.JoinGroupRequest) -> messages.JoinGroupResponse:
     """Return the response once the generation begins; an error repeats the member's id."""
     session = request.session_timeout_ms / 1000
     parameters = JoinParameters(
@@ -79,10 +69,10 @@ def join_group(call: Call, request: JoinGroupRequest) -> JoinGroupResponse:
     except ApiError as error:
         new = error.member_id if isinstance(error, MemberIdRequired) else request.member_id
         protocol = None if call.version >= 7 else ""
-        return JoinGroupResponse(
+        return messages.JoinGroupResponse(
             error_code=error.code, protocol_name=protocol, leader="", member_id=new, members=[]
         )
-    return JoinGroupResponse(
+    return messages.JoinGroupResponse(
         error_code=ErrorCode.NONE,
         generation_id=joined.generation,
         protocol_type=joined.type,
@@ -90,7 +80,7 @@ def join_group(call: Call, request: JoinGroupRequest) -> JoinGroupResponse:
         leader=joined.leader,
         member_id=joined.member_id,
         members=[
-            JoinGroupResponseMember(
+            messages.JoinGroupResponseMember(
                 member_id=member.id,
                 group_instance_id=member.parameters.instance,
                 metadata=member.parameters.protocols[joined.protocol],
@@ -100,7 +90,7 @@ def join_group(call: Call, request: JoinGroupRequest) -> JoinGroupResponse:
     )
 
 
-def sync_group(call: Call, request: SyncGroupRequest) -> SyncGroupResponse:
+def sync_group(call: Call, request: messages.SyncGroupRequest) -> messages.SyncGroupResponse:
     """Return the member's assignment once the leader has sent them."""
     try:
         check_coordinator(call, request.group_id)
@@ -112,8 +102,8 @@ def sync_group(call: Call, request: SyncGroupRequest) -> SyncGroupResponse:
             {one.member_id: one.assignment for one in request.assignments},
         )
     except ApiError as error:
-        return SyncGroupResponse(error_code=error.code, assignment=b"")
-    return SyncGroupResponse(
+        return messages.SyncGroupResponse(error_code=error.code, assignment=b"")
+    return messages.SyncGroupResponse(
         error_code=ErrorCode.NONE,
         protocol_type=group.type,
         protocol_name=group.protocol,
@@ -121,7 +111,7 @@ def sync_group(call: Call, request: SyncGroupRequest) -> SyncGroupResponse:
     )
 
 
-def heartbeat(call: Call, request: HeartbeatRequest) -> HeartbeatResponse:
+def heartbeat(call: Call, request: messages.HeartbeatRequest) -> messages.HeartbeatResponse:
     """Record that the member is alive, and return the response."""
 
     def record() -> None:
@@ -129,10 +119,10 @@ def heartbeat(call: Call, request: HeartbeatRequest) -> HeartbeatResponse:
         member = request.member_id, request.group_instance_id
         call.cluster.groups.heartbeat(request.group_id, member, request.generation_id)
 
-    return HeartbeatResponse(error_code=error_code_of(record))
+    return messages.HeartbeatResponse(error_code=error_code_of(record))
 
 
-def leave_group(call: Call, request: LeaveGroupRequest) -> LeaveGroupResponse:
+def leave_group(call: Call, request: messages.LeaveGroupRequest) -> messages.LeaveGroupResponse:
     """Remove one member, from version 3 on several, and return the response."""
 
     def remove(member_id: str, instance: str | None) -> int:
@@ -140,13 +130,13 @@ def leave_group(call: Call, request: LeaveGroupRequest) -> LeaveGroupResponse:
 
     code = error_code_of(lambda: check_coordinator(call, request.group_id))
     if code or call.version < 3:
-        return LeaveGroupResponse(error_code=code or remove(request.member_id, None))
+        return messages.LeaveGroupResponse(error_code=code or remove(request.member_id, None))
     members = [
-        MemberResponse(
+        messages.MemberResponse(
             member_id=member.member_id,
             group_instance_id=member.group_instance_id,
             error_code=remove(member.member_id, member.group_instance_id),
         )
         for member in request.members
     ]
-    return LeaveGroupResponse(error_code=ErrorCode.NONE, members=members)
+    return messages.LeaveGroupResponse(error_code=ErrorCode.NONE, members=members)

@@ -6,29 +6,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from cloudevents_kafka.protocol.messages.offsets import (
-    ListOffsetsPartition,
-    ListOffsetsPartitionResponse,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopicResponse,
-    OffsetCommitRequest,
-    OffsetCommitRequestBeta,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-    OffsetFetchResponse,
-    OffsetFetchResponseGroup,
-    OffsetFetchResponsePartition,
-    OffsetFetchResponsePartitions,
-    OffsetFetchResponseTopic,
-    OffsetFetchResponseTopics,
-)
+from cloudevents_kafka.protocol.messages import offsets as messages
 from cloudevents_kafka.testing.wire_broker._call import Call
 from cloudevents_kafka.testing.wire_broker._coordinator import CommittedOffset
 from cloudevents_kafka.testing.wire_broker._errors import ApiError, error_code_of
@@ -42,14 +20,14 @@ _MAX_TIMESTAMP: Final = -3
 _MAX_METADATA: Final = 4096
 _NOT_COMMITTED: Final = CommittedOffset(-1)
 
-_Row = TypeVar("_Row", OffsetFetchResponsePartition, OffsetFetchResponsePartitions)
+_Row = TypeVar("_Row", messages.OffsetFetchResponsePartition, messages.OffsetFetchResponsePartitions)
 
 
-def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
+def list_offsets(call: Call, request: messages.ListOffsetsRequest) -> messages.ListOffsetsResponse:
     """Return offsets by timestamp; -1, without an error, if all records are older."""
-    return ListOffsetsResponse(
+    return messages.ListOffsetsResponse(
         topics=[
-            ListOffsetsTopicResponse(
+            messages.ListOffsetsTopicResponse(
                 name=topic.name, partitions=[_listed(call, topic.name, wanted) for wanted in topic.partitions]
             )
             for topic in request.topics
@@ -57,20 +35,22 @@ def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse
     )
 
 
-def _listed(call: Call, topic: str, wanted: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+def _listed(
+    call: Call, topic: str, wanted: messages.ListOffsetsPartition
+) -> messages.ListOffsetsPartitionResponse:
     number = wanted.partition_index
     try:
         partition = call.led_partition(topic, number, wanted.current_leader_epoch)
     except ApiError as error:
-        return ListOffsetsPartitionResponse(partition_index=number, error_code=error.code)
+        return messages.ListOffsetsPartitionResponse(partition_index=number, error_code=error.code)
     if call.version == 0:
-        return ListOffsetsPartitionResponse(
+        return messages.ListOffsetsPartitionResponse(
             partition_index=number,
             error_code=ErrorCode.NONE,
             old_style_offsets=_segments(partition.log, wanted),
         )
     time, offset = _at(partition.log, wanted.timestamp)
-    return ListOffsetsPartitionResponse(
+    return messages.ListOffsetsPartitionResponse(
         partition_index=number,
         error_code=ErrorCode.NONE,
         timestamp=time,
@@ -79,7 +59,7 @@ def _listed(call: Call, topic: str, wanted: ListOffsetsPartition) -> ListOffsets
     )
 
 
-def _segments(log: Log, wanted: ListOffsetsPartition) -> list[int]:
+def _segments(log: Log, wanted: messages.ListOffsetsPartition) -> list[int]:
     if wanted.timestamp in _EARLIEST:
         return [log.start][: max(0, wanted.max_num_offsets)]
     return log.segments_before(wanted.timestamp, wanted.max_num_offsets)
@@ -95,18 +75,20 @@ def _at(log: Log, timestamp: int) -> tuple[int, int]:
     return found or (-1, -1)
 
 
-def offset_commit(call: Call, request: OffsetCommitRequest | OffsetCommitRequestBeta) -> OffsetCommitResponse:
+def offset_commit(
+    call: Call, request: messages.OffsetCommitRequest | messages.OffsetCommitRequestBeta
+) -> messages.OffsetCommitResponse:
     """Store offsets and return the response; an error of the group is repeated for each partition."""
-    if isinstance(request, OffsetCommitRequestBeta):
+    if isinstance(request, messages.OffsetCommitRequestBeta):
         request = _released_layout(request)
     code = error_code_of(partial(_check_group, call, request))
-    return OffsetCommitResponse(
+    return messages.OffsetCommitResponse(
         topics=[
-            OffsetCommitResponseTopic(
+            messages.OffsetCommitResponseTopic(
                 name=topic.name,
                 topic_id=topic.topic_id,
                 partitions=[
-                    OffsetCommitResponsePartition(
+                    messages.OffsetCommitResponsePartition(
                         partition_index=one.partition_index,
                         error_code=code or _commit_one(call, request.group_id, topic, one),
                     )
@@ -118,15 +100,15 @@ def offset_commit(call: Call, request: OffsetCommitRequest | OffsetCommitRequest
     )
 
 
-def _released_layout(request: OffsetCommitRequestBeta) -> OffsetCommitRequest:
+def _released_layout(request: messages.OffsetCommitRequestBeta) -> messages.OffsetCommitRequest:
     """Return a request in the released layout; the timestamp of the guide's layout is dropped."""
-    return OffsetCommitRequest(
+    return messages.OffsetCommitRequest(
         group_id=request.group_id,
         topics=[
-            OffsetCommitRequestTopic(
+            messages.OffsetCommitRequestTopic(
                 name=topic.name,
                 partitions=[
-                    OffsetCommitRequestPartition(
+                    messages.OffsetCommitRequestPartition(
                         partition_index=one.partition_index,
                         committed_offset=one.committed_offset,
                         committed_metadata=one.committed_metadata,
@@ -139,7 +121,7 @@ def _released_layout(request: OffsetCommitRequestBeta) -> OffsetCommitRequest:
     )
 
 
-def _check_group(call: Call, request: OffsetCommitRequest) -> None:
+def _check_group(call: Call, request: messages.OffsetCommitRequest) -> None:
     if _in_zookeeper(call):  # every node writes there, without a check of the member
         return
     if call.version == 0 and not call.release.beta_offset_commit:
@@ -150,7 +132,10 @@ def _check_group(call: Call, request: OffsetCommitRequest) -> None:
 
 
 def _commit_one(
-    call: Call, group: str, topic: OffsetCommitRequestTopic, one: OffsetCommitRequestPartition
+    call: Call,
+    group: str,
+    topic: messages.OffsetCommitRequestTopic,
+    one: messages.OffsetCommitRequestPartition,
 ) -> int:
     def commit() -> None:
         name = call.topic_name(topic.name, topic.topic_id)
@@ -166,48 +151,52 @@ def _commit_one(
     return error_code_of(commit)
 
 
-def offset_fetch(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
+def offset_fetch(call: Call, request: messages.OffsetFetchRequest) -> messages.OffsetFetchResponse:
     """Return committed offsets; -1 if the group has not committed one."""
     if call.version >= 8:
-        return OffsetFetchResponse(groups=[_group(call, group) for group in request.groups])
+        return messages.OffsetFetchResponse(groups=[_group(call, group) for group in request.groups])
     group, zookeeper = request.group_id, _in_zookeeper(call)
     code = 0 if zookeeper else error_code_of(partial(check_coordinator, call, group))
     if code and call.version >= 2:
-        return OffsetFetchResponse(error_code=code)
+        return messages.OffsetFetchResponse(error_code=code)
     if request.topics is None:
         wanted = _by_topic(call.cluster.committed_offsets.of(group, zookeeper=zookeeper))
     else:
         wanted = {topic.name: topic.partition_indexes for topic in request.topics}
-    kind, topics = OffsetFetchResponsePartition, []
+    kind, topics = messages.OffsetFetchResponsePartition, []
     for name, numbers in wanted.items():
         rows = [_fetched(kind, call, group, name, number, code=code) for number in numbers]
-        topics.append(OffsetFetchResponseTopic(name=name, partitions=rows))
-    return OffsetFetchResponse(topics=topics)
+        topics.append(messages.OffsetFetchResponseTopic(name=name, partitions=rows))
+    return messages.OffsetFetchResponse(topics=topics)
 
 
-def _group(call: Call, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+def _group(call: Call, request: messages.OffsetFetchRequestGroup) -> messages.OffsetFetchResponseGroup:
     group, wanted = request.group_id, request.topics
     code = error_code_of(lambda: check_coordinator(call, group))
     if code:
-        return OffsetFetchResponseGroup(group_id=group, topics=[], error_code=code)
+        return messages.OffsetFetchResponseGroup(group_id=group, topics=[], error_code=code)
     if wanted is None:
         topics = call.cluster.topics
         wanted = [
-            OffsetFetchRequestTopics(name=name, topic_id=topics[name].id, partition_indexes=numbers)
+            messages.OffsetFetchRequestTopics(name=name, topic_id=topics[name].id, partition_indexes=numbers)
             for name, numbers in _by_topic(call.cluster.committed_offsets.of(group)).items()
         ]
-    return OffsetFetchResponseGroup(group_id=group, topics=[_topic(call, group, topic) for topic in wanted])
+    return messages.OffsetFetchResponseGroup(
+        group_id=group, topics=[_topic(call, group, topic) for topic in wanted]
+    )
 
 
-def _topic(call: Call, group: str, topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
+def _topic(
+    call: Call, group: str, topic: messages.OffsetFetchRequestTopics
+) -> messages.OffsetFetchResponseTopics:
     name, code = topic.name, 0
     try:
         name = call.topic_name(topic.name, topic.topic_id)
     except ApiError as error:
         code = error.code
-    kind = OffsetFetchResponsePartitions
+    kind = messages.OffsetFetchResponsePartitions
     rows = [_fetched(kind, call, group, name, number, code=code) for number in topic.partition_indexes]
-    return OffsetFetchResponseTopics(name=topic.name, topic_id=topic.topic_id, partitions=rows)
+    return messages.OffsetFetchResponseTopics(name=topic.name, topic_id=topic.topic_id, partitions=rows)
 
 
 def _fetched(kind: type[_Row], call: Call, group: str, topic: str, number: int, *, code: int) -> _Row:

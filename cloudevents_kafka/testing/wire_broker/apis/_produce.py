@@ -5,30 +5,21 @@ from __future__ import annotations
 import time
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from cloudevents_kafka.protocol.messages.produce import (
-    InitProducerIdRequest,
-    InitProducerIdResponse,
-    PartitionProduceData,
-    PartitionProduceResponse,
-    ProduceRequest,
-    ProduceResponse,
-    TopicProduceData,
-    TopicProduceResponse,
-)
+from cloudevents_kafka.protocol.messages import produce as messages
 from cloudevents_kafka.testing.wire_broker._append import parse_message_set, parse_record_batch
 from cloudevents_kafka.testing.wire_broker._call import Call
 from cloudevents_kafka.testing.wire_broker._cluster import Partition
 from cloudevents_kafka.testing.wire_broker._errors import ApiError, CloseConnection, error_code_of
 
 
-def produce(call: Call, request: ProduceRequest) -> ProduceResponse | None:
+def produce(call: Call, request: messages.ProduceRequest) -> messages.ProduceResponse | None:
     """Append the records and return the response.
 
     With acks 0 there is no response, and an error closes the connection.
     """
-    response = ProduceResponse(
+    response = messages.ProduceResponse(
         responses=[
-            TopicProduceResponse(
+            messages.TopicProduceResponse(
                 name=topic.name,
                 topic_id=topic.topic_id,
                 partition_responses=[_row(call, request, topic, data) for data in topic.partition_data],
@@ -48,15 +39,18 @@ def produce(call: Call, request: ProduceRequest) -> ProduceResponse | None:
 
 
 def _row(
-    call: Call, request: ProduceRequest, topic: TopicProduceData, data: PartitionProduceData
-) -> PartitionProduceResponse:
+    call: Call,
+    request: messages.ProduceRequest,
+    topic: messages.TopicProduceData,
+    data: messages.PartitionProduceData,
+) -> messages.PartitionProduceResponse:
     try:
         partition = call.led_partition(call.topic_name(topic.name, topic.topic_id), data.index)
         _check_acks(call, request.acks)
         offset = _append(call, partition, data.records or b"")
     except ApiError as error:
-        return PartitionProduceResponse(index=data.index, error_code=error.code, base_offset=-1)
-    return PartitionProduceResponse(
+        return messages.PartitionProduceResponse(index=data.index, error_code=error.code, base_offset=-1)
+    return messages.PartitionProduceResponse(
         index=data.index, error_code=ErrorCode.NONE, base_offset=offset, log_start_offset=partition.log.start
     )
 
@@ -81,7 +75,7 @@ def _append(call: Call, partition: Partition, records: bytes) -> int:
     return offset
 
 
-def _await_replicas(call: Call, timeout_ms: int, rows: list[PartitionProduceResponse]) -> None:
+def _await_replicas(call: Call, timeout_ms: int, rows: list[messages.PartitionProduceResponse]) -> None:
     """Wait in vain for more replicas; the rows keep their offsets."""
     end = time.monotonic() + max(0, timeout_ms) / 1000
     while time.monotonic() < end:
@@ -90,17 +84,17 @@ def _await_replicas(call: Call, timeout_ms: int, rows: list[PartitionProduceResp
         row.error_code = row.error_code or ErrorCode.REQUEST_TIMED_OUT
 
 
-def init_producer_id(call: Call, request: InitProducerIdRequest) -> InitProducerIdResponse:
+def init_producer_id(call: Call, request: messages.InitProducerIdRequest) -> messages.InitProducerIdResponse:
     """Return a new producer id, or the next epoch of one; transactional ids are refused."""
     code = error_code_of(call.check)
     if request.transactional_id is not None:
         code = code or ErrorCode.INVALID_REQUEST
     if code:
-        return InitProducerIdResponse(throttle_time_ms=0, error_code=code, producer_epoch=-1)
+        return messages.InitProducerIdResponse(throttle_time_ms=0, error_code=code, producer_epoch=-1)
     if request.producer_id >= 0 and request.producer_epoch < 0x7FFF:
         id, epoch = request.producer_id, request.producer_epoch + 1
     else:
         id, epoch = call.cluster.next_producer_id(), 0
-    return InitProducerIdResponse(
+    return messages.InitProducerIdResponse(
         throttle_time_ms=0, error_code=ErrorCode.NONE, producer_id=id, producer_epoch=epoch
     )

@@ -5,18 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from cloudevents_kafka.protocol.messages.topics import (
-    CreatableTopic,
-    CreatableTopicResult,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-    MetadataResponseBroker,
-    MetadataResponsePartition,
-    MetadataResponseTopic,
-)
+from cloudevents_kafka.protocol.messages import topics as messages
 from cloudevents_kafka.protocol.schema import NO_UUID
 from cloudevents_kafka.testing.wire_broker._call import Call
 from cloudevents_kafka.testing.wire_broker._cluster import Topic
@@ -25,15 +14,15 @@ from cloudevents_kafka.testing.wire_broker._errors import ApiError, error_code_o
 _MAX_PARTITIONS: Final = 10_000
 
 
-def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
+def metadata(call: Call, request: messages.MetadataRequest) -> messages.MetadataResponse:
     """Return nodes and topics; a topic requested by name may be created."""
     cluster = call.cluster
     topics = request.topics
     if topics is None or (call.version == 0 and not topics):
-        topics = [MetadataRequestTopic(name=name) for name in cluster.topics]
-    return MetadataResponse(
+        topics = [messages.MetadataRequestTopic(name=name) for name in cluster.topics]
+    return messages.MetadataResponse(
         brokers=[
-            MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port)
+            messages.MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port)
             for node in cluster.nodes.values()
         ],
         cluster_id=cluster.id,
@@ -42,20 +31,22 @@ def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
     )
 
 
-def _topic(call: Call, request: MetadataRequestTopic, *, create: bool) -> MetadataResponseTopic:
+def _topic(
+    call: Call, request: messages.MetadataRequestTopic, *, create: bool
+) -> messages.MetadataResponseTopic:
     name = request.name
     try:
         if request.topic_id != NO_UUID:
             name = call.cluster.topic_by_id(request.topic_id).name
         topic = _find_topic(call, name or "", create=create)
     except ApiError as error:
-        return MetadataResponseTopic(
+        return messages.MetadataResponseTopic(
             error_code=error.code,
             name=name if call.version >= 12 else name or "",
             topic_id=request.topic_id,
             partitions=[],
         )
-    return MetadataResponseTopic(
+    return messages.MetadataResponseTopic(
         error_code=ErrorCode.NONE,
         name=topic.name,
         topic_id=topic.id,
@@ -73,13 +64,13 @@ def _find_topic(call: Call, name: str, *, create: bool) -> Topic:
     return topic
 
 
-def _partition(call: Call, topic: Topic, number: int) -> MetadataResponsePartition:
+def _partition(call: Call, topic: Topic, number: int) -> messages.MetadataResponsePartition:
     """Return a partition; its replicas are all nodes, the leader first."""
     partition = topic.partitions[number]
     others = [id for id in call.cluster.nodes if id != partition.leader]
     replicas = [partition.leader, *others] if partition.leader >= 0 else others
     code = error_code_of(lambda: call.check(topic.name, number))
-    return MetadataResponsePartition(
+    return messages.MetadataResponsePartition(
         error_code=code or (ErrorCode.LEADER_NOT_AVAILABLE if partition.leader < 0 else 0),
         partition_index=number,
         leader_id=partition.leader,
@@ -89,14 +80,16 @@ def _partition(call: Call, topic: Topic, number: int) -> MetadataResponsePartiti
     )
 
 
-def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse:
+def create_topics(call: Call, request: messages.CreateTopicsRequest) -> messages.CreateTopicsResponse:
     """Create topics, on any node, and return the response."""
-    return CreateTopicsResponse(
+    return messages.CreateTopicsResponse(
         topics=[_create_topic(call, topic, validate_only=request.validate_only) for topic in request.topics]
     )
 
 
-def _create_topic(call: Call, request: CreatableTopic, *, validate_only: bool) -> CreatableTopicResult:
+def _create_topic(
+    call: Call, request: messages.CreatableTopic, *, validate_only: bool
+) -> messages.CreatableTopicResult:
     name, count = request.name, request.num_partitions
     if count == -1:
         count = len(request.assignments) or call.cluster.settings.partitions
@@ -118,7 +111,7 @@ def _create_topic(call: Call, request: CreatableTopic, *, validate_only: bool) -
 
     code = error_code_of(create)
     topic = call.cluster.topics.get(name)
-    return CreatableTopicResult(
+    return messages.CreatableTopicResult(
         name=name,
         topic_id=NO_UUID if code or topic is None else topic.id,
         error_code=code,
