@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import struct
+import subprocess
 import threading
 import time
 from contextlib import contextmanager
+
+import pytest
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.messages import APIS
@@ -163,3 +168,22 @@ def eventually(holds, seconds=5.0):
             return True
         time.sleep(0.005)
     return False
+
+
+@contextmanager
+def interrupted(seconds):
+    """Raise KeyboardInterrupt in the block after ``seconds``, as Ctrl-C does, and expect it."""
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        yield
+    timer.join()
+
+
+def self_signed(folder):
+    """Write a self-signed certificate of 127.0.0.1 and its key; return their paths."""
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    options = "-newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1"
+    command = ["openssl", "req", "-x509", *options.split(), "-keyout", key, "-out", cert]
+    subprocess.run(command, check=True, capture_output=True)
+    return cert, key

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import resource
-import signal
 import socket
 import ssl
 import threading
 import time
 
 import pytest
-from wire import metadata
+from wire import interrupted, metadata
 
 from cloudevents_kafka.protocol.client._connection import Address, Connection
 from cloudevents_kafka.protocol.client._retry import Deadline
@@ -152,16 +151,13 @@ def test_a_send_timeout_closes_the_connection(mute):
 def test_keyboard_interrupt_while_sending_closes(mute):
     """A frame that is half sent cannot be continued."""
     connection = Connection(mute, soon())
-    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
 
     def flood():
         for _ in range(100):
             connection.write(b"\0" * 1_000_000, Deadline(5))
 
-    with pytest.raises(KeyboardInterrupt):
+    with interrupted(0.1):
         flood()
-    timer.join()
     assert connection.closed
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import struct
 import threading
 import time
 import tracemalloc
 
 import pytest
-from wire import eventually
+from wire import eventually, interrupted
 
 from cloudevents_kafka.protocol.client import EARLIEST, LATEST, STORED, UNKNOWN, TopicPartition
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, Malformed
@@ -350,11 +348,8 @@ def test_keyboard_interrupt_in_consume(broker, client, reader):
     """The records read before it are returned by the next call."""
     fill(client, numbers(5))
     consumer = reader(broker, T0)
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+    with interrupted(0.3):
         consumer.consume(100)
-    timer.join()
     assert consumer.position([T0])[0].offset == 0
     assert take(consumer, 5) == numbers(5)
 
@@ -467,13 +462,10 @@ def test_keyboard_interrupt_in_poll(broker, client, reader):
     """It is raised at once, and the next call continues."""
     client.partitions("t")
     consumer = reader(broker, T0, max_wait=5)
-    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
     began = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
+    with interrupted(0.2):
         consumer.poll()
     assert time.monotonic() - began < 1
-    timer.join()
     fill(client, numbers(3))
     assert take(consumer, 3) == numbers(3)
 

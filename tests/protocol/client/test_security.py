@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import io
 import ssl
-import subprocess
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from wire import self_signed
 
 from cloudevents_kafka.protocol.client._sasl import ScramKeys, authenticate, exchange_scram
 from cloudevents_kafka.protocol.client._security import AuthenticationFailed, Plain, Scram
@@ -219,15 +219,7 @@ def test_a_producer_with_a_wrong_password_reports_it(start, connect, make):
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
     """Return a self-signed certificate of 127.0.0.1, and its key."""
-    folder = tmp_path_factory.mktemp("tls")
-    key, cert = folder / "key.pem", folder / "cert.pem"
-    command = (
-        "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1"
-    )
-    subprocess.run(
-        ["openssl", *command.split(), "-keyout", key, "-out", cert], check=True, capture_output=True
-    )
-    return cert, key
+    return self_signed(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture

@@ -7,10 +7,9 @@ import hashlib
 import hmac
 import ssl
 import struct
-import subprocess
 
 import pytest
-from wire import Wire, metadata, only
+from wire import Wire, metadata, only, self_signed
 
 from cloudevents_kafka.protocol.messages.connection import (
     ApiVersionsRequest,
@@ -156,15 +155,7 @@ def test_after_handshake_0_the_messages_are_raw(broker):
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
     """Return a self-signed certificate of 127.0.0.1, and its key."""
-    folder = tmp_path_factory.mktemp("tls")
-    key, cert = folder / "key.pem", folder / "cert.pem"
-    command = (
-        "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1"
-    )
-    subprocess.run(
-        ["openssl", *command.split(), "-keyout", key, "-out", cert], check=True, capture_output=True
-    )
-    return cert, key
+    return self_signed(tmp_path_factory.mktemp("tls"))
 
 
 def test_tls_is_required_if_set(certificate):
