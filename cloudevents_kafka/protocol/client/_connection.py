@@ -26,7 +26,6 @@ from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.schema import Structure, spec_of
 
 _CHUNK: Final = 1 << 18
-_MAX_ID: Final = (1 << 31) - 1
 _MIN_TIMEOUT: Final = 1e-4  # seconds; a timeout of 0 would not read data that has arrived
 _DEFAULT_PORT: Final = 9092
 
@@ -100,7 +99,7 @@ class Connection:
         ``expects_response`` is False for Produce with acks 0. A ``secret`` request is kept out of
         the trace.
         """
-        self._last_id = 0 if self._last_id == _MAX_ID else self._last_id + 1
+        self._last_id = (self._last_id + 1) % (1 << 31)
         data = frames.encode_request(
             message, version, correlation_id=self._last_id, client_id=self._settings.client_id
         )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ssl
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Final, Self
 
 from cloudevents_kafka.protocol.records import Record
@@ -69,7 +70,7 @@ class WireBroker:
     def start(self) -> None:
         """Listen, each broker on a port of its own; broker ids count from 1."""
         for id in range(1, self._count + 1):
-            listener = Listener(self._serve(id), name=f"WireBroker {id}", tls=self._tls)
+            listener = Listener(partial(self._serve, id), name=f"WireBroker {id}", tls=self._tls)
             self._listeners[id] = listener
             self._cluster.nodes[id] = Node(id, _HOST, listener.port)
 
@@ -79,8 +80,8 @@ class WireBroker:
         while self._listeners:
             self._listeners.popitem()[1].stop()
 
-    def _serve(self, id: int) -> Callable[[ClientSocket], None]:
-        return lambda client: Connection(self._state, self._cluster.nodes[id], client).serve()
+    def _serve(self, id: int, client: ClientSocket) -> None:
+        Connection(self._state, self._cluster.nodes[id], client).serve()
 
     @property
     def nodes(self) -> list[Node]:

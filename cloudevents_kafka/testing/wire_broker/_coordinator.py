@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
@@ -194,7 +195,7 @@ class GroupCoordinator:
             if parameters.member_id not in group.pending_ids:
                 GroupCoordinator._member(group, parameters.member_id, parameters.instance)
             return parameters
-        new = parameters._replace(member_id=group.new_member_id(parameters.client_id))
+        new = parameters._replace(member_id=f"{parameters.client_id}-{uuid.uuid4()}")
         former = group.static_member(parameters.instance)
         if former is not None:
             group.remove(former.id)

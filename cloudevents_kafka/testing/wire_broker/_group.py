@@ -15,7 +15,6 @@ A rebalance also begins anew from COMPLETING_REBALANCE. A group has no thread: c
 from __future__ import annotations
 
 import time
-import uuid
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
@@ -77,20 +76,11 @@ class Group:
         """The members' protocol type, None without members."""
         return next((member.parameters.type for member in self.members.values()), None)
 
-    def new_member_id(self, client_id: str) -> str:
-        """Return a new member id."""
-        return f"{client_id}-{uuid.uuid4()}"
-
     def static_member(self, instance: str | None) -> Member | None:
         """Return the static member with an instance id (KIP-345), or None."""
         if instance is None:
             return None
         return next((m for m in self.members.values() if m.parameters.instance == instance), None)
-
-    def common_protocols(self) -> list[str]:
-        """Return the protocols that all members support, in the order of the first member."""
-        supported = [member.parameters.protocols for member in self.members.values()]
-        return [name for name in supported[0] if all(name in one for one in supported)] if supported else []
 
     def add_or_update(self, parameters: JoinParameters) -> Member:
         """Add a member, or update its parameters, and return it; a change begins a rebalance."""
@@ -165,8 +155,9 @@ class Group:
 
     def _elected_protocol(self) -> str:
         """Return the protocol that most members prefer, of those that all support."""
-        common = self.common_protocols()
-        votes = [next(p for p in m.parameters.protocols if p in common) for m in self.members.values()]
+        supported = [member.parameters.protocols for member in self.members.values()]
+        common = [name for name in supported[0] if all(name in one for one in supported)]
+        votes = [next(name for name in one if name in common) for one in supported]
         return max(common, key=votes.count)
 
     @staticmethod

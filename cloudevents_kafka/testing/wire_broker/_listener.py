@@ -7,6 +7,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from cloudevents_kafka.protocol import frames
@@ -18,7 +19,6 @@ class ClientSocket:
     """The socket of one client; reading returns None once the client is gone."""
 
     def __init__(self, sock: socket.socket, number: int) -> None:
-        """Wrap an accepted socket; the clients of a listener count from 1."""
         self.number: Final = number
         self._socket: Final = sock
 
@@ -42,27 +42,23 @@ class ClientSocket:
 
     def send(self, data: bytes) -> bool:
         """Send all bytes; return whether the client is still there."""
-        try:
+        with suppress(OSError):
             self._socket.sendall(data)
-        except OSError:
-            return False
-        return True
+            return True
+        return False
 
     def handshake(self) -> bool:
         """Do the TLS handshake, if there is TLS; return whether it succeeded."""
-        try:
+        with suppress(OSError):
             if isinstance(self._socket, ssl.SSLSocket):
                 self._socket.do_handshake()
-        except OSError:
-            return False
-        return True
+            return True
+        return False
 
     def shut(self) -> None:
         """End all reading and writing, from any thread; TLS sends no close_notify."""
-        try:
+        with suppress(OSError):  # the client has closed first
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
-        except OSError:  # the client has closed first
-            return
 
     def close(self) -> None:
         """Close the socket; only for the client's own thread."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from cloudevents_kafka.protocol.records import (
     Batches,
@@ -18,13 +18,6 @@ from cloudevents_kafka.protocol.records import (
 from cloudevents_kafka.testing.wire_broker._append import Entry, SentBatch
 
 
-class Segment(NamedTuple):
-    """A segment's first offset, and when the segment was begun, in milliseconds."""
-
-    base: int
-    written: int
-
-
 class Log:
     """The entries of a partition; ``start`` is the first offset left, ``end`` the next to be written."""
 
@@ -33,7 +26,7 @@ class Log:
         self.start = 0
         self.end = 0
         self._entries: list[Entry] = []
-        self._segments = [Segment(0, _now())]
+        self._segments = [(0, _now())]  # the first offset of each, and when it was begun, in milliseconds
         self._segment_bytes: Final = segment_bytes
         self._in_segment = 0
 
@@ -43,7 +36,7 @@ class Log:
         for one in sent:
             entry = one.at_offset(self.end, epoch, _now())
             if self._in_segment and self._in_segment + len(entry.data) > self._segment_bytes:
-                self._segments.append(Segment(entry.base, entry.written))
+                self._segments.append((entry.base, entry.written))
                 self._in_segment = 0
             self._in_segment += len(entry.data)
             self._entries.append(entry)
@@ -54,8 +47,8 @@ class Log:
         """Delete the entries that end before an offset, as retention does."""
         self.start = min(max(offset, self.start), self.end)
         self._entries = list(self._since(self.start))
-        kept = [segment for segment in self._segments if segment.base > self.start]
-        self._segments = [Segment(self.start, _now()), *kept]
+        kept = [(base, written) for base, written in self._segments if base > self.start]
+        self._segments = [(self.start, _now()), *kept]
 
     def size_since(self, offset: int) -> int:
         """Return the number of bytes from an offset on."""
@@ -77,7 +70,7 @@ class Log:
 
     def segments_before(self, timestamp: int, max_number: int) -> list[int]:
         """Return the first offsets of segments begun by then, newest first; timestamp -1 adds the end."""
-        found = [s.base for s in self._segments if timestamp == -1 or s.written <= timestamp]
+        found = [base for base, written in self._segments if timestamp == -1 or written <= timestamp]
         return ([self.end] * (timestamp == -1) + found[::-1])[: max(0, max_number)]
 
     def at_time(self, timestamp: int) -> tuple[int, int] | None:
