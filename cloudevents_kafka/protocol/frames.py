@@ -8,7 +8,7 @@ broker's versions yet (KIP-511).
 from __future__ import annotations
 
 import struct
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.protocol.api_keys import api_name
@@ -21,6 +21,7 @@ from cloudevents_kafka.protocol.schema import Structure, spec_of
 MAX_SIZE: Final = 100 * 1024 * 1024
 """The default limit of a frame in bytes: the brokers' default (socket.request.max.bytes)."""
 
+_S = TypeVar("_S", bound=Structure)
 _SIZE: Final = struct.Struct(">i")
 _API_VERSIONS: Final = 18
 _CONTROLLED_SHUTDOWN: Final = 7  # the header of its version 0 has no client id
@@ -40,7 +41,7 @@ def encode(message: Structure, version: int) -> bytes:
 
 def decode(structure: type[Structure], version: int, data: bytes) -> Structure:
     """Return the message of bytes without header and size; raise `Malformed` or `Truncated`."""
-    return _decode_all(structure, version, data, 0)
+    return decode_all(structure, version, data, 0)
 
 
 def decode_prefix(structure: type[Structure], version: int, data: bytes) -> tuple[Structure, int]:
@@ -77,7 +78,7 @@ def decode_request(data: bytes) -> Request:
         raise Unsupported(unsupported(key, version))
     header, at = compiler.decode(RequestHeader, request_header(key, version), data)
     assert isinstance(header, RequestHeader)
-    return Request(header, _decode_all(api.request, version, data, at))
+    return Request(header, decode_all(api.request, version, data, at))
 
 
 def encode_response(message: Structure, version: int, *, correlation_id: int) -> bytes:
@@ -94,7 +95,7 @@ def decode_response(structure: type[Structure], version: int, data: bytes) -> tu
     """
     header, at = compiler.decode(ResponseHeader, response_header(structure, version), data)
     assert isinstance(header, ResponseHeader)
-    return header.correlation_id, _decode_all(structure, version, data, at)
+    return header.correlation_id, decode_all(structure, version, data, at)
 
 
 def add_size(data: bytes) -> bytes:
@@ -142,8 +143,10 @@ def response_header(structure: type[Structure], version: int) -> int:
     return 1 if version in spec.flexible and spec.key != _API_VERSIONS else 0
 
 
-def _decode_all(structure: type[Structure], version: int, data: bytes, at: int) -> Structure:
+def decode_all(structure: type[_S], version: int, data: bytes, at: int = 0) -> _S:
+    """Return the message from index ``at`` to the end; raise `Malformed` if bytes follow it."""
     message, end = compiler.decode(structure, version, data, at)
     if end != len(data):
         raise Malformed(trailing_bytes(len(data) - end), at=end, path=structure.__name__)
+    assert isinstance(message, structure)
     return message

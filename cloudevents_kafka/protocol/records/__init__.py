@@ -1,8 +1,7 @@
 """Records in their formats: message sets (magic 0 and 1) and record batches (magic 2).
 
 `Batches` decodes any mix of both; `encode_message_set` and `encode_batch` encode. Read `_record`, then
-`_message_set` or `_record_batch` with `_batch_body`; `_framing` finds the entries of a buffer, and
-`_compression` bounds the size of decompressed data.
+`_message_set` or `_record_batch` with `_batch_body`; `_compression` bounds the size of decompressed data.
 """
 
 from __future__ import annotations

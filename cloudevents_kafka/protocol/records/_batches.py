@@ -10,9 +10,8 @@ from itertools import chain, pairwise
 from typing import Final
 
 from cloudevents_kafka.protocol.records._compression import LIMIT
-from cloudevents_kafka.protocol.records._framing import find_entries
 from cloudevents_kafka.protocol.records._message_set import MessageEntry, read_message
-from cloudevents_kafka.protocol.records._record import Record
+from cloudevents_kafka.protocol.records._record import Record, find_entries
 from cloudevents_kafka.protocol.records._record_batch import RecordBatch, read_batch
 
 Batch = RecordBatch | MessageEntry

@@ -22,8 +22,7 @@ import msgspec
 
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed, Unencodable
 from cloudevents_kafka.protocol.records._compression import LIMIT, Codec, compress, decompress
-from cloudevents_kafka.protocol.records._framing import START, find_entries
-from cloudevents_kafka.protocol.records._record import Record, TimestampType, offsets_of
+from cloudevents_kafka.protocol.records._record import START, Record, TimestampType, find_entries, offsets_of
 
 _HEAD: Final = struct.Struct(">qiIBB")
 _CRC: Final = struct.Struct(">I")

@@ -1,10 +1,13 @@
-"""Records as decoded from any format, and control records.
+"""Records as decoded from any format, control records, and the boundaries of entries in a buffer.
 
 In a key, a value and a header, None is null and ``b""`` a value of 0 bytes.
 
 A control record ends a transaction; only brokers write them. Its key is int16 version, int16 type
 (0 abort, 1 commit); its value int16 version, int32 coordinator epoch. Other types are used between
 brokers.
+
+Messages (magic 0 and 1) and batches (magic 2) start alike: int64 offset, int32 size of the rest, and the
+magic at byte 16.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -82,3 +85,46 @@ class ControlRecord(msgspec.Struct, frozen=True, gc=False):
         """Return the record of a control record, as a broker encodes it."""
         value = None if self.coordinator_epoch is None else _VALUE.pack(0, self.coordinator_epoch)
         return Record(key=_KEY.pack(self.version, self.type), value=value, timestamp=timestamp)
+
+
+START: Final = struct.Struct(">qi")
+_SIZE: Final = struct.Struct(">i").unpack_from
+_MAGIC_AT: Final = 16
+_SMALLEST: Final = (26, 34, 61)
+"""The smallest size of an entry in bytes, by magic."""
+
+
+class EntryBounds(NamedTuple):
+    """Entry ``i`` is from ``bounds[i]`` to ``bounds[i + 1]``; ``partial_size`` bytes follow the last one."""
+
+    bounds: list[int]
+    partial_size: int
+
+
+def find_entries(data: bytes) -> EntryBounds:
+    """Return the boundaries of the entries; raise `Malformed` for an invalid size or magic.
+
+    A broker may cut the last entry anywhere, at the requested size. Brokers that down-convert records may
+    add a last entry that is never complete (offset -1, a size beyond the end).
+    """
+    bounds, start, end = [0], 0, len(data)
+    while end - start >= START.size:
+        size = START.size + _SIZE(data, start + 8)[0]
+        if size < _SMALLEST[0]:
+            raise Malformed(
+                f"an entry must have at least {_SMALLEST[0]} bytes, got {size}", at=start, path="size"
+            )
+        if size > end - start:
+            break
+        magic = data[start + _MAGIC_AT]
+        if magic > 2:
+            raise Malformed(f"the magic must be 0, 1 or 2, got {magic}", at=start, path="magic")
+        if size < _SMALLEST[magic]:
+            raise Malformed(
+                f"an entry of magic {magic} must have at least {_SMALLEST[magic]} bytes, got {size}",
+                at=start,
+                path="size",
+            )
+        start += size
+        bounds.append(start)
+    return EntryBounds(bounds, end - start)

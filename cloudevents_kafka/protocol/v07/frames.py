@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final, TypeVar
 
 from cloudevents_kafka.protocol.codec import compiler
-from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unsupported
-from cloudevents_kafka.protocol.frames import add_size, decode_size, trailing_bytes
+from cloudevents_kafka.protocol.errors import Truncated, Unsupported
+from cloudevents_kafka.protocol.frames import add_size, decode_all, decode_size
 from cloudevents_kafka.protocol.schema import Structure, spec_of
 from cloudevents_kafka.protocol.v07._messages import REQUESTS, FetchResponse, RequestHeader, RequestType
 
@@ -31,7 +31,7 @@ def decode_request(data: bytes) -> Structure:
     structure = REQUESTS.get(header.request_type)
     if structure is None:
         raise Unsupported(unknown_request_type(header.request_type))
-    return _decode_all(structure, data, at)
+    return decode_all(structure, 0, data, at)
 
 
 def unknown_request_type(type: int) -> str:
@@ -47,7 +47,7 @@ def encode_response(response: Structure) -> bytes:
 
 def decode_response(structure: type[_S], data: bytes) -> _S:
     """Return the response of a frame without its length; raise `Malformed` or `Truncated`."""
-    return _decode_all(structure, data, 0)
+    return decode_all(structure, 0, data)
 
 
 def split_responses(responses: bytes) -> list[FetchResponse]:
@@ -67,11 +67,3 @@ def split_responses(responses: bytes) -> list[FetchResponse]:
 def join_responses(responses: list[FetchResponse]) -> bytes:
     """Return the ``responses`` field of a multi-fetch response."""
     return b"".join(map(encode_response, responses))
-
-
-def _decode_all(structure: type[_S], data: bytes, at: int) -> _S:
-    message, end = compiler.decode(structure, 0, data, at)
-    if end != len(data):
-        raise Malformed(trailing_bytes(len(data) - end), at=end, path=structure.__name__)
-    assert isinstance(message, structure)
-    return message
