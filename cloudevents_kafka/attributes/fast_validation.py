@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -17,7 +18,7 @@ from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.timestamps import is_timestamp
 from cloudevents_kafka.attributes.types import SPECVERSION, is_name, is_string
-from cloudevents_kafka.primitives.bounded import remember
+from cloudevents_kafka.primitives.bounded import MAX_ENTRIES, MAX_KEY_LENGTH, remember
 
 _sources: Final[dict[str, bool]] = {}
 _schemas: Final[dict[str, bool]] = {}
@@ -70,8 +71,12 @@ def _is_schema(text: str) -> bool:
 def are_text_names(names: AbstractSet[str]) -> bool:
     """Return whether all names are names of attributes whose values may be any text."""
     table = current.table
-    if table.text_names.keys() >= names:
+    known = table.text_names
+    if names <= known:
         return True
     if not all(is_name(name) and name not in table.constrained for name in names):
         return False
-    return all(remember(table.text_names, name, True) for name in names)
+    if len(known) + len(names) > MAX_ENTRIES:
+        known.clear()
+    known.update(name for name in islice(names, MAX_ENTRIES) if len(name) <= MAX_KEY_LENGTH)
+    return True

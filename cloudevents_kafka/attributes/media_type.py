@@ -115,20 +115,10 @@ def _charset(text: str, at: int) -> str | None:
 
 
 class _MediaTypes(dict[str, MediaType]):
-    """The parsed media types, since the records of a topic have few.
-
-    Of long texts the cache keeps the last, since one record is parsed several times.
-    """
-
-    _last: tuple[str, MediaType] | None = None
+    """The parsed media types, since the records of a topic have few."""
 
     def __missing__(self, text: str) -> MediaType:
-        if len(text) <= MAX_KEY_LENGTH:
-            return remember(self, text, _parse(text))
-        last = self._last
-        if last is None or last[0] != text:
-            self._last = last = (text, _parse(text))
-        return last[1]
+        return remember(self, text, _parse(text))
 
 
 media_type: Final[Callable[[str], MediaType]] = _MediaTypes().__getitem__

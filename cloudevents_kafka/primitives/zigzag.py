@@ -21,7 +21,9 @@ def encode(value: int) -> bytes:
 
 def decode(data: bytes, at: int, bits: int = 64) -> tuple[int, int]:
     """Return the integer at an index, and the index after it; raise as `varint.decode` does."""
-    number, end = varint.decode(data, at, bits)
+    number, end = data[at], at + 1
+    if number > 0x7F:
+        number, end = varint.decode(data, at, bits)
     return (number >> 1) ^ -(number & 1), end
 
 
