@@ -163,8 +163,7 @@ def _sasl(options: ConnectionOptions) -> Plain | Scram | None:
 
 def _password(user: str) -> str:
     """Return the password from the environment or from a prompt without echo."""
-    password = os.environ.get(_PASSWORD_VARIABLE)
-    if password is not None:
+    if (password := os.environ.get(_PASSWORD_VARIABLE)) is not None:
         return password
     name = user.partition(":")[0]  # users may write user:password, as for curl
     if not sys.stdin.isatty():

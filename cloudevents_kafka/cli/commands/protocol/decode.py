@@ -97,14 +97,10 @@ def _print_frame(frame: _Frame, printer: StyledPrinter, *, as_json: bool) -> Non
     if as_json:
         click.echo(_frame_json(frame.explained, {"where": frame.where, **frame.capture}))
         return
-    place = "  ".join([frame.where, *map(_member_text, frame.capture.items())])
+    texts = (_time_text(value) if name == "time" else value for name, value in frame.capture.items())
+    place = "  ".join([frame.where, *texts])
     printer.print_lines(_frame_lines(frame.explained, place))
     printer.flush()
-
-
-def _member_text(member: tuple[str, Any]) -> str:
-    name, value = member
-    return _time_text(value) if name == "time" else str(value)
 
 
 def _report_problems(frame: _Frame | BadData) -> bool:
@@ -156,28 +152,22 @@ def _explainer(*, response: bool, api: str | None, version: int | None, bare: bo
         return partial(explain.explain_request_07 if v07 else explain.explain_request, sized=sized)
     if api is None or (version is None) is not v07:
         raise click.UsageError("--response needs --api and --version, or with --v07 only --api")
-    key = _api_key(api, _api_keys(v07=v07))
+    key = _api_key(api, v07=v07)
     if version is None:
         return partial(explain.explain_response_07, key=key, sized=sized)
     return partial(explain.explain_response, key=key, version=version, sized=sized)
 
 
-def _api_keys(*, v07: bool) -> dict[str, int]:
-    """Return the keys of the APIs whose responses can be decoded, by name."""
+def _api_key(text: str, *, v07: bool) -> int:
+    """Return the key of an API whose responses can be decoded, by its name or key."""
     from cloudevents_kafka.protocol.messages import APIS
     from cloudevents_kafka.protocol.v07 import RESPONSES, RequestType
 
-    if v07:
-        return {RequestType(key).name: key for key in RESPONSES}
-    return {api.name: key for key, api in APIS.items()}
-
-
-def _api_key(api: str, keys: dict[str, int]) -> int:
-    by_text = {name.lower(): key for name, key in keys.items()} | {str(key): key for key in keys.values()}
-    try:
-        return by_text[api.lower()]
-    except KeyError:
-        raise BadUsage(f"--api must be one of {', '.join(keys)} or its key, got {api}") from None
+    keys = {RequestType(key).name: key for key in RESPONSES} if v07 else {a.name: k for k, a in APIS.items()}
+    for name, key in keys.items():
+        if text.lower() in (name.lower(), str(key)):
+            return key
+    raise BadUsage(f"--api must be one of {', '.join(keys)} or its key, got {text}")
 
 
 def _time_text(seconds: float) -> str:
