@@ -50,21 +50,13 @@ class Consumer(Protocol):
         """Leave the group and close; the return value is ignored."""
 
 
-# Coroutines of aiokafka's clients, which do not have all methods above.
-_ASYNCIO = ("send", "getone", "start")
+_ASYNCIO = ("send", "getone", "start")  # coroutines of aiokafka's clients, which may have no others
 
 
-def check_producer(client: object) -> None:
-    """Raise `TypeError` unless a client has the methods of `Producer`."""
-    _check(client, "Producer", ("produce", "poll", "flush"))
-
-
-def check_consumer(client: object) -> None:
-    """Raise `TypeError` unless a client has the methods of `Consumer`."""
-    _check(client, "Consumer", ("poll", "consume", "close"))
-
-
-def _check(client: object, kind: str, needed: tuple[str, ...]) -> None:
+def check_client(client: object, protocol: type) -> None:
+    """Raise `TypeError` unless a client has the methods of `Producer` or `Consumer`."""
+    kind = protocol.__name__
+    needed = [name for name in vars(protocol) if not name.startswith("_")]
     problem = _problem(client, kind, needed)
     if problem is not None:
         methods = f"{', '.join(needed[:-1])} and {needed[-1]}"
@@ -73,7 +65,7 @@ def _check(client: object, kind: str, needed: tuple[str, ...]) -> None:
         )
 
 
-def _problem(client: object, kind: str, needed: tuple[str, ...]) -> str | None:
+def _problem(client: object, kind: str, needed: list[str]) -> str | None:
     if isinstance(client, type):
         return f"the class {client.__name__}; create an instance of it first"
     name = type(client).__name__

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar
 
-from cloudevents_kafka._clients import Consumer, LibrdkafkaErrorCode, check_consumer
+from cloudevents_kafka._clients import Consumer, LibrdkafkaErrorCode, check_client
 from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable, decode
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.event import Event
@@ -47,7 +47,7 @@ class EventConsumer(Generic[ConsumerT]):
         reverse_key_mapper: ReverseKeyMapper | None = None,
         data_reader: DataReader | None = None,
     ) -> None:
-        check_consumer(consumer)
+        check_client(consumer, Consumer)
         self.consumer = consumer
         self._strict = strict
         self._lenient = lenient

@@ -16,7 +16,7 @@ from weakref import ReferenceType, ref
 
 import msgspec
 
-from cloudevents_kafka._clients import LibrdkafkaErrorCode, Producer, check_producer
+from cloudevents_kafka._clients import LibrdkafkaErrorCode, Producer, check_client
 from cloudevents_kafka.binding import ContentMode, KeyMapper, check_mode, to_record
 from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError
 from cloudevents_kafka.event import Event
@@ -60,7 +60,7 @@ class Delivery(msgspec.Struct, eq=False, weakref=True):
         """Wait up to ``timeout`` seconds for the report; return the delivery or raise `DeliveryError`."""
         if self._producer is not None:  # None only if the producer was freed before the report
             self._producer._wait(self, timeout)
-            self._producer._forget(self)
+            self._producer._failed.pop(self, None)  # flush does not raise it again
         if self._client_error is not None:
             raise self._failure()  # without a variable, which would be a cycle with the traceback
         return self
@@ -141,7 +141,7 @@ class EventProducer(Generic[ProducerT]):
         format: str | None = None,
         key_mapper: KeyMapper | None = None,
     ) -> None:
-        check_producer(producer)
+        check_client(producer, Producer)
         check_mode(mode, format)
         self.producer = producer
         self._topic = topic
@@ -199,10 +199,8 @@ class EventProducer(Generic[ProducerT]):
         # Only if set: to pass ** of an empty dict took a tenth of the time of send().
         produce: Callable[..., Any] = self.producer.produce
         if partition is not None or timestamp is not None:
-            options = {"partition": partition, "timestamp": timestamp}
-            produce = partial(
-                produce, **{name: value for name, value in options.items() if value is not None}
-            )
+            options = (("partition", partition), ("timestamp", timestamp))
+            produce = partial(produce, **{name: value for name, value in options if value is not None})
         while True:
             try:
                 produce(topic, value=record.value, key=record.key, headers=record.headers, on_delivery=report)
@@ -249,10 +247,8 @@ class EventProducer(Generic[ProducerT]):
     def _drain(self, timeout: float | None) -> int:
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
-            turn = (
-                _POLL_SECONDS if deadline is None else min(_POLL_SECONDS, max(deadline - time.monotonic(), 0))
-            )
-            left = self.producer.flush(turn)
+            rest = _POLL_SECONDS if deadline is None else deadline - time.monotonic()
+            left = self.producer.flush(min(_POLL_SECONDS, max(rest, 0)))
             if not left or (deadline is not None and time.monotonic() >= deadline):
                 return left
 
@@ -265,10 +261,6 @@ class EventProducer(Generic[ProducerT]):
                     f"no delivery report for event {delivery.event.id!r} after {timeout} s", [delivery]
                 )
             self.producer.poll(turn)
-
-    def _forget(self, delivery: Delivery) -> None:
-        """Remove a failure that was raised, so that flush does not raise it again."""
-        self._failed.pop(delivery, None)
 
 
 class DeliveryError(CloudEventsKafkaError):

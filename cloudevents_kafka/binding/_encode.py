@@ -130,12 +130,8 @@ def _to_record_like(
     else:
         kept = _merge_headers(written.headers, like.headers, same_mode=mode == verdict.mode)
     _check_header_names(kept)
-    return Record(
-        key=like.key if key is None else key,
-        value=written.value,
-        headers=kept + extra_headers(headers),
-        topic=topic,
-    )
+    key = like.key if key is None else key
+    return Record(key=key, value=written.value, headers=kept + extra_headers(headers), topic=topic)
 
 
 def _merge_headers(written: Headers, like: Headers, *, same_mode: bool) -> Headers:
@@ -152,13 +148,9 @@ def _merge_headers(written: Headers, like: Headers, *, same_mode: bool) -> Heade
         attribute = attribute_of(name)
         if name in new and (value is not None or name not in with_value):
             text = new.pop(name)
-            merged.append((name, value if _is_same_integer(attribute, value, text) else text))
+            # No value but the Integer zero has two texts.
+            is_zero = (value, text) == (b"-0", b"0") and type_of(str(attribute)) is AttributeType.INTEGER
+            merged.append((name, value if is_zero else text))
         elif attribute is None or (same_mode and value is None) or (name, value) == copy:
             merged.append((name, value))
     return merged + list(new.items())
-
-
-def _is_same_integer(attribute: str | None, received: bytes | None, written: bytes | None) -> bool:
-    """Return whether both are the Integer zero; no other value of any type has two texts."""
-    zeros = received == b"-0" and written == b"0"
-    return zeros and attribute is not None and type_of(attribute) is AttributeType.INTEGER

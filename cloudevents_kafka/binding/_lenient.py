@@ -1,41 +1,60 @@
 """Lenient reading: accept and report the deviations of known producers.
 
 Each accepted deviation is a `Problem` in the list that is returned with the event. Nothing is
-invented: a missing attribute stays absent, and ambiguous records are refused here too. This module
-reads headers; `_lenient_values` reads values and corrects attributes.
+invented: a missing attribute stays absent, and ambiguous records are refused here too. Functions
+with a `Report` append to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
 
 from cloudevents_kafka import formats
-from cloudevents_kafka.attributes.extension_types import find_extension, parse_values
-from cloudevents_kafka.attributes.media_type import CLOUDEVENTS, media_type
-from cloudevents_kafka.attributes.types import AttributeValue
+from cloudevents_kafka.attributes.extension_types import type_of
+from cloudevents_kafka.attributes.media_type import CLOUDEVENTS, MediaType, media_type
+from cloudevents_kafka.attributes.types import (
+    CORE,
+    INTEGER_RANGE,
+    REQUIRED,
+    SPECVERSION,
+    AttributeType,
+    AttributeValue,
+    canonical_text,
+    is_name,
+    is_string,
+)
 from cloudevents_kafka.attributes.validation import validate
-from cloudevents_kafka.binding._headers import CONTENT_TYPE, name_in
+from cloudevents_kafka.binding._headers import CONTENT_TYPE, attribute_of
 from cloudevents_kafka.binding._lenient_headers import (
-    NormalizedHeaders,
-    content_type_problems,
+    Report,
+    add_headers,
+    decode_texts,
+    left_out,
     normalize_headers,
 )
-from cloudevents_kafka.binding._lenient_values import (
-    Outcome,
-    complete_envelope,
-    correct,
-    left_out,
-    make_event,
-    read_format,
-    read_json,
-)
 from cloudevents_kafka.binding._sniffer import Verdict, decode_error, sniff
-from cloudevents_kafka.binding._structured import check_charset
-from cloudevents_kafka.codecs.payload import DataKind
-from cloudevents_kafka.errors import InvalidEvent, Problem, preview
+from cloudevents_kafka.binding._structured import (
+    InvalidContentType,
+    check_charset,
+    decode_structured,
+    null_value,
+)
+from cloudevents_kafka.codecs.payload import DataKind, implies_json
+from cloudevents_kafka.errors import DecodeError, InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
+from cloudevents_kafka.formats import InvalidAttributes
+from cloudevents_kafka.formats.json_decoder import Envelope, InvalidEnvelope, read_data, split_envelope
 from cloudevents_kafka.record import Record
+
+_BOM: Final = b"\xef\xbb\xbf"
+_EXTENSION_CLAUSES: Final = ("E-", "X-")  # of rules of extensions other than their types
+_KEPT_CLAUSES: Final = ("T-10", "T-11", "R-07")  # of core attributes whose text is kept if it breaks them
+
+Outcome = Event | InvalidEvent | DecodeError
+"""The result of strict reading: an event or the error."""
 
 
 def read_lenient(record: Record, verdict: Verdict, outcome: Outcome) -> tuple[Event, tuple[Problem, ...]]:
@@ -44,115 +63,50 @@ def read_lenient(record: Record, verdict: Verdict, outcome: Outcome) -> tuple[Ev
     ``verdict`` and ``outcome`` are the results of strict reading, so that headers are not sniffed
     and values not parsed again. Raises `InvalidEvent` or a `DecodeError`.
     """
-    headers = normalize_headers(record.headers)
-    if isinstance(outcome, Event):
-        return _add_headers(outcome, record, verdict, headers)
+    headers, report = normalize_headers(record.headers)
     was_structured = verdict.mode == "structured"
-    if headers.tolerated or headers.ambiguous:
-        verdict = sniff(headers.values.items())
+    exact = not (report.tolerated or report.refused)
+    if isinstance(outcome, Event):
+        if was_structured:
+            return outcome, tuple(report.of_content_type().tolerated)
+        event = outcome if exact else add_headers(outcome, record, headers, report)
+        return event, tuple(report.tolerated)
+    if not exact:
+        verdict = sniff(headers.items())
     if verdict.mode == "binary":
-        return _read_binary(record, headers)
-    return _read_structured(record, verdict, headers, outcome if was_structured else None)
-
-
-# --- headers -------------------------------------------------------------------
-
-
-def _add_headers(
-    event: Event, record: Record, verdict: Verdict, headers: NormalizedHeaders
-) -> tuple[Event, tuple[Problem, ...]]:
-    """Return a valid event with the attributes of headers with nearly exact names.
-
-    Its mode, attributes and data stay; headers that would break a rule are left out.
-    """
-    tolerated = headers.tolerated
-    if headers.ambiguous:
-        names = {problem.attribute for problem in headers.ambiguous}
-        tolerated = [left_out(problem) for problem in headers.ambiguous]
-        headers = normalize_headers([pair for pair in record.headers if pair[0] not in names])
-        tolerated += headers.tolerated
-    if not tolerated:
-        return event, ()
-    if verdict.mode == "structured":
-        return event, tuple(content_type_problems(tolerated))
-    attributes, _ = raw_parts(event)
-    unreadable: list[Problem] = []
-    missing = {name: text for name, text in headers.values.items() if name_in(name) not in attributes}
-    texts = _decode_texts(missing, unreadable)
-    tolerated += map(left_out, unreadable)
-    if more := _select_valid(attributes, texts, tolerated):
-        event = unchecked_event(parse_values({**attributes, **more}), event.payload, event.kind)
-    return event, tuple(tolerated)
-
-
-def _select_valid(
-    attributes: dict[str, AttributeValue], more: dict[str, Any], tolerated: list[Problem]
-) -> dict[str, Any]:
-    """Return those of more attributes that leave an event valid; report the others."""
-    _, found = validate({**attributes, **more})
-    broken = {problem.attribute: problem for problem in found}
-    if not (more and broken):
-        return more
-    faults = {name: broken[each] for name in more for each in (name, *_needs(name)) if each in broken}
-    faults = faults or dict.fromkeys(more, next(iter(broken.values())))
-    for name, problem in faults.items():
-        rule = problem.rule if problem.attribute == name else f"{problem.attribute} {problem.rule}"
-        tolerated.append(left_out(Problem(name, rule, problem.clause, problem.value)))
-    return _select_valid(attributes, {name: more[name] for name in more if name not in faults}, tolerated)
-
-
-def _needs(name: str) -> Sequence[str]:
-    extension = find_extension(name)
-    return () if extension is None else extension.needs
-
-
-def _decode_texts(headers: dict[str, bytes], problems: list[Problem]) -> dict[str, Any]:
-    """Return the texts of headers by attribute; report those that are not UTF-8."""
-    texts: dict[str, Any] = {}
-    for header, content in headers.items():
-        try:
-            texts[name_in(header)] = content.decode()
-        except UnicodeDecodeError:
-            problems.append(Problem(header, "header value must be UTF-8", "K-06", preview(content)))
-    return texts
-
-
-# --- modes ---------------------------------------------------------------------
-
-
-def _read_binary(record: Record, headers: NormalizedHeaders) -> tuple[Event, tuple[Problem, ...]]:
-    tolerated, problems = headers.tolerated, headers.ambiguous
-    attributes = correct(_decode_texts(headers.values, problems), problems, tolerated)
-    return make_event(attributes, record.value, DataKind.BYTES, problems), tuple(tolerated)
+        attributes = _correct(decode_texts(headers, report.refused), report)
+        return _make_event(attributes, record.value, DataKind.BYTES, report), tuple(report.tolerated)
+    report = report.of_content_type()  # the other headers do not affect the event
+    content_type = headers.get(CONTENT_TYPE, b"")
+    event = _read_structured(record, verdict, content_type, report, outcome if was_structured else None)
+    return event, tuple(report.tolerated)
 
 
 def _read_structured(
-    record: Record, verdict: Verdict, headers: NormalizedHeaders, outcome: Outcome | None
-) -> tuple[Event, tuple[Problem, ...]]:
+    record: Record, verdict: Verdict, content_type: bytes, report: Report, outcome: Outcome | None
+) -> Event:
     """Read a structured record, or one whose value is a complete event in JSON.
 
     ``outcome`` is the result of strict reading if it has read the value in its format.
     """
-    tolerated = content_type_problems(headers.tolerated)
-    envelope = complete_envelope(record.value) if verdict.mode == "not-an-event" else None
+    envelope = _complete_envelope(record.value) if verdict.mode == "not-an-event" else None
     if verdict.mode == "batch" or (verdict.mode == "not-an-event" and envelope is None):
         raise decode_error(verdict, record)
-    _check_content_type(headers.values.get(CONTENT_TYPE, b""), content_type_problems(headers.ambiguous))
-    event: Event | None = None
+    _check_content_type(content_type, report)
     if verdict.mode == "structured":
-        event = read_format(record.value, media_type(str(verdict.media_type)), outcome, tolerated)
-    elif _is_read_as_json(verdict.media_type, tolerated):
-        event = read_json(record.value, envelope, tolerated, verdict.media_type)
-    if event is None:
-        raise decode_error(verdict, record)
-    return event, tuple(tolerated)
+        event = _read_format(record.value, media_type(str(verdict.media_type)), outcome, report)
+        if event is not None:
+            return event
+    elif _is_read_as_json(verdict.media_type, report.tolerated):
+        return _read_json(record.value, envelope, report, verdict.media_type)
+    raise decode_error(verdict, record)
 
 
-def _check_content_type(content_type: bytes, problems: list[Problem]) -> None:
+def _check_content_type(content_type: bytes, report: Report) -> None:
     """Raise `InvalidEvent` for a content-type that is ambiguous, not UTF-8, or has another charset."""
-    texts = _decode_texts({CONTENT_TYPE: content_type}, problems)
-    if problems:
-        raise InvalidEvent(problems)
+    texts = decode_texts({CONTENT_TYPE: content_type}, report.refused)
+    if report.refused:
+        raise InvalidEvent(report.refused)
     media = media_type(texts["datacontenttype"])
     if media.essence == CLOUDEVENTS or media.format in formats.names():
         check_charset(media)
@@ -163,11 +117,185 @@ def _is_read_as_json(content_type: str | None, tolerated: list[Problem]) -> bool
     media = media_type(content_type or "")
     if media.cloudevents and media.essence != CLOUDEVENTS:
         return False
-    rule, clause = "does not name an event format: the value was read as a JSON event", "K-15"
     if content_type is None:
-        rule, clause = "header is missing: the value was read as a JSON event", "K-09"
-    elif media.essence == CLOUDEVENTS:
-        rule, clause = "does not name an event format: the value was read as JSON", "K-10"
-    seen = None if content_type is None else preview(content_type)
-    tolerated.append(Problem(CONTENT_TYPE, rule, clause, seen))
+        rule = "header is missing: the value was read as a JSON event"
+        tolerated.append(Problem(CONTENT_TYPE, rule, "K-09"))
+    else:
+        rule = "does not name an event format: the value was read as a JSON event"
+        clause = "K-10" if media.essence == CLOUDEVENTS else "K-15"
+        tolerated.append(Problem(CONTENT_TYPE, rule, clause, preview(content_type)))
+    return True
+
+
+def _read_format(
+    value: bytes | None, media: MediaType, outcome: Outcome | None, report: Report
+) -> Event | None:
+    """Return the event in a value in its format, also if attributes break rules; None if it is unknown."""
+    if isinstance(outcome, InvalidContentType):
+        outcome = outcome.outcome
+    if outcome is None:
+        try:
+            return decode_structured(value, media)
+        except InvalidEvent as error:
+            outcome = error
+    match outcome:
+        case Event():
+            return outcome
+        case InvalidEnvelope():
+            return _correct_envelope(outcome.envelope, report)
+        case InvalidAttributes(event=event):
+            attributes = _correct(_lower_case_names(raw_parts(event)[0], report), report)
+            return _make_event(attributes, event.payload, event.kind, report)
+    if media.format == "json" and value is not None and value.startswith(_BOM):
+        return _read_json(value, None, report)
+    raise outcome
+
+
+def _complete_envelope(value: bytes | None) -> Envelope | None:
+    """Return the members of a JSON object that has all required attributes, or None."""
+    try:
+        envelope = split_envelope((value or b"").removeprefix(_BOM))
+    except InvalidEvent:
+        return None
+    attributes = envelope.attributes
+    complete = not envelope.problems and all(isinstance(attributes.get(name), str) for name in REQUIRED)
+    return envelope if complete and attributes["specversion"] == SPECVERSION else None
+
+
+def _read_json(
+    value: bytes | None, envelope: Envelope | None, report: Report, content_type: str | None = None
+) -> Event:
+    """Return the event in a JSON value; ``envelope`` are its members if they were split already."""
+    if value is None:
+        raise InvalidEvent([null_value()])
+    if value.startswith(_BOM):
+        report.tolerated.append(Problem(None, "the value starts with a byte order mark", "J-01"))
+    if envelope is None:
+        envelope = split_envelope(value.removeprefix(_BOM))
+    if content_type and not (media_type(content_type).cloudevents or implies_json(content_type)):
+        envelope.attributes.setdefault("datacontenttype", content_type)  # of the data, as it is not of JSON
+    return _correct_envelope(envelope, report)
+
+
+def _correct_envelope(envelope: Envelope, report: Report) -> Event:
+    report.refused += envelope.problems
+    members = _lower_case_names(envelope.attributes, report)
+    attributes = _correct(_keep_json_texts(members, envelope.texts, report.tolerated), report)
+    try:
+        payload, kind = _read_data(envelope, attributes.get("datacontenttype"), report.tolerated)
+    except InvalidEvent as error:
+        raise InvalidEvent([*report.refused, *error.problems]) from None
+    return _make_event(attributes, payload, kind, report)
+
+
+def _lower_case_names(members: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Return members with their names in lower case if that makes these valid and unique."""
+    named: dict[str, Any] = {}
+    for name, value in members.items():
+        lower = _lower(name)
+        if is_name(name) or not is_name(lower) or lower in members:
+            named[name] = value
+        elif lower in named and not _is_same_scalar(named[lower], value):
+            rule = f"is one of several members for {lower} that differ"
+            report.refused.append(Problem(name, rule, "N-01"))
+        else:
+            report.tolerated.append(Problem(name, f"was read as {lower}", "N-01"))
+            named[lower] = value
+    return named
+
+
+def _lower(name: str) -> str:
+    """Return an ASCII name in lower case; other names have no attribute name."""
+    return name.lower() if name.isascii() else ""
+
+
+def _is_same_scalar(one: Any, other: Any) -> bool:
+    """Return whether two scalars are equal; a nested value may be too deep to compare."""
+    return type(one) is type(other) and not isinstance(one, dict | list) and bool(one == other)
+
+
+def _keep_json_texts(
+    members: dict[str, Any], texts: Mapping[str, msgspec.Raw], tolerated: list[Problem]
+) -> dict[str, Any]:
+    """Return members with the objects and lists of extensions as JSON text, without white space."""
+    kept = dict(members)
+    for name, value in members.items():
+        if isinstance(value, dict | list) and is_name(name) and name not in CORE:
+            source = name if name in texts else next(each for each in texts if _lower(each) == name)
+            kept[name] = msgspec.json.format(bytes(texts[source]), indent=-1).decode()
+            tolerated.append(Problem(name, "is an object or a list: kept as its JSON text", "J-03"))
+    return kept
+
+
+def _read_data(
+    envelope: Envelope, content_type: AttributeValue | None, tolerated: list[Problem]
+) -> tuple[bytes | None, DataKind]:
+    """Return the data of an event; keep a value that must be a string as JSON."""
+    data = envelope.data
+    try:
+        return read_data(data, envelope.encoded, content_type)
+    except InvalidEvent as error:
+        if data is None or envelope.encoded is not None or data.startswith(b'"'):
+            raise
+        tolerated += error.problems
+        return (None, DataKind.BYTES) if data == b"null" else (data, DataKind.JSON)
+
+
+def _correct(texts: dict[str, Any], report: Report) -> dict[str, AttributeValue]:
+    """Return attributes with corrected values."""
+    unread = [attribute_of(str(problem.attribute)) for problem in report.refused]
+    attributes, found = validate(texts, report.refused, unread)
+    for problem in found[len(report.refused) :]:
+        count = len(attributes)
+        if _tolerate(problem, attributes):
+            report.tolerated.append(problem if len(attributes) == count else left_out(problem))
+        else:
+            report.refused.append(problem)
+    return attributes
+
+
+def _make_event(
+    attributes: dict[str, AttributeValue], payload: bytes | None, kind: DataKind, report: Report
+) -> Event:
+    if report.refused:
+        raise InvalidEvent(report.refused)
+    return unchecked_event(attributes, payload, kind)
+
+
+def _tolerate(problem: Problem, attributes: dict[str, Any]) -> bool:
+    """Correct, remove or keep the attribute of a problem; return whether it is tolerated."""
+    name = problem.attribute
+    value = attributes.get(name) if name is not None else None
+    if name is None or value is None:  # an extension requires another attribute
+        return name not in REQUIRED and problem.clause.startswith(_EXTENSION_CLAUSES)
+    if not is_name(name) or (value == "" and name not in REQUIRED):
+        del attributes[name]
+        return True
+    if not isinstance(value, str):
+        return _keep_scalar(problem, name, value, attributes)
+    corrected = _corrected(name, value)
+    if corrected is not None:
+        attributes[name] = corrected
+        return True
+    return is_string(value) and (name not in CORE or problem.clause in _KEPT_CLAUSES)
+
+
+def _corrected(name: str, text: str) -> AttributeValue | None:
+    """Return the value of a text in quotes, of a time with a space, or of True for true; else None."""
+    plain = text[1:-1] if len(text) > 2 and text[0] == text[-1] == '"' else text
+    if type_of(name) is AttributeType.TIMESTAMP and plain[10:11] == " ":
+        plain = f"{plain[:10]}T{plain[11:]}"
+    elif type_of(name) is AttributeType.BOOLEAN:
+        plain = plain.lower()
+    alone, problems = validate({name: plain})
+    return None if any(problem.attribute == name for problem in problems) else alone[name]
+
+
+def _keep_scalar(problem: Problem, name: str, value: Any, attributes: dict[str, Any]) -> bool:
+    """Keep a scalar that has a canonical text; return whether it is one."""
+    is_integer = isinstance(value, int) and value in INTEGER_RANGE  # a bool is one
+    if name in CORE or not (is_integer or isinstance(value, bytes)):
+        return False
+    if not problem.clause.startswith(_EXTENSION_CLAUSES):  # the value has another type
+        attributes[name] = canonical_text(value)
     return True

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
+from cloudevents_kafka.attributes.extension_types import find_extension, parse_values
 from cloudevents_kafka.attributes.media_type import media_type
-from cloudevents_kafka.attributes.types import REQUIRED
+from cloudevents_kafka.attributes.types import REQUIRED, AttributeValue
+from cloudevents_kafka.attributes.validation import validate
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, CONTENT_TYPE_COPY, PREFIX, name_in
 from cloudevents_kafka.errors import Problem, preview
-from cloudevents_kafka.record import Headers
+from cloudevents_kafka.event import Event, raw_parts, unchecked_event
+from cloudevents_kafka.record import Headers, Record
 
 _IS_COPY: Final = f"is in {CONTENT_TYPE_COPY}"
 _IGNORED_MODE: Final = (
@@ -26,77 +29,59 @@ _IGNORED_MODE: Final = (
 _OTHER_PREFIXES: Final = re.compile("ce-|cloudevents[:_]")  # of the bindings for HTTP and AMQP
 
 
-class NormalizedHeaders(msgspec.Struct):
-    """The headers of an event by their exact names, without other headers and null values.
+class Report(msgspec.Struct):
+    """The deviations that lenient reading accepts, and the problems for which it refuses a record."""
 
-    ``tolerated`` are the accepted deviations; ``ambiguous`` are headers for one name that differ,
-    of which ``values`` has the last.
-    """
-
-    values: dict[str, bytes]
-    tolerated: list[Problem]
-    ambiguous: list[Problem]
-
-
-def normalize_headers(headers: Headers) -> NormalizedHeaders:
-    """Return the headers of an event under their exact names, one of each, and the deviations."""
     tolerated: list[Problem] = []
-    ambiguous: list[Problem] = []
-    values = _exact(headers, tolerated)
+    refused: list[Problem] = []
+
+    def of_content_type(self) -> Report:
+        """Return the problems of the content-type header, or of one that replaces it, under its name."""
+        return Report(_content_type_problems(self.tolerated), _content_type_problems(self.refused))
+
+
+def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Report]:
+    """Return the headers of an event by their exact names, without null values, and the deviations.
+
+    Of headers with the same exact name, and of ambiguous ones, which are refused, it is the last.
+    """
+    report = Report()
+    values, misspelled = _split_exact(headers, report.tolerated)
     exact = frozenset(values)
-    for name, variants in _misspelled(headers).items():
+    for name, variants in misspelled.items():
         contents = {content for _, content in variants}
+        found, rule = report.tolerated, f"was read as {name}"
         if name in exact:
-            tolerated += _each(variants, f"was ignored: {name} is present")
+            rule = f"was ignored: {name} is present"
         elif name == CONTENT_TYPE and all(_changes_mode(content, exact) for content in contents):
-            tolerated += _each(variants, _IGNORED_MODE)
+            rule = _IGNORED_MODE
         else:
             values[name] = variants[-1][1]
-            if len(contents) == 1:
-                tolerated += _each(variants, f"was read as {name}")
-            else:
-                ambiguous += _each(variants, f"is one of several headers for {name} that differ")
-    _use_copy(values, tolerated)
-    return NormalizedHeaders(values, tolerated, ambiguous)
+            if len(contents) > 1:
+                found, rule = report.refused, f"is one of several headers for {name} that differ"
+        found += [Problem(variant, rule, "K-05") for variant, _ in variants]
+    _use_copy(values, report.tolerated)
+    return values, report
 
 
-def content_type_problems(problems: list[Problem]) -> list[Problem]:
-    """Return the problems of the content-type header, or of a header that replaces it, under its name."""
-    return [
-        problem
-        if str(problem.attribute).lower() == CONTENT_TYPE
-        else msgspec.structs.replace(problem, attribute=CONTENT_TYPE)
-        for problem in problems
-        if str(problem.attribute).lower() == CONTENT_TYPE
-        or (problem.attribute == "datacontenttype" and (problem.clause == "N-05" or problem.rule == _IS_COPY))
-    ]
-
-
-def _exact(headers: Headers, tolerated: list[Problem]) -> dict[str, bytes]:
-    """Return the headers with exact names; of two of one name the last."""
+def _split_exact(
+    headers: Headers, tolerated: list[Problem]
+) -> tuple[dict[str, bytes], dict[str, list[tuple[str, bytes]]]]:
+    """Return the headers with exact names, and by these the headers with nearly exact names."""
     values: dict[str, bytes] = {}
+    misspelled: dict[str, list[tuple[str, bytes]]] = {}
     for name, value in headers:
-        if value is None or _exact_name(name) != name:
+        exact = _exact_name(name)
+        if value is None or exact is None:
+            continue
+        if exact != name:
+            misspelled.setdefault(exact, []).append((name, value))
             continue
         if name in values:
             rule = f"header {name} occurs more than once: the last one was read"
             tolerated.append(Problem(name_in(name), rule, "N-05"))
         values[name] = value
-    return values
-
-
-def _misspelled(headers: Headers) -> dict[str, list[tuple[str, bytes]]]:
-    """Return the headers with nearly exact names, by the exact ones."""
-    found: dict[str, list[tuple[str, bytes]]] = {}
-    for name, value in headers:
-        exact = _exact_name(name)
-        if value is not None and exact is not None and exact != name:
-            found.setdefault(exact, []).append((name, value))
-    return found
-
-
-def _each(headers: list[tuple[str, bytes]], rule: str) -> list[Problem]:
-    return [Problem(name, rule, "K-05") for name, _ in headers]
+    return values, misspelled
 
 
 def _exact_name(name: str) -> str | None:
@@ -117,11 +102,75 @@ def _use_copy(values: dict[str, bytes], tolerated: list[Problem]) -> None:
     copy = values.pop(CONTENT_TYPE_COPY, None)
     if copy is None or copy == values.get(CONTENT_TYPE):
         return
+    rule = _IS_COPY
     if CONTENT_TYPE in values:
         rule = f"{_IS_COPY}; the content-type header was read"
     elif _changes_mode(copy, values):
         rule = _IGNORED_MODE
     else:
-        rule = _IS_COPY
         values[CONTENT_TYPE] = copy
     tolerated.append(Problem("datacontenttype", rule, "K-04", preview(copy)))
+
+
+def _content_type_problems(problems: list[Problem]) -> list[Problem]:
+    found = []
+    for problem in problems:
+        if str(problem.attribute).lower() == CONTENT_TYPE:
+            found.append(problem)
+        elif problem.rule == _IS_COPY or (problem.attribute, problem.clause) == ("datacontenttype", "N-05"):
+            found.append(msgspec.structs.replace(problem, attribute=CONTENT_TYPE))
+    return found
+
+
+def decode_texts(headers: dict[str, bytes], problems: list[Problem]) -> dict[str, Any]:
+    """Return the texts of headers by attribute; report those that are not UTF-8."""
+    texts: dict[str, Any] = {}
+    for header, content in headers.items():
+        try:
+            texts[name_in(header)] = content.decode()
+        except UnicodeDecodeError:
+            problems.append(Problem(header, "header value must be UTF-8", "K-06", preview(content)))
+    return texts
+
+
+def left_out(problem: Problem) -> Problem:
+    return msgspec.structs.replace(problem, rule=f"{problem.rule}: left out")
+
+
+def add_headers(event: Event, record: Record, values: dict[str, bytes], report: Report) -> Event:
+    """Return a valid event in binary mode with the attributes of headers with nearly exact names.
+
+    Headers that are ambiguous, or that would break a rule, are left out.
+    """
+    if report.refused:
+        names = {problem.attribute for problem in report.refused}
+        values, others = normalize_headers([pair for pair in record.headers if pair[0] not in names])
+        report.tolerated = [*map(left_out, report.refused), *others.tolerated]
+    attributes, _ = raw_parts(event)
+    unreadable: list[Problem] = []
+    missing = {name: text for name, text in values.items() if name_in(name) not in attributes}
+    texts = decode_texts(missing, unreadable)
+    report.tolerated += map(left_out, unreadable)
+    if more := _select_valid(attributes, texts, report.tolerated):
+        event = unchecked_event(parse_values({**attributes, **more}), event.payload, event.kind)
+    return event
+
+
+def _select_valid(
+    attributes: dict[str, AttributeValue], more: dict[str, Any], tolerated: list[Problem]
+) -> dict[str, Any]:
+    """Return those of more attributes that leave an event valid; report the others."""
+    broken = {problem.attribute: problem for problem in validate({**attributes, **more})[1]}
+    if not (more and broken):
+        return more
+    faults = {name: broken[each] for name in more for each in (name, *_needs(name)) if each in broken}
+    faults = faults or dict.fromkeys(more, next(iter(broken.values())))
+    for name, problem in faults.items():
+        rule = problem.rule if problem.attribute == name else f"{problem.attribute} {problem.rule}"
+        tolerated.append(left_out(Problem(name, rule, problem.clause, problem.value)))
+    return _select_valid(attributes, {name: more[name] for name in more if name not in faults}, tolerated)
+
+
+def _needs(name: str) -> tuple[str, ...]:
+    extension = find_extension(name)
+    return () if extension is None else tuple(extension.needs)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import strategies as make
 
-from cloudevents_kafka.binding._lenient_headers import content_type_problems, normalize_headers
+from cloudevents_kafka.binding._lenient_headers import normalize_headers
 
 CE = make.required_headers
 EVENTS = b"application/cloudevents+json"
@@ -42,16 +42,17 @@ def test_headers_get_their_exact_names(
     headers: Any, values: Any, tolerated: list[str], ambiguous: list[str]
 ) -> None:
     """The exact name takes precedence, variants that agree are read, and those that differ are ambiguous."""
-    normalized = normalize_headers(headers)
-    assert normalized.values == values
-    assert [problem.attribute for problem in normalized.tolerated] == tolerated
-    assert [problem.attribute for problem in normalized.ambiguous] == ambiguous
+    normalized, report = normalize_headers(headers)
+    assert normalized == values
+    assert [problem.attribute for problem in report.tolerated] == tolerated
+    assert [problem.attribute for problem in report.refused] == ambiguous
 
 
 def test_of_a_structured_record_only_the_content_type_is_reported() -> None:
     """Other headers do not affect its event; a replacement of content-type is reported under that name."""
     headers = [("ce-x", b"1"), ("ce_y", b"1"), ("ce_y", b"2"), ("CE_DATACONTENTTYPE", EVENTS)]
-    tolerated = normalize_headers(headers).tolerated
-    reported = [problem.attribute for problem in tolerated]
+    _, report = normalize_headers(headers)
+    reported = [problem.attribute for problem in report.tolerated]
     assert reported == ["y", "ce-x", "CE_DATACONTENTTYPE", "datacontenttype"]
-    assert [(p.attribute, p.clause) for p in content_type_problems(tolerated)] == [("content-type", "K-04")]
+    found = report.of_content_type().tolerated
+    assert [(problem.attribute, problem.clause) for problem in found] == [("content-type", "K-04")]
