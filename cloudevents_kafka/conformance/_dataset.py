@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any, Final, Literal, Union
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
 from cloudevents_kafka.attributes.extension_types import register_extension
 from cloudevents_kafka.attributes.types import AttributeType
-from cloudevents_kafka.conformance._vectors import CASE_TYPES, Case, DecodeCase
-from cloudevents_kafka.conformance.notation import Expected, RecordNotation
+from cloudevents_kafka.conformance import _extension_cases, _reading_cases, _writing_cases  # noqa: F401  # define kinds
+from cloudevents_kafka.conformance._case import Case
+from cloudevents_kafka.conformance._entry_cases import EntryCase
+from cloudevents_kafka.conformance.notation import convert
 from cloudevents_kafka.errors import CloudEventsKafkaError
 
 _PACKAGE: Final = Path(__file__).parents[1]
@@ -26,6 +28,13 @@ _SCHEMA: Final = "schema.json"
 
 Level = Literal["MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "RECOMMENDED", "MAY", "derived", "advice"]
 """The level of a requirement; see the head of ``clauses.toml``."""
+
+KINDS: Final[dict[str, type[Case]]] = {
+    str(cls.__struct_config__.tag): cls
+    for cls in (*EntryCase.__subclasses__(), *Case.__subclasses__())
+    if cls is not EntryCase
+}
+"""The type of each kind of case."""
 
 
 class DatasetError(CloudEventsKafkaError):
@@ -64,67 +73,39 @@ class _ClauseFile(Struct, forbid_unknown_fields=True):
     clause: list[Clause]
 
 
-class MatrixRow(Struct, frozen=True, forbid_unknown_fields=True):
-    """A row of the decode matrix: a case of kind ``decode`` with a name and a number for an id."""
-
-    name: str
-    row: int
-    clause: str
-    about: str
-    record: RecordNotation
-    strict: Expected
-    lenient: Expected
-    choice: bool = False
-    documented: bool = False
-
-
-class VectorFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """A vector file whose cases are not decoded yet."""
+class VectorFile(Struct, forbid_unknown_fields=True):
+    """A vector file whose cases are JSON values."""
 
     about: str
-    cases: list[msgspec.Raw]
+    cases: list[Any]
     clauses: list[str] | None = None
     declared: dict[str, AttributeType] = {}
 
 
-class _Head(Struct):
-    kind: Any = UNSET
-    id: Any = UNSET
-    name: Any = UNSET
+def as_case(value: Any, *, file: str, number: int = 1) -> Case:
+    """Return the case of a JSON value in a vector file.
 
-
-_DECODER: Final[msgspec.json.Decoder[Case]] = msgspec.json.Decoder(
-    Union[tuple(CASE_TYPES.values())]  # noqa: UP007  # the union of a table
-)
-_ROW_DECODER: Final = msgspec.json.Decoder(MatrixRow)
-
-
-def decode_case(raw: bytes | msgspec.Raw, *, file: str, number: int = 1) -> Case:
-    """Return a case of a vector file, or a row of its decode matrix.
-
-    Raises `ValueError`, which names the case, by its ``number`` if it has no id, and the wrong member.
+    A row of the decode matrix is a case of kind decode with a name and a number for an id. Raises
+    `ValueError`, which names the case, by its ``number`` if it has no id, and the wrong member.
     """
-    names: list[object] = [number]
+    if isinstance(value, dict) and "name" in value and "kind" not in value:
+        row = {member: value[member] for member in value if member not in {"name", "row"}}
+        value = {"id": f"decode-matrix/{value['name']}", "source": file, "kind": "decode"} | row
     try:
-        head = msgspec.json.decode(raw, type=_Head)
-        names = [name for name in (head.id, head.name, number) if name is not UNSET]
-        if head.kind is UNSET and head.name is not UNSET:
-            return _from_row(_ROW_DECODER.decode(raw), file)
-        _check_kind(head.kind)
-        return _DECODER.decode(raw)
+        _check_kind(value)
+        case: Case = convert(value, _ANY_KIND)
     except ValueError as error:
-        raise ValueError(f"case {names[0]}: {error}") from None
+        name = value.get("id", number) if isinstance(value, dict) else number
+        raise ValueError(f"case {name}: {error}") from None
+    return case
 
 
-def _check_kind(kind: object) -> None:
-    if not isinstance(kind, str) or kind not in CASE_TYPES:
-        found = "none" if kind is UNSET else repr(kind)
-        raise ValueError(f"kind must be one of {', '.join(sorted(CASE_TYPES))}, got {found}")
+def _check_kind(value: Any) -> None:
+    if isinstance(value, dict) and (kind := value.get("kind")) not in [*KINDS]:  # which may be unhashable
+        raise ValueError(f"kind must be one of {', '.join(sorted(KINDS))}, got {kind!r:.60}")
 
 
-def _from_row(row: MatrixRow, file: str) -> Case:
-    members = {name: getattr(row, name) for name in row.__struct_fields__ if name not in {"name", "row"}}
-    return DecodeCase(id=f"decode-matrix/{row.name}", source=file, **members)
+_ANY_KIND: Final[Any] = Union[tuple(KINDS.values())]  # noqa: UP007  # the union of a table
 
 
 class Dataset:
@@ -179,10 +160,7 @@ class Dataset:
         """Return the cases of a vector file; raises `DatasetError`."""
         ids = {clause.id for clause in self.clauses}
         try:
-            cases = [
-                decode_case(raw, file=name, number=number)
-                for number, raw in enumerate(self.file(name).cases, 1)
-            ]
+            cases = [as_case(value, file=name, number=n) for n, value in enumerate(self.file(name).cases, 1)]
         except (ValueError, RecursionError) as error:
             raise DatasetError(f"{self.folder / _VECTORS / name}: {error}") from None
         for case in cases:

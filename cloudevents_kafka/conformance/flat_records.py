@@ -11,25 +11,14 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from cloudevents_kafka.binding import Decoded, decode, sniff, to_record
-from cloudevents_kafka.conformance._assertions import attributes_of, verdict_of
-from cloudevents_kafka.conformance._cases import run
+from cloudevents_kafka.binding import Decoded, decode, sniff
+from cloudevents_kafka.conformance._case import Case
+from cloudevents_kafka.conformance._compare import attributes_of, verdict_of
 from cloudevents_kafka.conformance._dataset import Dataset
-from cloudevents_kafka.conformance._entry_points import inputs, is_choice
-from cloudevents_kafka.conformance._vectors import (
-    AttributeCase,
-    Case,
-    ConstructCase,
-    DecodeCase,
-    EncodeCase,
-)
-from cloudevents_kafka.conformance.notation import (
-    ExpectedFaults,
-    RecordNotation,
-    as_event,
-    as_headers,
-    as_record,
-)
+from cloudevents_kafka.conformance._entry_cases import AttributeCase, EntryCase
+from cloudevents_kafka.conformance._reading_cases import DecodeCase
+from cloudevents_kafka.conformance._writing_cases import EncodeCase
+from cloudevents_kafka.conformance.notation import RecordNotation, as_record
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.extensions import SIZE_LIMIT, wire_size
 from cloudevents_kafka.record import Record
@@ -52,7 +41,7 @@ def document(dataset: Dataset) -> str:
 
 def _flat_cases(dataset: Dataset) -> Iterator[dict[str, Any]]:
     for _, case in dataset.all_cases:
-        run(case)  # a case that holds has the outcome that its file expects
+        case.run()  # a case that holds has the outcome that its file expects
         for entry_point, record, choice in _records(case):
             if wire_size(record) >= SIZE_LIMIT:
                 continue  # the file must stay small enough to read
@@ -74,14 +63,12 @@ def _records(case: Case) -> Iterator[tuple[str, Record, bool]]:
     match case:
         case DecodeCase(heeds=labels) if labels:
             return  # the outcome depends on more than the record
-        case AttributeCase() | ConstructCase():
-            for entry_point, given in inputs(case):
+        case EntryCase():
+            for entry_point, given in case.inputs():
                 if isinstance(given, Record):
-                    yield entry_point, given, case.choice or is_choice(case, entry_point)
+                    yield entry_point, given, case.choice or case.is_choice(entry_point)
         case EncodeCase(refused=False, broker=None):
-            event, headers = as_event(case.event), as_headers(case.headers)
-            record = to_record(event, mode=case.mode, format=case.format, headers=headers)
-            yield "", record, case.choice
+            yield "", case.encode(), case.choice
         case _:
             notation = getattr(case, "record", None)
             if isinstance(notation, RecordNotation):
@@ -91,7 +78,7 @@ def _records(case: Case) -> Iterator[tuple[str, Record, bool]]:
 def _names_faults(case: Case) -> bool:
     """Return whether a case names the attributes at fault."""
     if isinstance(case, DecodeCase):
-        return isinstance(case.strict, ExpectedFaults) and bool(case.strict.attributes_at_fault)
+        return bool(case.strict.attributes_at_fault)
     return not isinstance(case, AttributeCase) or case.fault is not None
 
 

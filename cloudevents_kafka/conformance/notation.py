@@ -1,110 +1,79 @@
-"""The notations of values in vector files, as typed structs, and the Python values they denote."""
+"""The notations of values in vector files: types, and the Python values they denote."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeVar
 
+import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from cloudevents_kafka.binding import ContentMode
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Headers, Record
 
-# `msgspec.Meta` could check these too, but CPython may crash at exit after it has compiled a pattern.
-_HEX_MEMBERS: Final = ("hex", "repeat", "avro", "protobuf")
+_T = TypeVar("_T")
 _MOST_TIMES: Final = 1_000_000
+_HEX: Final = ("hex", "avro", "protobuf")  # members whose value is hexadecimal
 
 
-class Notation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A JSON object with one member, whose name says how to read its value, or with repeat and times."""
-
-    def __post_init__(self) -> None:
-        """Raise `ValueError` unless the object has the members of exactly one form."""
-        members = {name for name in self.__struct_fields__ if getattr(self, name) is not UNSET}
-        if len(members) != 1 and members != {"repeat", "times"}:
-            raise ValueError(f"must have one of {', '.join(self.__struct_fields__)}, got {sorted(members)}")
-        if len(members) == 1 and members <= {"repeat", "times"}:
-            raise ValueError("repeat and times must be used together")
-        for name in members.intersection(_HEX_MEMBERS):
-            _check_hex(getattr(self, name))
+class Bytes(bytes):
+    """Bytes: hex, ``{"text": …}``, ``{"repeat": hex, "times": number}``, or a list of these."""
 
 
-class HexObject(Notation, frozen=True):
-    """The bytes of a Binary attribute: ``{"hex": …}``."""
+class Attribute:
+    """The value of an attribute: a JSON value, or bytes as ``{"hex": …}``."""
 
-    hex: str
-
-
-class BytesObject(Notation, frozen=True):
-    """Bytes as the UTF-8 of a text or as bytes that repeat."""
-
-    text: str | UnsetType = UNSET
-    repeat: str | UnsetType = UNSET
-    times: int | UnsetType = UNSET
-
-    def __post_init__(self) -> None:
-        """Raise `ValueError` unless the object has one form and repeats a bounded number of times."""
-        super().__post_init__()
-        if not isinstance(self.times, UnsetType) and not 1 <= self.times <= _MOST_TIMES:
-            raise ValueError(f"times must be from 1 to {_MOST_TIMES}, got {self.times}")
+    def __init__(self, notation: Any) -> None:
+        is_hex = isinstance(notation, dict) and notation.keys() == {"hex"}
+        self.value = _from_hex(notation["hex"]) if is_hex else notation
 
 
-class DataObject(BytesObject, frozen=True):
-    """The data of an event: a text, bytes, bytes that repeat, or a JSON value."""
+class Data:
+    """The data of an event: null, a text, bytes in hex or that repeat, or ``{"json": …}``."""
 
-    hex: str | UnsetType = UNSET
-    json: Any = UNSET
-
-
-class BodyObject(BytesObject, frozen=True):
-    """A written value: bytes, or a JSON value that is compared as such."""
-
-    json: Any = UNSET
+    def __init__(self, notation: Any) -> None:
+        self.value = None if notation is None else _member(notation, "text", "hex", "repeat", "json")[1]
 
 
-class ValueObject(BodyObject, frozen=True):
-    """A written value: as `BodyObject`, or an Avro datum or Protobuf message in hex."""
+class Written:
+    """A written value: `Bytes`, ``{"json": …}``, or an Avro datum or Protobuf message in hex.
 
-    avro: str | UnsetType = UNSET
-    protobuf: str | UnsetType = UNSET
+    ``form`` is bytes, json, avro or protobuf.
+    """
+
+    def __init__(self, notation: Any) -> None:
+        self.form = "bytes"
+        self.content: Any = None
+        if isinstance(notation, dict) and notation.keys() & {"json", "avro", "protobuf"}:
+            self.form, self.content = _member(notation, "json", "avro", "protobuf")
+        else:
+            self.content = _bytes(notation)
 
 
-Part = str | BytesObject
-Bytes = str | BytesObject | list[Part] | None
-Data = DataObject | None
-HeaderPairs = list[tuple[str, Bytes]]
+HeaderPairs = list[tuple[str, Bytes | None]]
 Scalar = str | bool | int
-AttributeNotation = str | bool | int | HexObject
 
 
 class RecordNotation(Struct, frozen=True, forbid_unknown_fields=True):
     """A Kafka record to read."""
 
-    key: Bytes
-    value: Bytes
+    key: Bytes | None
+    value: Bytes | None
     headers: HeaderPairs
-
-    def __post_init__(self) -> None:
-        """Raise `ValueError` if bytes are not hexadecimal."""
-        _check_parts(self.key, self.value, *(value for _, value in self.headers))
 
 
 class WrittenRecord(Struct, frozen=True, forbid_unknown_fields=True):
     """A Kafka record that the library must write; its headers may be in any order."""
 
-    key: Bytes
-    value: str | ValueObject | list[Part] | None
+    key: Bytes | None
+    value: Written | None
     headers: HeaderPairs
-
-    def __post_init__(self) -> None:
-        """Raise `ValueError` if bytes are not hexadecimal."""
-        _check_parts(self.key, self.value, *(value for _, value in self.headers))
 
 
 class EventNotation(Struct, frozen=True, forbid_unknown_fields=True):
     """An event to construct."""
 
-    attributes: dict[str, AttributeNotation]
+    attributes: dict[str, Attribute]
     data: Data
 
     def __post_init__(self) -> None:
@@ -112,109 +81,89 @@ class EventNotation(Struct, frozen=True, forbid_unknown_fields=True):
         if "data" in self.attributes:
             raise ValueError("attributes must not contain 'data'; use the member data of the event")
 
-
-class Expectation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="verdict"):
-    """The outcome of reading a record."""
-
     @property
-    def verdict(self) -> str:
-        """The verdict, by its name in the vectors."""
-        return str(self.__struct_config__.tag)
+    def values(self) -> dict[str, Any]:
+        """The values of the attributes."""
+        return {name: attribute.value for name, attribute in self.attributes.items()}
 
 
-class ExpectedEvent(Expectation, frozen=True, tag="event"):
-    """An event, with the problems that lenient reading reports."""
+class Expected(Struct, frozen=True, forbid_unknown_fields=True):
+    """The outcome of reading a record: an event with the problems that lenient reading reports, or an error.
 
-    mode: ContentMode
-    attributes: dict[str, Scalar]
-    data: Bytes
+    If ``attributes_at_fault`` is empty, any attribute may be at fault.
+    """
+
+    verdict: Literal["event", "broken-event", "not-an-event", "unsupported-format", "batch"]
+    mode: ContentMode | None = None
+    attributes: dict[str, Scalar] = {}
+    data: Bytes | None = None
     value: Data | UnsetType = UNSET
     tolerated: list[str | None] | None = None
-
-
-class ExpectedFaults(Expectation, frozen=True, tag="broken-event"):
-    """A broken event; without names any attribute may be at fault."""
-
     attributes_at_fault: list[str] = []
 
 
-class ExpectedNotAnEvent(Expectation, frozen=True, tag="not-an-event"):
-    """A record that is not an event."""
+def convert(value: object, type: type[_T]) -> _T:
+    """Return a JSON value as a type of this module or one that contains them.
+
+    Raises `ValueError`, which names the wrong member.
+    """
+    return msgspec.convert(value, type, dec_hook=_new)
 
 
-class ExpectedUnsupportedFormat(Expectation, frozen=True, tag="unsupported-format"):
-    """An event in an unknown format."""
+def _new(cls: Any, notation: Any) -> object:
+    return Bytes(_bytes(notation)) if cls is Bytes else cls(notation)
 
 
-class ExpectedBatch(Expectation, frozen=True, tag="batch"):
-    """A batch of events."""
+def _bytes(notation: Any) -> bytes:
+    return b"".join(map(_part, notation)) if isinstance(notation, list) else _part(notation)
 
 
-Expected = ExpectedEvent | ExpectedFaults | ExpectedNotAnEvent | ExpectedUnsupportedFormat | ExpectedBatch
-
-
-def _check_parts(*notations: Bytes) -> None:
-    for notation in notations:
-        for part in notation if isinstance(notation, list) else [notation]:
-            if isinstance(part, str):
-                _check_hex(part)
-
-
-def _check_hex(text: str) -> None:
-    try:
-        bytes.fromhex(text)
-    except ValueError:
-        raise ValueError(f"bytes must be hexadecimal, got {text[:20]!r}") from None
-
-
-def as_bytes(notation: Bytes | ValueObject) -> bytes | None:
-    """Return the bytes of a notation: hex, a text, bytes that repeat, a list of these, or null."""
-    if isinstance(notation, list):
-        return b"".join(map(_part, notation))
-    return None if notation is None else _part(notation)
-
-
-def _part(notation: Part) -> bytes:
+def _part(notation: Any) -> bytes:
     if isinstance(notation, str):
-        return bytes.fromhex(notation)
-    if not isinstance(notation.repeat, UnsetType) and not isinstance(notation.times, UnsetType):
-        return bytes.fromhex(notation.repeat) * notation.times
-    return str(notation.text).encode()
+        return _from_hex(notation)
+    value = _member(notation, "text", "repeat")[1]
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
+def _member(notation: Any, *names: str) -> tuple[str, Any]:
+    """Return the name and the value of the only member, or of repeat and times, if it is one of the names."""
+    match notation:
+        case {"repeat": unit, "times": int(times)} if len(notation) == 2 and "repeat" in names:
+            if not 1 <= times <= _MOST_TIMES:
+                raise ValueError(f"times must be from 1 to {_MOST_TIMES}, got {times}")
+            return "repeat", _from_hex(unit) * times
+        case {"text": str(text)} if len(notation) == 1 and "text" in names:
+            return "text", text
+        case dict() if len(notation) == 1 and (name := next(iter(notation))) in {"json", *_HEX} & {*names}:
+            return name, notation[name] if name == "json" else _from_hex(notation[name])
+    forms = " or ".join(names).replace("repeat", "repeat and times")
+    found = sorted(notation) if isinstance(notation, dict) else notation
+    raise ValueError(f"must have {forms}, got {found!r:.60}")
+
+
+def _from_hex(text: Any) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except (TypeError, ValueError):
+        raise ValueError(f"bytes must be hexadecimal, got {str(text)[:20]!r}") from None
 
 
 def as_headers(notation: HeaderPairs) -> Headers:
     """Return the headers of a record."""
-    return [(name, as_bytes(value)) for name, value in notation]
+    return [(name, _plain(value)) for name, value in notation]
 
 
 def as_record(notation: RecordNotation) -> Record:
     """Return the record of a notation."""
     return Record(
-        key=as_bytes(notation.key), value=as_bytes(notation.value), headers=as_headers(notation.headers)
+        key=_plain(notation.key), value=_plain(notation.value), headers=as_headers(notation.headers)
     )
-
-
-def as_value(notation: Any) -> Any:
-    """Return an attribute's value: a JSON value, or bytes for ``{"hex": …}``."""
-    if isinstance(notation, HexObject):
-        return bytes.fromhex(notation.hex)
-    if isinstance(notation, dict) and set(notation) == {"hex"}:
-        return bytes.fromhex(notation["hex"])
-    return notation
-
-
-def as_data(notation: Data) -> Any:
-    """Return the data of an event: a JSON value, a text, bytes, or None."""
-    if notation is None:
-        return None
-    if not isinstance(notation.hex, UnsetType):
-        return bytes.fromhex(notation.hex)
-    if not isinstance(notation.text, UnsetType):
-        return notation.text
-    return notation.json if notation.json is not UNSET else as_bytes(notation)
 
 
 def as_event(notation: EventNotation) -> Event:
     """Return the event of a notation; raises `InvalidEvent`."""
-    attributes = {name: as_value(value) for name, value in notation.attributes.items()}
-    return Event(data=as_data(notation.data), **attributes)
+    return Event(data=notation.data.value, **notation.values)
+
+
+def _plain(value: Bytes | None) -> bytes | None:
+    return None if value is None else bytes(value)

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Final
 
 from cloudevents_kafka.conformance._dataset import Document
-from cloudevents_kafka.conformance._runner import ClauseResult
+from cloudevents_kafka.conformance._results import ClauseResult
 from cloudevents_kafka.primitives.plural import pluralize
 
 COLUMNS: Final = ("MUST", "SHOULD", "MAY", "derived")

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 
-import msgspec
-
 from cloudevents_kafka.conformance import Dataset, Result, flat_records, report, run_clauses
-from cloudevents_kafka.conformance._cases import run
-from cloudevents_kafka.conformance._dataset import decode_case
+from cloudevents_kafka.conformance._dataset import as_case
 
 DATASET = Dataset()
 
@@ -17,12 +14,10 @@ def test_the_records_are_current() -> None:
     """``records.json`` has every record of the cases, with unique ids, and its own cases hold."""
     text = (DATASET.folder / "records.json").read_text("utf-8")
     assert text == flat_records.document(DATASET), "run: make report"
-    cases = [
-        decode_case(msgspec.json.encode(case), file="records.json") for case in json.loads(text)["cases"]
-    ]
+    cases = [as_case(case, file="records.json") for case in json.loads(text)["cases"]]
     assert len({case.id for case in cases}) == len(cases) > 1500
     for case in cases:
-        run(case)
+        case.run()
 
 
 def test_the_report_is_current() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from cloudevents_kafka import registry
 from cloudevents_kafka.attributes import extension_types
-from cloudevents_kafka.conformance import CaseFailed, Dataset, _cases
-from cloudevents_kafka.conformance._entry_points import EntryCase, inputs
+from cloudevents_kafka.conformance import CaseFailed, Dataset
+from cloudevents_kafka.conformance._entry_cases import EntryCase
 from cloudevents_kafka.conformance.notation import as_record
 from cloudevents_kafka.extensions import SIZE_LIMIT, wire_size
 
@@ -19,20 +19,20 @@ CASES = [case for _, case in DATASET.all_cases]
 ENTRY_CASES = [case for case in CASES if isinstance(case, EntryCase)]
 OTHER_CASES = [case for case in CASES if not isinstance(case, EntryCase)]
 INPUTS = [
-    pytest.param(case, given, id=f"{case.id} {name}") for case in ENTRY_CASES for name, given in inputs(case)
+    pytest.param(case, given, id=f"{case.id} {name}") for case in ENTRY_CASES for name, given in case.inputs()
 ]
 
 
 @pytest.mark.parametrize(("case", "given"), INPUTS)
 def test_attribute(case: Any, given: Any) -> None:
     """The constructor, headers and every format agree on whether a value or an event is accepted."""
-    _cases.enter(case, given)
+    case.enter(given)
 
 
 @pytest.mark.parametrize("case", OTHER_CASES, ids=[case.id for case in OTHER_CASES])
 def test_case(case: Any) -> None:
     """The library does what a case of an event or a record expects."""
-    _cases.run(case)
+    case.run()
 
 
 def test_64_kib_are_64_kib() -> None:
@@ -47,7 +47,7 @@ def test_refused_texts_use_every_entry_point() -> None:
     incomplete = {}
     for case in ENTRY_CASES:
         if not case.accepted and getattr(case, "entry_points", None) is None:
-            missing = every - {name.partition(",")[0] for name, _ in inputs(case)}
+            missing = every - {name.partition(",")[0] for name, _ in case.inputs()}
             if missing and isinstance(getattr(case, "value", ""), str):
                 incomplete[case.id] = missing
     assert incomplete == {}
@@ -59,7 +59,7 @@ def _holds_without_extensions(case: Any, declared: Iterable[str]) -> bool:
             {name: known for name in declared if (known := extension_types.find_extension(name))}
         )
         try:
-            _cases.run(case)
+            case.run()
         except CaseFailed:
             return False
     return True

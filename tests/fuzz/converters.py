@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, get_args
 
-import msgspec
 import transcoding
 
 from cloudevents_kafka import (
@@ -230,7 +229,7 @@ def _records(found: Any) -> Iterator[Record]:
     """Yield the records in vector files, at any depth."""
     if isinstance(found, dict) and {"key", "value", "headers"} <= found.keys():
         with suppress(KeyError, ValueError):  # a written record has other notations
-            yield notation.as_record(msgspec.convert(found, notation.RecordNotation))
+            yield notation.as_record(notation.convert(found, notation.RecordNotation))
     elif isinstance(found, dict | list | Iterator):
         for inner in found.values() if isinstance(found, dict) else found:
             yield from _records(inner)

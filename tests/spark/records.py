@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from cloudevents_kafka.conformance.notation import RecordNotation, as_record
+from cloudevents_kafka.conformance.notation import RecordNotation, as_record, convert
 from cloudevents_kafka.record import Headers, Record
 
 _VECTORS = Path(__file__).parents[2] / "spec-conformance" / "vectors"
@@ -384,7 +382,7 @@ def vectors() -> Iterator[Record]:
     for path in sorted(_VECTORS.glob("**/*.json")):
         for case in json.loads(path.read_text("utf-8")).get("cases", ()):
             if "record" in case and case.get("kind") != "encode":  # there it is what is to come out
-                yield as_record(msgspec.convert(case["record"], RecordNotation))
+                yield as_record(convert(case["record"], RecordNotation))
 
 
 def edges() -> Iterator[Record]:

@@ -1,0 +1,100 @@
+"""A case of a vector file, and the error of one that fails."""
+
+from __future__ import annotations
+
+from os.path import commonprefix
+from typing import ClassVar, Final, Literal
+
+from msgspec import Struct
+
+from cloudevents_kafka.binding import ContentMode
+from cloudevents_kafka.errors import CloudEventsKafkaError
+
+Format = Literal["json", "avro", "avro-compact", "protobuf"]
+MODES: Final[tuple[ContentMode, ...]] = ("binary", "structured")
+MODES_AND_FORMATS: Final[tuple[tuple[ContentMode, str | None], ...]] = (
+    ("binary", None),
+    *(("structured", name) for name in ("json", "avro", "avro-compact", "protobuf")),
+)
+"""The modes and formats that preserve every event exactly."""
+_SIDES: Final = dict.fromkeys(("accepted", "equal", "holds", "is_json", "signed"), True) | dict.fromkeys(
+    ("over", "refused", "too_large"), False
+)
+"""The members that say whether a case is of something accepted, and their value if it is."""
+_EXCERPT: Final = 120  # characters of a value in a message
+
+
+class CaseFailed(AssertionError):
+    """The library does not do what a case expects; the message says what it does instead."""
+
+
+class Case(Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
+    """The members that all cases have; each kind is a subclass, whose tag is its name.
+
+    ``spec-conformance/README.md`` says what must hold for each kind. A member that is left out
+    is None, False or empty, or UNSET where null means something else. Of ``one_of`` at least
+    one is set.
+    """
+
+    one_of: ClassVar[tuple[str, ...]] = ()
+    id: str
+    clause: str
+    source: str
+    about: str
+    choice: bool = False
+    documented: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` if members are missing."""
+        if self.one_of and not any(getattr(self, name) for name in self.one_of):
+            raise ValueError(f"{' or '.join(self.one_of)} is missing or empty")
+
+    @property
+    def kind(self) -> str:
+        """The kind of the case, by its name in the vectors."""
+        return str(self.__struct_config__.tag)
+
+    @property
+    def accepts(self) -> bool:
+        """Whether the case is of something that is accepted, not of something that is refused."""
+        return next(
+            (getattr(self, name) == side for name, side in _SIDES.items() if hasattr(self, name)), True
+        )
+
+    def run(self) -> None:
+        """Return if the library does what the case says; raises `CaseFailed` and no other error."""
+        try:
+            self.check()
+        except CloudEventsKafkaError as error:
+            raise CaseFailed(f"must succeed, got {type(error).__name__}: {error}") from error
+        except (LookupError, ValueError) as error:  # a value of the right type may still make no sense
+            raise CaseFailed(f"the case must be valid, got {type(error).__name__}: {error}") from error
+
+    def check(self) -> None:
+        """Raise `CaseFailed`, or an error of the library, unless it does what the case says."""
+        raise NotImplementedError
+
+
+def require(condition: object, message: str) -> None:
+    """Raise `CaseFailed` with a message unless a condition holds."""
+    if not condition:
+        raise CaseFailed(message)
+
+
+def require_equal(found: object, expected: object, what: str) -> None:
+    """Raise `CaseFailed` if two values differ."""
+    if found != expected:
+        raise CaseFailed(difference(found, expected, what))
+
+
+def difference(found: object, expected: object, what: str) -> str:
+    """Return a sentence with two values that differ; of long ones, the text around the first difference."""
+    texts = [repr(expected), repr(found)]
+    alike = len(commonprefix(texts))  # noqa: RUF071  # the texts are compared by character
+    start = max(0, alike - _EXCERPT // 4) if max(map(len, texts)) > _EXCERPT else 0
+    return f"{what} must be {_excerpt(texts[0], start)}, not {_excerpt(texts[1], start)}"
+
+
+def _excerpt(text: str, start: int) -> str:
+    end = start + _EXCERPT
+    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"

@@ -1,0 +1,283 @@
+"""Cases of attributes and events by each entry point: the constructor, headers and event formats.
+
+An entry point turns the attributes of a case into its input: arguments of the constructor,
+or a record to read. `_raw_encoders` writes the values, so that a case can use values which
+no writer writes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final, Literal
+
+from msgspec import UNSET, UnsetType
+
+from cloudevents_kafka.attributes.extension_types import type_of
+from cloudevents_kafka.attributes.types import CORE, INTEGER_RANGE, AttributeType, canonical_text
+from cloudevents_kafka.binding import from_record, to_record
+from cloudevents_kafka.conformance._case import MODES, Case, CaseFailed, require, require_equal
+from cloudevents_kafka.conformance._compare import attributes_of, check_attribute, texts
+from cloudevents_kafka.conformance._raw_encoders import avro, avro_compact, protobuf
+from cloudevents_kafka.conformance.notation import Attribute, EventNotation, as_event
+from cloudevents_kafka.errors import CloudEventsKafkaError, InvalidEvent, NotAnEvent
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.record import Record
+
+EntryPoint = Literal["constructor", "headers", "json", "avro", "avro-compact", "protobuf"]
+Input = dict[str, Any] | Record
+"""The input of an entry point: arguments of the constructor, or a record."""
+
+_MINIMUM: Final = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
+_TYPES_WITH_FIELDS: Final = {
+    "avro": {AttributeType.BINARY},
+    "avro-compact": {AttributeType.BINARY, AttributeType.TIMESTAMP},
+    "protobuf": {AttributeType.BINARY, AttributeType.TIMESTAMP},
+}
+"""Types that have a field of their own in a format, so that they are not written as text."""
+_JSON_TYPES: Final = {AttributeType.BOOLEAN, AttributeType.INTEGER}
+
+
+class EntryCase(Case):
+    """Attributes that are accepted or refused by every entry point that can express them."""
+
+    accepted: bool
+
+    @property
+    def at_fault(self) -> set[str | None] | None:
+        """The attributes at fault, or None if the case leaves them open."""
+        raise NotImplementedError
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether a required attribute is missing."""
+        raise NotImplementedError
+
+    def inputs(self) -> Iterator[tuple[str, Input]]:
+        """Yield the name of every entry point that can express the case, with its input."""
+        raise NotImplementedError
+
+    def check_event(self, event: Event) -> None:
+        """Compare an accepted event with the case."""
+        raise NotImplementedError
+
+    def is_choice(self, entry_point: str) -> bool:
+        """Return whether the specification leaves open the outcome at an entry point.
+
+        It does if no writer produces such a value: a text in place of a type that has a field of
+        its own, or an integer that is too large for the format. It also does if a required header
+        is missing, whose outcome is a broken event or no event.
+        """
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Check every input."""
+        for name, given in self.inputs():
+            try:
+                self.enter(given)
+            except (CaseFailed, CloudEventsKafkaError) as error:
+                raise CaseFailed(f"{name}: {error}") from error
+
+    def enter_by(
+        self, entry_points: Iterable[str], attributes: dict[str, Any], headers: dict[str, Any]
+    ) -> Iterator[tuple[str, Input]]:
+        """Yield the names of entry points, those that can express attributes or headers, with their input."""
+        for name in entry_points:
+            types, encode = ENTRY_POINTS[name]
+            values = headers if name == "headers" else attributes
+            if not all(isinstance(value, types) for value in values.values()):
+                continue
+            if name == "protobuf" and self.accepted and isinstance(values.get("time"), str):
+                continue  # P-02: a time is a timestamp there, and a text must be refused
+            encoded = encode(values)
+            if encoded is not None:
+                yield name, encoded
+
+    def enter(self, given: Input) -> None:
+        """Construct or read the event by one entry point, or check the attributes at fault."""
+        if self.accepted:
+            self.check_event(_event(given))
+            return
+        try:
+            event = _event(given)
+        except InvalidEvent as error:
+            expected, found = self.at_fault, attributes_of(error.problems)
+            require(expected is None or found == expected, f"the fault must be {expected}: {error}")
+        except NotAnEvent as error:  # K-09: a record without a required header is not an event
+            require(self.is_incomplete, f"must be a broken event: {error}")
+        else:
+            raise CaseFailed(f"must be refused, but was accepted as {event}")
+
+
+class AttributeCase(EntryCase, tag="attribute"):
+    """One attribute of an event that is otherwise minimal."""
+
+    one_of: ClassVar = ("value", "json", "code_units", "absent")
+    attribute: str
+    value: Attribute | UnsetType = UNSET
+    json: str | None = None
+    code_units: list[str] | None = None
+    absent: bool = False
+    text: str | None = None
+    typed: Attribute | None = None
+    fault: str | UnsetType | None = UNSET
+    entry_points: list[EntryPoint] | None = None
+
+    @property
+    def at_fault(self) -> set[str | None] | None:
+        """The attribute, another one, or None."""
+        return None if self.fault is None else {self.fault if isinstance(self.fault, str) else self.attribute}
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether the attribute is required and missing."""
+        return self.absent and self.attribute in _MINIMUM
+
+    def inputs(self) -> Iterator[tuple[str, Input]]:
+        """Yield the event with the attribute, without it, or with JSON in its place."""
+        name, value = self.attribute, self._value()
+        if self.absent:
+            yield from _inputs_without(name)
+        elif self.json is not None:
+            yield "json", _json_record({**_json_texts(_MINIMUM), name: self.json})
+        else:
+            is_converted = isinstance(value, int) and type_of(name) in _JSON_TYPES  # as headers do by type
+            text = canonical_text(value) if is_converted else value
+            headers, allowed = {**_MINIMUM, name: text}, self.entry_points or ENTRY_POINTS
+            yield from self.enter_by(allowed, {**_MINIMUM, name: value}, headers)
+
+    def _value(self) -> Any:
+        if self.code_units is not None:
+            return text_of(self.code_units)
+        return self.value.value if isinstance(self.value, Attribute) else None
+
+    def is_choice(self, entry_point: str) -> bool:
+        """Return whether the value is left open."""
+        if self.absent:
+            return entry_point.startswith("headers") and self.is_incomplete
+        return self.code_units is None and _is_misplaced(self.attribute, self._value(), entry_point)
+
+    def check_event(self, event: Event) -> None:
+        """Compare the attribute, also after it is written and read in each mode."""
+        name = self.attribute
+        if self.absent:
+            require(name not in event and event.get(name) is None, f"{name} must be absent: {event}")
+            return
+        check_attribute(event, name, self._value() if self.text is None else self.text)
+        if self.typed is not None:
+            check_attribute(event, name, self.typed.value)
+        for mode in MODES:
+            again = from_record(to_record(event, mode=mode))
+            require_equal(again.text(name), event.text(name), f"{name} after {mode} mode")
+
+
+class ConstructCase(EntryCase, tag="construct"):
+    """A whole event."""
+
+    event: EventNotation
+    faults: tuple[str, ...] = ()
+
+    @property
+    def at_fault(self) -> set[str | None]:
+        """The named attributes."""
+        return {*self.faults}
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether a required attribute is missing."""
+        return not self.event.attributes.keys() >= _MINIMUM.keys()
+
+    def inputs(self) -> Iterator[tuple[str, Input]]:
+        """Yield the event; one with data only for the constructor."""
+        attributes, data = self.event.values, self.event.data.value
+        if data is not None:
+            yield "constructor", {**attributes, "data": data}
+            return
+        headers = {name: canonical_text(value) for name, value in attributes.items()}
+        yield from self.enter_by(ENTRY_POINTS, attributes, headers)
+
+    def is_choice(self, entry_point: str) -> bool:
+        """Return whether one of the values is left open."""
+        return any(_is_misplaced(name, value, entry_point) for name, value in self.event.values.items())
+
+    def check_event(self, event: Event) -> None:
+        """Compare all attributes."""
+        require_equal(texts(event), texts(as_event(self.event)), "the attributes")
+
+
+def _event(given: Input) -> Event:
+    return from_record(given) if isinstance(given, Record) else Event(**given)
+
+
+def _is_misplaced(name: str, value: Any, entry_point: str) -> bool:
+    if entry_point not in _TYPES_WITH_FIELDS:
+        return False
+    if isinstance(value, str):
+        return name not in CORE and type_of(name) in _TYPES_WITH_FIELDS[entry_point]
+    return isinstance(value, int) and value not in INTEGER_RANGE
+
+
+def text_of(code_units: list[str]) -> str:
+    """Return the text of UTF-16 code units; surrogates without a pair are kept."""
+    return bytes.fromhex("".join(code_units)).decode("utf-16-be", "surrogatepass")
+
+
+# --- entry points ----------------------------------------------------------------
+
+
+def _inputs_without(name: str) -> Iterator[tuple[str, Input]]:
+    rest: dict[str, Any] = {n: v for n, v in _MINIMUM.items() if n != name}
+    headers = _headers_record(rest)
+    yield "constructor", {"specversion": None, **rest, name: None}
+    yield "headers", headers
+    yield "headers, null", Record(headers=[*headers.headers, (_header_name(name), None)])
+    yield "json", _json_record(_json_texts(rest))
+    yield "json, null", _json_record(_json_texts({**_MINIMUM, name: None}))
+    yield "avro", _structured_record("avro", avro(rest))
+    yield "avro, null", _structured_record("avro", avro({**rest, name: None}))
+    yield "protobuf", _structured_record("protobuf", protobuf(rest) or b"")
+    if name not in _MINIMUM:
+        yield "avro-compact, null", _structured_record("avro-compact", avro_compact(rest) or b"")
+
+
+def _headers_record(attributes: dict[str, str]) -> Record:
+    pairs = ((_header_name(name), text.encode("utf-8", "surrogatepass")) for name, text in attributes.items())
+    return Record(headers=[*pairs])
+
+
+def _header_name(name: str) -> str:
+    return "content-type" if name == "datacontenttype" else f"ce_{name}"
+
+
+def _json_texts(attributes: Mapping[str, Any]) -> dict[str, str]:
+    return {name: json.dumps(value) for name, value in attributes.items()}
+
+
+def _json_record(members: Mapping[str, str]) -> Record:
+    envelope = "{" + ",".join(f"{json.dumps(name)}:{text}" for name, text in members.items()) + "}"
+    return _structured_record("json", envelope.encode())
+
+
+def _structured_record(name: str, value: bytes) -> Record:
+    content_type = f"application/cloudevents+{name}".encode()
+    return Record(value=value, headers=[("content-type", content_type)])
+
+
+def _in_format(name: str, encode: Callable[[dict[str, Any]], bytes | None]) -> Callable[..., Record | None]:
+    def encoded(attributes: dict[str, Any]) -> Record | None:
+        value = encode(attributes)
+        return None if value is None else _structured_record(name, value)
+
+    return encoded
+
+
+_BINARY: Final = (str, int, bytes)
+ENTRY_POINTS: Final[dict[str, tuple[Any, Callable[[dict[str, Any]], Input | None]]]] = {
+    "constructor": (object, lambda attributes: attributes),
+    "headers": (str, _headers_record),
+    "json": ((str, int, float, list, dict), lambda attributes: _json_record(_json_texts(attributes))),
+    "avro": (_BINARY, _in_format("avro", avro)),
+    "avro-compact": (_BINARY, _in_format("avro-compact", avro_compact)),
+    "protobuf": (_BINARY, _in_format("protobuf", protobuf)),
+}
+"""For each entry point the types of its values and a function that returns its input, or None."""
