@@ -54,7 +54,7 @@ class EntryCase(Case):
         raise NotImplementedError
 
     def inputs(self) -> Iterator[tuple[str, Input]]:
-        """Yield the name of every entry point that can express the case, with its input."""
+        """Return the name of every entry point that can express the case, with its input."""
         raise NotImplementedError
 
     def check_event(self, event: Event) -> None:

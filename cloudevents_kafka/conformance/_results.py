@@ -83,20 +83,8 @@ def _result(element: ET.Element) -> Result:
 
 # --- clauses ---------------------------------------------------------------------
 
-LEVELS: Final[Mapping[str, str]] = {
-    "MUST": "MUST",
-    "MUST NOT": "MUST",
-    "SHOULD": "SHOULD",
-    "SHOULD NOT": "SHOULD",
-    "RECOMMENDED": "SHOULD",
-    "MAY": "MAY",
-    "derived": "derived",
-    "advice": "derived",
-}
-"""The column of the report for each level of a clause."""
-
-Progress = Callable[[int], None]
-"""A function that is called with the number of cases before they run."""
+_LIKE: Final = {"RECOMMENDED": "SHOULD", "advice": "derived"}
+"""The levels that the report counts as another one."""
 
 
 class ClauseResult(msgspec.Struct, frozen=True):
@@ -109,7 +97,8 @@ class ClauseResult(msgspec.Struct, frozen=True):
     @property
     def column(self) -> str:
         """MUST, SHOULD, MAY or derived."""
-        return LEVELS[self.clause.level]
+        level = self.clause.level.removesuffix(" NOT")
+        return _LIKE.get(level, level)
 
     @property
     def results(self) -> tuple[Result, ...]:
@@ -141,12 +130,12 @@ def run_clauses(
     only: Collection[str] = (),
     *,
     tests: Mapping[str, Result] | None = None,
-    progress: Progress = lambda _number: None,
+    progress: Callable[[int], None] = lambda _number: None,
 ) -> list[ClauseResult]:
     """Run the cases of all clauses, or of ``only`` those, and return a result for each clause in order.
 
     ``tests`` are results by name, as `read_results` returns them; a test without a result
-    was not run. Raises `DatasetError`.
+    was not run. ``progress`` is called with the number of cases before they run. Raises `DatasetError`.
     """
     clauses = [clause for clause in dataset.clauses if not only or clause.id in only]
     ids = {clause.id for clause in clauses}

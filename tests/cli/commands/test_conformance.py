@@ -196,7 +196,7 @@ about = "a"
         ({**BASE, "kind": "sniff", "headers": []}, "case Z-01/1: Object missing required field `mode`"),
         (
             {**SNIFF, "headers": [["a"]]},
-            "case Z-01/1: Expected `array` of length 2, got 1 - at `$.headers[0]`",
+            "of length 2, got 1 - at `$.headers[0]`",
         ),
         (
             {**BASE, "kind": "encode", "event": {"attributes": {}, "data": None}, "mode": "binary"},
