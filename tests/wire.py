@@ -187,3 +187,25 @@ def self_signed(folder):
     command = ["openssl", "req", "-x509", *options.split(), "-keyout", key, "-out", cert]
     subprocess.run(command, check=True, capture_output=True)
     return cert, key
+
+
+def numbers(count):
+    """Return the numbers below ``count`` as values."""
+    return [b"%d" % n for n in range(count)]
+
+
+def fill(client, values, topic="t", partition=0, **more):
+    """Produce values, and wait for their delivery."""
+    with client.producer(**more) as producer:
+        for value in values:
+            producer.produce(topic, value, partition=partition)
+        assert producer.flush(5) == 0
+
+
+def take(consumer, count, seconds=8.0):
+    """Return the values of the next records."""
+    found, end = [], time.monotonic() + seconds
+    while len(found) < count and time.monotonic() < end:
+        if (message := consumer.poll(0.05)) is not None:
+            found.append(message.value())
+    return found

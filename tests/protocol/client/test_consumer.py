@@ -8,7 +8,7 @@ import time
 import tracemalloc
 
 import pytest
-from wire import eventually, interrupted
+from wire import eventually, fill, interrupted, numbers, take
 
 from cloudevents_kafka.protocol.client import EARLIEST, LATEST, STORED, UNKNOWN, TopicPartition
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, Malformed
@@ -23,26 +23,6 @@ from cloudevents_kafka.testing.wire_broker import RELEASES, faults
 
 FETCH, METADATA, LIST_OFFSETS = 1, 3, 2
 T0, T1 = TopicPartition("t", 0, 0), TopicPartition("t", 1, 0)
-
-
-def fill(client, values, topic="t", partition=0, **more):
-    with client.producer(**more) as producer:
-        for value in values:
-            producer.produce(topic, value, partition=partition)
-        assert producer.flush(5) == 0
-
-
-def numbers(count):
-    return [b"%d" % n for n in range(count)]
-
-
-def take(consumer, count, seconds=5.0):
-    """Return the values of the next records."""
-    found, end = [], time.monotonic() + seconds
-    while len(found) < count and time.monotonic() < end:
-        if (message := consumer.poll(0.1)) is not None:
-            found.append(message.value())
-    return found
 
 
 @pytest.fixture

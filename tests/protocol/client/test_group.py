@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from wire import eventually
+from wire import eventually, fill, numbers, take
 
 from cloudevents_kafka.protocol.client import TopicPartition
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError
@@ -14,17 +14,6 @@ from cloudevents_kafka.testing.wire_broker import faults
 
 COMMIT, FETCH_OFFSETS, FIND, JOIN, HEARTBEAT, LEAVE, SYNC = 8, 9, 10, 11, 12, 13, 14
 MODERN = ["0.9", "0.10", "1.1", "3.9", "4.3"]
-
-
-def fill(client, values, topic="t", partition=0):
-    with client.producer() as producer:
-        for value in values:
-            producer.produce(topic, value, partition=partition)
-        assert producer.flush(5) == 0
-
-
-def numbers(count):
-    return [b"%d" % n for n in range(count)]
 
 
 class Log(list):
@@ -57,14 +46,6 @@ def join(connect, stack):
         return consumer
 
     return join
-
-
-def take(consumer, count, seconds=8.0):
-    found, end = [], time.monotonic() + seconds
-    while len(found) < count and time.monotonic() < end:
-        if (message := consumer.poll(0.05)) is not None:
-            found.append(message.value())
-    return found
 
 
 def settle(*consumers, until, seconds=8.0):

@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from wire import eventually, interrupted
+from wire import eventually, interrupted, numbers
 
 from cloudevents_kafka.protocol.errors import (
     BrokerError,
@@ -43,10 +43,6 @@ def reports():
 
 def values(broker, topic="t", partition=0):
     return [record.value for record in broker.records(topic, partition)]
-
-
-def numbers(count):
-    return [b"%d" % n for n in range(count)]
 
 
 def send(producer, count, reports, topic="t", partition=0):

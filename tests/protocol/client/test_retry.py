@@ -1,6 +1,10 @@
-"""Errors that brokers answer briefly, while they start or hand over a partition."""
+"""Deadlines, and errors that brokers answer briefly, while they start or hand over a partition."""
 
 from __future__ import annotations
+
+import math
+import socket
+import time
 
 import pytest
 
@@ -9,13 +13,39 @@ from cloudevents_kafka.protocol.client import LATEST
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import Address
 from cloudevents_kafka.protocol.client._fetcher import Fetcher
-from cloudevents_kafka.protocol.client._retry import Deadline
+from cloudevents_kafka.protocol.client._retry import MAX_SECONDS, Deadline
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
 from cloudevents_kafka.protocol.errors import DeadlineExceeded
 from cloudevents_kafka.protocol.messages.topics import MetadataResponseTopic
 from cloudevents_kafka.testing.wire_broker import faults
 
 LIST_OFFSETS = 2
+
+
+@pytest.mark.parametrize("seconds", [None, -1, -0.5, math.inf, -math.inf, math.nan, 1e300, 2**31 / 1000])
+def test_deadlines_that_never_expire(seconds):
+    """None, negative numbers, and more seconds than a socket accepts never expire."""
+    deadline = Deadline(seconds)
+    assert (deadline.remaining(), deadline.expired(), deadline.at_most(3)) == (None, False, 3)
+    deadline.check("waiting")
+
+
+def test_a_deadline_expires():
+    """The remaining time falls to 0; then `check` raises DeadlineExceeded, a TimeoutError."""
+    deadline = Deadline(0.02)
+    assert 0 < deadline.remaining() <= 0.02
+    assert deadline.at_most(0.001) == 0.001
+    time.sleep(0.03)
+    assert (deadline.remaining(), deadline.expired(), deadline.at_most(3)) == (0, True, 0)
+    with pytest.raises(TimeoutError, match=r"waiting: not done within 0.02 s"):
+        deadline.check("waiting")
+
+
+def test_a_socket_accepts_the_longest_deadline():
+    """`MAX_SECONDS` is a valid timeout of a socket."""
+    with socket.socket() as waiting:
+        waiting.settimeout(Deadline(MAX_SECONDS).remaining())
+        assert 0 < waiting.gettimeout() <= MAX_SECONDS
 
 
 @pytest.fixture
