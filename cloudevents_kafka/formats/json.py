@@ -34,8 +34,7 @@ from cloudevents_kafka.record import to_bytes
 _parse_texts: Final[Any] = msgspec.json.Decoder(dict[str, str]).decode
 _check_json: Final = msgspec.json.Decoder(msgspec.Raw).decode
 _write: Final = msgspec.json.Encoder().encode
-_REFUSED: Final = (msgspec.MsgspecError, RecursionError)
-_NOT_PLAIN: Final = (*_REFUSED, UnicodeDecodeError)
+_NOT_PLAIN: Final = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 _NAME: Final = "json"
 _DATA: Final = b',"data":'
 _DEL: Final = 0x7F

@@ -75,19 +75,14 @@ def _split_members(value: bytes) -> Envelope:
     count = len(members)
     data, encoded = bytes(members.pop("data", b"")), bytes(members.pop("data_base64", b""))
     texts = b"[" + b",".join(members.values()) + b"]"
-    values: list[Any] = _values(texts, members)
+    try:
+        values: list[Any] = _parse(texts)
+    except msgspec.ValidationError:  # a number is out of the range of float
+        values = [_value(bytes(text)) for text in members.values()]
     repeats = _find_repeats(value, texts + data + encoded, count)
     attributes = {name: value for name, value in zip(members, values, strict=True) if value is not None}
     texts_of = {name: members[name] for name in attributes}
     return Envelope(attributes, texts_of, data or None, None if encoded in (b"", _NULL) else encoded, repeats)
-
-
-def _values(texts: bytes, members: dict[str, Any]) -> list[Any]:
-    try:
-        values: list[Any] = _parse(texts)
-    except msgspec.ValidationError:  # a number is out of the range of float
-        return [_value(bytes(text)) for text in members.values()]
-    return values
 
 
 def _value(text: bytes) -> Any:
@@ -104,10 +99,8 @@ def _find_repeats(value: bytes, kept: bytes, count: int) -> list[Problem]:
     A document without repeats has as many quotation marks as its members, unless a name has
     escapes; then a slower parser finds the repeats.
     """
-    return [] if value.count(b'"') == kept.count(b'"') + 2 * count else _repeats(value)
-
-
-def _repeats(value: bytes) -> list[Problem]:
+    if value.count(b'"') == kept.count(b'"') + 2 * count:
+        return []
     outermost: list[tuple[str, Any]] = []
 
     def keep(pairs: list[tuple[str, Any]]) -> None:
