@@ -53,12 +53,12 @@ def register_all(others: Registered) -> None:
 @contextmanager
 def temporarily() -> Iterator[None]:
     """Return a context manager that restores the registrations, also those of other threads, at its end."""
+    modules = (extension_types, formats, codecs)
     with registration_lock:
-        before = extension_types.registered(), formats.registered(), codecs.registered()
+        before = [module.registered() for module in modules]
     try:
         yield
     finally:
         with registration_lock:
-            extension_types.restore(before[0])
-            formats.restore(before[1])
-            codecs.restore(before[2])
+            for module, registrations in zip(modules, before, strict=True):
+                module.restore(registrations)

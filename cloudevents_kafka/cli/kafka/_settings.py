@@ -28,7 +28,7 @@ import click
 import msgspec
 
 from cloudevents_kafka.cli.terminal import FILE, BadUsage, SecondsType, is_utf8
-from cloudevents_kafka.redaction import has_credentials, mask_name, mask_setting, mask_settings
+from cloudevents_kafka.redaction import mask_name, mask_setting, mask_settings
 
 _PREFIX: Final = "CE_KAFKA_"
 _CONFIG_VARIABLE: Final = "CE_KAFKA_CONFIG"
@@ -64,7 +64,7 @@ class Settings(msgspec.Struct, frozen=True):
                 "the broker is missing: pass -b host:port, set CE_KAFKA_BOOTSTRAP_SERVERS, "
                 "or put bootstrap.servers into a file for --config"
             )
-        if has_credentials(servers):
+        if "@" in servers:
             raise BadUsage(
                 "a broker address must be host:port, without a user or a password before @; "
                 "set sasl.username and sasl.password instead"

@@ -16,7 +16,6 @@ import msgspec
 
 from cloudevents_kafka.cli.kafka import timeout_option
 from cloudevents_kafka.cli.terminal import FILE, BadData, BadUsage, BrokerFailure, CommandError
-from cloudevents_kafka.redaction import has_credentials
 
 if TYPE_CHECKING:
     from cloudevents_kafka.protocol import Client, Plain, ProtocolError, Scram
@@ -82,7 +81,7 @@ def connect(options: ConnectionOptions) -> Iterator[Client]:
     """Return a context manager for a client; errors of the client end the command."""
     from cloudevents_kafka.protocol import Client, ProtocolError
 
-    if has_credentials(options.broker):
+    if "@" in options.broker:
         raise BadUsage("BROKER must be host:port, without a user or a password; log in with --user")
     sasl, tls = _sasl(options), _tls(options)
     with ExitStack() as stack:

@@ -1,8 +1,9 @@
-"""Mask the values of settings, except known harmless settings with values of the right form.
+"""Mask secrets in settings, URLs and texts before they are printed. In doubt, text is masked.
 
-An unknown setting is masked: its name may be mistyped, or newer than ``known_settings.toml``. That
-file has the names of librdkafka and of Kafka's Java client, to which ``kafka.`` may be prefixed, by
-the form of their values, so a password under a wrong name is masked too.
+A URL may have secrets before its last ``@``, since a password may have any character, and after its
+first ``?`` or ``#``. Settings are masked except harmless ones in ``known_settings.toml`` with values of
+the right form: an unknown name may be mistyped or new, and a password may be under a wrong name. The
+file has the names of librdkafka and of Kafka's Java client, to which ``kafka.`` may be prefixed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from cloudevents_kafka.redaction._urls import MASK, mask_url, mask_urls
+MASK: Final = "********"
+# Text between white space and quotes, which end a URL.
+_WORD: Final = re.compile(r"[^\s'\"<>]+")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_LOGIN: Final = re.compile(r"[^:@]+:.*@", re.DOTALL)
 
 _HOSTS: Final = ("bootstrap.servers", "metadata.broker.list")
 _URLS: Final = ("sasl.oauthbearer.token.endpoint.url",)
@@ -36,6 +41,39 @@ _FIRST: Final = frozenset({"spark", "kafka", "schema", "basic", "https"})  # in 
 _MIN_LENGTH: Final = 2  # characters; to mask a single one would make a text unreadable
 _MIN_LENGTH_OF_SPARK: Final = 8  # for Spark's settings, many of which are short and harmless
 _MIN_LINE_LENGTH: Final = 8  # characters of a line of a PEM key that is masked separately
+
+
+def mask_urls(text: str) -> str:
+    """Return a text with the credentials and queries of its URLs masked.
+
+    Without a scheme, ``user:password@host`` is masked and ``user@host`` is not.
+    """
+    return _WORD.sub(lambda word: mask_url(word[0]), text)
+
+
+def mask_credentials(text: str) -> str:
+    """Return a text with the credentials of its URLs masked, but not their queries."""
+    return _WORD.sub(lambda word: mask_url(word[0]) if "@" in word[0] else word[0], text)
+
+
+def mask_url(url: str) -> str:
+    """Return one URL masked; its password may have white space and quotes."""
+    scheme = _SCHEME.search(url)
+    if scheme is None:
+        return f"{MASK}@{url.rpartition('@')[2]}" if _LOGIN.match(url) else url
+    before, rest = url[: scheme.end()], url[scheme.end() :]
+    login, at, host = rest.rpartition("@")
+    if not at:
+        return before + _without_query(rest)
+    # In an address without a scheme, the match may be part of a password.
+    before = "" if ":" in url[: scheme.start()] else before
+    # After a question mark, the @ and the text after it may be part of a query.
+    return before + (MASK if re.search(r"[?#]", login) else f"{MASK}@{_without_query(host)}")
+
+
+def _without_query(rest: str) -> str:
+    cut = re.search(r"[?#]", rest)
+    return rest if cut is None else f"{rest[: cut.start()]}{cut[0]}{MASK}"
 
 
 def mask_setting(name: str, value: str) -> str:
