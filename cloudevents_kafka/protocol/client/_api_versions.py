@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from cloudevents_kafka.protocol.api_keys import API_NAMES
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Malformed, Truncated, Unsupported
@@ -19,35 +20,45 @@ from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest, A
 from cloudevents_kafka.protocol.messages.topics import MetadataRequest, MetadataRequestTopic
 from cloudevents_kafka.protocol.schema import Structure, Versions, spec_of
 
-CLIENT_VERSIONS: Final[dict[int, Versions]] = {
-    0: Versions(0, 12),  # 13 names topics by id
-    1: Versions(0, 12),  # 13 names topics by id
-    2: Versions(0, 7),  # 8 asks about tiered storage
-    3: Versions(0, 12),
-    8: Versions(1, 9),  # 0 is stored in ZooKeeper, and has two layouts; 10 names topics by id
-    9: Versions(1, 7),  # 8 asks about several groups
-    10: Versions(0, 3),  # 4 asks for several coordinators
-    11: Versions(0, 9),
-    12: Versions(0, 4),
-    13: Versions(0, 2),  # 3 removes several members
-    14: Versions(0, 5),
-    17: Versions(0, 1),
-    18: Versions(0, 3),
-    19: Versions(0, 6),
-    22: Versions(0, 4),
-    36: Versions(0, 2),
+_CLIENT: Final = {
+    "Produce": "0-12",  # 13 names topics by id
+    "Fetch": "0-12",  # 13 names topics by id
+    "ListOffsets": "0-7",  # 8 asks about tiered storage
+    "Metadata": "0-12",
+    "OffsetCommit": "1-9",  # 0 is stored in ZooKeeper, and has two layouts; 10 names topics by id
+    "OffsetFetch": "1-7",  # 8 asks about several groups
+    "FindCoordinator": "0-3",  # 4 asks for several coordinators
+    "JoinGroup": "0-9",
+    "Heartbeat": "0-4",
+    "LeaveGroup": "0-2",  # 3 removes several members
+    "SyncGroup": "0-5",
+    "SaslHandshake": "0-1",
+    "ApiVersions": "0-3",
+    "CreateTopics": "0-6",
+    "InitProducerId": "0-4",
+    "SaslAuthenticate": "0-2",
 }
+_OLD = (
+    "Produce",
+    "Fetch",
+    "ListOffsets",
+    "Metadata",
+    "OffsetCommit",
+    "OffsetFetch",
+    "FindCoordinator",
+)
+_OLD_GROUPS = ("JoinGroup", "Heartbeat", "LeaveGroup", "SyncGroup")
+
+CLIENT_VERSIONS: Final = {API_NAMES.index(name): Versions.parse(text) for name, text in _CLIENT.items()}
 """The versions that the client uses, by API key: fewer than are declared in `messages`."""
 
-VERSIONS_0_9: Final[dict[int, Versions]] = {
-    key: Versions(version, version)
-    for key, version in {0: 0, 1: 0, 2: 0, 3: 0, 8: 1, 9: 1, 10: 0, 11: 0, 12: 0, 13: 0, 14: 0}.items()
+VERSIONS_0_8: Final = {
+    API_NAMES.index(name): Versions(1, 1) if name.startswith("Offset") else Versions(0, 0) for name in _OLD
 }
-"""The versions that have the same layout in 0.8.2 and 0.9; groups are for 0.9."""
+"""The versions that have the same layout in 0.8.2 and 0.9; groups of 0.8.2 have no members."""
 
-VERSIONS_0_8: Final = {key: v for key, v in VERSIONS_0_9.items() if key not in {11, 12, 13, 14}}
-"""The versions of 0.8.2, whose groups have no members."""
-
+VERSIONS_0_9: Final = VERSIONS_0_8 | {API_NAMES.index(name): Versions(0, 0) for name in _OLD_GROUPS}
+"""The same versions, and those of group members."""
 
 _SILENCE: Final = 0.5
 """Seconds without a response after which the broker may be a 0.9."""
