@@ -353,6 +353,20 @@ def test_a_file_that_cannot_be_written_to(run, option):
             "verify",
             lambda case: {name: case[name] for name in case if name != "attributes"},
         ),
+        (
+            "sdk.json",
+            "http",
+            lambda case: (
+                {name: case[name] for name in case if name != "refused"}
+                | {
+                    "message": {
+                        "headers": {"content-type": "application/cloudevents+json"},
+                        "body": {"json": 1},
+                    }
+                }
+                | {"mode": "structured", "event": {"attributes": {}, "data": None}}
+            ),
+        ),
     ],
 )
 def test_a_case_without_sense_fails(run, tmp_path, file, kind, change):
