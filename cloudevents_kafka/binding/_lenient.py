@@ -1,8 +1,7 @@
 """Lenient reading: accept and report the deviations of known producers.
 
 Each accepted deviation is a `Problem` in the list that is returned with the event. Nothing is
-invented: a missing attribute stays absent, and ambiguous records are refused here too. Functions
-with a `Report` append to it.
+invented: a missing attribute stays absent, and ambiguous records are refused here too.
 """
 
 from __future__ import annotations
