@@ -24,13 +24,14 @@ def avro(attributes: dict[str, Any]) -> bytes:
     return zigzag.encode(len(attributes)) + entries + b"\x00" + b"\x02"
 
 
-def _union(value: Any) -> bytes:
+def _union(value: Any, branches: bytes = b"\x02\x04") -> bytes:
+    """Return a value after its branch: null, the two of Boolean and Integer, string or bytes."""
     if value is None:
         return b"\x00"
     if isinstance(value, bool):
-        return b"\x02" + bytes([value])
+        return branches[:1] + bytes([value])
     if isinstance(value, int):
-        return b"\x04" + zigzag.encode(value)
+        return branches[1:] + zigzag.encode(value)
     if isinstance(value, bytes):
         return b"\x08" + zigzag.encode(len(value)) + value
     return b"\x06" + _string(value)
@@ -47,32 +48,18 @@ def avro_compact(attributes: dict[str, Any]) -> bytes | None:
     Its core attributes are strings, except the time, a number of microseconds; specversion
     has no field.
     """
-    core = {
-        name: value for name, value in attributes.items() if name in {*_COMPACT_FIELDS, "time", "specversion"}
-    }
+    fields = {*_COMPACT_FIELDS, "time", "specversion"}
+    core = {name: value for name, value in attributes.items() if name in fields}
+    others = {name: value for name, value in attributes.items() if name not in fields}
     if core.pop("specversion", None) != "1.0" or not _all_strings(core) or "time" in core:
         return None
     if not core.keys() >= set(_COMPACT_FIELDS[:3]):
         return None
     required = b"".join(_string(core[name]) for name in _COMPACT_FIELDS[:3])
     optional = (b"\x02" + _string(core[name]) if name in core else b"\x00" for name in _COMPACT_FIELDS[3:])
-    entries = [
-        _string(name) + _compact_value(v)
-        for name, v in attributes.items()
-        if name not in (*core, "specversion")
-    ]
+    entries = [_string(name) + _union(value, b"\x00\x02") for name, value in others.items()]
     block = zigzag.encode(len(entries)) + b"".join(entries) if entries else b""
     return required + b"".join(optional) + b"\x00" + block + b"\x00" + b"\x02"
-
-
-def _compact_value(value: Any) -> bytes:
-    if isinstance(value, bool):
-        return b"\x00" + bytes([value])
-    if isinstance(value, int):
-        return b"\x02" + zigzag.encode(value)
-    return (
-        b"\x08" + zigzag.encode(len(value)) + value if isinstance(value, bytes) else b"\x06" + _string(value)
-    )
 
 
 def protobuf(attributes: dict[str, Any]) -> bytes | None:
