@@ -64,13 +64,13 @@ class Case(Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
     def run(self) -> None:
         """Return if the library does what the case says; raises `CaseFailed` and no other error."""
         try:
-            self.check()
+            self._check()
         except CloudEventsKafkaError as error:
             raise CaseFailed(f"must succeed, got {type(error).__name__}: {error}") from error
         except (LookupError, ValueError) as error:  # a value of the right type may still make no sense
             raise CaseFailed(f"the case must be valid, got {type(error).__name__}: {error}") from error
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Raise `CaseFailed`, or an error of the library, unless it does what the case says."""
         raise NotImplementedError
 

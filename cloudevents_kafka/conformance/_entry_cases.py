@@ -44,20 +44,19 @@ class EntryCase(Case):
     accepted: bool
 
     @property
-    def at_fault(self) -> set[str | None] | None:
+    def _at_fault(self) -> set[str | None] | None:
         """The attributes at fault, or None if the case leaves them open."""
         raise NotImplementedError
 
     @property
-    def is_incomplete(self) -> bool:
-        """Whether a required attribute is missing."""
+    def _is_incomplete(self) -> bool:
         raise NotImplementedError
 
     def inputs(self) -> Iterator[tuple[str, Input]]:
         """Return the name of every entry point that can express the case, with its input."""
         raise NotImplementedError
 
-    def check_event(self, event: Event) -> None:
+    def _check_event(self, event: Event) -> None:
         """Compare an accepted event with the case."""
         raise NotImplementedError
 
@@ -70,15 +69,14 @@ class EntryCase(Case):
         """
         raise NotImplementedError
 
-    def check(self) -> None:
-        """Check every input."""
+    def _check(self) -> None:
         for name, given in self.inputs():
             try:
                 self.enter(given)
             except (CaseFailed, CloudEventsKafkaError) as error:
                 raise CaseFailed(f"{name}: {error}") from error
 
-    def enter_by(
+    def _enter_by(
         self, entry_points: Iterable[str], attributes: dict[str, Any], headers: dict[str, Any]
     ) -> Iterator[tuple[str, Input]]:
         """Yield the names of entry points, those that can express attributes or headers, with their input."""
@@ -96,15 +94,15 @@ class EntryCase(Case):
     def enter(self, given: Input) -> None:
         """Construct or read the event by one entry point, or check the attributes at fault."""
         if self.accepted:
-            self.check_event(_event(given))
+            self._check_event(_event(given))
             return
         try:
             event = _event(given)
         except InvalidEvent as error:
-            expected, found = self.at_fault, attributes_of(error.problems)
+            expected, found = self._at_fault, attributes_of(error.problems)
             require(expected is None or found == expected, f"the fault must be {expected}: {error}")
         except NotAnEvent as error:  # K-09: a record without a required header is not an event
-            require(self.is_incomplete, f"must be a broken event: {error}")
+            require(self._is_incomplete, f"must be a broken event: {error}")
         else:
             raise CaseFailed(f"must be refused, but was accepted as {event}")
 
@@ -124,13 +122,11 @@ class AttributeCase(EntryCase, tag="attribute"):
     entry_points: list[EntryPoint] | None = None
 
     @property
-    def at_fault(self) -> set[str | None] | None:
-        """The attribute, another one, or None."""
+    def _at_fault(self) -> set[str | None] | None:
         return None if self.fault is None else {self.fault if isinstance(self.fault, str) else self.attribute}
 
     @property
-    def is_incomplete(self) -> bool:
-        """Whether the attribute is required and missing."""
+    def _is_incomplete(self) -> bool:
         return self.absent and self.attribute in _MINIMUM
 
     def inputs(self) -> Iterator[tuple[str, Input]]:
@@ -144,7 +140,7 @@ class AttributeCase(EntryCase, tag="attribute"):
             is_converted = isinstance(value, int) and type_of(name) in _JSON_TYPES  # as headers do by type
             text = canonical_text(value) if is_converted else value
             headers, allowed = {**_MINIMUM, name: text}, self.entry_points or ENTRY_POINTS
-            yield from self.enter_by(allowed, {**_MINIMUM, name: value}, headers)
+            yield from self._enter_by(allowed, {**_MINIMUM, name: value}, headers)
 
     def _value(self) -> Any:
         if self.code_units is not None:
@@ -154,10 +150,10 @@ class AttributeCase(EntryCase, tag="attribute"):
     def is_choice(self, entry_point: str) -> bool:
         """Return whether the value is left open."""
         if self.absent:
-            return entry_point.startswith("headers") and self.is_incomplete
+            return entry_point.startswith("headers") and self._is_incomplete
         return self.code_units is None and _is_misplaced(self.attribute, self._value(), entry_point)
 
-    def check_event(self, event: Event) -> None:
+    def _check_event(self, event: Event) -> None:
         """Compare the attribute, also after it is written and read in each mode."""
         name = self.attribute
         if self.absent:
@@ -178,13 +174,11 @@ class ConstructCase(EntryCase, tag="construct"):
     faults: tuple[str, ...] = ()
 
     @property
-    def at_fault(self) -> set[str | None]:
-        """The named attributes."""
+    def _at_fault(self) -> set[str | None]:
         return {*self.faults}
 
     @property
-    def is_incomplete(self) -> bool:
-        """Whether a required attribute is missing."""
+    def _is_incomplete(self) -> bool:
         return not self.event.attributes.keys() >= _MINIMUM.keys()
 
     def inputs(self) -> Iterator[tuple[str, Input]]:
@@ -194,14 +188,13 @@ class ConstructCase(EntryCase, tag="construct"):
             yield "constructor", {**attributes, "data": data}
             return
         headers = {name: canonical_text(value) for name, value in attributes.items()}
-        yield from self.enter_by(ENTRY_POINTS, attributes, headers)
+        yield from self._enter_by(ENTRY_POINTS, attributes, headers)
 
     def is_choice(self, entry_point: str) -> bool:
         """Return whether one of the values is left open."""
         return any(_is_misplaced(name, value, entry_point) for name, value in self.event.values.items())
 
-    def check_event(self, event: Event) -> None:
-        """Compare all attributes."""
+    def _check_event(self, event: Event) -> None:
         require_equal(texts(event), texts(as_event(self.event)), "the attributes")
 
 

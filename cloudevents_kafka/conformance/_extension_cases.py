@@ -65,8 +65,7 @@ class MomentCase(Case, tag="moment"):
     now: str
     over: bool
 
-    def check(self) -> None:
-        """Check whether the moment is over."""
+    def _check(self) -> None:
         is_over = is_expired if self.attribute == "expirytime" else is_past_sunset
         over = is_over(as_event(self.event), to_datetime(self.now))
         require_equal(over, self.over, f"whether {self.attribute} is over at {self.now}")
@@ -85,7 +84,7 @@ class SequenceCase(Case, tag="sequence"):
         """Whether the events are in order."""
         return {*self.orders} <= {"unnumbered", "first", "next", *(["same"] if self.attribute else [])}
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Check how each event follows the earlier events of its source."""
         tracker = SequenceTracker(attribute=self.attribute or "sequence")
         steps = [tracker.observe(as_event(event)) for event in self.events]
@@ -100,7 +99,7 @@ class RelationCase(Case, tag="relation"):
     relation: Literal["duplicate", "effect"]
     holds: bool
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Check, in each mode and format, whether the second event is related to the first."""
         is_related = _is_duplicate if self.relation == "duplicate" else _is_effect
         events = [as_event(event) for event in self.events]
@@ -135,7 +134,7 @@ class SizeCase(Case, tag="size"):
     too_large: bool
     referred: bool | None = None
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Check whether an encoding is too large, and whether the data is stored elsewhere."""
         event = as_event(self.event)
         records = [to_record(event, mode=one.mode, format=one.format) for one in self.encodings]
@@ -169,7 +168,7 @@ class SignCase(Case, tag="sign"):
     ext: Bytes | None = None
     refused: bool = False
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Sign the event with the expected digests, or refuse it."""
         messages = []
 
@@ -212,7 +211,7 @@ class VerifyCase(Case, tag="verify"):
         """Whether the event is kept."""
         return self.verified is not None
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Verify the event, which returns the verified part of it, or discard it."""
         event = from_record(as_record(self.record))
         keys = {keyid: _verifier(point) for keyid, point in self.keys.items()}
@@ -261,7 +260,7 @@ class ForwardCase(Case, tag="forward"):
     changes: dict[str, str | None] = field(default_factory=dict)
     data: Data | UnsetType = UNSET
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Check that the signature is kept if the change does not affect it, and only then."""
         received = from_record(as_record(self.record))
         data = {} if isinstance(self.data, UnsetType) else {"data": self.data.value}

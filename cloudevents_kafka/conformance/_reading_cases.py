@@ -47,7 +47,7 @@ class DecodeCase(Case, tag="decode"):
         """Whether the record is an event."""
         return self.strict.verdict == "event"
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Check strict reading and, if the case says so, lenient reading and what is logged."""
         record = as_record(self.record)
         with _known_labels(self.heeds):
@@ -131,8 +131,7 @@ class SniffCase(Case, tag="sniff"):
         """Whether the headers are of an event."""
         return self.mode in MODES
 
-    def check(self) -> None:
-        """Check the mode."""
+    def _check(self) -> None:
         require_equal(sniff(as_headers(self.headers)).mode, self.mode, "the mode")
 
 
@@ -142,7 +141,7 @@ class MediaTypeCase(Case, tag="media-type"):
     media_type: str
     is_json: bool
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Check that data is any JSON value with a JSON type, and a string with another (J-12)."""
         attributes: dict[str, Any] = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
         attributes |= {"datacontenttype": self.media_type, "data": {"a": 1}}
@@ -163,7 +162,7 @@ class JsonBatchCase(Case, tag="json-batch"):
     batch: str
     accepted: bool
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Check that the batch is refused on Kafka (K-01), and is valid if its elements are events."""
         require_equal(verdict_of(decode(_structured(_BATCH, self.batch))), "batch", "the verdict")
         require_equal(_is_valid_batch(self.batch), self.accepted, "whether the batch is valid")

@@ -63,7 +63,7 @@ class EncodeCase(Case, tag="encode"):
         headers = as_headers(self.headers)
         return to_record(as_event(self.event), mode=self.mode, format=self.format, headers=headers)
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Compare the record, as it arrives by a broker if the case names one."""
         try:
             record = self.encode()
@@ -102,8 +102,7 @@ class TranscodeCase(Case, tag="transcode"):
     result: WrittenRecord
     format: Format | None = None
 
-    def check(self) -> None:
-        """Compare the written record."""
+    def _check(self) -> None:
         event = from_record(as_record(self.record))
         check_record(to_record(event, mode=self.mode, format=self.format), self.result)
 
@@ -113,8 +112,7 @@ class RelayCase(Case, tag="relay"):
 
     record: RecordNotation
 
-    def check(self) -> None:
-        """Compare both records."""
+    def _check(self) -> None:
         record = as_record(self.record)
         again = to_record(from_record(record), like=record)
         found = again.key, again.value, again.headers
@@ -126,8 +124,7 @@ class RoundTripCase(Case, tag="round-trip"):
 
     event: EventNotation
 
-    def check(self) -> None:
-        """Compare the events."""
+    def _check(self) -> None:
         event = as_event(self.event)
         for mode, format in MODES_AND_FORMATS:
             again = from_record(to_record(event, mode=mode, format=format))
@@ -140,8 +137,7 @@ class EqualCase(Case, tag="equal"):
     events: tuple[EventNotation, EventNotation]
     equal: bool
 
-    def check(self) -> None:
-        """Compare the events."""
+    def _check(self) -> None:
         one, other = map(as_event, self.events)
         require_equal(one == other, self.equal, "whether they are equal")
 
@@ -161,7 +157,7 @@ class KeyCase(Case, tag="key"):
     record_key: Bytes | None
     partition: int | None = None
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Check key and partition of the sent record, and that the event is not changed."""
         event = as_event(self.event)
         before = (dict(event.attributes), event.payload)
@@ -200,7 +196,7 @@ class HttpCase(Case, tag="http"):
     event: EventNotation | None = None
     refused: bool = False
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Read the message as the expected event and write it as the same message, or refuse it."""
         from cloudevents.core.bindings import http  # slow to import
         from cloudevents.core.exceptions import BaseCloudEventException
