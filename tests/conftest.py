@@ -28,6 +28,7 @@ collect_ignore = [] if find_spec("pyspark") else ["demo", "spark"]
 GROUPS = ("pipeline", "spark", "program", "old brokers", "broker", "")
 
 
+@pytest.hookimpl(trylast=True)  # after the folders' own, which mark tests
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep tests that share a broker or a Spark session on one worker, and begin with the longest."""
     kinds = {item: group(item) for item in items}

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from fnmatch import fnmatchcase
-from types import SimpleNamespace
 from typing import Any, Final
 
 import click
@@ -31,6 +30,27 @@ from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
 
 _UNUSED_GROUP: Final = "cloudevents-kafka-cli"  # the client requires a group.id
+
+
+class _Options(msgspec.Struct, kw_only=True):
+    """The options of `consume`, apart from the client's settings."""
+
+    topic: str | None
+    begin: Position | None
+    end: Position | None
+    partitions: tuple[int, ...]
+    count: int | None
+    follow: bool
+    group: str | None
+    commit: bool
+    types: tuple[str, ...]
+    sources: tuple[str, ...]
+    subjects: tuple[str, ...]
+    where: tuple[tuple[str, str], ...]
+    headers: tuple[tuple[str, bytes | None], ...]
+    lenient: bool
+    strict: bool
+    output: str | None
 
 
 def _parse_partitions(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[int, ...]:
@@ -103,14 +123,14 @@ def command(timeout: float, *, show_config: bool, **options: Any) -> None:
     cloudevents-kafka consume -b localhost:9092 -t orders --from -1 --follow
     """
     settings = pop_settings(options)
-    chosen = SimpleNamespace(**options)
+    chosen = _Options(**options)
     settings = _client_settings(settings, chosen.group)
     if show_config:
         click.echo(settings.to_text(), nl=False)
         return
-    _check(chosen)
+    topic = _check(chosen)
     settings.bootstrap_servers  # noqa: B018  # raises if they are missing
-    _run(chosen, settings, timeout)
+    _run(topic, chosen, settings, timeout)
 
 
 def _client_settings(settings: Settings, group: str | None) -> Settings:
@@ -125,7 +145,8 @@ def _client_settings(settings: Settings, group: str | None) -> Settings:
     )
 
 
-def _check(options: SimpleNamespace) -> None:
+def _check(options: _Options) -> str:
+    """Return the topic; raises `click.UsageError` for options that exclude each other."""
     if not options.topic:
         raise click.UsageError("the topic is missing: pass -t TOPIC")
     if options.commit and not options.group:
@@ -135,11 +156,12 @@ def _check(options: SimpleNamespace) -> None:
     positions = (options.begin, options.end)
     if any(position and position.kind == "stored" for position in positions) and not options.group:
         raise click.UsageError("'stored' is the offset of a group: pass --group, too")
+    return options.topic
 
 
-def _run(options: SimpleNamespace, settings: Settings, timeout: float) -> None:
+def _run(topic: str, options: _Options, settings: Settings, timeout: float) -> None:
     request = ReadRequest(
-        topic=options.topic,
+        topic=topic,
         partitions=options.partitions,
         begin=options.begin or Position("stored" if options.group else "earliest"),
         end=options.end,
@@ -201,7 +223,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
 class ConsumeJob:
     """A run of `consume`: it decodes, filters, writes and counts records."""
 
-    def __init__(self, options: SimpleNamespace, output: Output, progress: Progress) -> None:
+    def __init__(self, options: _Options, output: Output, progress: Progress) -> None:
         globs = {"type": options.types, "source": options.sources, "subject": options.subjects}
         self._filter = Filter(globs=globs, attributes=options.where, headers=options.headers)
         self._options = options

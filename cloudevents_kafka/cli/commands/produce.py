@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any, Final
 
 import click
 import msgspec
 
 from cloudevents_kafka import formats
-from cloudevents_kafka.binding import attribute_key, extra_headers
+from cloudevents_kafka.binding import ContentMode, attribute_key, extra_headers
 from cloudevents_kafka.cli.kafka import (
     BrokerSession,
     Sender,
@@ -51,6 +50,22 @@ from cloudevents_kafka.record import Record
 
 _MIN_MESSAGE_TIMEOUT: Final = 60.0  # seconds; a long queue on a slow network is not a failure yet
 _TOPIC_CREATION_SECONDS: Final = 3.0  # within which a broker may create a missing topic
+
+
+class _Options(msgspec.Struct, kw_only=True):
+    """The options of `produce` for records; those for one event and for the client are apart."""
+
+    files: tuple[str, ...]
+    topic: str | None
+    mode: ContentMode | None
+    format: str | None
+    key: bytes | None
+    key_from: str | None
+    headers: tuple[tuple[str, bytes], ...]
+    partition: int | None
+    keep_partitions: bool
+    keep_timestamps: bool
+    strict: bool
 
 
 @click.command()
@@ -113,14 +128,14 @@ def command(timeout: float, *, show_config: bool, **options: Any) -> None:
     cloudevents-kafka consume -b old:9092 -t orders | cloudevents-kafka produce -b new:9092
     """
     settings = pop_settings(options)
-    chosen = SimpleNamespace(**options)
+    one_event = event_options(options)
+    chosen = _Options(**{name: options[name] for name in _Options.__struct_fields__})
     settings = _client_settings(settings, timeout)
     if show_config:
         click.echo(settings.to_text(), nl=False)
         return
     overrides = _overrides(chosen)
     settings.bootstrap_servers  # noqa: B018  # raises if they are missing
-    one_event = event_options(options)
     if one_event and chosen.files:
         raise click.UsageError("FILES and the options of one event exclude each other")
     event = event_from_options(**one_event) if one_event else None
@@ -137,7 +152,7 @@ def _client_settings(settings: Settings, timeout: float) -> Settings:
     return settings.with_defaults("defaults of produce", defaults)
 
 
-def _overrides(options: SimpleNamespace) -> Overrides:
+def _overrides(options: _Options) -> Overrides:
     if options.key is not None and options.key_from is not None:
         raise click.UsageError("--key and --key-from exclude each other")
     if options.partition is not None and options.keep_partitions:
@@ -160,7 +175,7 @@ def _overrides(options: SimpleNamespace) -> Overrides:
 
 
 def _run(
-    options: SimpleNamespace, overrides: Overrides, event: Event | None, settings: Settings, timeout: float
+    options: _Options, overrides: Overrides, event: Event | None, settings: Settings, timeout: float
 ) -> None:
     with Interrupts() as interrupts, Progress("delivered") as progress:
         job = ProduceJob(options, overrides, BrokerSession(settings, timeout, interrupts), progress)
@@ -186,7 +201,7 @@ class ProduceJob:
     """A run of `produce`: it sends lines to their topics and partitions, and reports what fails on stderr."""
 
     def __init__(
-        self, options: SimpleNamespace, overrides: Overrides, session: BrokerSession, progress: Progress
+        self, options: _Options, overrides: Overrides, session: BrokerSession, progress: Progress
     ) -> None:
         self._options = options
         self._overrides = overrides
