@@ -1,4 +1,4 @@
-"""The exceptions of this library, all under one root.
+"""The exceptions of events, records and clients, all under one root.
 
 ::
 
@@ -18,7 +18,9 @@
 
 Exceptions are defined in the module that raises them: `SigningError` and
 `VerificationError` in `extensions.signing`, `DeliveryError` in `producer`,
-`ConsumeError` in `consumer`.
+`ConsumeError` in `consumer`. Other packages have further ones under the same root, such
+as `PipelineFailed` in `spark.pipeline`, `NoJars` in `jvm` and `BrokerFailed` in
+`testing.local`. The Kafka protocol has a tree of its own, under `protocol.ProtocolError`.
 
 An error lists all rules that an event breaks, each as a `Problem`. No message
 contains event data: attributes may be logged, data may not.
@@ -92,7 +94,7 @@ def _join(problems: Sequence[Problem]) -> str:
 
 
 class CloudEventsKafkaError(Exception):
-    """The base class of all exceptions of this library."""
+    """The base class of the exceptions of this library, except those of `protocol`."""
 
 
 class InvalidEvent(CloudEventsKafkaError, ValueError):

@@ -1,4 +1,4 @@
-"""Record: a Kafka record, which all rooms of the package pass to each other.
+"""Record: a Kafka record, which all packages pass to each other.
 
 None and ``b""`` differ in a key, a value and a header: None is Kafka's null (as a value,
 a tombstone), ``b""`` is an empty value. Headers are ordered; names may repeat, and values

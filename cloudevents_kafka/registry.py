@@ -16,9 +16,10 @@ from typing import Any
 
 from cloudevents_kafka import codecs, formats
 from cloudevents_kafka.attributes import extension_types
-from cloudevents_kafka.attributes.extension_types import register_extension, registration_lock
+from cloudevents_kafka.attributes.extension_types import register_extension
 from cloudevents_kafka.codecs.registry import register_codec
 from cloudevents_kafka.formats.registry import register_format
+from cloudevents_kafka.primitives.locks import registration_lock
 
 __all__ = [
     "register_all",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from threading import RLock
 from typing import Final
 
 import msgspec
@@ -16,12 +15,7 @@ import msgspec
 from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED, Extension, Rule
 from cloudevents_kafka.attributes.types import CORE, AttributeType, AttributeValue, is_name, parse
 from cloudevents_kafka.errors import preview
-
-registration_lock: Final = RLock()
-"""The lock for changes of the registered extensions, codecs and formats.
-
-Readers do not need it. It is reentrant, since the factory of a format may register others.
-"""
+from cloudevents_kafka.primitives.locks import registration_lock
 
 _EVENT_TYPES: Final = {
     "source": AttributeType.URI_REFERENCE,

@@ -21,9 +21,9 @@ from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka.attributes.extension_types import registration_lock
 from cloudevents_kafka.attributes.media_type import media_type as parsed
 from cloudevents_kafka.errors import DataError, preview_name
+from cloudevents_kafka.primitives.locks import registration_lock
 
 
 class Codec(msgspec.Struct, frozen=True):

@@ -22,7 +22,7 @@ from cloudevents_kafka.event import Event, raw_parts
 from cloudevents_kafka.extensions._dataref import decode_event_json, has_json
 from cloudevents_kafka.extensions._tracing import is_traceparent
 from cloudevents_kafka.extensions._trackers import SEVERITY_NAMES
-from cloudevents_kafka.extensions.signing._envelope import (
+from cloudevents_kafka.extensions.signing import (
     DSSE_MATERIAL,
     PAYLOAD_TYPE,
     Material,

@@ -7,8 +7,8 @@ from functools import cache, partial
 from importlib import import_module
 from typing import Final, Protocol, runtime_checkable
 
-from cloudevents_kafka.attributes.extension_types import registration_lock
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.primitives.locks import registration_lock
 
 
 @runtime_checkable

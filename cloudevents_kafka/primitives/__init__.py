@@ -1,6 +1,6 @@
-"""Small parts that several rooms need and that import nothing of the package.
+"""Small parts that several packages need and that import nothing of the library.
 
 `varint` and `zigzag` are the two notations of integers of variable length, `epoch` is
-the start of Unix time, `bounded` limits caches and windows, and
-`plural` joins numbers and nouns for messages.
+the start of Unix time, `bounded` limits caches and windows, `plural` joins numbers and
+nouns for messages, and `locks` has the lock of what users register.
 """

@@ -1,4 +1,4 @@
-"""Kafka's integers of variable length, with the errors of this room.
+"""Kafka's integers of variable length, with the errors of the protocol.
 
 Two encodings of the same signed Java integers (KIP-482, KIP-625, and the records of
 batches). *Unsigned* writes the two's complement as a `primitives.varint`: short for small

@@ -1,7 +1,7 @@
 """`Consumer`: returns records one by one or in lists, from assigned partitions or a group's.
 
-Its methods are those of confluent-kafka's consumer, so `EventConsumer` can use it. Lasting errors are
-raised, not returned as messages.
+It has the methods that `EventConsumer` calls, under the names of confluent-kafka's consumer. Lasting
+errors are raised, not returned as messages.
 """
 
 from __future__ import annotations

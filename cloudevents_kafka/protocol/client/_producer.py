@@ -1,7 +1,7 @@
 """`Producer`: queues records, and sends them in batches from a thread.
 
-Its methods are those of confluent-kafka's producer, so `EventProducer` can use it. Delivery callbacks
-are called from `poll` and `flush`, in the caller's thread.
+It has the methods that `EventProducer` calls, under the names of confluent-kafka's producer. Delivery
+callbacks are called from `poll` and `flush`, in the caller's thread.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Descriptions of frames: each field with its bytes, type, value and meaning, and the problems.
 
 The functions accept any bytes: an invalid frame has the fields before the problem, and the problem. Read
-`_field` (the results), `_frame` and `_frame_v07` (requests and responses), `_records`, then `_capture` (the
-frames of a capture file). `grammar` prints the grammar of a message.
+`_field` (the results), `_frame` and `_frame_v07` (requests, responses and captures), then `_records`.
+`grammar` prints the grammar of a message.
 """
 
 from __future__ import annotations

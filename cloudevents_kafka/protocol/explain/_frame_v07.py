@@ -16,8 +16,14 @@ from cloudevents_kafka.protocol.explain._records import (
     explain_integer,
 )
 from cloudevents_kafka.protocol.schema import INT8, INT32, Structure
-from cloudevents_kafka.protocol.v07 import REQUESTS, RESPONSES, FetchResponse, RequestHeader, RequestType
-from cloudevents_kafka.protocol.v07._messages import ErrorCode
+from cloudevents_kafka.protocol.v07 import (
+    REQUESTS,
+    RESPONSES,
+    ErrorCode,
+    FetchResponse,
+    RequestHeader,
+    RequestType,
+)
 from cloudevents_kafka.protocol.v07.frames import unknown_request_type
 
 _LENGTH: Final = 4

@@ -1,0 +1,9 @@
+"""The lock for changes of the registered extensions, codecs and formats."""
+
+from __future__ import annotations
+
+from threading import RLock
+from typing import Final
+
+# Readers do not need it. It is reentrant, since the factory of a format may register others.
+registration_lock: Final = RLock()
