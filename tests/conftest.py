@@ -28,7 +28,7 @@ collect_ignore = [] if find_spec("pyspark") else ["demo", "spark"]
 GROUPS = ("pipeline", "spark", "program", "old brokers", "broker", "")
 
 
-@pytest.hookimpl(trylast=True)  # after the folders' own, which mark tests
+@pytest.hookimpl(tryfirst=True)  # before that of pytest-xdist, which reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep tests that share a broker or a Spark session on one worker, and begin with the longest."""
     kinds = {item: group(item) for item in items}
@@ -45,7 +45,7 @@ def group(item: pytest.Item) -> str:
         return "pipeline"
     if "spark" in fixtures:
         return "spark"
-    if item.get_closest_marker("spark"):
+    if "spark" in item.path.parts or item.get_closest_marker("spark"):
         return "program"
     if item.get_closest_marker("legacy"):
         return "old brokers"

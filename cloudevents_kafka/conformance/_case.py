@@ -62,7 +62,7 @@ class Case(Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
         )
 
     def run(self) -> None:
-        """Return if the library does what the case says; raises `CaseFailed` and no other error."""
+        """Run the case; raise `CaseFailed`, and no other error, if the library does something else."""
         try:
             self._check()
         except CloudEventsKafkaError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -15,8 +16,8 @@ from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.record import to_bytes
 
 
-class BaseFormat:
-    """A built-in format, which implements `_encode` and `_decode`."""
+class BaseFormat(ABC):
+    """A built-in format."""
 
     name: ClassVar[str]
 
@@ -34,11 +35,13 @@ class BaseFormat:
         """Return the event of a value; raise `InvalidEvent` with all problems."""
         return self._decode(value if type(value) is bytes else to_bytes(value) or b"")
 
+    @abstractmethod
     def _encode(self, event: Event, attributes: dict[str, AttributeValue]) -> bytes:
-        raise NotImplementedError
+        """Return a changed or new event as a value."""
 
+    @abstractmethod
     def _decode(self, value: bytes) -> Event:
-        raise NotImplementedError
+        """Return the event of a value, which is bytes."""
 
 
 class InvalidAttributes(InvalidEvent):

@@ -55,7 +55,7 @@ class ErrorCode(BrokerErrorCode):
     OFFSET_METADATA_TOO_LARGE = 12, False, "the metadata of an offset is too long (offset.metadata.max.bytes)"
     NETWORK_EXCEPTION = 13, True, "the broker disconnected before it answered"
     COORDINATOR_LOAD_IN_PROGRESS = 14, True, "the coordinator is loading the group's offsets"
-    COORDINATOR_NOT_AVAILABLE = 15, True, "there is no coordinator yet: its topic is new, or has no leader"
+    COORDINATOR_NOT_AVAILABLE = 15, True, "the coordinator is missing: its topic is new, or has no leader"
     NOT_COORDINATOR = 16, True, "the broker does not coordinate the group"
     INVALID_TOPIC_EXCEPTION = (
         17,

@@ -148,7 +148,7 @@ def verify(
 
 
 def drop_stale_signature(event: Event, received: Event) -> Event:
-    """Return an event that was derived from a received one, without a signature that is no longer valid.
+    """Return an event that was derived from a received one, without a signature that has become invalid.
 
     It is removed if an attribute or data that it covers has changed. Then `sign` the event with
     your key, or send it unsigned.
