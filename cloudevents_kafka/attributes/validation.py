@@ -153,8 +153,8 @@ def _core_problem(name: str, value: AttributeValue) -> Problem | None:
     return find_type_problem(name, value, type_of(name))
 
 
-def native_type(value: AttributeValue) -> AttributeType:
-    """Return the type of the values of a Python type: String for text."""
+def native_type(value: object) -> AttributeType:
+    """Return the type of an attribute with a value of this Python type: String for text and times."""
     return _NATIVE_TYPES.get(type(value), AttributeType.STRING)
 
 

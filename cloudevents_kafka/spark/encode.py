@@ -14,7 +14,7 @@ from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from cloudevents_kafka import formats
-from cloudevents_kafka.attributes.types import SPECVERSION
+from cloudevents_kafka.attributes.types import CORE, SPECVERSION
 from cloudevents_kafka.binding import ContentMode
 from cloudevents_kafka.spark import _event_columns, _patterns
 from cloudevents_kafka.spark._columns import PREFIX, internal
@@ -24,7 +24,6 @@ from cloudevents_kafka.spark.udf.worker_registry import with_registry
 
 _DATA_TEXT: Final = "IF(is_valid_utf8(CAST(__ce_data AS STRING)), CAST(__ce_data AS STRING), NULL)"
 _PACKED: Final = (*_event_columns.TEXTS, "time", "extensions", "data", "data_kind")
-_HEADER_NAMES: Final = {"datacontenttype": "content-type"}
 _JSON: Final = {"ignoreNullFields": "true"}
 
 
@@ -157,13 +156,12 @@ def _header(name: str, value: Column) -> Column:
 
 
 def _binary_headers() -> Column:
-    ordered = ("specversion", "id", "source", "type", "datacontenttype", "dataschema", "subject", "time")
     headers = [
         F.when(
             internal(n).isNotNull(),
             _header("content-type" if n == "datacontenttype" else f"ce_{n}", internal(n)),
         )
-        for n in ordered
+        for n in CORE
     ]
     own = F.transform(
         internal("extensions"),
@@ -206,8 +204,7 @@ def _data_member() -> Column:
 
 def _json_document() -> Column:
     """Return the JSON document of an event: its attributes, extensions and data."""
-    ordered = ("specversion", "id", "source", "type", "datacontenttype", "dataschema", "subject", "time")
-    core = F.to_json(F.struct(*(internal(name).alias(name) for name in ordered)), _JSON)
+    core = F.to_json(F.struct(*(internal(name).alias(name) for name in CORE)), _JSON)
     pairs = F.transform(internal("extensions"), lambda e: F.struct(e["key"], e["value"]))
     # Other rows may repeat a name, which fails the job.
     members = F.when(internal("fast") & (F.size(pairs) > 0), F.to_json(F.map_from_entries(pairs), _JSON))

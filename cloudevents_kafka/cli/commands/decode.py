@@ -13,6 +13,7 @@ import msgspec
 
 from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.types import CORE, AttributeType
+from cloudevents_kafka.attributes.validation import native_type
 from cloudevents_kafka.binding import Decoded, Undecodable, Verdict, decode, sniff
 from cloudevents_kafka.clauses import SECTIONS
 from cloudevents_kafka.cli.records import (
@@ -51,7 +52,6 @@ from cloudevents_kafka.extensions import size_problem, unmet_recommendations
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Headers, Record
 
-_TYPES: Final = {bool: AttributeType.BOOLEAN, int: AttributeType.INTEGER, bytes: AttributeType.BINARY}
 _TYPE_WIDTH: Final = len("URI-reference") + 2
 
 
@@ -182,7 +182,7 @@ def _type_name(event: Event, name: str) -> str:
     known = type_of(name)
     if name in CORE or known is not AttributeType.STRING:
         return known.value
-    return _TYPES.get(type(event[name]), known).value
+    return native_type(event[name]).value
 
 
 # --- as JSON --

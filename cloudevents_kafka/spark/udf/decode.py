@@ -11,21 +11,20 @@ import base64
 import json
 import sys
 import zipimport
-from typing import Any, Final
+from typing import Any
 
 import pandas as pd  # type: ignore[import-untyped]  # published without types
 
 from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.timestamps import to_datetime
-from cloudevents_kafka.attributes.types import CORE, AttributeType
+from cloudevents_kafka.attributes.types import CORE
+from cloudevents_kafka.attributes.validation import native_type
 from cloudevents_kafka.binding import Decoded, Undecodable, decode, sniff
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.event import Event, raw_parts
 from cloudevents_kafka.primitives.epoch import EPOCH, MICROSECOND
 from cloudevents_kafka.record import Headers, Record
-
-_TYPES: Final = {bool: AttributeType.BOOLEAN, int: AttributeType.INTEGER, bytes: AttributeType.BINARY}
 
 
 def decode_batch(records: pd.Series) -> pd.Series:  # PySpark reads these types
@@ -75,7 +74,7 @@ def event_fields(event: Event) -> dict[str, Any]:
 def _extension_types(event: Event) -> dict[str, str]:
     """Return the types of those extensions whose texts alone would be read as another type."""
     attributes, _ = raw_parts(event)
-    typed = {name: _TYPES[type(value)] for name, value in attributes.items() if type(value) is not str}
+    typed = {name: native_type(value) for name, value in attributes.items() if type(value) is not str}
     return {name: kind.value for name, kind in typed.items() if type_of(name) is not kind}
 
 
