@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cloudevents_kafka.protocol import errors
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import (
     BrokerError,
     ClientError,
@@ -56,7 +57,7 @@ def test_truncated():
 
 def test_broker_error():
     """A broker's error has subject, name and meaning of the code, and the broker's message."""
-    error = BrokerError(6, "topic t, partition 0", "moved")
+    error = BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "topic t, partition 0", "moved")
     assert error.retriable
     assert str(error).startswith("topic t, partition 0: NOT_LEADER_OR_FOLLOWER (6): ")
     assert str(error).endswith("; the broker says: moved")

@@ -9,6 +9,7 @@ from protocol.generated import message, versions_of
 from strategies import examples
 
 from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable, Unsupported
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.connection import (
@@ -85,10 +86,22 @@ def test_null_client_id():
 @pytest.mark.parametrize(
     ("answer", "version", "data"),
     [
-        (HeartbeatResponse(error_code=27), 0, "00000006 00000007 001b"),
-        (HeartbeatResponse(error_code=27), 4, "0000000c 00000007 00 00000000 001b 00"),
-        (ApiVersionsResponse(error_code=35, api_keys=[]), 0, "0000000a 00000007 0023 00000000"),
-        (ApiVersionsResponse(error_code=0, api_keys=[]), 3, "0000000c 00000007 0000 01 00000000 00"),
+        (HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS), 0, "00000006 00000007 001b"),
+        (
+            HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS),
+            4,
+            "0000000c 00000007 00 00000000 001b 00",
+        ),
+        (
+            ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[]),
+            0,
+            "0000000a 00000007 0023 00000000",
+        ),
+        (
+            ApiVersionsResponse(error_code=ErrorCode.NONE, api_keys=[]),
+            3,
+            "0000000c 00000007 0000 01 00000000 00",
+        ),
     ],
 )
 def test_response_bytes(answer, version, data):

@@ -9,6 +9,7 @@ import pytest
 from protocol.captured import FILES
 from wire import only
 
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.produce import ProduceRequest
 from cloudevents_kafka.protocol.records import Batches
 
@@ -294,7 +295,7 @@ def test_a_new_member_gets_an_id_and_leads(file):
     request, answer = joined(file, "A joins")
     assert (request.member_id, request.session_timeout_ms) == ("", 10_000)
     assert request.rebalance_timeout_ms == (20_000 if file.endswith("1") else -1)
-    assert (answer.error_code, answer.generation_id, answer.protocol_name) == (0, 1, "range")
+    assert (answer.error_code, answer.generation_id, answer.protocol_name) == (ErrorCode.NONE, 1, "range")
     assert answer.leader == answer.member_id != ""
     assert [(member.member_id, member.metadata) for member in answer.members] == [(answer.member_id, b"A")]
 
@@ -308,7 +309,7 @@ def test_a_second_member_starts_a_generation(file):
     assert (new.member_id, again.member_id) == ("", first.member_id)
     assert set.intersection(*({p.name for p in one.protocols} for one in (new, again))) == {"rr"}
     for answer in (following, leading):
-        assert (answer.error_code, answer.generation_id, answer.protocol_name) == (0, 2, "rr")
+        assert (answer.error_code, answer.generation_id, answer.protocol_name) == (ErrorCode.NONE, 2, "rr")
         assert answer.leader == first.member_id
     assert following.members == []
     assert {m.member_id: m.metadata for m in leading.members} == {
@@ -321,12 +322,12 @@ def test_a_second_member_starts_a_generation(file):
 @pytest.mark.parametrize(
     ("scenario", "code", "generation"),
     [
-        ("unknown member join", 25, 0),
-        ("wrong protocol type", 23, 0),
-        ("inconsistent protocol", 23, 0),
-        ("session timeout too small", 26, 0),
-        ("empty group id", 24, 0),
-        ("empty protocols", -1, -1),
+        ("unknown member join", ErrorCode.UNKNOWN_MEMBER_ID, 0),
+        ("wrong protocol type", ErrorCode.INCONSISTENT_GROUP_PROTOCOL, 0),
+        ("inconsistent protocol", ErrorCode.INCONSISTENT_GROUP_PROTOCOL, 0),
+        ("session timeout too small", ErrorCode.INVALID_SESSION_TIMEOUT, 0),
+        ("empty group id", ErrorCode.INVALID_GROUP_ID, 0),
+        ("empty protocols", ErrorCode.UNKNOWN_SERVER_ERROR, -1),
     ],
 )
 def test_joins_are_refused(file, scenario, code, generation):

@@ -9,6 +9,7 @@ from protocol.captured import ANSWERED_IN, CAPTURED, Exchange
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.codec import compiler
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unsupported
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsResponse, RequestHeader
@@ -122,4 +123,4 @@ def test_api_versions_of_the_future(one):
     assert_answer(one, 0)
     _, message = frames.decode_response(ApiVersionsResponse, 0, one.response[4:])
     assert isinstance(message, ApiVersionsResponse)
-    assert (message.error_code, message.api_keys) == (35, [])
+    assert (message.error_code, message.api_keys) == (ErrorCode.UNSUPPORTED_VERSION, [])

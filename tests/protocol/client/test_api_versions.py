@@ -18,6 +18,7 @@ from cloudevents_kafka.protocol.client._api_versions import (
 )
 from cloudevents_kafka.protocol.client._connection import Address, Connection
 from cloudevents_kafka.protocol.client._retry import Deadline
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import Unsupported
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.connection import ApiVersion, ApiVersionsResponse
@@ -105,7 +106,7 @@ def test_a_closed_connection_does_not_mean_an_old_broker(start, connect):
 def test_an_error_code_of_api_versions_is_raised(start, connect):
     """An ApiVersions response with an error code raises `BrokerError`, and closes the connection."""
     broker = start()
-    broker.faults.add(faults.error(35), api=API_VERSIONS, times=None)
+    broker.faults.add(faults.error(ErrorCode.UNSUPPORTED_VERSION), api=API_VERSIONS, times=None)
     client = connect(broker)
     with pytest.raises(Exception, match="UNSUPPORTED_VERSION"):
         client.api_versions()
@@ -113,7 +114,9 @@ def test_an_error_code_of_api_versions_is_raised(start, connect):
 
 # --- brokers that do not answer ------------------------------------------------------
 
-VERSIONS = ApiVersionsResponse(error_code=0, api_keys=[ApiVersion(api_key=3, min_version=0, max_version=1)])
+VERSIONS = ApiVersionsResponse(
+    error_code=ErrorCode.NONE, api_keys=[ApiVersion(api_key=3, min_version=0, max_version=1)]
+)
 ANSWERS = {18: VERSIONS, 3: MetadataResponse(brokers=[], topics=[])}
 
 

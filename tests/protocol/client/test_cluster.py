@@ -12,6 +12,7 @@ from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import Address
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, DeadlineExceeded, Disconnected
 from cloudevents_kafka.testing.wire_broker import faults
 
@@ -127,7 +128,12 @@ def test_an_unknown_node_is_looked_up_once(broker, make):
 
 @pytest.mark.parametrize(
     ("error", "tries"),
-    [(BrokerError(6), 3), (Disconnected("x"), 3), (BrokerError(29), 1), (ClientError("x"), 1)],
+    [
+        (BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER), 3),
+        (Disconnected("x"), 3),
+        (BrokerError(ErrorCode.TOPIC_AUTHORIZATION_FAILED), 1),
+        (ClientError("x"), 1),
+    ],
 )
 def test_retriable_errors_are_retried(make, error, tries):
     """Retriable errors are retried until success; others are raised at once."""
@@ -153,7 +159,7 @@ def test_retries_end_with_the_deadline(make):
 
     def attempt():
         tried.append(1)
-        raise BrokerError(15, "group g")
+        raise BrokerError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "group g")
 
     with pytest.raises(
         DeadlineExceeded, match=r"trying: not done within 0.3 s; the last error: group g: COORD"

@@ -15,6 +15,7 @@ from wire import interrupted, metadata
 from cloudevents_kafka.protocol.client._connection import Address, Connection
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest
 from cloudevents_kafka.testing.wire_broker import faults
@@ -173,7 +174,7 @@ def test_a_failing_trace_keeps_the_order(broker):
     connection = Connection(Address(node.host, node.port), soon(), ConnectionSettings(trace=trace))
     with pytest.raises(RuntimeError):
         connection.request(ApiVersionsRequest(), 0, soon())
-    assert connection.request(ApiVersionsRequest(), 0, soon()).error_code == 0
+    assert connection.request(ApiVersionsRequest(), 0, soon()).error_code == ErrorCode.NONE
     connection.close()
 
 

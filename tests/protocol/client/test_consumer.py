@@ -11,6 +11,7 @@ import pytest
 from wire import eventually, fill, interrupted, numbers, take
 
 from cloudevents_kafka.protocol.client import EARLIEST, LATEST, STORED, UNKNOWN, TopicPartition
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, Malformed
 from cloudevents_kafka.protocol.messages.fetch import (
     AbortedTransaction,
@@ -122,7 +123,7 @@ def test_consume_returns_records_before_an_error(broker, client, reader):
         consumer.consume(10, 1.0)
 
 
-@pytest.mark.parametrize("code", [29, 87])
+@pytest.mark.parametrize("code", [ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_RECORD])
 def test_a_failing_partition_does_not_affect_others(start, connect, reader, code):
     """Its error is raised, and all records of the other partition are returned."""
     broker = start()
@@ -142,7 +143,19 @@ def test_a_failing_partition_does_not_affect_others(start, connect, reader, code
     assert "t[0]@0" in str(errors[0])
 
 
-@pytest.mark.parametrize("code", [3, 5, 6, 9, 13, 74, 75, 78])
+@pytest.mark.parametrize(
+    "code",
+    [
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+    ],
+)
 def test_retriable_errors_are_retried(broker, client, reader, code):
     """The request is repeated after a pause, with fresh metadata if it is stale."""
     fill(client, numbers(3))
@@ -397,7 +410,7 @@ def test_aborted_transactions_are_left_out(broker, client, reader, committed_onl
         asked = call.message.topics[0].partitions[0]
         row = PartitionData(
             partition_index=0,
-            error_code=0,
+            error_code=ErrorCode.NONE,
             high_watermark=7,
             last_stable_offset=7,
             aborted_transactions=aborted if call.message.isolation_level else None,

@@ -9,6 +9,7 @@ import pytest
 from wire import eventually, fill, numbers, take
 
 from cloudevents_kafka.protocol.client import TopicPartition
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError
 from cloudevents_kafka.testing.wire_broker import faults
 
@@ -110,7 +111,9 @@ def test_two_members_share_partitions(start, connect, join, assignors):
     assert settle(one, until=lambda: len(owned(one)) == 4)
 
 
-@pytest.mark.parametrize("code", [22, 25, 27])
+@pytest.mark.parametrize(
+    "code", [ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.REBALANCE_IN_PROGRESS]
+)
 def test_a_heartbeat_error_makes_the_member_rejoin(broker, client, join, code):
     """The member stops reading and joins again; its commit was refused."""
     fill(client, numbers(3))
@@ -122,13 +125,13 @@ def test_a_heartbeat_error_makes_the_member_rejoin(broker, client, join, code):
     assert [kind for kind, _ in log] == ["assign", "revoke", "assign"]
     fill(client, [b"3"])
     found = take(consumer, 1)
-    while code == 25 and b"3" not in found:  # those not committed come again
+    while code == ErrorCode.UNKNOWN_MEMBER_ID and b"3" not in found:  # those not committed come again
         found += take(consumer, 1, 1.0)
     assert found[-1] == b"3"
-    assert code == 25 or found == [b"3"]
+    assert code == ErrorCode.UNKNOWN_MEMBER_ID or found == [b"3"]
 
 
-@pytest.mark.parametrize("code", [14, 16])
+@pytest.mark.parametrize("code", [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR])
 @pytest.mark.parametrize("api", [FIND, JOIN, SYNC, HEARTBEAT, COMMIT, FETCH_OFFSETS])
 def test_retriable_errors_are_retried(broker, client, join, api, code):
     """Each request of a member is repeated, commits too."""
@@ -153,7 +156,9 @@ def test_lost_connections_are_replaced(broker, client, join, api, fault):
 
 
 @pytest.mark.parametrize("api", [JOIN, SYNC])
-@pytest.mark.parametrize("code", [25, 27, 22])
+@pytest.mark.parametrize(
+    "code", [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION]
+)
 def test_rejoining_backs_off(broker, client, join, api, code):
     """A group that keeps refusing receives a few requests a second."""
     broker.faults.add(faults.error(code), api=api, times=None)
@@ -162,7 +167,15 @@ def test_rejoining_backs_off(broker, client, join, api, code):
     assert 1 < len(broker.calls(JOIN)) < 20
 
 
-@pytest.mark.parametrize("code", [24, 26, 30, 23])
+@pytest.mark.parametrize(
+    "code",
+    [
+        ErrorCode.INVALID_GROUP_ID,
+        ErrorCode.INVALID_SESSION_TIMEOUT,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+    ],
+)
 def test_lasting_errors_are_raised(broker, join, code):
     """`poll` raises the coordinator's error each time."""
     broker.faults.add(faults.error(code), api=JOIN, times=None)
@@ -297,7 +310,7 @@ def test_subscribing_again(broker, client, join):
 
 
 def test_commits(broker, client, join):
-    """Commits after a message, of given offsets, and of all positions; 22 and 25 are raised."""
+    """Commits after a message, of given offsets, and of all positions; a refused commit is raised."""
     fill(client, numbers(5))
     consumer = join(broker, auto_commit=None)
     first = None
@@ -310,7 +323,7 @@ def test_commits(broker, client, join):
     assert consumer.commit(offsets=[TopicPartition("t", 0, 3)]) == consumer.committed(at)
     assert consumer.commit() == [TopicPartition("t", 0, 5)] == consumer.committed(at)
     assert consumer.commit() == []
-    for code in (22, 25):
+    for code in (ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID):
         broker.faults.add(faults.error(code), api=COMMIT)
         with pytest.raises(BrokerError, match=r"group g: t\[0\]"):
             consumer.commit(first)
@@ -348,7 +361,7 @@ def test_a_failed_auto_commit_is_repeated(broker, client, join):
 def test_a_failed_assignment_is_repeated(broker, client, join):
     """If the offsets cannot be fetched, the error is raised once, and the next `poll` tries again."""
     fill(client, numbers(3))
-    broker.faults.add(faults.error(29), api=FETCH_OFFSETS)
+    broker.faults.add(faults.error(ErrorCode.TOPIC_AUTHORIZATION_FAILED), api=FETCH_OFFSETS)
     consumer = join(broker)
     with pytest.raises(BrokerError):
         take(consumer, 1)

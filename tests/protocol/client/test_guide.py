@@ -10,6 +10,7 @@ from wire import Wire, eventually, metadata, only
 
 from cloudevents_kafka.protocol.client import TopicPartition
 from cloudevents_kafka.protocol.client._partitioners import round_robin
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import DeadlineExceeded
 from cloudevents_kafka.protocol.messages.fetch import FetchRequest
 from cloudevents_kafka.protocol.messages.produce import (
@@ -225,7 +226,9 @@ def test_the_order_in_a_response_does_not_matter(start, connect):
         parts = {
             topic.name: [
                 PartitionProduceResponse(
-                    index=part.index, error_code=10 * (topic.name == "a"), base_offset=part.index
+                    index=part.index,
+                    error_code=ErrorCode.MESSAGE_TOO_LARGE if topic.name == "a" else ErrorCode.NONE,
+                    base_offset=part.index,
                 )
                 for part in reversed(topic.partition_data)
             ]

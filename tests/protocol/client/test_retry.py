@@ -15,6 +15,7 @@ from cloudevents_kafka.protocol.client._connection import Address
 from cloudevents_kafka.protocol.client._fetcher import Fetcher
 from cloudevents_kafka.protocol.client._retry import MAX_SECONDS, Deadline
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import DeadlineExceeded
 from cloudevents_kafka.protocol.messages.topics import MetadataResponseTopic
 from cloudevents_kafka.testing.wire_broker import faults
@@ -55,7 +56,7 @@ def cluster():
 
 def test_a_starting_broker(cluster, monkeypatch):
     """Error 38 of a broker that has just started is retriable."""
-    row = MetadataResponseTopic(error_code=38, name="t", partitions=[])
+    row = MetadataResponseTopic(error_code=ErrorCode.INVALID_REPLICATION_FACTOR, name="t", partitions=[])
     monkeypatch.setattr(cluster, "fetch_metadata", lambda topics, deadline: cluster._topics.update(t=row))
     with pytest.raises(BrokerError, match="too few brokers have registered") as caught:
         cluster.leader("t", 0, Deadline(1.0))
@@ -65,11 +66,11 @@ def test_a_starting_broker(cluster, monkeypatch):
 def test_a_fetch_with_an_unknown_error(cluster):
     """0.8 answers -1 while a partition moves: it backs off."""
     fetcher = Fetcher(cluster, None)
-    fetcher._handle_error(("t", 0), BrokerError(-1))
+    fetcher._handle_error(("t", 0), BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR))
     assert fetcher._is_backing_off(("t", 0))
 
 
-@pytest.mark.parametrize("code", [-1, 6])
+@pytest.mark.parametrize("code", [ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.NOT_LEADER_OR_FOLLOWER])
 def test_offsets_are_retried(start, connect, code):
     """Error -1 of 0.8 for a new partition, and error 6, are retried."""
     broker = start()
@@ -83,6 +84,6 @@ def test_offsets_are_retried(start, connect, code):
 def test_retries_time_out(start, connect):
     """The timeout has the broker's last error."""
     broker = start()
-    broker.faults.add(faults.error(-1, "t", 0), api=LIST_OFFSETS, times=None)
+    broker.faults.add(faults.error(ErrorCode.UNKNOWN_SERVER_ERROR, "t", 0), api=LIST_OFFSETS, times=None)
     with pytest.raises(DeadlineExceeded, match="UNKNOWN_SERVER_ERROR"):
         connect(broker, timeout=0.5).offset_at("t", 0, LATEST)

@@ -15,6 +15,7 @@ from wire import self_signed
 from cloudevents_kafka.protocol.client._sasl import ScramKeys, authenticate, exchange_scram
 from cloudevents_kafka.protocol.client._security import AuthenticationFailed, Plain, Scram
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, ProtocolError
 from cloudevents_kafka.testing.wire_broker import RELEASES, faults
 
@@ -184,7 +185,7 @@ def test_a_wrong_password_is_not_retried(start, connect, release, make, user, pa
 def test_other_failed_logins(start, connect):
     """A missing mechanism, a closed connection, and a broker that requires a login."""
     broker = start(users=USERS)
-    broker.faults.add(faults.error(33), api=HANDSHAKE)
+    broker.faults.add(faults.error(ErrorCode.UNSUPPORTED_SASL_MECHANISM), api=HANDSHAKE)
     with pytest.raises(BrokerError, match=r"PLAIN: UNSUPPORTED_SASL_MECHANISM.*it offers "):
         connect(broker, sasl=Plain("ann", PASSWORD)).metadata()
     broker.faults.add(faults.drop_before(), api=SASL_AUTHENTICATE)

@@ -305,7 +305,7 @@ def test_subclasses_of_values():
 
 def test_ignorable():
     """An ignorable field is dropped in versions without it."""
-    message = FetchResponse(responses=[], throttle_time_ms=7, error_code=3)
+    message = FetchResponse(responses=[], throttle_time_ms=7, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     assert compiler.encode(message, 0) == bytes(4)
     assert compiler.encode(message, 1) == bytes([0, 0, 0, 7]) + bytes(4)
     with pytest.raises(Unencodable, match="session_id must be 0 in version 1"):
@@ -324,7 +324,7 @@ def test_optional_fields(coordinator):
     result = read_both(FindCoordinatorResponse, 0, b"\0\x0f" + coordinator)
     assert result[0] == "done"
     message, end = compiler.decoder(FindCoordinatorResponse, 0)(b"\0\x0f" + coordinator, 0)
-    assert (message.error_code, end) == (15, 2 + len(coordinator))
+    assert (message.error_code, end) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, 2 + len(coordinator))
     assert message.node_id == (1 if coordinator else 0)
     assert len(compiler.encode(message, 0)) == 2 + 4 + 2 + len(message.host) + 4
     assert read_both(FindCoordinatorResponse, 0, b"\0\x0f\0")[0] is Truncated
@@ -344,7 +344,9 @@ def test_huge_counts(api, count):
 
 def test_tagged_fields_after_many_bytes():
     """The time to decode tagged fields does not depend on the bytes before them."""
-    big = PartitionData(partition_index=0, error_code=0, high_watermark=0, records=bytes(20_000_000))
+    big = PartitionData(
+        partition_index=0, error_code=ErrorCode.NONE, high_watermark=0, records=bytes(20_000_000)
+    )
     small = msgspec.structs.replace(big, records=b"", current_leader=Leader(leader_id=1))
     message = FetchResponse(responses=[FetchableTopicResponse(partitions=[big, *[small] * 2000])])
     data = compiler.encode(message, 12)

@@ -6,6 +6,7 @@ import pytest
 from protocol.generated import CASES, IDS, Everything, EverythingInner, bulk
 
 from cloudevents_kafka.protocol.codec import interpreter
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable
 from cloudevents_kafka.protocol.layout import layout_of
 from cloudevents_kafka.protocol.messages.connection import (
@@ -49,7 +50,7 @@ ONE_BROKER = MetadataResponse(brokers=[MetadataResponseBroker(node_id=1, host="h
         ),
         (
             ApiVersionsResponse(
-                error_code=0, api_keys=[], finalized_features_epoch=5, zk_migration_ready=True
+                error_code=ErrorCode.NONE, api_keys=[], finalized_features_epoch=5, zk_migration_ready=True
             ),
             3,
             "0000 01 00000000 02 01 08 0000000000000005 03 01 01",

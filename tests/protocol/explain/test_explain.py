@@ -15,6 +15,7 @@ from protocol.generated import any_case, messages
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client import CapturedFrame
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import ProtocolError
 from cloudevents_kafka.protocol.explain import (
     CaptureExplainer,
@@ -225,7 +226,7 @@ def test_no_headers_at_all():
 def test_a_cut_batch():
     """A partial entry at the end of a fetch response is not a problem: brokers cut there."""
     records = encode_batch(RECORDS) + encode_batch(RECORDS)[:-3]
-    part = PartitionData(partition_index=0, error_code=0, high_watermark=9, records=records)
+    part = PartitionData(partition_index=0, error_code=ErrorCode.NONE, high_watermark=9, records=records)
     answer = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[part])])
     data = frames.encode_response(answer, 4, correlation_id=1)
     found = check(explain_response(data, 1, 4), data)
@@ -266,7 +267,7 @@ def test_compressed_sets_of_07():
 
 def test_error_codes_have_names():
     """An error code has its name as note; for Kafka 0.7, the name in 0.7."""
-    answer = FetchResponse(error_code=70, responses=[])
+    answer = FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, responses=[])
     found = explain_response(frames.encode_response(answer, 7, correlation_id=1), 1, 7)
     assert notes(found)["error_code"] == "FETCH_SESSION_ID_NOT_FOUND"
     assert notes(explain_response_07(struct.pack(">ih", 2, 3), 1))["error_code"] == "WRONG_PARTITION"

@@ -10,6 +10,7 @@ import pytest
 from cloudevents_kafka.protocol import EARLIEST, BrokerError, Client, TopicPartition
 from cloudevents_kafka.protocol.client import _fetcher as fetcher
 from cloudevents_kafka.protocol.client import _sender as sender
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.testing import LocalBroker
 from cloudevents_kafka.testing.local import free_ports
 from cloudevents_kafka.testing.local.old_brokers import LegacyKafka
@@ -17,8 +18,6 @@ from cloudevents_kafka.testing.local.old_brokers import LegacyKafka
 from .kafkas import delivered, pairs, read, write
 
 pytestmark = pytest.mark.legacy
-
-NOT_LEADER = 6
 
 
 class Stream:
@@ -134,8 +133,8 @@ def test_leaders_move(pair, codes):
     assert stream.errors == []
     assert len(stream.acknowledged) == stream.sent
     assert set(stream.values()) == set(range(stream.sent))
-    assert NOT_LEADER in codes[sender]
-    assert NOT_LEADER in codes[fetcher]
+    assert ErrorCode.NOT_LEADER_OR_FOLLOWER in codes[sender]
+    assert ErrorCode.NOT_LEADER_OR_FOLLOWER in codes[fetcher]
 
 
 def test_the_first_address_may_be_dead(pair):

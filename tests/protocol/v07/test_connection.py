@@ -23,6 +23,7 @@ from cloudevents_kafka.protocol.v07 import (
     EARLIEST,
     LATEST,
     Connection,
+    ErrorCode,
     FetchRequest,
     Message,
     MessageSet,
@@ -104,7 +105,7 @@ def test_multi_fetch(connection):
     nothing, error = connection.multi_fetch([fetch("nosuch", 0, partition=1), fetch("t7", 99999)])
     assert nothing == MessageSet(b"")
     assert isinstance(error, PartitionError)
-    assert (error.code, error.topic, error.offset) == (1, "t7", 99999)
+    assert (error.code, error.topic, error.offset) == (ErrorCode.OFFSET_OUT_OF_RANGE, "t7", 99999)
     assert connection.multi_fetch([]) == []
 
 

@@ -92,13 +92,16 @@ def test_multi_fetch_parts(exchange):
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [
-        ("offsets t7-0 time=-1 n=10", OffsetsResponse(error_code=0, offsets=[43, 0])),
-        ("fetch t7-0 off=99999 max=1000", FetchResponse(error_code=1)),
-        ("fetch t7-7 off=0 max=100", FetchResponse(error_code=3)),
-        ("fetch nosuch-0 off=0 max=100", FetchResponse(error_code=0)),
-        ("fetch topic a/b", FetchResponse(error_code=-1)),
-        ("multifetch zero", MultiFetchResponse(error_code=0)),
-        ("offsets seg-0 time=-1 n=10", OffsetsResponse(error_code=0, offsets=[1600, 800, 0])),
+        ("offsets t7-0 time=-1 n=10", OffsetsResponse(error_code=ErrorCode.NO_ERROR, offsets=[43, 0])),
+        ("fetch t7-0 off=99999 max=1000", FetchResponse(error_code=ErrorCode.OFFSET_OUT_OF_RANGE)),
+        ("fetch t7-7 off=0 max=100", FetchResponse(error_code=ErrorCode.WRONG_PARTITION)),
+        ("fetch nosuch-0 off=0 max=100", FetchResponse(error_code=ErrorCode.NO_ERROR)),
+        ("fetch topic a/b", FetchResponse(error_code=ErrorCode.UNKNOWN)),
+        ("multifetch zero", MultiFetchResponse(error_code=ErrorCode.NO_ERROR)),
+        (
+            "offsets seg-0 time=-1 n=10",
+            OffsetsResponse(error_code=ErrorCode.NO_ERROR, offsets=[1600, 800, 0]),
+        ),
     ],
 )
 def test_response_values(name, wanted):
@@ -130,7 +133,7 @@ def test_empty_produce_of_kafka_rb():
 def test_error_alone():
     """A response to OFFSETS may be only an error."""
     answer = frames.decode_response(OffsetsResponse, b"\0\3")
-    assert answer == OffsetsResponse(error_code=3, offsets=[])
+    assert answer == OffsetsResponse(error_code=ErrorCode.WRONG_PARTITION, offsets=[])
 
 
 @given(requests)

@@ -13,6 +13,7 @@ import kafka
 import pytest
 from wire import eventually, meanwhile
 
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.testing.wire_broker import RELEASES, Settings, WireBroker, faults
 
 MODERN = ["0.10", "1.1", "3.9", "4.3"]
@@ -117,7 +118,7 @@ def test_librdkafka_retries_are_idempotent():
     """A batch whose response is lost is sent again, and appended once."""
     with WireBroker("4.3") as broker:
         broker.faults.add(faults.drop_after(), api=0, times=2)
-        broker.faults.add(faults.error(7), api=0, times=1)
+        broker.faults.add(faults.error(ErrorCode.REQUEST_TIMED_OUT), api=0, times=1)
         assert send(broker, enable_idempotence=True) == []
         assert [record.value for record in broker.records("t")] == [b"%d" % n for n in range(COUNT)]
         assert {call.key for call in broker.calls()} >= {0, 22}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from wire import Wire, join, only
 
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestBeta,
@@ -63,10 +64,10 @@ def test_committed_offsets_are_fetched(broker, version):
     """Each version fetches the offsets of each other; a missing one is -1 without an error."""
     id = broker.topic_id("t")
     with Wire(broker.nodes[0]) as wire:
-        assert committed(wire, version, topic_id=id) == (0, -1, "")
-        assert code(wire.ask(commit(5, topic_id=id), version)) == 0
+        assert committed(wire, version, topic_id=id) == (ErrorCode.NONE, -1, "")
+        assert code(wire.ask(commit(5, topic_id=id), version)) == ErrorCode.NONE
         for asked in range(1, 11):
-            assert committed(wire, asked, topic_id=id) == (0, 5, "m")
+            assert committed(wire, asked, topic_id=id) == (ErrorCode.NONE, 5, "m")
     assert broker.committed_offsets("g")["t", 0].offset == 5
 
 
@@ -84,18 +85,18 @@ def test_null_topics_mean_all(broker, version):
 
 
 def test_version_0_has_a_separate_store():
-    """Offsets of version 0 have no metadata, are invisible to version 1, and a missing one is error 3."""
+    """Offsets of version 0 have no metadata, are invisible to version 1, and a missing one is an error."""
     with WireBroker("0.8.2") as broker, Wire(broker.nodes[0]) as wire:
         broker.create_topic("t")
-        assert committed(wire, 0) == (3, -1, "")
-        assert code(wire.ask(commit(5), 0)) == 0
-        assert [committed(wire, 0), committed(wire, 1)] == [(0, 5, ""), (0, -1, "")]
-        assert code(wire.ask(commit(7), 1)) == 0
-        assert [committed(wire, 0), committed(wire, 1)] == [(0, 5, ""), (0, 7, "m")]
+        assert committed(wire, 0) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, "")
+        assert code(wire.ask(commit(5), 0)) == ErrorCode.NONE
+        assert [committed(wire, 0), committed(wire, 1)] == [(ErrorCode.NONE, 5, ""), (ErrorCode.NONE, -1, "")]
+        assert code(wire.ask(commit(7), 1)) == ErrorCode.NONE
+        assert [committed(wire, 0), committed(wire, 1)] == [(ErrorCode.NONE, 5, ""), (ErrorCode.NONE, 7, "m")]
     with WireBroker("3.9") as broker, Wire(broker.nodes[0]) as wire:
         broker.create_topic("t")
-        assert code(wire.ask(commit(5), 0)) == 35
-        assert committed(wire, 0) == (35, -1, "")
+        assert code(wire.ask(commit(5), 0)) == ErrorCode.UNSUPPORTED_VERSION
+        assert committed(wire, 0) == (ErrorCode.UNSUPPORTED_VERSION, -1, "")
 
 
 def _beta(offset):
@@ -112,7 +113,7 @@ def test_only_the_beta_reads_the_layout_of_the_guide():
         wire.send(_beta(5), 0)
         frame = wire.frame()
         assert code(Wire.decoded(commit(0), 0, frame)[1]) == 0
-        assert [committed(wire, 0), committed(wire, 1)] == [(0, 5, "m")] * 2
+        assert [committed(wire, 0), committed(wire, 1)] == [(ErrorCode.NONE, 5, "m")] * 2
         wire.send(commit(6), 0)
         assert wire.is_closed()
     with WireBroker("0.8.2") as broker, Wire(broker.nodes[0]) as wire:
@@ -123,18 +124,25 @@ def test_only_the_beta_reads_the_layout_of_the_guide():
 
 
 def test_commits_are_checked(broker):
-    """Errors: 3 unknown partition, 12 metadata too long, 24 no group, 100 unknown topic id."""
+    """An unknown partition or topic id, long metadata and a missing group have their error codes."""
     with Wire(broker.nodes[0]) as wire:
-        assert code(wire.ask(commit(5, partition=9), 2)) == 3
-        assert code(wire.ask(commit(5, "x" * 4097), 2)) == 12
-        assert code(wire.ask(commit(5, group=""), 2)) == 24
-        assert code(wire.ask(commit(5, topic_id=type(broker.topic_id("t"))(int=1)), 10)) == 100
-        assert committed(wire, 10, topic_id=type(broker.topic_id("t"))(int=1)) == (100, -1, "")
+        assert code(wire.ask(commit(5, partition=9), 2)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert code(wire.ask(commit(5, "x" * 4097), 2)) == ErrorCode.OFFSET_METADATA_TOO_LARGE
+        assert code(wire.ask(commit(5, group=""), 2)) == ErrorCode.INVALID_GROUP_ID
+        assert (
+            code(wire.ask(commit(5, topic_id=type(broker.topic_id("t"))(int=1)), 10))
+            == ErrorCode.UNKNOWN_TOPIC_ID
+        )
+        assert committed(wire, 10, topic_id=type(broker.topic_id("t"))(int=1)) == (
+            ErrorCode.UNKNOWN_TOPIC_ID,
+            -1,
+            "",
+        )
         assert broker.committed_offsets("g") == {}
 
 
 def test_members_commit_in_their_generation_only(broker):
-    """Errors: 25 for other clients, 22 for another generation, 27 before the assignments."""
+    """Other clients, another generation and a commit before the assignments have their error codes."""
     with Wire(broker.nodes[0]) as wire:
         member = wire.ask(join(), 1).member_id
 
@@ -142,19 +150,29 @@ def test_members_commit_in_their_generation_only(broker):
             request = commit(5, member_id=id, generation_id_or_member_epoch=generation)
             return code(wire.ask(request, 2))
 
-        assert [ask("", -1), ask("x", 1), ask(member, 2), ask(member, 1)] == [25, 25, 22, 27]
+        assert [ask("", -1), ask("x", 1), ask(member, 2), ask(member, 1)] == [
+            ErrorCode.UNKNOWN_MEMBER_ID,
+            ErrorCode.UNKNOWN_MEMBER_ID,
+            ErrorCode.ILLEGAL_GENERATION,
+            ErrorCode.REBALANCE_IN_PROGRESS,
+        ]
 
 
 def test_only_the_coordinator_has_offsets():
-    """Other brokers answer 16, for each partition or for the whole request."""
+    """Other brokers answer NOT_COORDINATOR, for each partition or for the whole request."""
     with WireBroker(EVERY_VERSION, brokers=2) as broker, Wire(broker.nodes[0]) as wire:
         broker.create_topic("t")
         broker.move_coordinator("g", 2)
-        assert code(wire.ask(commit(5), 2)) == 16
-        assert committed(wire, 1) == (16, -1, "")
-        assert wire.ask(OffsetFetchRequest(group_id="g", topics=[]), 2).error_code == 16
+        assert code(wire.ask(commit(5), 2)) == ErrorCode.NOT_COORDINATOR
+        assert committed(wire, 1) == (ErrorCode.NOT_COORDINATOR, -1, "")
+        assert (
+            wire.ask(OffsetFetchRequest(group_id="g", topics=[]), 2).error_code == ErrorCode.NOT_COORDINATOR
+        )
         group = OffsetFetchRequestGroup(group_id="g", topics=None)
-        assert only(wire.ask(OffsetFetchRequest(groups=[group]), 8).groups).error_code == 16
+        assert (
+            only(wire.ask(OffsetFetchRequest(groups=[group]), 8).groups).error_code
+            == ErrorCode.NOT_COORDINATOR
+        )
 
 
 def test_the_versions_of_a_release_can_be_changed():

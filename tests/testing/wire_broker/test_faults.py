@@ -7,6 +7,7 @@ import time
 import pytest
 from wire import Wire, fetch, fetched, join, list_offsets, metadata, only, produce, produced
 
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import Corrupt
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest
 from cloudevents_kafka.protocol.messages.groups import (
@@ -48,7 +49,7 @@ def test_the_connection_drops_before_or_after_handling(broker, wire, fault, appe
     assert len(broker.records("t")) == appended
     assert broker.connection_errors == []
     with Wire(broker.nodes[0]) as again:
-        assert produced(again.ask(produce(BATCH), 3)) == (0, appended)
+        assert produced(again.ask(produce(BATCH), 3)) == (ErrorCode.NONE, appended)
 
 
 def test_a_delayed_response_delays_later_ones(broker, wire):
@@ -76,7 +77,7 @@ def test_a_response_can_be_left_out(broker, wire):
     """The request is handled, and the connection stays open without a response."""
     broker.faults.add(faults.no_response(), api=0)
     wire.send(produce(BATCH), 3)
-    assert produced(wire.ask(produce(BATCH), 3)) == (0, 1)
+    assert produced(wire.ask(produce(BATCH), 3)) == (ErrorCode.NONE, 1)
 
 
 def test_frames_can_be_damaged(broker, wire):
@@ -107,11 +108,14 @@ def test_fetched_records_are_corrupt(broker, wire):
 
 def test_an_error_can_be_for_one_partition(broker, wire):
     """Records are appended to the other partition only."""
-    broker.faults.add(faults.error(7, topic="t", partition=1), api=0)
+    broker.faults.add(faults.error(ErrorCode.REQUEST_TIMED_OUT, topic="t", partition=1), api=0)
     request = produce(BATCH)
     request.topic_data[0].partition_data.append(produce(BATCH, partition=1).topic_data[0].partition_data[0])
     rows = only(wire.ask(request, 3).responses).partition_responses
-    assert [(row.error_code, row.base_offset) for row in rows] == [(0, 0), (7, -1)]
+    assert [(row.error_code, row.base_offset) for row in rows] == [
+        (ErrorCode.NONE, 0),
+        (ErrorCode.REQUEST_TIMED_OUT, -1),
+    ]
     assert [len(broker.records("t", n)) for n in (0, 1)] == [1, 0]
 
 
@@ -144,29 +148,44 @@ def test_an_error_can_be_for_one_partition(broker, wire):
 )
 def test_any_api_can_answer_an_error(broker, wire, request_, version, found):
     """An error without a topic is the error of the whole request."""
-    broker.faults.add(faults.error(14), times=1)
+    broker.faults.add(faults.error(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS), times=1)
     assert found(wire.ask(request_, version)) == 14
 
 
 def test_an_error_of_a_partition_in_metadata(broker, wire):
     """Only the partition's error code is set."""
-    broker.faults.add(faults.error(9, topic="t", partition=1), api=3)
+    broker.faults.add(faults.error(ErrorCode.REPLICA_NOT_AVAILABLE, topic="t", partition=1), api=3)
     topic = only(wire.ask(metadata("t"), 1).topics)
-    assert [topic.error_code, *(row.error_code for row in topic.partitions)] == [0, 0, 9]
+    assert [topic.error_code, *(row.error_code for row in topic.partitions)] == [
+        ErrorCode.NONE,
+        ErrorCode.NONE,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+    ]
 
 
 def test_a_leader_moves_before_a_request(broker, wire):
     """The request is answered by the former leader with error 6."""
     broker.faults.add(faults.move_leader("t", 0, -1), api=0)
-    assert produced(wire.ask(produce(BATCH), 3)) == (6, -1)
+    assert produced(wire.ask(produce(BATCH), 3)) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
 
 
 def test_a_response_can_be_scripted(broker, wire):
     """A function returns the response, or None for the broker's own."""
     beat = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
-    codes = iter([HeartbeatResponse(error_code=27), None, HeartbeatResponse(error_code=0)])
+    codes = iter(
+        [
+            HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS),
+            None,
+            HeartbeatResponse(error_code=ErrorCode.NONE),
+        ]
+    )
     broker.faults.add(faults.script(lambda call: next(codes)), api=12, times=3)
-    assert [wire.ask(beat, 0).error_code for _ in range(4)] == [27, 25, 0, 25]
+    assert [wire.ask(beat, 0).error_code for _ in range(4)] == [
+        ErrorCode.REBALANCE_IN_PROGRESS,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.NONE,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+    ]
 
 
 def test_a_scripted_response_that_cannot_be_encoded_is_recorded(broker, wire):
@@ -183,24 +202,29 @@ def test_faults_are_counted_and_chosen(broker, wire):
     def codes(n, client_id="test"):
         return [produced(wire.ask(produce(BATCH), 3, client_id=client_id))[0] for _ in range(n)]
 
-    twice = broker.faults.add(faults.error(7), api=0, times=2)
+    twice = broker.faults.add(faults.error(ErrorCode.REQUEST_TIMED_OUT), api=0, times=2)
     wire.ask(metadata("t"), 1)
-    assert codes(3) == [7, 7, 0]
+    assert codes(3) == [ErrorCode.REQUEST_TIMED_OUT, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NONE]
     assert (twice.matched, twice.remaining) == (2, 0)
-    broker.faults.add(faults.error(3), api=0, times=None, when=lambda call: call.client_id == "late")
-    assert codes(2) == [0, 0]
-    assert codes(2, "late") == [3, 3]
+    broker.faults.add(
+        faults.error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        api=0,
+        times=None,
+        when=lambda call: call.client_id == "late",
+    )
+    assert codes(2) == [ErrorCode.NONE, ErrorCode.NONE]
+    assert codes(2, "late") == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     broker.faults.clear()
-    assert codes(1, "late") == [0]
+    assert codes(1, "late") == [ErrorCode.NONE]
 
 
 def test_faults_can_be_combined(broker, wire):
     """All faults that match a request are applied, the first added outermost."""
     broker.faults.add(faults.wrong_correlation_id(by=2), api=0)
-    broker.faults.add(faults.error(7), api=0)
+    broker.faults.add(faults.error(ErrorCode.REQUEST_TIMED_OUT), api=0)
     sent = wire.send(produce(BATCH), 3)
     id, got = Wire.decoded(ProduceRequest, 3, wire.frame())
-    assert (id - sent, produced(got)) == (2, (7, -1))
+    assert (id - sent, produced(got)) == (2, (ErrorCode.REQUEST_TIMED_OUT, -1))
 
 
 def test_calls_are_kept(broker, wire):

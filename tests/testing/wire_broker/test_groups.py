@@ -8,6 +8,7 @@ from contextlib import ExitStack
 import pytest
 from wire import Wire, eventually, join, meanwhile, only
 
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.groups import (
     HeartbeatRequest,
     LeaveGroupRequest,
@@ -53,10 +54,10 @@ def beat(wire, member_id, generation=1, **more):
 def alone(wire, **more):
     """Join an empty group and hand oneself an assignment; return the member's id."""
     joined = wire.ask(join(**more), 1)
-    assert joined.error_code == 0
+    assert joined.error_code == ErrorCode.NONE
     assert joined.leader == joined.member_id
     synced = wire.ask(sync(joined.member_id, joined.generation_id, {joined.member_id: b"mine"}), 0)
-    assert (synced.error_code, synced.assignment) == (0, b"mine")
+    assert (synced.error_code, synced.assignment) == (ErrorCode.NONE, b"mine")
     return joined.member_id
 
 
@@ -65,9 +66,9 @@ def test_a_single_member_is_the_leader(wires, version):
     """A member joins in each version; from version 4 on it receives an id first."""
     joined = wires[0].ask(join(), version)
     if version >= 4:
-        assert (joined.error_code, joined.generation_id) == (79, -1)
+        assert (joined.error_code, joined.generation_id) == (ErrorCode.MEMBER_ID_REQUIRED, -1)
         joined = wires[0].ask(join(joined.member_id), version)
-    assert (joined.error_code, joined.generation_id, joined.protocol_name) == (0, 1, "range")
+    assert (joined.error_code, joined.generation_id, joined.protocol_name) == (ErrorCode.NONE, 1, "range")
     assert joined.leader == joined.member_id
     assert joined.member_id.startswith("test-")
     assert (only(joined.members).member_id, only(joined.members).metadata) == (joined.member_id, b"r")
@@ -75,13 +76,13 @@ def test_a_single_member_is_the_leader(wires, version):
 
 
 def test_a_second_member_starts_a_rebalance(broker, wires):
-    """The first member gets error 27, joins again and leads; only the leader receives the members."""
+    """The first member joins again and leads; only the leader receives the members."""
     one, two, extra = wires
     first = alone(one)
-    assert beat(extra, first) == 0
+    assert beat(extra, first) == ErrorCode.NONE
     with meanwhile(lambda: two.ask(join(), 1)) as second:
-        assert eventually(lambda: beat(extra, first) == 27)
-        assert beat(extra, first, 77) == 27
+        assert eventually(lambda: beat(extra, first) == ErrorCode.REBALANCE_IN_PROGRESS)
+        assert beat(extra, first, 77) == ErrorCode.REBALANCE_IN_PROGRESS
         leading = one.ask(join(first), 1)
     following = only(second)
     assert leading.generation_id == following.generation_id == 2
@@ -99,13 +100,13 @@ def test_a_second_member_starts_a_rebalance(broker, wires):
 @pytest.mark.parametrize(
     ("request_", "code"),
     [
-        (join(group=""), 24),
-        (join(session_ms=9), 26),
-        (join(session_ms=60_001), 26),
-        (join("who"), 25),
-        (join(protocols={}), -1),
-        (join(protocols={"other": b""}), 23),
-        (join(type="connect"), 23),
+        (join(group=""), ErrorCode.INVALID_GROUP_ID),
+        (join(session_ms=9), ErrorCode.INVALID_SESSION_TIMEOUT),
+        (join(session_ms=60_001), ErrorCode.INVALID_SESSION_TIMEOUT),
+        (join("who"), ErrorCode.UNKNOWN_MEMBER_ID),
+        (join(protocols={}), ErrorCode.UNKNOWN_SERVER_ERROR),
+        (join(protocols={"other": b""}), ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
+        (join(type="connect"), ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
     ],
     ids=["group", "short", "long", "member", "none", "protocol", "type"],
 )
@@ -117,19 +118,28 @@ def test_invalid_joins_are_refused(wires, request_, code):
 
 
 def test_members_and_generations_are_checked(wires):
-    """Heartbeat and SyncGroup answer 25 for an unknown member and 22 for another generation."""
+    """Heartbeat and SyncGroup refuse an unknown member and another generation."""
     member = alone(wires[0])
-    assert [beat(wires[0], member), beat(wires[0], "x"), beat(wires[0], member, 2)] == [0, 25, 22]
+    assert [beat(wires[0], member), beat(wires[0], "x"), beat(wires[0], member, 2)] == [
+        ErrorCode.NONE,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.ILLEGAL_GENERATION,
+    ]
     assert [wires[0].ask(sync(id, n), 0).error_code for id, n in ((member, 1), ("x", 1), (member, 2))] == [
-        0,
-        25,
-        22,
+        ErrorCode.NONE,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.ILLEGAL_GENERATION,
     ]
     got = [
         wires[0].ask(sync(member, 1, protocol_type=kind, protocol_name=name), 5).error_code
         for kind, name in (("consumer", "range"), ("connect", "range"), ("consumer", "rr"), (None, None))
     ]
-    assert got == [0, 23, 23, 0]
+    assert got == [
+        ErrorCode.NONE,
+        ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+        ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+        ErrorCode.NONE,
+    ]
 
 
 def test_the_protocol_is_one_that_all_support(broker, wires):
@@ -167,14 +177,14 @@ def test_only_the_leader_starts_a_rebalance_by_joining_again(wires):
     one, two, extra = wires
     first = alone(one)
     with meanwhile(lambda: two.ask(join(), 1)) as second:
-        assert eventually(lambda: beat(extra, first) == 27)
+        assert eventually(lambda: beat(extra, first) == ErrorCode.REBALANCE_IN_PROGRESS)
         one.ask(join(first), 1)
     follower = only(second).member_id
     one.ask(sync(first, 2, {}), 0)
     assert two.ask(join(follower), 1).generation_id == 2
-    assert beat(extra, first, 2) == 0
+    assert beat(extra, first, 2) == ErrorCode.NONE
     with meanwhile(lambda: one.ask(join(first), 1)) as again:
-        assert eventually(lambda: beat(extra, follower, 2) == 27)
+        assert eventually(lambda: beat(extra, follower, 2) == ErrorCode.REBALANCE_IN_PROGRESS)
         two.ask(join(follower), 1)
     assert only(again).generation_id == 3
 
@@ -182,9 +192,9 @@ def test_only_the_leader_starts_a_rebalance_by_joining_again(wires):
 def test_a_silent_member_expires(wires):
     """After its session timeout a member is unknown, and the next one leads a new generation."""
     member = alone(wires[0], session_ms=50)
-    assert beat(wires[0], member) == 0
+    assert beat(wires[0], member) == ErrorCode.NONE
     time.sleep(0.07)
-    assert beat(wires[0], member) == 25
+    assert beat(wires[0], member) == ErrorCode.UNKNOWN_MEMBER_ID
     assert wires[1].ask(join(), 1).generation_id > 1
 
 
@@ -195,7 +205,7 @@ def test_members_that_do_not_rejoin_in_time_are_removed(wires):
     joined = wires[1].ask(join(rebalance_ms=30), 1)
     assert 0.05 < time.monotonic() - began < 2
     assert joined.leader == joined.member_id != first
-    assert beat(wires[0], first, 2) == 25
+    assert beat(wires[0], first, 2) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 @pytest.mark.parametrize(("version", "rebalance_ms", "least"), [(0, 30_000, 0.15), (1, 600, 0.5)])
@@ -210,10 +220,12 @@ def test_what_a_rebalance_waits_for(wires, version, rebalance_ms, least):
     one.ask(sync(first, 1, {first: b""}), 0)
     began = time.monotonic()
     with meanwhile(lambda: two.ask(join(**asked), version)) as second:
-        assert eventually(lambda: second or beat(extra, first) not in {0, 27})
+        assert eventually(
+            lambda: second or beat(extra, first) not in {ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS}
+        )
     assert least < time.monotonic() - began < 4
     assert (only(second).generation_id, only(second).leader) == (2, only(second).member_id)
-    assert beat(extra, first) == 25
+    assert beat(extra, first) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_heartbeats_are_due_while_others_join(wires):
@@ -230,9 +242,9 @@ def test_a_leader_that_never_syncs_is_replaced(wires):
     one, two, extra = wires
     first = alone(one, session_ms=80)
     with meanwhile(lambda: two.ask(join(), 1)) as second:
-        assert eventually(lambda: beat(extra, first) == 27)
+        assert eventually(lambda: beat(extra, first) == ErrorCode.REBALANCE_IN_PROGRESS)
         one.ask(join(first, session_ms=80), 1)
-    assert two.ask(sync(only(second).member_id, 2), 0).error_code == 27
+    assert two.ask(sync(only(second).member_id, 2), 0).error_code == ErrorCode.REBALANCE_IN_PROGRESS
 
 
 @pytest.mark.parametrize("version", range(6))
@@ -240,36 +252,46 @@ def test_a_leaving_member_is_removed_at_once(broker, wires, version):
     """The others join again; from version 3 on several members leave, each with an error code."""
     member = alone(wires[0])
     if version < 3:
-        assert wires[0].ask(LeaveGroupRequest(group_id="g", member_id="x"), version).error_code == 25
-        assert wires[0].ask(LeaveGroupRequest(group_id="g", member_id=member), version).error_code == 0
+        assert (
+            wires[0].ask(LeaveGroupRequest(group_id="g", member_id="x"), version).error_code
+            == ErrorCode.UNKNOWN_MEMBER_ID
+        )
+        assert (
+            wires[0].ask(LeaveGroupRequest(group_id="g", member_id=member), version).error_code
+            == ErrorCode.NONE
+        )
     else:
         leaving = [MemberIdentity(member_id="x"), MemberIdentity(member_id=member)]
         got = wires[0].ask(LeaveGroupRequest(group_id="g", members=leaving), version)
-        assert [got.error_code, *(row.error_code for row in got.members)] == [0, 25, 0]
-    assert beat(wires[0], member) == 25
+        assert [got.error_code, *(row.error_code for row in got.members)] == [
+            ErrorCode.NONE,
+            ErrorCode.UNKNOWN_MEMBER_ID,
+            ErrorCode.NONE,
+        ]
+    assert beat(wires[0], member) == ErrorCode.UNKNOWN_MEMBER_ID
     assert broker.group("g").members == {}
 
 
 def test_a_pending_member_id_may_leave(broker, wires):
     """A new member that leaves before it joins with its id delays no rebalance."""
     given = wires[0].ask(join(), 4).member_id
-    assert wires[0].ask(LeaveGroupRequest(group_id="g", member_id=given), 2).error_code == 0
-    assert wires[0].ask(join(given), 4).error_code == 25
+    assert wires[0].ask(LeaveGroupRequest(group_id="g", member_id=given), 2).error_code == ErrorCode.NONE
+    assert wires[0].ask(join(given), 4).error_code == ErrorCode.UNKNOWN_MEMBER_ID
     assert broker.group("g").pending_ids == {}
 
 
 def test_a_static_member_replaces_itself(wires):
     """The same instance joins with a new id, and the old id is fenced (82)."""
     first = wires[0].ask(join(group_instance_id="i"), 5)
-    assert first.error_code == 0
+    assert first.error_code == ErrorCode.NONE
     again = wires[1].ask(join(group_instance_id="i"), 5)
-    assert again.error_code == 0
+    assert again.error_code == ErrorCode.NONE
     assert only(again.members).group_instance_id == "i"
     assert again.member_id != first.member_id
-    assert beat(wires[0], first.member_id, 2, group_instance_id="i") == 82
+    assert beat(wires[0], first.member_id, 2, group_instance_id="i") == ErrorCode.FENCED_INSTANCE_ID
     leaving = [MemberIdentity(member_id="", group_instance_id="i")]
     got = wires[0].ask(LeaveGroupRequest(group_id="g", members=leaving), 3)
-    assert only(got.members).error_code == 0
+    assert only(got.members).error_code == ErrorCode.NONE
 
 
 def test_the_first_generation_can_wait_for_more_members(wires):
@@ -289,7 +311,7 @@ def test_a_rebalance_can_be_forced(broker, wires):
     """After `rebalance` members get error 27, and the next generation begins."""
     member = alone(wires[0])
     broker.rebalance("g")
-    assert beat(wires[0], member) == 27
+    assert beat(wires[0], member) == ErrorCode.REBALANCE_IN_PROGRESS
     assert wires[0].ask(join(member), 1).generation_id == 2
 
 
@@ -297,10 +319,19 @@ def test_only_the_coordinator_answers_for_a_group():
     """Other brokers answer 16, also after the coordinator has moved."""
     with WireBroker(brokers=2) as broker, Wire(broker.nodes[0]) as one, Wire(broker.nodes[1]) as two:
         broker.move_coordinator("g", 2)
-        assert [one.ask(join(), 1).error_code, two.ask(join(), 1).error_code] == [16, 0]
+        assert [one.ask(join(), 1).error_code, two.ask(join(), 1).error_code] == [
+            ErrorCode.NOT_COORDINATOR,
+            ErrorCode.NONE,
+        ]
         broker.move_coordinator("g", 1)
-        assert [beat(one, "x"), beat(two, "x"), two.ask(sync("x"), 0).error_code] == [25, 16, 16]
-        assert two.ask(LeaveGroupRequest(group_id="g", member_id="x"), 0).error_code == 16
+        assert [beat(one, "x"), beat(two, "x"), two.ask(sync("x"), 0).error_code] == [
+            ErrorCode.UNKNOWN_MEMBER_ID,
+            ErrorCode.NOT_COORDINATOR,
+            ErrorCode.NOT_COORDINATOR,
+        ]
+        assert (
+            two.ask(LeaveGroupRequest(group_id="g", member_id="x"), 0).error_code == ErrorCode.NOT_COORDINATOR
+        )
 
 
 def test_stopping_closes_the_connections_of_waiting_members():

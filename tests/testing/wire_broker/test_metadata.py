@@ -8,6 +8,7 @@ import pytest
 from wire import Wire, fetch, fetched, list_offsets, metadata, only, produce, produced
 
 from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest, ApiVersionsResponse
 from cloudevents_kafka.protocol.messages.groups import FindCoordinatorRequest
 from cloudevents_kafka.protocol.messages.topics import CreatableTopic, CreateTopicsRequest, MetadataRequest
@@ -23,7 +24,7 @@ def test_api_versions_lists_the_accepted_versions(name):
         for version in range(release.versions[18].last + 1):
             got = wire.ask(ApiVersionsRequest(), version)
             listed = {row.api_key: (row.min_version, row.max_version) for row in got.api_keys}
-            assert got.error_code == 0
+            assert got.error_code == ErrorCode.NONE
             assert listed == {key: tuple(range_) for key, range_ in release.advertised.items()}
             assert {key for key in listed if listed[key] != tuple(release.versions[key])} == (
                 {0} if name == "4.3" else set()
@@ -38,7 +39,7 @@ def test_an_unknown_version_of_api_versions_is_answered_in_version_0(release, li
         frame[2:4] = b"\0\x63"
         wire.socket.sendall(frames.add_size(bytes(frame)))
         _, got = frames.decode_response(ApiVersionsResponse, 0, wire.frame())
-        assert got.error_code == 35
+        assert got.error_code == ErrorCode.UNSUPPORTED_VERSION
         assert {row.api_key: (row.min_version, row.max_version) for row in got.api_keys} == listed
 
 
@@ -65,7 +66,7 @@ def test_old_brokers_answer_newer_versions_in_their_own_layout():
     with WireBroker("0.8.2") as broker, Wire(broker.nodes[0]) as wire:
         broker.create_topic("t")
         wire.send(produce(encode_message_set([Record(value=b"v")], 0)), 1)
-        assert produced(Wire.decoded(produce(b""), 0, wire.frame())[1]) == (0, 0)
+        assert produced(Wire.decoded(produce(b""), 0, wire.frame())[1]) == (ErrorCode.NONE, 0)
         assert broker.calls(0)[0].version == 0
 
 
@@ -78,7 +79,7 @@ def test_metadata_has_brokers_topics_and_leaders(version):
         got = wire.ask(metadata("t"), version)
         assert [(row.node_id, row.host, row.port) for row in got.brokers] == broker.nodes
         topic = only(got.topics)
-        assert (topic.error_code, topic.name) == (0, "t")
+        assert (topic.error_code, topic.name) == (ErrorCode.NONE, "t")
         assert [(p.partition_index, p.leader_id, p.error_code) for p in topic.partitions] == [
             (0, 1, 0),
             (1, 2, 0),
@@ -101,14 +102,14 @@ def test_all_topics_are_requested_by_empty_or_null_lists():
 @pytest.mark.parametrize(
     ("auto", "allow", "name", "code"),
     [
-        (True, True, "new", 0),
-        (False, True, "new", 3),
-        (True, False, "new", 3),
-        (True, True, "a/b", 17),
-        (True, True, "..", 17),
-        (True, True, "", 17),
-        (True, True, "x" * 250, 17),
-        (False, False, "x" * 249, 3),
+        (True, True, "new", ErrorCode.NONE),
+        (False, True, "new", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (True, False, "new", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (True, True, "a/b", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (True, True, "..", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (True, True, "", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (True, True, "x" * 250, ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (False, False, "x" * 249, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ],
 )
 def test_metadata_requests_create_topics(auto, allow, name, code):
@@ -122,20 +123,23 @@ def test_metadata_requests_create_topics(auto, allow, name, code):
 
 
 def test_a_new_topic_may_have_no_leader_yet():
-    """Without immediate elections the creating request gets error 5, and the next one the leaders."""
+    """Without immediate elections the creating request gets an error, and the next one the leaders."""
     with WireBroker(settings=Settings(elects_leaders_at_once=False)) as broker, Wire(broker.nodes[0]) as wire:
         topics = [only(wire.ask(metadata("new"), 1).topics) for _ in range(2)]
-        assert [(topic.error_code, len(topic.partitions)) for topic in topics] == [(5, 0), (0, 1)]
+        assert [(topic.error_code, len(topic.partitions)) for topic in topics] == [
+            (ErrorCode.LEADER_NOT_AVAILABLE, 0),
+            (ErrorCode.NONE, 1),
+        ]
 
 
 def test_a_topic_is_found_by_its_id():
-    """Version 12 accepts an id instead of a name; error 100 for an unknown id."""
+    """Version 12 accepts an id instead of a name; an unknown id is an error."""
     with WireBroker() as broker, Wire(broker.nodes[0]) as wire:
         broker.create_topic("t")
         request = metadata(None)
         for id, expected in (
-            (broker.topic_id("t"), (0, "t")),
-            (type(broker.topic_id("t"))(int=9), (100, None)),
+            (broker.topic_id("t"), (ErrorCode.NONE, "t")),
+            (type(broker.topic_id("t"))(int=9), (ErrorCode.UNKNOWN_TOPIC_ID, None)),
         ):
             request.topics[0].topic_id = id
             topic = only(wire.ask(request, 12).topics)
@@ -143,7 +147,7 @@ def test_a_topic_is_found_by_its_id():
 
 
 def test_partitioned_requests_go_to_the_leader():
-    """Other brokers answer 6, also after a move; replica -2 may fetch anywhere; no leader is 5."""
+    """Other brokers refuse, also after a move, as all do without a leader; replica -2 may fetch anywhere."""
     with WireBroker("3.9", brokers=2) as broker, Wire(broker.nodes[0]) as one, Wire(broker.nodes[1]) as two:
         broker.create_topic("t")
         data = encode_message_set([Record(value=b"v")], 0)
@@ -152,18 +156,20 @@ def test_partitioned_requests_go_to_the_leader():
             offsets = only(only(wire.ask(list_offsets(-1), 0).topics).partitions).error_code
             return produced(wire.ask(produce(data), 0))[0], fetched(wire.ask(fetch(), 0)).error_code, offsets
 
-        assert [codes(one), codes(two)] == [(0, 0, 0), (6, 6, 6)]
-        assert fetched(two.ask(fetch(replica_id=-2), 0)).error_code == 0
+        assert [codes(one), codes(two)] == [(ErrorCode.NONE,) * 3, (ErrorCode.NOT_LEADER_OR_FOLLOWER,) * 3]
+        assert fetched(two.ask(fetch(replica_id=-2), 0)).error_code == ErrorCode.NONE
         broker.move_leader("t", 0, 2)
-        assert [codes(one), codes(two)] == [(6, 6, 6), (0, 0, 0)]
+        assert [codes(one), codes(two)] == [(ErrorCode.NOT_LEADER_OR_FOLLOWER,) * 3, (ErrorCode.NONE,) * 3]
         assert [row.leader_id for row in only(one.ask(metadata("t"), 0).topics).partitions] == [2]
         stale = fetch()
-        for epoch, code in ((0, 74), (1, 0), (2, 75)):
+        for epoch, code in enumerate(
+            (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NONE, ErrorCode.UNKNOWN_LEADER_EPOCH)
+        ):
             stale.topics[0].partitions[0].current_leader_epoch = epoch
             assert fetched(two.ask(stale, 9)).error_code == code
         broker.move_leader("t", 0, -1)
         row = only(only(one.ask(metadata("t"), 0).topics).partitions)
-        assert (row.error_code, row.leader_id) == (5, -1)
+        assert (row.error_code, row.leader_id) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
 
 
 @pytest.mark.parametrize("version", range(7))
@@ -177,13 +183,16 @@ def test_all_brokers_return_the_same_coordinator(version):
         for wire in (one, two):
             got = wire.ask(request, version)
             row = got if version < 4 else only(got.coordinators)
-            assert (row.error_code, row.node_id, row.port) == (0, 2, broker.nodes[1].port)
+            assert (row.error_code, row.node_id, row.port) == (ErrorCode.NONE, 2, broker.nodes[1].port)
         if version == 1:
-            assert one.ask(FindCoordinatorRequest(key="g", key_type=1), 1).error_code == 15
+            assert (
+                one.ask(FindCoordinatorRequest(key="g", key_type=1), 1).error_code
+                == ErrorCode.COORDINATOR_NOT_AVAILABLE
+            )
 
 
 def test_topics_can_be_created():
-    """The errors are 36, 17, 37 and 38; -1 is the broker's default; validate_only creates nothing."""
+    """A refused topic has its error code; -1 is the broker's default; validate_only creates nothing."""
 
     def topic(name, partitions=1, replicas=1):
         return CreatableTopic(
@@ -193,10 +202,17 @@ def test_topics_can_be_created():
     with WireBroker(settings=Settings(partitions=3)) as broker, Wire(broker.nodes[0]) as wire:
         asked = [topic("a", 2), topic("a"), topic("b/c"), topic("d", 0), topic("e", 1, 2), topic("f", -1, -1)]
         got = wire.ask(CreateTopicsRequest(topics=asked), 7)
-        assert [row.error_code for row in got.topics] == [0, 36, 17, 37, 38, 0]
+        assert [row.error_code for row in got.topics] == [
+            ErrorCode.NONE,
+            ErrorCode.TOPIC_ALREADY_EXISTS,
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            ErrorCode.INVALID_PARTITIONS,
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            ErrorCode.NONE,
+        ]
         assert [row.num_partitions for row in got.topics] == [2, -1, -1, -1, -1, 3]
         got = wire.ask(CreateTopicsRequest(topics=[topic("g"), topic("h/")], validate_only=True), 2)
-        assert [row.error_code for row in got.topics] == [0, 17]
+        assert [row.error_code for row in got.topics] == [ErrorCode.NONE, ErrorCode.INVALID_TOPIC_EXCEPTION]
         names = {row.name for row in wire.ask(MetadataRequest(topics=None), 1).topics}
         assert names == {"a", "f"}
 

@@ -10,6 +10,7 @@ import zlib
 import pytest
 from wire import Wire, eventually, fetch, fetched, list_offsets, meanwhile, only, produce, produced
 
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.fetch import FetchRequest
 from cloudevents_kafka.protocol.messages.produce import InitProducerIdRequest
 from cloudevents_kafka.protocol.records import Batches, Codec, Record, encode_batch, encode_message_set
@@ -59,13 +60,13 @@ def test_records_are_fetched_with_the_brokers_offsets(release, version, magic, c
         request = produce(sent, topic=ids["topic"])
         if ids["id"]:
             request.topic_data[0].topic_id = ids["id"]
-        assert produced(wire.ask(request, version)) == (0, 0)
-        assert produced(wire.ask(request, version)) == (0, 3)
+        assert produced(wire.ask(request, version)) == (ErrorCode.NONE, 0)
+        assert produced(wire.ask(request, version)) == (ErrorCode.NONE, 3)
         newest = 4 if release in {"3.9", "4.3"} else 3 if release == "0.10" else 0
         for asked in range(4 if release == "4.3" else 0, newest + 1):
             row = fetched(wire.ask(fetch(), asked))
             got = list(Batches(row.records).records())
-            assert (row.error_code, row.high_watermark) == (0, 6)
+            assert (row.error_code, row.high_watermark) == (ErrorCode.NONE, 6)
             assert [(r.offset, r.key, r.value) for r in got] == [
                 (i, RECORDS[i % 3].key, RECORDS[i % 3].value) for i in range(6)
             ]
@@ -74,14 +75,17 @@ def test_records_are_fetched_with_the_brokers_offsets(release, version, magic, c
 @pytest.mark.parametrize(
     ("records", "code"),
     [
-        (b"", 0),
-        (encode_message_set(RECORDS[:1], 0)[:-1] + b"x", 2),
-        (encode_message_set(RECORDS, 0)[:-1], 2),
-        (encode_message_set(RECORDS, 0) + b"\0", 2),
-        (encode_message_set(RECORDS[:1], 0).replace(b"\0\0\0\x11", b"\xff\xff\xff\xff"), 2),
-        (encode_message_set([Record(value=bytes(2000))], 0), 10),
-        (encode_message_set(RECORDS, 1, Codec.GZIP), -1),
-        (encode_batch(RECORDS), 2),
+        (b"", ErrorCode.NONE),
+        (encode_message_set(RECORDS[:1], 0)[:-1] + b"x", ErrorCode.CORRUPT_MESSAGE),
+        (encode_message_set(RECORDS, 0)[:-1], ErrorCode.CORRUPT_MESSAGE),
+        (encode_message_set(RECORDS, 0) + b"\0", ErrorCode.CORRUPT_MESSAGE),
+        (
+            encode_message_set(RECORDS[:1], 0).replace(b"\0\0\0\x11", b"\xff\xff\xff\xff"),
+            ErrorCode.CORRUPT_MESSAGE,
+        ),
+        (encode_message_set([Record(value=bytes(2000))], 0), ErrorCode.MESSAGE_TOO_LARGE),
+        (encode_message_set(RECORDS, 1, Codec.GZIP), ErrorCode.UNKNOWN_SERVER_ERROR),
+        (encode_batch(RECORDS), ErrorCode.CORRUPT_MESSAGE),
     ],
     ids=["empty", "crc", "cut", "rest", "negative size", "too large", "gzip of magic 1", "batch"],
 )
@@ -97,13 +101,13 @@ def test_a_bad_message_set_is_refused_and_nothing_is_appended(records, code):
 @pytest.mark.parametrize(
     ("records", "code"),
     [
-        (b"", 87),
-        (encode_batch(RECORDS)[:-1] + b"x", 2),
-        (encode_batch(RECORDS)[:-1], 2),
-        (encode_batch(RECORDS) * 2, 87),
-        (encode_message_set(RECORDS, 1), 87),
-        (encode_batch([Record(value=bytes(2000))]), 10),
-        (encode_batch(RECORDS, is_control=True), 87),
+        (b"", ErrorCode.INVALID_RECORD),
+        (encode_batch(RECORDS)[:-1] + b"x", ErrorCode.CORRUPT_MESSAGE),
+        (encode_batch(RECORDS)[:-1], ErrorCode.CORRUPT_MESSAGE),
+        (encode_batch(RECORDS) * 2, ErrorCode.INVALID_RECORD),
+        (encode_message_set(RECORDS, 1), ErrorCode.INVALID_RECORD),
+        (encode_batch([Record(value=bytes(2000))]), ErrorCode.MESSAGE_TOO_LARGE),
+        (encode_batch(RECORDS, is_control=True), ErrorCode.INVALID_RECORD),
     ],
     ids=["empty", "crc", "cut", "two", "message set", "too large", "control"],
 )
@@ -121,14 +125,17 @@ def test_acks_decide_the_response(old, new):
     data = encode_message_set(RECORDS[:1], 0)
     with Wire(old.nodes[0]) as wire:
         wire.send(produce(data, acks=0), 0)
-        assert produced(wire.ask(produce(data), 0)) == (0, 1)
+        assert produced(wire.ask(produce(data), 0)) == (ErrorCode.NONE, 1)
         began = time.monotonic()
-        assert produced(wire.ask(produce(data, acks=2, timeout_ms=60), 0)) == (7, 2)
+        assert produced(wire.ask(produce(data, acks=2, timeout_ms=60), 0)) == (ErrorCode.REQUEST_TIMED_OUT, 2)
         assert time.monotonic() - began >= 0.06
         wire.send(produce(data, acks=0, topic="nowhere"), 0)
         assert wire.is_closed()
     with Wire(new.nodes[0]) as wire:
-        assert produced(wire.ask(produce(encode_batch(RECORDS), acks=2), 3)) == (21, -1)
+        assert produced(wire.ask(produce(encode_batch(RECORDS), acks=2), 3)) == (
+            ErrorCode.INVALID_REQUIRED_ACKS,
+            -1,
+        )
 
 
 def test_requests_on_one_connection_are_answered_in_order(new):
@@ -155,15 +162,15 @@ def test_sequence_numbers_detect_gaps_and_duplicates(new):
 
         assert [send(0, 2), send(2, 2)] == [(0, 0), (0, 2)]
         assert [send(0, 2), send(2, 2)] == [(0, 0), (0, 2)]
-        assert send(5) == (45, -1)
-        assert [send(4 + i) for i in range(5)] == [(0, 4 + i) for i in range(5)]
-        assert send(0, 2) == (46, -1)
-        assert send(3, epoch=1) == (45, -1)
-        assert send(0, epoch=1) == (0, 9)
-        assert send(9) == (47, -1)
-        assert send(30, id=8) == (0, 10)
-        assert send(0x7FFFFFFF, id=9) == (0, 11)
-        assert send(0, id=9) == (0, 12)
+        assert send(5) == (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+        assert [send(4 + i) for i in range(5)] == [(ErrorCode.NONE, 4 + i) for i in range(5)]
+        assert send(0, 2) == (ErrorCode.DUPLICATE_SEQUENCE_NUMBER, -1)
+        assert send(3, epoch=1) == (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+        assert send(0, epoch=1) == (ErrorCode.NONE, 9)
+        assert send(9) == (ErrorCode.INVALID_PRODUCER_EPOCH, -1)
+        assert send(30, id=8) == (ErrorCode.NONE, 10)
+        assert send(0x7FFFFFFF, id=9) == (ErrorCode.NONE, 11)
+        assert send(0, id=9) == (ErrorCode.NONE, 12)
     assert len(new.records("t")) == 13
 
 
@@ -245,7 +252,13 @@ def test_offsets_outside_the_log_are_an_error(new):
         wire.ask(produce(encode_batch(RECORDS)), 3)
         new.delete_records("t", 0, 3)
         rows = [fetched(wire.ask(fetch(offset), 4)) for offset in (-1, 2, 3, 6, 7)]
-        assert [row.error_code for row in rows] == [1, 1, 0, 0, 1]
+        assert [row.error_code for row in rows] == [
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            ErrorCode.NONE,
+            ErrorCode.NONE,
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+        ]
         assert [len(row.records) > 0 for row in rows] == [False, False, True, False, False]
         assert [o.offset for o in _offsets(wire, -2, -1)] == [3, 6]
 
@@ -267,7 +280,7 @@ def test_a_fetch_waits_for_bytes_an_error_or_its_timeout(new):
         with meanwhile(lambda: wire.ask(fetch(4, wait_ms=5000, min_bytes=1), 4)) as got:
             assert eventually(lambda: new.calls(1)[-1].message.topics[0].partitions[0].fetch_offset == 4)
             new.move_leader("t", 0, -1)
-        assert fetched(got[0]).error_code == 6
+        assert fetched(got[0]).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert time.monotonic() - began < 4
 
 
@@ -285,7 +298,7 @@ def test_an_empty_wrapper_appends_nothing(old):
     body = b"\0\1" + struct.pack(">ii", -1, len(gzip.compress(b""))) + gzip.compress(b"")
     wrapper = struct.pack(">qiI", 0, 4 + len(body), zlib.crc32(body)) + body
     with Wire(old.nodes[0]) as wire:
-        assert produced(wire.ask(produce(wrapper), 0)) == (0, -1)
+        assert produced(wire.ask(produce(wrapper), 0)) == (ErrorCode.NONE, -1)
         assert old.records("t") == []
 
 
@@ -293,7 +306,10 @@ def test_fetch_sessions_are_declined(new):
     """A request for a session gets the session id 0, and one with a session id error 70."""
     with Wire(new.nodes[0]) as wire:
         assert wire.ask(fetch(session_epoch=0), 7).session_id == 0
-        assert wire.ask(fetch(session_id=5, session_epoch=1), 7).error_code == 70
+        assert (
+            wire.ask(fetch(session_id=5, session_epoch=1), 7).error_code
+            == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+        )
 
 
 def test_an_unknown_topic_id_is_an_error(new):
@@ -301,9 +317,9 @@ def test_an_unknown_topic_id_is_an_error(new):
     with Wire(new.nodes[0]) as wire:
         request = fetch(topic="")
         request.topics[0].topic_id = new.topic_id("t")
-        assert fetched(wire.ask(request, 13)).error_code == 0
+        assert fetched(wire.ask(request, 13)).error_code == ErrorCode.NONE
         request.topics[0].topic_id = type(new.topic_id("t"))(int=5)
-        assert fetched(wire.ask(request, 13)).error_code == 100
+        assert fetched(wire.ask(request, 13)).error_code == ErrorCode.UNKNOWN_TOPIC_ID
 
 
 def _offsets(wire, *timestamps, version=1):

@@ -11,6 +11,7 @@ import struct
 import pytest
 from wire import Wire, metadata, only, self_signed
 
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.connection import (
     ApiVersionsRequest,
     SaslAuthenticateRequest,
@@ -64,12 +65,12 @@ def authenticate(wire, data, version=1):
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_plain_accepts_the_right_password(broker, wire, version):
     """Before the login only ApiVersions is answered; after it, every request."""
-    assert wire.ask(ApiVersionsRequest(), 3).error_code == 0
+    assert wire.ask(ApiVersionsRequest(), 3).error_code == ErrorCode.NONE
     got = wire.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
-    assert (got.error_code, got.mechanisms) == (0, ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
-    assert authenticate(wire, b"\0ann\0secret", version).error_code == 0
+    assert (got.error_code, got.mechanisms) == (ErrorCode.NONE, ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+    assert authenticate(wire, b"\0ann\0secret", version).error_code == ErrorCode.NONE
     assert wire.ask(metadata(), 1) is not None
-    assert authenticate(wire, b"\0ann\0secret", version).error_code == 34  # once is enough
+    assert authenticate(wire, b"\0ann\0secret", version).error_code == ErrorCode.ILLEGAL_SASL_STATE
 
 
 @pytest.mark.parametrize("hash", ["sha256", "sha512"])
@@ -80,7 +81,7 @@ def test_scram_proves_both_sides(wire, hash, user):
     wire.ask(SaslHandshakeRequest(mechanism=f"SCRAM-SHA-{hash[3:]}"), 1)
     challenge = authenticate(wire, client.first()).auth_bytes
     got = authenticate(wire, client.final(challenge))
-    assert got.error_code == 0
+    assert got.error_code == ErrorCode.NONE
     assert got.auth_bytes == b"v=" + base64.b64encode(client.verifier)
     assert wire.ask(metadata(), 1) is not None
 
@@ -102,9 +103,9 @@ def test_wrong_credentials_are_refused(broker, wire, mechanism, messages):
     wire.ask(SaslHandshakeRequest(mechanism=mechanism), 1)
     *fine, last = messages
     for message in fine:
-        assert authenticate(wire, message).error_code == 0
+        assert authenticate(wire, message).error_code == ErrorCode.NONE
     got = authenticate(wire, last)
-    assert got.error_code == 58
+    assert got.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
     assert got.error_message
     assert wire.is_closed()
 
@@ -115,19 +116,25 @@ def test_a_wrong_proof_is_refused(wire, hash):
     client = Scram(hash, "ann", "wrong")
     wire.ask(SaslHandshakeRequest(mechanism=f"SCRAM-SHA-{hash[3:]}"), 1)
     challenge = authenticate(wire, client.first()).auth_bytes
-    assert authenticate(wire, client.final(challenge)).error_code == 58
+    assert authenticate(wire, client.final(challenge)).error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
 
 
 def test_logins_are_in_order(broker, wire):
-    """Errors: 33 for an unknown mechanism, 34 before one is chosen; other requests close the connection."""
-    assert wire.ask(SaslHandshakeRequest(mechanism="GSSAPI"), 1).error_code == 33
-    assert authenticate(wire, b"").error_code == 34
+    """An unknown mechanism or none is an error; other requests before the login close the connection."""
+    assert (
+        wire.ask(SaslHandshakeRequest(mechanism="GSSAPI"), 1).error_code
+        == ErrorCode.UNSUPPORTED_SASL_MECHANISM
+    )
+    assert authenticate(wire, b"").error_code == ErrorCode.ILLEGAL_SASL_STATE
     with Wire(broker.nodes[0]) as other:
         other.send(metadata(), 1)
         assert other.is_closed()
     assert "before the login" in only(broker.connection_errors)
     with WireBroker("4.3") as open_, Wire(open_.nodes[0]) as other:
-        assert other.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1).error_code == 33
+        assert (
+            other.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1).error_code
+            == ErrorCode.UNSUPPORTED_SASL_MECHANISM
+        )
 
 
 def _bare(wire, message):
@@ -166,8 +173,8 @@ def test_tls_is_required_if_set(certificate):
     with WireBroker("4.3", tls=server, users=USERS) as broker:
         with Wire(broker.nodes[0], tls=client) as wire:
             wire.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
-            assert authenticate(wire, b"\0ann\0secret").error_code == 0
-            assert only(wire.ask(metadata("t"), 1).topics).error_code == 0
+            assert authenticate(wire, b"\0ann\0secret").error_code == ErrorCode.NONE
+            assert only(wire.ask(metadata("t"), 1).topics).error_code == ErrorCode.NONE
         with Wire(broker.nodes[0]) as wire:
             wire.send(metadata(), 1)
             while wire.read(1) is not None:  # TLS says why, in its own words

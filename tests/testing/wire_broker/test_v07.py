@@ -12,6 +12,7 @@ from wire import Wire, only
 
 from cloudevents_kafka.protocol.v07 import (
     Connection,
+    ErrorCode,
     FetchRequest,
     FetchResponse,
     MessageSet,
@@ -87,8 +88,14 @@ def test_sizes_and_times_are_limits():
         wire.socket.sendall(
             frames.encode_request(ProduceRequest(topic="t", partition=0, messages=encode([b"m"])))
         )
-        assert _ask(wire, FetchRequest(topic="t", partition=0, offset=0, max_size=-1)).error_code == 4
-        assert _ask(wire, FetchRequest(topic="t", partition=0, offset=-1, max_size=9)).error_code == 1
+        assert (
+            _ask(wire, FetchRequest(topic="t", partition=0, offset=0, max_size=-1)).error_code
+            == ErrorCode.INVALID_FETCH_SIZE
+        )
+        assert (
+            _ask(wire, FetchRequest(topic="t", partition=0, offset=-1, max_size=9)).error_code
+            == ErrorCode.OFFSET_OUT_OF_RANGE
+        )
         now = int(time.time() * 1000)
         for at, number, expected in ((now + 1000, 9, [0]), (now - 60_000, 9, []), (-1, -1, [])):
             request = OffsetsRequest(topic="t", partition=0, time=at, max_number=number)
