@@ -36,21 +36,19 @@ _CARRIERS: Final = ("post", "bike", "parcel-network")
 def generate_events(seed: int, count: int) -> Iterator[Event]:
     """Yield the first ``count`` events of the shop, in the order of their times."""
     shop = _Shop(Random(seed))
-    pending: list[tuple[datetime, int, Event]] = []  # a heap; the serial number keeps equal times in order
-    yielded = serial = 0
+    pending: list[tuple[str, str, Event]] = []  # a heap; the id keeps equal times in order
+    yielded = 0
     while yielded < count:
         order_time, events = shop.next_order()
         while pending and pending[0][0] <= order_time and yielded < count:
             yield heapq.heappop(pending)[2]
             yielded += 1
         for event in events:
-            serial += 1
-            heapq.heappush(pending, (_time_of(event), serial, event))
+            heapq.heappush(pending, (str(event.text("time")), event.id, event))
 
 
-def _time_of(event: Event) -> datetime:
-    assert event.time is not None
-    return event.time
+def _format_time(time: datetime) -> str:
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class _Shop:
@@ -62,52 +60,51 @@ class _Shop:
         self._orders = 0
         self._events = 0
 
-    def next_order(self) -> tuple[datetime, list[Event]]:
+    def next_order(self) -> tuple[str, list[Event]]:
         """Return the time of the next order, and all of its events, with sometimes one of a warehouse."""
         self._now += timedelta(milliseconds=self._random.randint(20_000, 900_000))
         self._orders += 1
-        events = self._order_events(f"2026-{self._orders:06d}")
+        order = f"2026-{self._orders:06d}"
+        events = [*self._payment_events(order)]
+        if events[-1].type.endswith("order.paid"):
+            events += self._delivery_events(order)
         if self._random.random() < 0.25:
             events.append(self._stock_counted())
-        return self._now, events
+        return _format_time(self._now), events
 
-    def _order_events(self, order: str) -> list[Event]:
+    def _payment_events(self, order: str) -> Iterator[Event]:
+        """Yield the events until an order is paid or cancelled."""
         lines = self._order_lines()
         total = sum(line["cents"] * line["pieces"] for line in lines)
         placed = {"order": order, "lines": lines, "total": {"cents": total, "currency": "EUR"}}
-        events = [
-            self._order_event("order.placed", order, placed, 0, dataschema=f"{_SCHEMAS}/order-placed/1")
-        ]
+        yield self._order_event("order.placed", order, placed, 0, dataschema=f"{_SCHEMAS}/order-placed/1")
         if self._random.random() < 0.1:
-            events.append(self._note_added(order))
+            text = self._random.choice(_NOTES)
+            plain = "text/plain; charset=utf-8"
+            yield self._order_event("note.added", order, text, 1, datacontenttype=plain)
         outcome = self._random.random()
         if outcome < 0.08:
             reason = self._random.choice(["changed mind", "found cheaper", "ordered twice"])
-            cancelled = {"order": order, "reason": reason}
-            return [*events, self._order_event("order.cancelled", order, cancelled, 1)]
+            yield self._order_event("order.cancelled", order, {"order": order, "reason": reason}, 1)
+            return
         if outcome < 0.14:
             failed = {"order": order, "code": "insufficient_funds"}
-            events.append(self._order_event("payment.failed", order, failed, 1))
+            yield self._order_event("payment.failed", order, failed, 1)
         paid = {"order": order, "cents": total, "method": "card"}
-        events.append(self._order_event("order.paid", order, paid, 2))
-        return events + self._delivery_events(order)
+        yield self._order_event("order.paid", order, paid, 2)
 
-    def _delivery_events(self, order: str) -> list[Event]:
-        carrier = self._random.choice(_CARRIERS)
+    def _delivery_events(self, order: str) -> Iterator[Event]:
         label = b"\x89LBL\r\n\x00" + self._random.randbytes(48)
+        yield self._order_event("label.printed", order, label, 3, datacontenttype="application/octet-stream")
+        carrier, priority = self._random.choice(_CARRIERS), self._random.randint(1, 3)
         shipped = {"order": order, "carrier": carrier, "parcels": self._random.randint(1, 3)}
-        events = [
-            self._order_event("label.printed", order, label, 3, datacontenttype="application/octet-stream"),
-            self._order_event("order.shipped", order, shipped, 5, priority=self._random.choice([1, 2, 3])),
-            self._order_event(
-                "order.delivered", order, {"order": order, "signed": self._random.random() < 0.5}, 60
-            ),
-        ]
+        yield self._order_event("order.shipped", order, shipped, 5, priority=priority)
+        delivered = {"order": order, "signed": self._random.random() < 0.5}
+        yield self._order_event("order.delivered", order, delivered, 60)
         if self._random.random() < 0.05:
-            returned = {"order": order, "reason": "broken"}
-            events.append(self._order_event("order.returned", order, returned, 30))
+            yield self._order_event("order.returned", order, {"order": order, "reason": "broken"}, 30)
         # An event without data: its type and subject have all the information.
-        return [*events, self._order_event("order.closed", order, None, 36)]
+        yield self._order_event("order.closed", order, None, 36)
 
     def _order_lines(self) -> list[dict[str, Any]]:
         articles = self._random.sample(_ARTICLES, self._random.randint(1, 3))
@@ -116,35 +113,22 @@ class _Shop:
             for number, name, cents in articles
         ]
 
-    def _note_added(self, order: str) -> Event:
-        text = self._random.choice(_NOTES)
-        return self._order_event("note.added", order, text, 1, datacontenttype="text/plain; charset=utf-8")
-
     def _stock_counted(self) -> Event:
         number, _, _ = self._random.choice(_ARTICLES)
-        warehouse = self._random.choice(_WAREHOUSES)
+        source = f"/warehouse/{self._random.choice(_WAREHOUSES)}"
         data = {"article": number, "pieces": self._random.randint(0, 400)}
-        return self._event("stock.counted", f"/warehouse/{warehouse}", number, data, self._now)
+        return self._event("stock.counted", self._now, data, source=source, subject=number)
 
     def _order_event(self, name: str, order: str, data: Any, steps: int, **attributes: Any) -> Event:
         """Return an event of an order, ``steps`` after it was placed; the order is the partition key."""
         spread = timedelta(milliseconds=self._random.randint(200, 500_000))
         source = "/payments" if name in {"order.paid", "payment.failed"} else "/shop/web"
-        time = self._now + steps * _STEP + spread
-        return self._event(name, source, order, data, time, partitionkey=order, **attributes)
+        attributes |= {"source": source, "subject": order, "partitionkey": order}
+        return self._event(name, self._now + steps * _STEP + spread, data, **attributes)
 
-    def _event(
-        self, name: str, source: str, subject: str, data: Any, time: datetime, **attributes: Any
-    ) -> Event:
+    def _event(self, name: str, time: datetime, data: Any, **attributes: Any) -> Event:
         self._events += 1
         if data is not None:
             attributes.setdefault("datacontenttype", "application/json")
-        return Event(
-            id=f"{self._events:08d}",
-            source=source,
-            type=f"{_TYPE_PREFIX}.{name}",
-            subject=subject,
-            time=time.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            data=data,
-            **attributes,
-        )
+        id_, type_ = f"{self._events:08d}", f"{_TYPE_PREFIX}.{name}"
+        return Event(id=id_, type=type_, time=_format_time(time), data=data, **attributes)

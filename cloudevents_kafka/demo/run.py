@@ -1,4 +1,4 @@
-"""Run the demo: start Kafka, send and read back the traffic, run the pipeline, compare."""
+"""Run the demo: start Kafka, send and read back the traffic, run the pipeline, compare, report."""
 
 from __future__ import annotations
 
@@ -11,10 +11,19 @@ from typing import Final
 
 import msgspec
 
-from cloudevents_kafka.demo.clients import ReadCounts, TrafficCounts, read_back, send_traffic
-from cloudevents_kafka.demo.traffic import InvalidLine, Item, file_traffic, shop_traffic
+from cloudevents_kafka.demo.traffic import (
+    ENCODINGS,
+    InvalidLine,
+    Item,
+    TrafficCounts,
+    file_traffic,
+    read_back,
+    send_traffic,
+    shop_traffic,
+)
 from cloudevents_kafka.jvm import Progress
 from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.primitives.text_table import format_table
 from cloudevents_kafka.spark.pipeline import PipelineOptions, Summary, run
 
 TOPIC: Final = "shop"
@@ -45,7 +54,7 @@ class Outcome(msgspec.Struct):
     """The counts, the pipeline's summary and the checks of a run."""
 
     sent: TrafficCounts
-    back: ReadCounts
+    back: TrafficCounts
     summary: Summary
     checks: list[Check]
     invalid_lines: list[InvalidLine]
@@ -74,10 +83,9 @@ def run_demo(out: Path, *, seed: int, count: int, events: Path | None = None) ->
             servers = broker.bootstrap_servers
             progress.say(f"Kafka listens on {servers}; sending events to topic {TOPIC!r}")
             items = shop_traffic(seed, count) if events is None else _read_file(events, invalid_lines)
-            sent = send_traffic(servers, TOPIC, items, seed, _counter(progress, "sent"))
+            sent = send_traffic(servers, TOPIC, items, _counter(progress, "sent"))
             progress.say(f"{pluralize(sent.total, 'record')} sent; reading back")
-            on_progress = _counter(progress, "read back")
-            back = read_back(servers, TOPIC, PARTITIONS, sent.total, on_progress)
+            back = read_back(servers, TOPIC, PARTITIONS, sent.total, _counter(progress, "read back"))
             progress.say(f"{pluralize(back.total, 'record')} read back; starting Spark (takes some seconds)")
             summary = run(
                 _pipeline_options(servers, out, sent.total),
@@ -121,30 +129,23 @@ def _read_file(path: Path, invalid_lines: list[InvalidLine]) -> Iterator[Item]:
 # --- comparing ---
 
 
-def run_checks(sent: TrafficCounts, back: ReadCounts, summary: Summary, folder: Path) -> list[Check]:
+def run_checks(sent: TrafficCounts, back: TrafficCounts, summary: Summary, folder: Path) -> list[Check]:
     """Return the checks of the records read back, of the pipeline's counts and of the Parquet files."""
     counts = summary.counts
-    in_table = Counter(
-        {(type_, mode): n for type_, modes in counts.by_type.items() for mode, n in modes.items()}
-    )
-    quarantined = Counter({verdict: sum(reasons.values()) for verdict, reasons in counts.by_reason.items()})
+    sent_by_mode = Counter((type_, encoding.split()[0]) for type_, encoding in sent.events.elements())
+    in_table = {(type_, mode): n for type_, modes in counts.by_type.items() for mode, n in modes.items()}
+    quarantined = {verdict: sum(reasons.values()) for verdict, reasons in counts.by_reason.items()}
     rows = read_rows(folder / "events")
+    sums = f"{pluralize(counts.events, 'event')} + {counts.quarantined:,} quarantined"
+    in_files = f"{pluralize(len(rows), 'row')} in the files, with offset, id and data as read back"
+    total = counts.events + counts.quarantined
     return [
-        _compare(
-            f"{pluralize(sent.total, 'record')} sent = {pluralize(counts.events, 'event')} "
-            f"+ {counts.quarantined:,} quarantined",
-            sent.total,
-            counts.events + counts.quarantined,
-        ),
+        _compare(f"{pluralize(sent.total, 'record')} sent = {sums}", sent.total, total),
         _compare("events read back: as many of each type and encoding as sent", sent.events, back.events),
-        _compare("events in the table: as many of each type and mode as sent", sent.by_mode(), in_table),
+        _compare("events in the table: as many of each type and mode as sent", sent_by_mode, in_table),
         _compare("other records read back: as many of each verdict as sent", sent.verdicts, back.verdicts),
         _compare("other records in quarantine: as many of each verdict as sent", sent.verdicts, quarantined),
-        _compare(
-            f"{pluralize(len(rows), 'row')} in the files, with offset, id and data as read back",
-            back.payloads,
-            rows,
-        ),
+        _compare(in_files, back.payloads, rows),
     ]
 
 
@@ -188,3 +189,55 @@ def _difference(expected: Mapping[object, object], actual: Mapping[object, objec
 
 def _preview(value: object) -> str:
     return "none" if value is None else repr(value)[:60]
+
+
+# --- the report ---
+
+
+def format_report(outcome: Outcome) -> str:
+    """Return the report: tables of events and other records, the checks, the folders, the conclusion."""
+    summary, others = outcome.summary, outcome.sent.others
+    parts = [f"Events by type and encoding\n{_event_table(outcome)}"]
+    if others:
+        rows = [[name, verdict, f"{number:,}"] for (verdict, name), number in sorted(others.items())]
+        table = format_table(
+            ["record", "expected verdict", "sent"], [*rows, ["all", "", f"{others.total():,}"]]
+        )
+        parts.append(f"Invalid records, sent between the events\n{table}")
+        table = summary.quarantine_text("verdict")
+        parts.append(f"Records that the pipeline quarantined, and why\n{table}")
+    parts.append("\n".join(["Checks", *(f"  {check}" for check in outcome.checks)]))
+    folders = summary.folders_text()
+    parts.append(f"Folders (the tables are Parquet files, readable by any tool)\n{folders}")
+    return "\n\n".join([*parts, _conclusion(outcome)])
+
+
+def _event_table(outcome: Outcome) -> str:
+    sent, back, counts = outcome.sent.events, outcome.back.events, outcome.summary.counts
+    encodings = list(map(str, ENCODINGS))
+
+    def row(type_: str | None) -> list[int]:
+        """Return the numbers of a type, or of all types: by encoding, sent, read back, in the table."""
+        of_type = {key: n for key, n in sent.items() if type_ in {None, key[0]}}
+        by_encoding = [sum(n for key, n in of_type.items() if key[1] == each) for each in encodings]
+        read = sum(n for key, n in back.items() if type_ in {None, key[0]})
+        stored = counts.events if type_ is None else sum(counts.by_type.get(type_, {}).values())
+        return [*by_encoding, sum(of_type.values()), read, stored]
+
+    types: list[str | None] = [*sorted({type_ for type_, _ in [*sent, *back]} | counts.by_type.keys()), None]
+    header = ["event type", *encodings, "sent", "read back", "in the table"]
+    return format_table(header, [[type_ or "all", *(f"{n:,}" for n in row(type_))] for type_ in types])
+
+
+def _conclusion(outcome: Outcome) -> str:
+    failed = sum(not check.passed for check in outcome.checks)
+    if failed:
+        return f"{failed} of {pluralize(len(outcome.checks), 'check')} failed, see above."
+    sent = outcome.sent
+    records = pluralize(sent.total, "record was", "records were")
+    batches = pluralize(outcome.summary.batches, "batch", "batches")
+    without_data = pluralize(sent.without_data, "event")
+    return (
+        f"All checks passed in {outcome.seconds:.0f} s: {records} sent, read back, and written to tables "
+        f"in {batches} ({sent.with_key:,} with a key, {without_data} without data)."
+    )

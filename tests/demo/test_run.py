@@ -1,4 +1,4 @@
-"""The demo as users run it: all checks pass, and no process is left."""
+"""The demo: its checks and its report, and as users run it: all checks pass, and no process is left."""
 
 from __future__ import annotations
 
@@ -8,14 +8,99 @@ import subprocess
 import sys
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(400)]
+from cloudevents_kafka.demo.run import Outcome, format_report, read_rows, run_checks
+from cloudevents_kafka.demo.traffic import TrafficCounts
+from cloudevents_kafka.spark.pipeline import BatchCounts, PartitionCounts, Summary
 
 SECONDS = 200.0
+
+
+def consistent_results(folder: Path) -> tuple[TrafficCounts, TrafficCounts, Summary]:
+    """Return results for which all checks pass, and write their table."""
+    sent = TrafficCounts(events=Counter({("t", "binary"): 2}), others=Counter({("batch", "a batch"): 1}))
+    back = TrafficCounts(
+        events=Counter({("t", "binary"): 2}),
+        others=Counter({("batch", "why"): 1}),
+        payloads={(0, 0): ("1", b"x"), (0, 1): ("2", None)},
+    )
+    counts = BatchCounts(
+        read=3,
+        events=2,
+        quarantined=1,
+        by_type={"t": {"binary": 2}},
+        by_reason={"batch": {"why": 1}},
+        offsets={"shop": {"0": PartitionCounts(0, 2, 3)}},
+    )
+    (folder / "events").mkdir()
+    rows = {"partition": [0, 0], "offset": [0, 1], "id": ["1", "2"], "data": [b"x", None]}
+    pq.write_table(pa.table(rows), folder / "events" / "a.parquet")
+    summary = Summary(
+        topics=("shop",),
+        events_table="",
+        quarantine_table="",
+        checkpoint="",
+        batches=1,
+        recovered=None,
+        complete=True,
+        seconds=1.0,
+        counts=counts,
+        total=counts,
+    )
+    return sent, back, summary
+
+
+def test_consistent_results_pass(tmp_path: Path) -> None:
+    """All checks pass for consistent results."""
+    checks = run_checks(*consistent_results(tmp_path), tmp_path)
+    assert [str(check) for check in checks if not check.passed] == []
+    assert {str(check)[:8] for check in checks} == {"ok      "}
+
+
+def test_differences_are_found(tmp_path: Path) -> None:
+    """A lost event, a changed byte and a duplicate row fail a check that shows the difference."""
+    sent, back, summary = consistent_results(tmp_path)
+    sent.events["t", "structured avro"] += 1
+    back.payloads[0, 1] = ("2", b"")
+    failed = [str(check) for check in run_checks(sent, back, summary, tmp_path) if not check.passed]
+    assert len(failed) == 4
+    assert failed[0].endswith(": expected 4, got 3")
+    assert "('t', 'structured avro'): expected 1, got none" in failed[1]
+    assert "(0, 1): expected ('2', b''), got ('2', None)" in failed[3]
+    duplicate = tmp_path / "events" / "b.parquet"
+    duplicate.write_bytes((tmp_path / "events" / "a.parquet").read_bytes())
+    assert len(read_rows(tmp_path / "events")) == 4
+
+
+def outcome(folder: Path, lost: int = 0) -> Outcome:
+    sent, back, summary = consistent_results(folder)
+    sent.events["t", "binary"] += lost
+    return Outcome(sent, back, summary, run_checks(sent, back, summary, folder), [], 1.2)
+
+
+def test_report_of_passed_checks(tmp_path: Path) -> None:
+    """The report has the tables and the checks; the last line has numbers that agree with their nouns."""
+    text = format_report(outcome(tmp_path))
+    assert ["t", "2", "0", "0", "2", "2", "2"] in [line.split() for line in text.splitlines()]
+    assert text.count("\n  ok      ") == 6
+    assert text.splitlines()[-1] == (
+        "All checks passed in 1 s: 3 records were sent, read back, and written to tables "
+        "in 1 batch (0 with a key, 0 events without data)."
+    )
+
+
+def test_report_of_failed_checks(tmp_path: Path) -> None:
+    """The last line has the number of failed checks."""
+    text = format_report(outcome(tmp_path, lost=1))
+    assert "\n  FAILED  4 records sent = 2 events + 1 quarantined: expected 4, got 3\n" in text
+    assert text.splitlines()[-1] == "3 of 6 checks failed, see above."
 
 
 class Demo:
@@ -63,6 +148,10 @@ def demos(tmp_path: Path) -> Iterator[list[Demo]]:
             demo.process.communicate()
 
 
+@pytest.mark.broker
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(400)
 def test_checks_pass_and_no_process_is_left(tmp_path: Path, demos: list[Demo]) -> None:
     """A small demo passes its checks and leaves its tables, but no process."""
     out = tmp_path / "out"
@@ -79,6 +168,10 @@ def test_checks_pass_and_no_process_is_left(tmp_path: Path, demos: list[Demo]) -
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+@pytest.mark.broker
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(400)
 def test_ctrl_c_leaves_no_process(tmp_path: Path, demos: list[Demo]) -> None:
     """Ctrl-C while Spark starts stops Kafka, Spark and the demo, and deletes their folders."""
     demos.append(demo := Demo("--count", "50", folder=tmp_path))

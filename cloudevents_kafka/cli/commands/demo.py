@@ -78,7 +78,7 @@ def _run(folder: Path, count: int, seed: int, events: Path | None) -> Outcome:
 
 
 def _report(outcome: Outcome, events: Path | None) -> None:
-    from cloudevents_kafka.demo.report import format_report
+    from cloudevents_kafka.demo.run import format_report
 
     click.echo(f"\n{format_report(outcome)}")
     if outcome.invalid_lines:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.primitives.text_table import format_table
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts
 
 
@@ -53,7 +54,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         if counts.events:
             parts.append(format_table(["event type", *counts.modes, "all"], _type_rows(counts)))
         if counts.quarantined:
-            parts.append(format_table(["quarantined as", "reason", "records"], reason_rows(counts)))
+            parts.append(self.quarantine_text("quarantined as"))
         if counts.read:
             header = ["partition", "first", "last", "records", "offsets without a record"]
             parts.append(format_table(header, _offset_rows(counts, self.skipped)))
@@ -61,13 +62,26 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
             total = self.total
             sums = f"{pluralize(total.events, 'event')}, {total.quarantined:,} quarantined"
             parts.append(f"total in the tables: {sums}, of {pluralize(total.read, 'record')}")
-        locations = [
-            ["events", self.events_table],
-            ["quarantine", self.quarantine_table],
-            ["checkpoint", self.checkpoint],
-        ]
-        parts.append(format_table(None, locations))
+        parts.append(self.folders_text())
         return "\n\n".join(parts)
+
+    def quarantine_text(self, label: str) -> str:
+        """Return a table of the quarantined records by verdict and reason; ``label`` heads the verdicts."""
+        rows = [
+            [verdict, reason, f"{number:,}"]
+            for verdict, reasons in sorted(self.counts.by_reason.items())
+            for reason, number in sorted(reasons.items())
+        ]
+        return format_table([label, "reason", "records"], [*rows, ["", "", f"{self.counts.quarantined:,}"]])
+
+    def folders_text(self) -> str:
+        """Return a table of the folders."""
+        folders = {
+            "events": self.events_table,
+            "quarantine": self.quarantine_table,
+            "checkpoint": self.checkpoint,
+        }
+        return format_table(None, [*map(list, folders.items())])
 
 
 def _type_rows(counts: BatchCounts) -> list[list[str]]:
@@ -77,16 +91,6 @@ def _type_rows(counts: BatchCounts) -> list[list[str]]:
         for name, by_mode in sorted(counts.by_type.items())
     ]
     return [*rows, ["", *(f"{number:,}" for number in modes.values()), f"{counts.events:,}"]]
-
-
-def reason_rows(counts: BatchCounts) -> list[list[str]]:
-    """Return rows of verdict, reason and number of the quarantined records, and a last row with the sum."""
-    rows = [
-        [verdict, reason, f"{number:,}"]
-        for verdict, reasons in sorted(counts.by_reason.items())
-        for reason, number in sorted(reasons.items())
-    ]
-    return [*rows, ["", "", f"{counts.quarantined:,}"]]
 
 
 def _offset_rows(counts: BatchCounts, skipped: Mapping[str, Mapping[str, int]]) -> list[list[str]]:
@@ -99,32 +103,3 @@ def _offset_rows(counts: BatchCounts, skipped: Mapping[str, Mapping[str, int]]) 
         for topic, parts in sorted(counts.offsets.items())
         for partition, part in sorted(parts.items(), key=lambda item: int(item[0]))
     ]
-
-
-def format_table(header: list[str] | None, rows: list[list[str]]) -> str:
-    """Return a table as text; columns of numbers are aligned to the right, others to the left."""
-    rows = [[escape_unprintable(cell) for cell in row] for row in rows]
-    lines = [*([header] if header else []), *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    right = [all(_is_number(row[column]) for row in rows) for column in range(len(widths))]
-    text = [
-        "  ".join(
-            cell.rjust(width) if to_right else cell.ljust(width)
-            for cell, width, to_right in zip(line, widths, right, strict=True)
-        ).rstrip()
-        for line in lines
-    ]
-    if header:
-        text.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join(f"  {line}" for line in text)
-
-
-def escape_unprintable(text: str) -> str:
-    """Return the text with escapes for control characters: names of types are untrusted input."""
-    if text.isprintable():
-        return text
-    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
-
-
-def _is_number(cell: str) -> bool:
-    return not cell or cell.replace(",", "").isdigit()

@@ -13,7 +13,7 @@ from cloudevents_kafka.spark.pipeline._options import PipelineOptions, is_launch
 from cloudevents_kafka.spark.pipeline._progress import batch_progress
 from cloudevents_kafka.spark.pipeline._store import local_path
 from cloudevents_kafka.spark.pipeline.kafka_settings import kafka_options
-from cloudevents_kafka.spark.pipeline.summary import Summary, format_table
+from cloudevents_kafka.spark.pipeline.summary import Summary
 
 GOOD: dict[str, Any] = {"bootstrap_servers": "b:1", "topics": ("t",), "out": "o"}
 COUNTS = BatchCounts(
@@ -222,16 +222,6 @@ def test_summary_as_text() -> None:
     assert "\\x1b[2J" in text
     assert [line.split() for line in text.splitlines() if "t[0]" in line] == [
         ["t[0]", "5", "9", "3", "1,002"]
-    ]
-
-
-def test_aligned() -> None:
-    """Numbers are aligned to the right, words to the left."""
-    assert format_table(["a", "n"], [["x", "1,000"], ["long", "2"]]).splitlines() == [
-        "  a         n",
-        "  ----  -----",
-        "  x     1,000",
-        "  long      2",
     ]
 
 

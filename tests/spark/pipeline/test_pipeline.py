@@ -16,8 +16,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from cloudevents_kafka import Decoded, Event, Record, decode, to_record
 from cloudevents_kafka.consumer import EventConsumer
-from cloudevents_kafka.demo.clients import send_traffic
-from cloudevents_kafka.demo.traffic import shop_traffic
+from cloudevents_kafka.demo.traffic import send_traffic, shop_traffic
 from cloudevents_kafka.testing import LocalBroker
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(400)]
@@ -56,9 +55,7 @@ def weird(name: str) -> Record:
 
 def produce(broker: LocalBroker, topic: str, seed: int, count: int) -> int:
     """Send the traffic of the demo; return the number of records."""
-    return send_traffic(
-        broker.bootstrap_servers, topic, shop_traffic(seed, count), seed, lambda _: None
-    ).total
+    return send_traffic(broker.bootstrap_servers, topic, shop_traffic(seed, count)).total
 
 
 def records_of(broker: LocalBroker, topic: str) -> dict[TopicAndPartition, Any]:
