@@ -1,55 +1,48 @@
-"""The names of the APIs of Kafka 4.3, by API key.
+"""The API keys of Kafka 4.3, which are never reused.
 
-Keys are never reused. Some APIs are used between brokers only; 4 to 7 ended with ZooKeeper; 74 was
-ListClientMetricsResources before 4.1.
+Some APIs are used between brokers only; 4 to 7 ended with ZooKeeper; 74 was ListClientMetricsResources
+before 4.1.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from enum import IntEnum
 
-# fmt: off
-API_NAMES: Final = (
-    # 0
-    "Produce", "Fetch", "ListOffsets", "Metadata", "LeaderAndIsr",
-    "StopReplica", "UpdateMetadata", "ControlledShutdown", "OffsetCommit", "OffsetFetch",
-    # 10
-    "FindCoordinator", "JoinGroup", "Heartbeat", "LeaveGroup", "SyncGroup",
-    "DescribeGroups", "ListGroups", "SaslHandshake", "ApiVersions", "CreateTopics",
-    # 20
-    "DeleteTopics", "DeleteRecords", "InitProducerId", "OffsetForLeaderEpoch", "AddPartitionsToTxn",
-    "AddOffsetsToTxn", "EndTxn", "WriteTxnMarkers", "TxnOffsetCommit", "DescribeAcls",
-    # 30
-    "CreateAcls", "DeleteAcls", "DescribeConfigs", "AlterConfigs", "AlterReplicaLogDirs",
-    "DescribeLogDirs", "SaslAuthenticate", "CreatePartitions",
-    "CreateDelegationToken", "RenewDelegationToken",
-    # 40
-    "ExpireDelegationToken", "DescribeDelegationToken", "DeleteGroups",
-    "ElectLeaders", "IncrementalAlterConfigs",
-    "AlterPartitionReassignments", "ListPartitionReassignments", "OffsetDelete",
-    "DescribeClientQuotas", "AlterClientQuotas",
-    # 50
-    "DescribeUserScramCredentials", "AlterUserScramCredentials", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch",
-    "DescribeQuorum", "AlterPartition", "UpdateFeatures", "Envelope", "FetchSnapshot",
-    # 60
-    "DescribeCluster", "DescribeProducers", "BrokerRegistration", "BrokerHeartbeat", "UnregisterBroker",
-    "DescribeTransactions", "ListTransactions", "AllocateProducerIds",
-    "ConsumerGroupHeartbeat", "ConsumerGroupDescribe",
-    # 70
-    "ControllerRegistration", "GetTelemetrySubscriptions", "PushTelemetry",
-    "AssignReplicasToDirs", "ListConfigResources",
-    "DescribeTopicPartitions", "ShareGroupHeartbeat", "ShareGroupDescribe", "ShareFetch", "ShareAcknowledge",
-    # 80
-    "AddRaftVoter", "RemoveRaftVoter", "UpdateRaftVoter", "InitializeShareGroupState", "ReadShareGroupState",
-    "WriteShareGroupState", "DeleteShareGroupState", "ReadShareGroupStateSummary",
-    "StreamsGroupHeartbeat", "StreamsGroupDescribe",
-    # 90
-    "DescribeShareGroupOffsets", "AlterShareGroupOffsets", "DeleteShareGroupOffsets",
+ApiKey = IntEnum(
+    "ApiKey",
+    """
+    PRODUCE FETCH LIST_OFFSETS METADATA LEADER_AND_ISR
+    STOP_REPLICA UPDATE_METADATA CONTROLLED_SHUTDOWN OFFSET_COMMIT OFFSET_FETCH
+    FIND_COORDINATOR JOIN_GROUP HEARTBEAT LEAVE_GROUP SYNC_GROUP
+    DESCRIBE_GROUPS LIST_GROUPS SASL_HANDSHAKE API_VERSIONS CREATE_TOPICS
+    DELETE_TOPICS DELETE_RECORDS INIT_PRODUCER_ID OFFSET_FOR_LEADER_EPOCH ADD_PARTITIONS_TO_TXN
+    ADD_OFFSETS_TO_TXN END_TXN WRITE_TXN_MARKERS TXN_OFFSET_COMMIT DESCRIBE_ACLS
+    CREATE_ACLS DELETE_ACLS DESCRIBE_CONFIGS ALTER_CONFIGS ALTER_REPLICA_LOG_DIRS
+    DESCRIBE_LOG_DIRS SASL_AUTHENTICATE CREATE_PARTITIONS CREATE_DELEGATION_TOKEN RENEW_DELEGATION_TOKEN
+    EXPIRE_DELEGATION_TOKEN DESCRIBE_DELEGATION_TOKEN DELETE_GROUPS ELECT_LEADERS INCREMENTAL_ALTER_CONFIGS
+    ALTER_PARTITION_REASSIGNMENTS LIST_PARTITION_REASSIGNMENTS OFFSET_DELETE
+    DESCRIBE_CLIENT_QUOTAS ALTER_CLIENT_QUOTAS
+    DESCRIBE_USER_SCRAM_CREDENTIALS ALTER_USER_SCRAM_CREDENTIALS VOTE BEGIN_QUORUM_EPOCH END_QUORUM_EPOCH
+    DESCRIBE_QUORUM ALTER_PARTITION UPDATE_FEATURES ENVELOPE FETCH_SNAPSHOT
+    DESCRIBE_CLUSTER DESCRIBE_PRODUCERS BROKER_REGISTRATION BROKER_HEARTBEAT UNREGISTER_BROKER
+    DESCRIBE_TRANSACTIONS LIST_TRANSACTIONS ALLOCATE_PRODUCER_IDS
+    CONSUMER_GROUP_HEARTBEAT CONSUMER_GROUP_DESCRIBE
+    CONTROLLER_REGISTRATION GET_TELEMETRY_SUBSCRIPTIONS PUSH_TELEMETRY
+    ASSIGN_REPLICAS_TO_DIRS LIST_CONFIG_RESOURCES
+    DESCRIBE_TOPIC_PARTITIONS SHARE_GROUP_HEARTBEAT SHARE_GROUP_DESCRIBE SHARE_FETCH SHARE_ACKNOWLEDGE
+    ADD_RAFT_VOTER REMOVE_RAFT_VOTER UPDATE_RAFT_VOTER INITIALIZE_SHARE_GROUP_STATE READ_SHARE_GROUP_STATE
+    WRITE_SHARE_GROUP_STATE DELETE_SHARE_GROUP_STATE READ_SHARE_GROUP_STATE_SUMMARY
+    STREAMS_GROUP_HEARTBEAT STREAMS_GROUP_DESCRIBE
+    DESCRIBE_SHARE_GROUP_OFFSETS ALTER_SHARE_GROUP_OFFSETS DELETE_SHARE_GROUP_OFFSETS
+    """,
+    start=0,
 )
-# fmt: on
-"""The names, indexed by API key."""
+"""The API keys from 0 on."""
 
 
 def api_name(key: int) -> str:
-    """Return the name of an API key, "API <key>" if it is unknown."""
-    return API_NAMES[key] if 0 <= key < len(API_NAMES) else f"API {key}"
+    """Return the name of an API, such as "JoinGroup", or "API <key>" if the key is unknown."""
+    try:
+        return ApiKey(key).name.title().replace("_", "")
+    except ValueError:
+        return f"API {key}"

@@ -11,7 +11,7 @@ import struct
 from typing import Final, NamedTuple, TypeVar
 
 from cloudevents_kafka.primitives.plural import pluralize
-from cloudevents_kafka.protocol.api_keys import api_name
+from cloudevents_kafka.protocol.api_keys import ApiKey, api_name
 from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unsupported
 from cloudevents_kafka.protocol.messages import APIS
@@ -23,8 +23,6 @@ MAX_SIZE: Final = 100 * 1024 * 1024
 
 _S = TypeVar("_S", bound=Structure)
 _SIZE: Final = struct.Struct(">i")
-_API_VERSIONS: Final = 18
-_CONTROLLED_SHUTDOWN: Final = 7  # the header of its version 0 has no client id
 
 
 class Request(NamedTuple):
@@ -131,8 +129,8 @@ def trailing_bytes(count: int) -> str:
 
 def request_header(key: int, version: int) -> int:
     """Return the version of a request's header."""
-    if key == _CONTROLLED_SHUTDOWN and version == 0:
-        return 0
+    if key == ApiKey.CONTROLLED_SHUTDOWN and version == 0:
+        return 0  # without a client id
     api = APIS.get(key)
     return 2 if api is not None and version in spec_of(api.request).flexible else 1
 
@@ -140,7 +138,7 @@ def request_header(key: int, version: int) -> int:
 def response_header(structure: type[Structure], version: int) -> int:
     """Return the version of a response's header."""
     spec = spec_of(structure)
-    return 1 if version in spec.flexible and spec.key != _API_VERSIONS else 0
+    return 1 if version in spec.flexible and spec.key != ApiKey.API_VERSIONS else 0
 
 
 def decode_all(structure: type[_S], version: int, data: bytes, at: int = 0) -> _S:

@@ -5,7 +5,7 @@
     class JoinGroupRequest(Structure, kw_only=True):
         \"\"\"Become a member of a group.\"\"\"
 
-        spec: ClassVar = MessageSpec.of("JoinGroup", 11, "request", versions="0-9", flexible="6+")
+        spec: ClassVar = MessageSpec.of("0-9", ApiKey.JOIN_GROUP, flexible="6+")
 
         group_id: String
         session_timeout_ms: Int32
@@ -22,7 +22,7 @@ import types
 import uuid
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Final, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 
@@ -142,36 +142,25 @@ class Versions(NamedTuple):
 NONE: Final = Versions(0, -1)
 ALL: Final = Versions(0, NEWEST)
 
-Kind = Literal["request", "response", "header", "data"]
-
 
 class MessageSpec(NamedTuple):
-    """The name, API, versions and flexible versions (KIP-482) of a message.
+    """The versions, API key and flexible versions (KIP-482) of a message.
 
-    ``key`` is the API key of a request or response, otherwise -1; ``guide`` is the name in the 0.8 guide,
-    if it differs.
+    ``key`` is -1 if the message is not a request or response; ``guide`` is the name in the 0.8 guide, if it
+    differs.
     """
 
-    name: str
-    key: int
-    kind: Kind
     versions: Versions
+    key: int
     flexible: Versions
-    guide: str | None = None
+    guide: str | None
 
     @classmethod
     def of(
-        cls,
-        name: str,
-        key: int,
-        kind: Kind,
-        *,
-        versions: str,
-        flexible: str = "none",
-        guide: str | None = None,
+        cls, versions: str, key: int = -1, *, flexible: str = "none", guide: str | None = None
     ) -> MessageSpec:
         """Return a spec; ranges are in the notation of `Versions.parse`."""
-        return cls(name, key, kind, Versions.parse(versions), Versions.parse(flexible), guide)
+        return cls(Versions.parse(versions), key, Versions.parse(flexible), guide)
 
 
 class Wire(NamedTuple):

@@ -52,7 +52,7 @@ class EverythingInner(Structure, kw_only=True):
 class Everything(Structure, kw_only=True):
     """A message with every kind of declaration, more than the real messages have."""
 
-    spec: ClassVar = MessageSpec.of("Everything", -1, "data", versions="0-3", flexible="2+")
+    spec: ClassVar = MessageSpec.of("0-3", flexible="2+")
 
     flag: Boolean = False
     tiny: Int8

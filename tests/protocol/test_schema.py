@@ -40,7 +40,7 @@ def alone(declared):
     members = {
         "__annotations__": {"field": declared},
         "__module__": __name__,
-        "spec": MessageSpec.of("Alone", -1, "data", versions="0"),
+        "spec": MessageSpec.of("0"),
     }
     return type(Structure)("Alone", (Structure,), members, kw_only=True)
 
@@ -150,9 +150,7 @@ class Inner(Structure, kw_only=True):
 
 
 class Outer(Structure, kw_only=True):
-    spec: ClassVar = MessageSpec.of(
-        "Outer", 7, "request", versions="0-4", flexible="3+", guide="OuterRequest"
-    )
+    spec: ClassVar = MessageSpec.of("0-4", 7, flexible="3+", guide="OuterRequest")
 
     plain: String
     later: Annotated[Bytes | None, wire("2+", nullable="3+", ignorable=True)] = None

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from cloudevents_kafka.protocol.api_keys import API_NAMES
+from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Malformed, Truncated, Unsupported
@@ -20,44 +20,42 @@ from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest, A
 from cloudevents_kafka.protocol.messages.topics import MetadataRequest, MetadataRequestTopic
 from cloudevents_kafka.protocol.schema import Structure, Versions, spec_of
 
-_CLIENT: Final = {
-    "Produce": "0-12",  # 13 names topics by id
-    "Fetch": "0-12",  # 13 names topics by id
-    "ListOffsets": "0-7",  # 8 asks about tiered storage
-    "Metadata": "0-12",
-    "OffsetCommit": "1-9",  # 0 is stored in ZooKeeper, and has two layouts; 10 names topics by id
-    "OffsetFetch": "1-7",  # 8 asks about several groups
-    "FindCoordinator": "0-3",  # 4 asks for several coordinators
-    "JoinGroup": "0-9",
-    "Heartbeat": "0-4",
-    "LeaveGroup": "0-2",  # 3 removes several members
-    "SyncGroup": "0-5",
-    "SaslHandshake": "0-1",
-    "ApiVersions": "0-3",
-    "CreateTopics": "0-6",
-    "InitProducerId": "0-4",
-    "SaslAuthenticate": "0-2",
+CLIENT_VERSIONS: Final[dict[int, Versions]] = {
+    ApiKey.PRODUCE: Versions(0, 12),  # 13 names topics by id
+    ApiKey.FETCH: Versions(0, 12),  # 13 names topics by id
+    ApiKey.LIST_OFFSETS: Versions(0, 7),  # 8 asks about tiered storage
+    ApiKey.METADATA: Versions(0, 12),
+    ApiKey.OFFSET_COMMIT: Versions(
+        1, 9
+    ),  # 0 is stored in ZooKeeper, and has two layouts; 10 names topics by id
+    ApiKey.OFFSET_FETCH: Versions(1, 7),  # 8 asks about several groups
+    ApiKey.FIND_COORDINATOR: Versions(0, 3),  # 4 asks for several coordinators
+    ApiKey.JOIN_GROUP: Versions(0, 9),
+    ApiKey.HEARTBEAT: Versions(0, 4),
+    ApiKey.LEAVE_GROUP: Versions(0, 2),  # 3 removes several members
+    ApiKey.SYNC_GROUP: Versions(0, 5),
+    ApiKey.SASL_HANDSHAKE: Versions(0, 1),
+    ApiKey.API_VERSIONS: Versions(0, 3),
+    ApiKey.CREATE_TOPICS: Versions(0, 6),
+    ApiKey.INIT_PRODUCER_ID: Versions(0, 4),
+    ApiKey.SASL_AUTHENTICATE: Versions(0, 2),
 }
-_OLD = (
-    "Produce",
-    "Fetch",
-    "ListOffsets",
-    "Metadata",
-    "OffsetCommit",
-    "OffsetFetch",
-    "FindCoordinator",
-)
-_OLD_GROUPS = ("JoinGroup", "Heartbeat", "LeaveGroup", "SyncGroup")
-
-CLIENT_VERSIONS: Final = {API_NAMES.index(name): Versions.parse(text) for name, text in _CLIENT.items()}
 """The versions that the client uses, by API key: fewer than are declared in `messages`."""
 
-VERSIONS_0_8: Final = {
-    API_NAMES.index(name): Versions(1, 1) if name.startswith("Offset") else Versions(0, 0) for name in _OLD
+VERSIONS_0_8: Final[dict[int, Versions]] = {
+    ApiKey.PRODUCE: Versions(0, 0),
+    ApiKey.FETCH: Versions(0, 0),
+    ApiKey.LIST_OFFSETS: Versions(0, 0),
+    ApiKey.METADATA: Versions(0, 0),
+    ApiKey.OFFSET_COMMIT: Versions(1, 1),
+    ApiKey.OFFSET_FETCH: Versions(1, 1),
+    ApiKey.FIND_COORDINATOR: Versions(0, 0),
 }
 """The versions that have the same layout in 0.8.2 and 0.9; groups of 0.8.2 have no members."""
 
-VERSIONS_0_9: Final = VERSIONS_0_8 | {API_NAMES.index(name): Versions(0, 0) for name in _OLD_GROUPS}
+VERSIONS_0_9: Final[dict[int, Versions]] = VERSIONS_0_8 | dict.fromkeys(
+    (ApiKey.JOIN_GROUP, ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP, ApiKey.SYNC_GROUP), Versions(0, 0)
+)
 """The same versions, and those of group members."""
 
 _SILENCE: Final = 0.5

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from cloudevents_kafka.protocol import frames
-from cloudevents_kafka.protocol.api_keys import api_name
+from cloudevents_kafka.protocol.api_keys import ApiKey, api_name
 from cloudevents_kafka.protocol.client import CapturedFrame
 from cloudevents_kafka.protocol.codec import interpreter
 from cloudevents_kafka.protocol.error_codes import BrokerErrorCode, ErrorCode
@@ -22,7 +22,6 @@ from cloudevents_kafka.protocol.messages.connection import RequestHeader, Respon
 from cloudevents_kafka.protocol.schema import Structure
 
 _SIZE: Final = 4
-_API_VERSIONS: Final = 18
 
 Read = Callable[[Cursor], Explained]
 """Explains a frame from the cursor, which is after the size."""
@@ -45,7 +44,7 @@ def explain_response(
     (KIP-511).
     """
     found = best_reading(data, lambda cursor: _response(cursor, key, version), sized, max_fields)
-    if found.problems and key == _API_VERSIONS and version:
+    if found.problems and key == ApiKey.API_VERSIONS and version:
         other = best_reading(data, lambda cursor: _response(cursor, key, 0), sized, max_fields)
         return found if other.problems else other
     return found
@@ -163,7 +162,6 @@ def check_end(cursor: Cursor, path: str) -> None:
         raise Malformed(frames.trailing_bytes(cursor.end - cursor.at), at=cursor.at, path=path)
 
 
-_PRODUCE: Final = 0
 _MAX_WAITING: Final = 100  # requests with one id, one for each connection to a broker
 
 
@@ -202,7 +200,7 @@ class CaptureExplainer:
     def _request(self, frame: CapturedFrame) -> Explained:
         found = explain_request(frame.data, sized=True)
         number = found.value("header.correlation_id")
-        unanswered = found.key == _PRODUCE and found.value("acks") == 0
+        unanswered = found.key == ApiKey.PRODUCE and found.value("acks") == 0
         if number is not None and found.key is not None and found.version is not None and not unanswered:
             self._waiting[frame.broker, number].append((found.key, found.version))
         return found

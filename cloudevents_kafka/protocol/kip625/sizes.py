@@ -26,7 +26,7 @@ FIXED: Final = 9
 UNSIGNED: Final = 10
 ZIGZAG: Final = 11
 
-_SPEC: Final = MessageSpec.of("PrivateMetadata", -1, "data", versions="0-11", flexible="9+")
+_SPEC: Final = MessageSpec.of("0-11", flexible="9+")
 
 _TYPE16: Final = {"0-9": "int16", "10": "unsigned_varint16", "11+": "varint16"}
 _TYPE32: Final = {"0-9": "int32", "10": "unsigned_varint32", "11+": "varint32"}

@@ -8,23 +8,31 @@ from __future__ import annotations
 from itertools import starmap
 from typing import Final, NamedTuple
 
+from cloudevents_kafka.protocol.api_keys import api_name
 from cloudevents_kafka.protocol.messages import connection, fetch, groups, offsets, produce, topics
 from cloudevents_kafka.protocol.schema import Structure, Versions, spec_of
 
 
 class Api(NamedTuple):
-    """An API: its key, name, versions, request and response."""
+    """The request and response of an API."""
 
-    key: int
-    name: str
-    versions: Versions
     request: type[Structure]
     response: type[Structure]
 
+    @property
+    def key(self) -> int:
+        """The API key."""
+        return spec_of(self.request).key
 
-def _api(request: type[Structure], response: type[Structure]) -> Api:
-    spec = spec_of(request)
-    return Api(spec.key, spec.name, spec.versions, request, response)
+    @property
+    def name(self) -> str:
+        """The name, such as "JoinGroup"."""
+        return api_name(self.key)
+
+    @property
+    def versions(self) -> Versions:
+        """The declared versions."""
+        return spec_of(self.request).versions
 
 
 _PAIRS: Final = (
@@ -46,5 +54,5 @@ _PAIRS: Final = (
     (connection.SaslAuthenticateRequest, connection.SaslAuthenticateResponse),
 )
 
-APIS: Final = {api.key: api for api in starmap(_api, _PAIRS)}
+APIS: Final = {api.key: api for api in starmap(Api, _PAIRS)}
 """The supported APIs by API key."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
+from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.schema import (
     Boolean,
     Bytes,
@@ -24,9 +25,7 @@ from cloudevents_kafka.protocol.schema import (
 class RequestHeader(Structure, kw_only=True):
     """API key, version, correlation id and client id."""
 
-    spec: ClassVar = MessageSpec.of(
-        "RequestHeader", -1, "header", versions="0-2", flexible="2+", guide="RequestMessage"
-    )
+    spec: ClassVar = MessageSpec.of("0-2", flexible="2+", guide="RequestMessage")
 
     request_api_key: Annotated[Int16, wire(guide="ApiKey")]
     request_api_version: Annotated[Int16, wire(guide="ApiVersion")]
@@ -37,9 +36,7 @@ class RequestHeader(Structure, kw_only=True):
 class ResponseHeader(Structure, kw_only=True):
     """The correlation id of the request."""
 
-    spec: ClassVar = MessageSpec.of(
-        "ResponseHeader", -1, "header", versions="0-1", flexible="1+", guide="Response"
-    )
+    spec: ClassVar = MessageSpec.of("0-1", flexible="1+", guide="Response")
 
     correlation_id: Int32
 
@@ -47,7 +44,7 @@ class ResponseHeader(Structure, kw_only=True):
 class ApiVersionsRequest(Structure, kw_only=True):
     """List the versions; from 3 on with the client's name and version (KIP-511)."""
 
-    spec: ClassVar = MessageSpec.of("ApiVersions", 18, "request", versions="0-4", flexible="3+")
+    spec: ClassVar = MessageSpec.of("0-4", ApiKey.API_VERSIONS, flexible="3+")
 
     client_software_name: Annotated[String, wire("3+", ignorable=True)] = ""
     client_software_version: Annotated[String, wire("3+", ignorable=True)] = ""
@@ -80,7 +77,7 @@ class FinalizedFeatureKey(Structure, kw_only=True):
 class ApiVersionsResponse(Structure, kw_only=True):
     """The versions of all APIs. Its header never has tagged fields, so that any client can decode it."""
 
-    spec: ClassVar = MessageSpec.of("ApiVersions", 18, "response", versions="0-4", flexible="3+")
+    spec: ClassVar = MessageSpec.of("0-4", ApiKey.API_VERSIONS, flexible="3+")
 
     error_code: Int16
     api_keys: list[ApiVersion]
@@ -98,7 +95,7 @@ class ApiVersionsResponse(Structure, kw_only=True):
 class SaslHandshakeRequest(Structure, kw_only=True):
     """Choose a mechanism. Its messages follow without frames (version 0) or in SaslAuthenticate (1)."""
 
-    spec: ClassVar = MessageSpec.of("SaslHandshake", 17, "request", versions="0-1", flexible="none")
+    spec: ClassVar = MessageSpec.of("0-1", ApiKey.SASL_HANDSHAKE)
 
     mechanism: String
 
@@ -106,7 +103,7 @@ class SaslHandshakeRequest(Structure, kw_only=True):
 class SaslHandshakeResponse(Structure, kw_only=True):
     """The result, and the supported mechanisms."""
 
-    spec: ClassVar = MessageSpec.of("SaslHandshake", 17, "response", versions="0-1", flexible="none")
+    spec: ClassVar = MessageSpec.of("0-1", ApiKey.SASL_HANDSHAKE)
 
     error_code: Int16
     mechanisms: list[String]
@@ -115,7 +112,7 @@ class SaslHandshakeResponse(Structure, kw_only=True):
 class SaslAuthenticateRequest(Structure, kw_only=True):
     """A message of the mechanism."""
 
-    spec: ClassVar = MessageSpec.of("SaslAuthenticate", 36, "request", versions="0-2", flexible="2+")
+    spec: ClassVar = MessageSpec.of("0-2", ApiKey.SASL_AUTHENTICATE, flexible="2+")
 
     auth_bytes: Bytes
 
@@ -123,7 +120,7 @@ class SaslAuthenticateRequest(Structure, kw_only=True):
 class SaslAuthenticateResponse(Structure, kw_only=True):
     """The response of the mechanism."""
 
-    spec: ClassVar = MessageSpec.of("SaslAuthenticate", 36, "response", versions="0-2", flexible="2+")
+    spec: ClassVar = MessageSpec.of("0-2", ApiKey.SASL_AUTHENTICATE, flexible="2+")
 
     error_code: Int16
     error_message: Annotated[String | None, wire(nullable="0+")]

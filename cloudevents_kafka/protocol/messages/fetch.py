@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import field
 
+from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.messages.produce import LeaderIdAndEpoch, NodeEndpoint
 from cloudevents_kafka.protocol.schema import (
     NO_UUID,
@@ -64,7 +65,7 @@ class ForgottenTopic(Structure, kw_only=True):
 class FetchRequest(Structure, kw_only=True):
     """Fetch records; wait ``max_wait_ms`` for ``min_bytes``. Session epoch -1 is without a session."""
 
-    spec: ClassVar = MessageSpec.of("Fetch", 1, "request", versions="0-18", flexible="12+")
+    spec: ClassVar = MessageSpec.of("0-18", ApiKey.FETCH, flexible="12+")
 
     cluster_id: Annotated[String | None, wire("12+", nullable="12+", tag=0, tagged="12+", ignorable=True)] = (
         None
@@ -138,7 +139,7 @@ class FetchableTopicResponse(Structure, kw_only=True):
 class FetchResponse(Structure, kw_only=True):
     """The records and high watermarks of the partitions."""
 
-    spec: ClassVar = MessageSpec.of("Fetch", 1, "response", versions="0-18", flexible="12+")
+    spec: ClassVar = MessageSpec.of("0-18", ApiKey.FETCH, flexible="12+")
 
     throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
     error_code: Annotated[Int16, wire("7+", ignorable=True)] = 0

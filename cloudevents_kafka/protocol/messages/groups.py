@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
+from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.schema import (
     Boolean,
     Bytes,
@@ -26,7 +27,7 @@ class FindCoordinatorRequest(Structure, kw_only=True):
     """Find the coordinator of a group (key type 0) or transactional id (1); from version 4 on, of several."""
 
     spec: ClassVar = MessageSpec.of(
-        "FindCoordinator", 10, "request", versions="0-6", flexible="3+", guide="ConsumerMetadataRequest"
+        "0-6", ApiKey.FIND_COORDINATOR, flexible="3+", guide="ConsumerMetadataRequest"
     )
 
     key: Annotated[String, wire("0-3", guide="ConsumerGroup")] = ""
@@ -49,7 +50,7 @@ class FindCoordinatorResponse(Structure, kw_only=True):
     """The coordinator's id and address; -1 and "" for an error."""
 
     spec: ClassVar = MessageSpec.of(
-        "FindCoordinator", 10, "response", versions="0-6", flexible="3+", guide="ConsumerMetadataResponse"
+        "0-6", ApiKey.FIND_COORDINATOR, flexible="3+", guide="ConsumerMetadataResponse"
     )
 
     throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
@@ -71,7 +72,7 @@ class JoinGroupRequestProtocol(Structure, kw_only=True):
 class JoinGroupRequest(Structure, kw_only=True):
     """Join a group. The member id is "" at first, then the one of the response."""
 
-    spec: ClassVar = MessageSpec.of("JoinGroup", 11, "request", versions="0-9", flexible="6+")
+    spec: ClassVar = MessageSpec.of("0-9", ApiKey.JOIN_GROUP, flexible="6+")
 
     group_id: String
     session_timeout_ms: Annotated[Int32, wire(guide="SessionTimeout")]
@@ -94,7 +95,7 @@ class JoinGroupResponseMember(Structure, kw_only=True):
 class JoinGroupResponse(Structure, kw_only=True):
     """The joined generation; only the leader's response has the members."""
 
-    spec: ClassVar = MessageSpec.of("JoinGroup", 11, "response", versions="0-9", flexible="6+")
+    spec: ClassVar = MessageSpec.of("0-9", ApiKey.JOIN_GROUP, flexible="6+")
 
     throttle_time_ms: Annotated[Int32, wire("2+", ignorable=True)] = 0
     error_code: Int16
@@ -117,7 +118,7 @@ class SyncGroupRequestAssignment(Structure, kw_only=True):
 class SyncGroupRequest(Structure, kw_only=True):
     """Send the assignments; only the leader has any."""
 
-    spec: ClassVar = MessageSpec.of("SyncGroup", 14, "request", versions="0-5", flexible="4+")
+    spec: ClassVar = MessageSpec.of("0-5", ApiKey.SYNC_GROUP, flexible="4+")
 
     group_id: String
     generation_id: Int32
@@ -131,7 +132,7 @@ class SyncGroupRequest(Structure, kw_only=True):
 class SyncGroupResponse(Structure, kw_only=True):
     """The assignment of this member."""
 
-    spec: ClassVar = MessageSpec.of("SyncGroup", 14, "response", versions="0-5", flexible="4+")
+    spec: ClassVar = MessageSpec.of("0-5", ApiKey.SYNC_GROUP, flexible="4+")
 
     throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
     error_code: Int16
@@ -143,7 +144,7 @@ class SyncGroupResponse(Structure, kw_only=True):
 class HeartbeatRequest(Structure, kw_only=True):
     """Keep the membership alive."""
 
-    spec: ClassVar = MessageSpec.of("Heartbeat", 12, "request", versions="0-4", flexible="4+")
+    spec: ClassVar = MessageSpec.of("0-4", ApiKey.HEARTBEAT, flexible="4+")
 
     group_id: String
     generation_id: Int32
@@ -154,7 +155,7 @@ class HeartbeatRequest(Structure, kw_only=True):
 class HeartbeatResponse(Structure, kw_only=True):
     """The result; REBALANCE_IN_PROGRESS requires the member to rejoin."""
 
-    spec: ClassVar = MessageSpec.of("Heartbeat", 12, "response", versions="0-4", flexible="4+")
+    spec: ClassVar = MessageSpec.of("0-4", ApiKey.HEARTBEAT, flexible="4+")
 
     throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
     error_code: Int16
@@ -171,7 +172,7 @@ class MemberIdentity(Structure, kw_only=True):
 class LeaveGroupRequest(Structure, kw_only=True):
     """Leave a group: one member, from version 3 on several."""
 
-    spec: ClassVar = MessageSpec.of("LeaveGroup", 13, "request", versions="0-5", flexible="4+")
+    spec: ClassVar = MessageSpec.of("0-5", ApiKey.LEAVE_GROUP, flexible="4+")
 
     group_id: String
     member_id: Annotated[String, wire("0-2")] = ""
@@ -189,7 +190,7 @@ class MemberResponse(Structure, kw_only=True):
 class LeaveGroupResponse(Structure, kw_only=True):
     """The result of leaving."""
 
-    spec: ClassVar = MessageSpec.of("LeaveGroup", 13, "response", versions="0-5", flexible="4+")
+    spec: ClassVar = MessageSpec.of("0-5", ApiKey.LEAVE_GROUP, flexible="4+")
 
     throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
     error_code: Int16
@@ -199,7 +200,7 @@ class LeaveGroupResponse(Structure, kw_only=True):
 class Subscription(Structure, kw_only=True):
     """The topics that a member subscribes to."""
 
-    spec: ClassVar = MessageSpec.of("ConsumerProtocolSubscription", -1, "data", versions="0")
+    spec: ClassVar = MessageSpec.of("0")
 
     version: Int16 = 0
     topics: list[String]
@@ -216,7 +217,7 @@ class AssignedTopic(Structure, kw_only=True):
 class Assignment(Structure, kw_only=True):
     """The partitions of a member."""
 
-    spec: ClassVar = MessageSpec.of("ConsumerProtocolAssignment", -1, "data", versions="0")
+    spec: ClassVar = MessageSpec.of("0")
 
     version: Int16 = 0
     topics: list[AssignedTopic]

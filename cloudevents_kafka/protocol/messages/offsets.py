@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
+from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.schema import (
     NO_UUID,
     Boolean,
@@ -47,9 +48,7 @@ class ListOffsetsTopic(Structure, kw_only=True):
 class ListOffsetsRequest(Structure, kw_only=True):
     """List offsets by time."""
 
-    spec: ClassVar = MessageSpec.of(
-        "ListOffsets", 2, "request", versions="0-11", flexible="6+", guide="OffsetRequest"
-    )
+    spec: ClassVar = MessageSpec.of("0-11", ApiKey.LIST_OFFSETS, flexible="6+", guide="OffsetRequest")
 
     replica_id: Int32
     isolation_level: Annotated[Int8, wire("2+")] = 0
@@ -78,9 +77,7 @@ class ListOffsetsTopicResponse(Structure, kw_only=True):
 class ListOffsetsResponse(Structure, kw_only=True):
     """The offsets."""
 
-    spec: ClassVar = MessageSpec.of(
-        "ListOffsets", 2, "response", versions="0-11", flexible="6+", guide="OffsetResponse"
-    )
+    spec: ClassVar = MessageSpec.of("0-11", ApiKey.LIST_OFFSETS, flexible="6+", guide="OffsetResponse")
 
     throttle_time_ms: Annotated[Int32, wire("2+", ignorable=True)] = 0
     topics: Annotated[list[ListOffsetsTopicResponse], wire(guide="")]
@@ -107,7 +104,7 @@ class OffsetCommitRequestTopic(Structure, kw_only=True):
 class OffsetCommitRequest(Structure, kw_only=True):
     """Commit offsets. Generation -1 and member "" is a client outside the group protocol."""
 
-    spec: ClassVar = MessageSpec.of("OffsetCommit", 8, "request", versions="0-10", flexible="8+")
+    spec: ClassVar = MessageSpec.of("0-10", ApiKey.OFFSET_COMMIT, flexible="8+")
 
     group_id: Annotated[String, wire(guide="ConsumerGroup")]
     generation_id_or_member_epoch: Annotated[Int32, wire("1+", ignorable=True)] = -1
@@ -136,7 +133,7 @@ class OffsetCommitRequestBetaTopic(Structure, kw_only=True):
 class OffsetCommitRequestBeta(Structure, kw_only=True):
     """Commit offsets in the guide's layout of version 0, for 0.8.2-beta only."""
 
-    spec: ClassVar = MessageSpec.of("OffsetCommit", 8, "request", versions="0", guide="OffsetCommitRequest")
+    spec: ClassVar = MessageSpec.of("0", ApiKey.OFFSET_COMMIT, guide="OffsetCommitRequest")
 
     group_id: Annotated[String, wire(guide="ConsumerGroup")]
     topics: Annotated[list[OffsetCommitRequestBetaTopic], wire(guide="")]
@@ -160,7 +157,7 @@ class OffsetCommitResponseTopic(Structure, kw_only=True):
 class OffsetCommitResponse(Structure, kw_only=True):
     """The results of the commit."""
 
-    spec: ClassVar = MessageSpec.of("OffsetCommit", 8, "response", versions="0-10", flexible="8+")
+    spec: ClassVar = MessageSpec.of("0-10", ApiKey.OFFSET_COMMIT, flexible="8+")
 
     throttle_time_ms: Annotated[Int32, wire("3+", ignorable=True)] = 0
     topics: Annotated[list[OffsetCommitResponseTopic], wire(guide="")]
@@ -193,7 +190,7 @@ class OffsetFetchRequestGroup(Structure, kw_only=True):
 class OffsetFetchRequest(Structure, kw_only=True):
     """Fetch the offsets of a group, from version 8 on of several."""
 
-    spec: ClassVar = MessageSpec.of("OffsetFetch", 9, "request", versions="0-10", flexible="6+")
+    spec: ClassVar = MessageSpec.of("0-10", ApiKey.OFFSET_FETCH, flexible="6+")
 
     group_id: Annotated[String, wire("0-7", guide="ConsumerGroup")] = ""
     topics: Annotated[list[OffsetFetchRequestTopic] | None, wire("0-7", nullable="2-7", guide="")] = []
@@ -247,7 +244,7 @@ class OffsetFetchResponseGroup(Structure, kw_only=True):
 class OffsetFetchResponse(Structure, kw_only=True):
     """The committed offsets."""
 
-    spec: ClassVar = MessageSpec.of("OffsetFetch", 9, "response", versions="0-10", flexible="6+")
+    spec: ClassVar = MessageSpec.of("0-10", ApiKey.OFFSET_FETCH, flexible="6+")
 
     throttle_time_ms: Annotated[Int32, wire("3+", ignorable=True)] = 0
     topics: Annotated[list[OffsetFetchResponseTopic], wire("0-7", guide="")] = []

@@ -14,6 +14,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import field
 
+from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.schema import (
     NO_UUID,
     Boolean,
@@ -49,7 +50,7 @@ class TopicProduceData(Structure, kw_only=True):
 class ProduceRequest(Structure, kw_only=True):
     """Append records; ``acks`` 0 has no response, 1 waits for the leader, -1 for all replicas in sync."""
 
-    spec: ClassVar = MessageSpec.of("Produce", 0, "request", versions="0-13", flexible="9+")
+    spec: ClassVar = MessageSpec.of("0-13", ApiKey.PRODUCE, flexible="9+")
 
     transactional_id: Annotated[String | None, wire("3+", nullable="3+")] = None
     acks: Annotated[Int16, wire(guide="RequiredAcks")]
@@ -106,7 +107,7 @@ class NodeEndpoint(Structure, kw_only=True):
 class ProduceResponse(Structure, kw_only=True):
     """The results; topics are in any order."""
 
-    spec: ClassVar = MessageSpec.of("Produce", 0, "response", versions="0-13", flexible="9+")
+    spec: ClassVar = MessageSpec.of("0-13", ApiKey.PRODUCE, flexible="9+")
 
     responses: Annotated[list[TopicProduceResponse], wire(guide="")]
     throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
@@ -116,7 +117,7 @@ class ProduceResponse(Structure, kw_only=True):
 class InitProducerIdRequest(Structure, kw_only=True):
     """Request a producer id; a null transactional id is for an idempotent producer."""
 
-    spec: ClassVar = MessageSpec.of("InitProducerId", 22, "request", versions="0-6", flexible="2+")
+    spec: ClassVar = MessageSpec.of("0-6", ApiKey.INIT_PRODUCER_ID, flexible="2+")
 
     transactional_id: Annotated[String | None, wire(nullable="0+")]
     transaction_timeout_ms: Int32
@@ -129,7 +130,7 @@ class InitProducerIdRequest(Structure, kw_only=True):
 class InitProducerIdResponse(Structure, kw_only=True):
     """The producer id and its epoch."""
 
-    spec: ClassVar = MessageSpec.of("InitProducerId", 22, "response", versions="0-6", flexible="2+")
+    spec: ClassVar = MessageSpec.of("0-6", ApiKey.INIT_PRODUCER_ID, flexible="2+")
 
     throttle_time_ms: Annotated[Int32, wire(ignorable=True)]
     error_code: Int16
@@ -153,7 +154,7 @@ class MessageOfSet(Structure, kw_only=True):
 class MessageSetEntry(Structure, kw_only=True):
     """A message with its offset and size in bytes."""
 
-    spec: ClassVar = MessageSpec.of("MessageSet", -1, "data", versions="0-1", guide="MessageSet")
+    spec: ClassVar = MessageSpec.of("0-1", guide="MessageSet")
 
     offset: Int64
     message_size: Int32

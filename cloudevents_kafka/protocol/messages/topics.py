@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
+from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.schema import (
     NO_UUID,
     Boolean,
@@ -31,7 +32,7 @@ class MetadataRequestTopic(Structure, kw_only=True):
 class MetadataRequest(Structure, kw_only=True):
     """Describe topics; in version 0, [] is all topics; from 1 on, null is all and [] none."""
 
-    spec: ClassVar = MessageSpec.of("Metadata", 3, "request", versions="0-13", flexible="9+")
+    spec: ClassVar = MessageSpec.of("0-13", ApiKey.METADATA, flexible="9+")
 
     topics: Annotated[list[MetadataRequestTopic] | None, wire(nullable="1+", guide="")]
     allow_auto_topic_creation: Annotated[Boolean, wire("4+")] = True
@@ -74,7 +75,7 @@ class MetadataResponseTopic(Structure, kw_only=True):
 class MetadataResponse(Structure, kw_only=True):
     """The brokers and topics of the cluster."""
 
-    spec: ClassVar = MessageSpec.of("Metadata", 3, "response", versions="0-13", flexible="9+")
+    spec: ClassVar = MessageSpec.of("0-13", ApiKey.METADATA, flexible="9+")
 
     throttle_time_ms: Annotated[Int32, wire("3+", ignorable=True)] = 0
     brokers: Annotated[list[MetadataResponseBroker], wire(guide="[Broker]")]
@@ -112,7 +113,7 @@ class CreatableTopic(Structure, kw_only=True):
 class CreateTopicsRequest(Structure, kw_only=True):
     """Create topics, or only validate the request."""
 
-    spec: ClassVar = MessageSpec.of("CreateTopics", 19, "request", versions="0-7", flexible="5+")
+    spec: ClassVar = MessageSpec.of("0-7", ApiKey.CREATE_TOPICS, flexible="5+")
 
     topics: list[CreatableTopic]
     timeout_ms: Int32 = 60000
@@ -145,7 +146,7 @@ class CreatableTopicResult(Structure, kw_only=True):
 class CreateTopicsResponse(Structure, kw_only=True):
     """The results for the topics."""
 
-    spec: ClassVar = MessageSpec.of("CreateTopics", 19, "response", versions="0-7", flexible="5+")
+    spec: ClassVar = MessageSpec.of("0-7", ApiKey.CREATE_TOPICS, flexible="5+")
 
     throttle_time_ms: Annotated[Int32, wire("2+", ignorable=True)] = 0
     topics: list[CreatableTopicResult]

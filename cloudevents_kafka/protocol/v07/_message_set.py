@@ -37,7 +37,7 @@ _MIN_LENGTH: Final = 5  # magic and checksum
 class Body(Structure, kw_only=True):
     """The message after LENGTH and MAGIC; its version is the magic."""
 
-    spec: ClassVar = MessageSpec.of("Message", -1, "data", versions="0-1")
+    spec: ClassVar = MessageSpec.of("0-1")
 
     attributes: Annotated[Int8, wire("1+")] = 0
     crc: UInt32

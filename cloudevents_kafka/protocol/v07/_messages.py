@@ -44,18 +44,10 @@ class RequestType(IntEnum):
     OFFSETS = 4
 
 
-def _request(type: RequestType) -> MessageSpec:
-    return MessageSpec.of(type.name.title(), type, "request", versions="0")
-
-
-def _response(type: RequestType) -> MessageSpec:
-    return MessageSpec.of(type.name.title(), type, "response", versions="0")
-
-
 class RequestHeader(Structure, kw_only=True):
     """The type of the request that follows."""
 
-    spec: ClassVar = MessageSpec.of("RequestHeader", -1, "header", versions="0")
+    spec: ClassVar = MessageSpec.of("0")
 
     request_type: Int16
 
@@ -63,7 +55,7 @@ class RequestHeader(Structure, kw_only=True):
 class ProduceRequest(Structure, kw_only=True):
     """Append a message set to a partition. There is no response; a broker that refuses it disconnects."""
 
-    spec: ClassVar = _request(RequestType.PRODUCE)
+    spec: ClassVar = MessageSpec.of("0", RequestType.PRODUCE)
 
     topic: String
     partition: Int32
@@ -73,7 +65,7 @@ class ProduceRequest(Structure, kw_only=True):
 class FetchRequest(Structure, kw_only=True):
     """Fetch up to ``max_size`` bytes of the log from a byte offset."""
 
-    spec: ClassVar = _request(RequestType.FETCH)
+    spec: ClassVar = MessageSpec.of("0", RequestType.FETCH)
 
     topic: String
     partition: Int32
@@ -84,7 +76,7 @@ class FetchRequest(Structure, kw_only=True):
 class MultiFetchRequest(Structure, kw_only=True):
     """Several fetches in one request."""
 
-    spec: ClassVar = _request(RequestType.MULTIFETCH)
+    spec: ClassVar = MessageSpec.of("0", RequestType.MULTIFETCH)
 
     fetches: Annotated[list[FetchRequest], wire(short=True)]
 
@@ -92,7 +84,7 @@ class MultiFetchRequest(Structure, kw_only=True):
 class MultiProduceRequest(Structure, kw_only=True):
     """Several produce requests in one request. There is no response."""
 
-    spec: ClassVar = _request(RequestType.MULTIPRODUCE)
+    spec: ClassVar = MessageSpec.of("0", RequestType.MULTIPRODUCE)
 
     produces: Annotated[list[ProduceRequest], wire(short=True)]
 
@@ -100,7 +92,7 @@ class MultiProduceRequest(Structure, kw_only=True):
 class OffsetsRequest(Structure, kw_only=True):
     """List the starts of the segments last written before ``time`` (ms since 1970, LATEST, EARLIEST)."""
 
-    spec: ClassVar = _request(RequestType.OFFSETS)
+    spec: ClassVar = MessageSpec.of("0", RequestType.OFFSETS)
 
     topic: String
     partition: Int32
@@ -111,7 +103,7 @@ class OffsetsRequest(Structure, kw_only=True):
 class FetchResponse(Structure, kw_only=True):
     """Bytes of the log, up to the end of the frame; the last message may be partial."""
 
-    spec: ClassVar = _response(RequestType.FETCH)
+    spec: ClassVar = MessageSpec.of("0", RequestType.FETCH)
 
     error_code: Int16
     messages: Rest = b""
@@ -123,7 +115,7 @@ class MultiFetchResponse(Structure, kw_only=True):
     See `frames.split_responses` and `frames.join_responses`.
     """
 
-    spec: ClassVar = _response(RequestType.MULTIFETCH)
+    spec: ClassVar = MessageSpec.of("0", RequestType.MULTIFETCH)
 
     error_code: Int16
     responses: Rest = b""
@@ -132,7 +124,7 @@ class MultiFetchResponse(Structure, kw_only=True):
 class OffsetsResponse(Structure, kw_only=True):
     """The offsets, highest first; empty for an error."""
 
-    spec: ClassVar = _response(RequestType.OFFSETS)
+    spec: ClassVar = MessageSpec.of("0", RequestType.OFFSETS)
 
     error_code: Int16
     offsets: Annotated[list[Int64], wire(optional="0")] = []

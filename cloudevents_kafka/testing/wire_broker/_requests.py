@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unsupported
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest, RequestHeader
 from cloudevents_kafka.protocol.messages.offsets import OffsetCommitRequestBeta
-from cloudevents_kafka.protocol.schema import Structure, spec_of
+from cloudevents_kafka.protocol.schema import Structure
 from cloudevents_kafka.testing.wire_broker._errors import NoResponse
 from cloudevents_kafka.testing.wire_broker._releases import Release
 
-_API_VERSIONS: Final = spec_of(ApiVersionsRequest).key
 _START: Final = struct.Struct(">hhi")  # API key, API version, correlation id
 
 
@@ -54,7 +54,7 @@ def _read_request(release: Release, frame: bytes) -> ParsedRequest:
     if supported is None:
         raise Unsupported(f"API key {key}, version {version}: the broker {release.name} has no such API")
     if version not in supported:
-        if key == _API_VERSIONS:
+        if key == ApiKey.API_VERSIONS:
             return _unsupported_api_versions(supported.last, correlation_id, frame)
         if version < supported.last or key not in release.clamped_apis:
             raise Unsupported(
@@ -65,16 +65,18 @@ def _read_request(release: Release, frame: bytes) -> ParsedRequest:
 
 
 def _unsupported_api_versions(version: int, correlation_id: int, frame: bytes) -> ParsedRequest:
-    header, _ = compiler.decode(RequestHeader, frames.request_header(_API_VERSIONS, version), frame)
+    header, _ = compiler.decode(RequestHeader, frames.request_header(ApiKey.API_VERSIONS, version), frame)
     assert isinstance(header, RequestHeader)
     client_id = header.client_id
-    return ParsedRequest(_API_VERSIONS, 0, correlation_id, client_id, ApiVersionsRequest(), supported=False)
+    return ParsedRequest(
+        ApiKey.API_VERSIONS, 0, correlation_id, client_id, ApiVersionsRequest(), supported=False
+    )
 
 
 def _read_body(release: Release, key: int, version: int, frame: bytes) -> ParsedRequest:
     header, at = compiler.decode(RequestHeader, frames.request_header(key, version), frame)
     assert isinstance(header, RequestHeader)
-    beta = release.beta_offset_commit and (key, version) == (8, 0)
+    beta = release.beta_offset_commit and (key, version) == (ApiKey.OFFSET_COMMIT, 0)
     message, end = compiler.decode(OffsetCommitRequestBeta if beta else APIS[key].request, version, frame, at)
     if end != len(frame) and not release.ignores_trailing_bytes:
         raise Malformed(f"{len(frame) - end} bytes are left over", at=end, path=APIS[key].name)

@@ -8,13 +8,14 @@ import secrets
 from collections.abc import Mapping
 from typing import Final, Protocol
 
+from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.client import SCRAM_HASHES, ScramKeys
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.testing.wire_broker._errors import ApiError
 
 _ITERATIONS: Final = 4096
 _MECHANISMS: Final = ("PLAIN", *SCRAM_HASHES)
-_BEFORE_LOGIN: Final = frozenset({17, 18, 36})  # SaslHandshake, ApiVersions, SaslAuthenticate
+_BEFORE_LOGIN: Final = {ApiKey.SASL_HANDSHAKE, ApiKey.API_VERSIONS, ApiKey.SASL_AUTHENTICATE}
 
 
 class LoginFailed(Exception):

@@ -168,7 +168,7 @@ def test_java_type_is_the_widest():
 class Growing(Structure, kw_only=True):
     """A field may change its type, which alternative A of the KIP allows."""
 
-    spec: ClassVar = MessageSpec.of("Growing", -1, "data", versions="0-2")
+    spec: ClassVar = MessageSpec.of("0-2")
 
     offset: Annotated[Int64, wire(type={"0": "int32", "1": "int64", "2": "varint64"})]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.schema import Structure
 from cloudevents_kafka.testing.wire_broker.apis._connection import api_versions, authenticate, handshake
 from cloudevents_kafka.testing.wire_broker.apis._fetch import fetch
@@ -22,21 +23,21 @@ from cloudevents_kafka.testing.wire_broker.apis._topics import create_topics, me
 Handler = Callable[[Any, Any], Structure | None]
 
 HANDLERS: Final[Mapping[int, Handler]] = {
-    0: produce,
-    1: fetch,
-    2: list_offsets,
-    3: metadata,
-    8: offset_commit,
-    9: offset_fetch,
-    10: find_coordinator,
-    11: join_group,
-    12: heartbeat,
-    13: leave_group,
-    14: sync_group,
-    17: handshake,
-    18: api_versions,
-    19: create_topics,
-    22: init_producer_id,
-    36: authenticate,
+    ApiKey.PRODUCE: produce,
+    ApiKey.FETCH: fetch,
+    ApiKey.LIST_OFFSETS: list_offsets,
+    ApiKey.METADATA: metadata,
+    ApiKey.OFFSET_COMMIT: offset_commit,
+    ApiKey.OFFSET_FETCH: offset_fetch,
+    ApiKey.FIND_COORDINATOR: find_coordinator,
+    ApiKey.JOIN_GROUP: join_group,
+    ApiKey.HEARTBEAT: heartbeat,
+    ApiKey.LEAVE_GROUP: leave_group,
+    ApiKey.SYNC_GROUP: sync_group,
+    ApiKey.SASL_HANDSHAKE: handshake,
+    ApiKey.API_VERSIONS: api_versions,
+    ApiKey.CREATE_TOPICS: create_topics,
+    ApiKey.INIT_PRODUCER_ID: init_producer_id,
+    ApiKey.SASL_AUTHENTICATE: authenticate,
 }
 """Functions of a call and its message, called with the cluster's lock held; None sends nothing."""
