@@ -176,7 +176,7 @@ def test_fields():
 
 def test_message():
     """The spec of a message has ranges of versions, from their notation."""
-    assert Outer.spec == ("Outer", 7, "request", Versions(0, 4), Versions(3, 32767), "OuterRequest")
+    assert Outer.spec == (Versions(0, 4), 7, Versions(3, 32767), "OuterRequest")
     assert Inner.spec is None
 
 
