@@ -2,10 +2,10 @@
 
 The data is language-neutral and is in ``spec-conformance``: clauses in ``clauses.toml``,
 cases in ``vectors``. Read `notation` and ``_case`` first. ``_entry_cases`` (which uses
-``_raw_encoders``), ``_reading_cases``, ``_writing_cases`` and ``_extension_cases`` contain the
-kinds of case: the members of each, and its check, by ``_compare``. ``_dataset`` reads the
-files; ``_results`` runs all clauses and adds the results of tests. `report` and `flat_records`
-write the files in ``spec-conformance``.
+``_raw_encoders``), ``_reading_cases``, ``_writing_cases`` and ``_extension_cases`` have a function
+for each kind of case, which compares by ``_compare``. ``_dataset`` reads the files; ``_results``
+runs all clauses and adds the results of tests. `report` and `flat_records` write the files in
+``spec-conformance``.
 """
 
 from cloudevents_kafka.conformance._case import MODES_AND_FORMATS, Case, CaseFailed

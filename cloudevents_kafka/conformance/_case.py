@@ -1,11 +1,17 @@
-"""A case of a vector file, and the error of one that fails."""
+"""A case of a vector file, the table of its kinds, and the error of a case that fails.
+
+A kind is a function: its parameters are the members of its cases, apart from the common ones,
+and it raises `CaseFailed` unless the library does what they say.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import Parameter, signature
 from os.path import commonprefix
-from typing import ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, TypeVar, get_type_hints
 
-from msgspec import Struct
+from msgspec import Struct, defstruct
 
 from cloudevents_kafka.binding import ContentMode
 from cloudevents_kafka.errors import CloudEventsKafkaError
@@ -17,11 +23,9 @@ MODES_AND_FORMATS: Final[tuple[tuple[ContentMode, str | None], ...]] = (
     *(("structured", name) for name in ("json", "avro", "avro-compact", "protobuf")),
 )
 """The modes and formats that preserve every event exactly."""
-_SIDES: Final = dict.fromkeys(("accepted", "equal", "holds", "is_json", "signed"), True) | dict.fromkeys(
-    ("over", "refused", "too_large"), False
-)
-"""The members that say whether a case is of something accepted, and their value if it is."""
 _EXCERPT: Final = 120  # characters of a value in a message
+
+_Check = TypeVar("_Check", bound=Callable[..., None])
 
 
 class CaseFailed(AssertionError):
@@ -57,9 +61,7 @@ class Case(Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
     @property
     def accepts(self) -> bool:
         """Whether the case is of something that is accepted, not of something that is refused."""
-        return next(
-            (getattr(self, name) == side for name, side in _SIDES.items() if hasattr(self, name)), True
-        )
+        raise NotImplementedError
 
     def run(self) -> None:
         """Run the case; raise `CaseFailed`, and no other error, if the library does something else."""
@@ -73,6 +75,33 @@ class Case(Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
     def _check(self) -> None:
         """Raise `CaseFailed`, or an error of the library, unless it does what the case says."""
         raise NotImplementedError
+
+
+KINDS: Final[dict[str, type[Case]]] = {}
+"""The type of each kind of case."""
+
+
+def kind(
+    name: str, *, accepts: Callable[[Any], bool] = lambda _: True, one_of: tuple[str, ...] = ()
+) -> Callable[[_Check], _Check]:
+    """Return a decorator that adds a check to `KINDS`; ``accepts`` and ``one_of`` are those of `Case`."""
+
+    def add(check: _Check) -> _Check:
+        types, parameters = get_type_hints(check), signature(check).parameters
+        members = [
+            (member, types[member], *([] if of.default is Parameter.empty else [of.default]))
+            for member, of in parameters.items()
+        ]
+
+        def run_check(case: Case) -> None:
+            check(**{member: getattr(case, member) for member in parameters})
+
+        namespace = {"_check": run_check, "accepts": property(accepts), "one_of": one_of}
+        cls: Any = defstruct(name, members, bases=(Case,), namespace=namespace, kw_only=True, tag=name)
+        KINDS[name] = cls
+        return check
+
+    return add
 
 
 def require(condition: object, message: str) -> None:

@@ -12,9 +12,8 @@ from msgspec import Struct
 
 from cloudevents_kafka.attributes.extension_types import register_extension
 from cloudevents_kafka.attributes.types import AttributeType
-from cloudevents_kafka.conformance import _extension_cases, _reading_cases, _writing_cases  # noqa: F401  # define kinds
-from cloudevents_kafka.conformance._case import Case
-from cloudevents_kafka.conformance._entry_cases import EntryCase
+from cloudevents_kafka.conformance import _entry_cases, _extension_cases, _reading_cases, _writing_cases  # noqa: F401  # add kinds
+from cloudevents_kafka.conformance._case import KINDS, Case
 from cloudevents_kafka.conformance.notation import convert
 from cloudevents_kafka.errors import CloudEventsKafkaError
 
@@ -28,13 +27,6 @@ _SCHEMA: Final = "schema.json"
 
 Level = Literal["MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "RECOMMENDED", "MAY", "derived", "advice"]
 """The level of a requirement; see the head of ``clauses.toml``."""
-
-KINDS: Final[dict[str, type[Case]]] = {
-    str(cls.__struct_config__.tag): cls
-    for cls in (*EntryCase.__subclasses__(), *Case.__subclasses__())
-    if cls is not EntryCase
-}
-"""The type of each kind of case."""
 
 
 class DatasetError(CloudEventsKafkaError):

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from msgspec import UNSET, UnsetType
 
 from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.types import CORE, INTEGER_RANGE, AttributeType, canonical_text
 from cloudevents_kafka.binding import from_record, to_record
-from cloudevents_kafka.conformance._case import MODES, Case, CaseFailed, require, require_equal
+from cloudevents_kafka.conformance._case import KINDS, MODES, Case, CaseFailed, require, require_equal
 from cloudevents_kafka.conformance._compare import attributes_of, check_attribute, texts
 from cloudevents_kafka.conformance._raw_encoders import avro, avro_compact, protobuf
 from cloudevents_kafka.conformance.notation import Attribute, EventNotation, as_event
@@ -25,8 +25,21 @@ from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Record
 
 EntryPoint = Literal["constructor", "headers", "json", "avro", "avro-compact", "protobuf"]
-Input = dict[str, Any] | Record
-"""The input of an entry point: arguments of the constructor, or a record."""
+
+
+class Input(NamedTuple):
+    """The input of an entry point: arguments of the constructor, or a record.
+
+    ``is_choice`` is whether the specification leaves open the outcome. It does if no writer
+    produces such a value: a text in place of a type that has a field of its own, or an integer
+    that is too large for the format. It also does if a required header is missing, whose outcome
+    is a broken event or no event.
+    """
+
+    entry_point: str
+    content: dict[str, Any] | Record
+    is_choice: bool = False
+
 
 _MINIMUM: Final = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
 _TYPES_WITH_FIELDS: Final = {
@@ -44,67 +57,60 @@ class EntryCase(Case):
     accepted: bool
 
     @property
-    def _at_fault(self) -> set[str | None] | None:
-        """The attributes at fault, or None if the case leaves them open."""
+    def accepts(self) -> bool:
+        """Whether the attributes are accepted."""
+        return self.accepted
+
+    def inputs(self) -> Iterator[Input]:
+        """Return an input for every entry point that can express the case."""
         raise NotImplementedError
 
-    @property
-    def _is_incomplete(self) -> bool:
-        raise NotImplementedError
-
-    def inputs(self) -> Iterator[tuple[str, Input]]:
-        """Return the name of every entry point that can express the case, with its input."""
+    def _faults(self) -> set[str | None] | None:
+        """Return the attributes at fault, or None if the case leaves them open."""
         raise NotImplementedError
 
     def _check_event(self, event: Event) -> None:
         """Compare an accepted event with the case."""
         raise NotImplementedError
 
-    def is_choice(self, entry_point: str) -> bool:
-        """Return whether the specification leaves open the outcome at an entry point.
-
-        It does if no writer produces such a value: a text in place of a type that has a field of
-        its own, or an integer that is too large for the format. It also does if a required header
-        is missing, whose outcome is a broken event or no event.
-        """
-        raise NotImplementedError
-
     def _check(self) -> None:
-        for name, given in self.inputs():
+        for input in self.inputs():
             try:
-                self.enter(given)
+                self.check_input(input)
             except (CaseFailed, CloudEventsKafkaError) as error:
-                raise CaseFailed(f"{name}: {error}") from error
+                raise CaseFailed(f"{input.entry_point}: {error}") from error
 
-    def _enter_by(
-        self, entry_points: Iterable[str], attributes: dict[str, Any], headers: dict[str, Any]
-    ) -> Iterator[tuple[str, Input]]:
-        """Yield the names of entry points, those that can express attributes or headers, with their input."""
-        for name in entry_points:
-            types, encode = ENTRY_POINTS[name]
-            values = headers if name == "headers" else attributes
-            if not all(isinstance(value, types) for value in values.values()):
-                continue
-            if name == "protobuf" and self.accepted and isinstance(values.get("time"), str):
-                continue  # P-02: a time is a timestamp there, and a text must be refused
-            encoded = encode(values)
-            if encoded is not None:
-                yield name, encoded
-
-    def enter(self, given: Input) -> None:
+    def check_input(self, input: Input) -> None:
         """Construct or read the event by one entry point, or check the attributes at fault."""
-        if self.accepted:
-            self._check_event(_event(given))
-            return
+        content = input.content
         try:
-            event = _event(given)
+            event = from_record(content) if isinstance(content, Record) else Event(**content)
         except InvalidEvent as error:
-            expected, found = self._at_fault, attributes_of(error.problems)
+            if self.accepted:
+                raise
+            expected, found = self._faults(), attributes_of(error.problems)
             require(expected is None or found == expected, f"the fault must be {expected}: {error}")
-        except NotAnEvent as error:  # K-09: a record without a required header is not an event
-            require(self._is_incomplete, f"must be a broken event: {error}")
+        except NotAnEvent as error:
+            require(not self.accepted and _misses_header(content), f"must be a broken event: {error}")
         else:
-            raise CaseFailed(f"must be refused, but was accepted as {event}")
+            require(self.accepted, f"must be refused, but was accepted as {event}")
+            self._check_event(event)
+
+    def _expressed(
+        self, values: dict[str, Any], texts: dict[str, Any], names: Iterable[str] | None = None
+    ) -> Iterator[Input]:
+        """Yield the inputs of entry points that can express values, or in headers texts."""
+        for name in names or ENTRY_POINTS:
+            types, encode = ENTRY_POINTS[name]
+            attributes = texts if name == "headers" else values
+            if not all(isinstance(value, types) for value in attributes.values()):
+                continue
+            if name == "protobuf" and self.accepted and isinstance(attributes.get("time"), str):
+                continue  # P-02: a time is a timestamp there, and a text must be refused
+            content = encode(attributes)
+            if content is not None:
+                is_choice = any(_is_misplaced(name, *attribute) for attribute in values.items())
+                yield Input(name, content, is_choice)
 
 
 class AttributeCase(EntryCase, tag="attribute"):
@@ -121,37 +127,25 @@ class AttributeCase(EntryCase, tag="attribute"):
     fault: str | UnsetType | None = UNSET
     entry_points: list[EntryPoint] | None = None
 
-    @property
-    def _at_fault(self) -> set[str | None] | None:
-        return None if self.fault is None else {self.fault if isinstance(self.fault, str) else self.attribute}
-
-    @property
-    def _is_incomplete(self) -> bool:
-        return self.absent and self.attribute in _MINIMUM
-
-    def inputs(self) -> Iterator[tuple[str, Input]]:
+    def inputs(self) -> Iterator[Input]:
         """Yield the event with the attribute, without it, or with JSON in its place."""
         name, value = self.attribute, self._value()
         if self.absent:
             yield from _inputs_without(name)
         elif self.json is not None:
-            yield "json", _json_record({**_json_texts(_MINIMUM), name: self.json})
+            yield Input("json", _json_record({**_json_texts(_MINIMUM), name: self.json}))
         else:
             is_converted = isinstance(value, int) and type_of(name) in _JSON_TYPES  # as headers do by type
             text = canonical_text(value) if is_converted else value
-            headers, allowed = {**_MINIMUM, name: text}, self.entry_points or ENTRY_POINTS
-            yield from self._enter_by(allowed, {**_MINIMUM, name: value}, headers)
+            yield from self._expressed({**_MINIMUM, name: value}, {**_MINIMUM, name: text}, self.entry_points)
 
     def _value(self) -> Any:
         if self.code_units is not None:
             return text_of(self.code_units)
         return self.value.value if isinstance(self.value, Attribute) else None
 
-    def is_choice(self, entry_point: str) -> bool:
-        """Return whether the value is left open."""
-        if self.absent:
-            return entry_point.startswith("headers") and self._is_incomplete
-        return self.code_units is None and _is_misplaced(self.attribute, self._value(), entry_point)
+    def _faults(self) -> set[str | None] | None:
+        return None if self.fault is None else {self.fault if isinstance(self.fault, str) else self.attribute}
 
     def _check_event(self, event: Event) -> None:
         """Compare the attribute, also after it is written and read in each mode."""
@@ -173,36 +167,34 @@ class ConstructCase(EntryCase, tag="construct"):
     event: EventNotation
     faults: tuple[str, ...] = ()
 
-    @property
-    def _at_fault(self) -> set[str | None]:
-        return {*self.faults}
-
-    @property
-    def _is_incomplete(self) -> bool:
-        return not self.event.attributes.keys() >= _MINIMUM.keys()
-
-    def inputs(self) -> Iterator[tuple[str, Input]]:
+    def inputs(self) -> Iterator[Input]:
         """Yield the event; one with data only for the constructor."""
         attributes, data = self.event.values, self.event.data.value
         if data is not None:
-            yield "constructor", {**attributes, "data": data}
+            yield Input("constructor", {**attributes, "data": data})
             return
-        headers = {name: canonical_text(value) for name, value in attributes.items()}
-        yield from self._enter_by(ENTRY_POINTS, attributes, headers)
+        yield from self._expressed(
+            attributes, {name: canonical_text(attributes[name]) for name in attributes}
+        )
 
-    def is_choice(self, entry_point: str) -> bool:
-        """Return whether one of the values is left open."""
-        return any(_is_misplaced(name, value, entry_point) for name, value in self.event.values.items())
+    def _faults(self) -> set[str | None]:
+        return {*self.faults}
 
     def _check_event(self, event: Event) -> None:
         require_equal(texts(event), texts(as_event(self.event)), "the attributes")
 
 
-def _event(given: Input) -> Event:
-    return from_record(given) if isinstance(given, Record) else Event(**given)
+KINDS.update(attribute=AttributeCase, construct=ConstructCase)
 
 
-def _is_misplaced(name: str, value: Any, entry_point: str) -> bool:
+def _misses_header(content: Mapping[str, Any] | Record) -> bool:
+    """Return whether a required header is missing."""  # K-11: "a record with fewer is not an event"
+    if not isinstance(content, Record):
+        return False
+    return not {_header_name(name) for name in _MINIMUM} <= {name for name, value in content.headers if value}
+
+
+def _is_misplaced(entry_point: str, name: str, value: Any) -> bool:
     if entry_point not in _TYPES_WITH_FIELDS:
         return False
     if isinstance(value, str):
@@ -218,19 +210,21 @@ def text_of(code_units: list[str]) -> str:
 # --- entry points ----------------------------------------------------------------
 
 
-def _inputs_without(name: str) -> Iterator[tuple[str, Input]]:
+def _inputs_without(name: str) -> Iterator[Input]:
+    """Yield the minimal event without an attribute, and with null in its place."""
     rest: dict[str, Any] = {n: v for n, v in _MINIMUM.items() if n != name}
-    headers = _headers_record(rest)
-    yield "constructor", {"specversion": None, **rest, name: None}
-    yield "headers", headers
-    yield "headers, null", Record(headers=[*headers.headers, (_header_name(name), None)])
-    yield "json", _json_record(_json_texts(rest))
-    yield "json, null", _json_record(_json_texts({**_MINIMUM, name: None}))
-    yield "avro", _structured_record("avro", avro(rest))
-    yield "avro, null", _structured_record("avro", avro({**rest, name: None}))
-    yield "protobuf", _structured_record("protobuf", protobuf(rest) or b"")
-    if name not in _MINIMUM:
-        yield "avro-compact, null", _structured_record("avro-compact", avro_compact(rest) or b"")
+    null, headers, is_required = {**rest, name: None}, _headers_record(rest), name in _MINIMUM
+    yield Input("constructor", {"specversion": None, **null})
+    yield Input("headers", headers, is_required)
+    with_null = Record(headers=[*headers.headers, (_header_name(name), None)])
+    yield Input("headers, null", with_null, is_required)
+    yield Input("json", _json_record(_json_texts(rest)))
+    yield Input("json, null", _json_record(_json_texts({**_MINIMUM, name: None})))
+    yield Input("avro", _structured_record("avro", avro(rest)))
+    yield Input("avro, null", _structured_record("avro", avro(null)))
+    yield Input("protobuf", _structured_record("protobuf", protobuf(rest) or b""))
+    if not is_required:
+        yield Input("avro-compact, null", _structured_record("avro-compact", avro_compact(rest) or b""))
 
 
 def _headers_record(attributes: dict[str, str]) -> Record:
@@ -265,7 +259,7 @@ def _in_format(name: str, encode: Callable[[dict[str, Any]], bytes | None]) -> C
 
 
 _BINARY: Final = (str, int, bytes)
-ENTRY_POINTS: Final[dict[str, tuple[Any, Callable[[dict[str, Any]], Input | None]]]] = {
+ENTRY_POINTS: Final[dict[str, tuple[Any, Callable[[dict[str, Any]], dict[str, Any] | Record | None]]]] = {
     "constructor": (object, lambda attributes: attributes),
     "headers": (str, _headers_record),
     "json": ((str, int, float, list, dict), lambda attributes: _json_record(_json_texts(attributes))),

@@ -7,17 +7,17 @@ the test data of the document; a key is an uncompressed point (SEC 1, 2.3.3).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, Final, Literal
+from typing import Any, Final, Literal
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Struct, UnsetType
 
 from cloudevents_kafka.attributes.timestamps import to_datetime
 from cloudevents_kafka.binding import ContentMode, from_record, to_record
 from cloudevents_kafka.conformance._case import (
     MODES_AND_FORMATS,
-    Case,
     CaseFailed,
     Format,
+    kind,
     require,
     require_equal,
 )
@@ -57,65 +57,47 @@ from cloudevents_kafka.extensions.signing import (
 _INTEGER_SIZE: Final = 32
 
 
-class MomentCase(Case, tag="moment"):
-    """An event with a moment, and the time at which to check it."""
-
-    event: EventNotation
-    attribute: Literal["expirytime", "deprecationsunset"]
-    now: str
-    over: bool
-
-    def _check(self) -> None:
-        is_over = is_expired if self.attribute == "expirytime" else is_past_sunset
-        over = is_over(as_event(self.event), to_datetime(self.now))
-        require_equal(over, self.over, f"whether {self.attribute} is over at {self.now}")
+@kind("moment", accepts=lambda case: not case.over)
+def check_moment(
+    event: EventNotation, attribute: Literal["expirytime", "deprecationsunset"], now: str, *, over: bool
+) -> None:
+    """Check whether a moment of an event is over at a time."""
+    is_over = is_expired if attribute == "expirytime" else is_past_sunset
+    found = is_over(as_event(event), to_datetime(now))
+    require_equal(found, over, f"whether {attribute} is over at {now}")
 
 
-class SequenceCase(Case, tag="sequence"):
-    """Events in the order in which they are read."""
-
-    events: list[EventNotation]
-    orders: list[Literal["unnumbered", "first", "next", "gap", "later", "same", "earlier"]]
-    attribute: Literal["bamtxid"] | None = None
-    missing: int = 0
-
-    @property
-    def accepts(self) -> bool:
-        """Whether the events are in order."""
-        return {*self.orders} <= {"unnumbered", "first", "next", *(["same"] if self.attribute else [])}
-
-    def _check(self) -> None:
-        """Check how each event follows the earlier events of its source."""
-        tracker = SequenceTracker(attribute=self.attribute or "sequence")
-        steps = [tracker.observe(as_event(event)) for event in self.events]
-        require_equal([step.order for step in steps], self.orders, "the order of the events")
-        require_equal(sum(step.missing for step in steps), self.missing, "the number of missing events")
+def _in_order(case: Any) -> bool:
+    return {*case.orders} <= {"unnumbered", "first", "next", *(["same"] if case.attribute else [])}
 
 
-class RelationCase(Case, tag="relation"):
-    """Two events that are related or not."""
-
-    events: tuple[EventNotation, EventNotation]
-    relation: Literal["duplicate", "effect"]
-    holds: bool
-
-    def _check(self) -> None:
-        """Check, in each mode and format, whether the second event is related to the first."""
-        is_related = _is_duplicate if self.relation == "duplicate" else _is_effect
-        events = [as_event(event) for event in self.events]
-        for mode, format in MODES_AND_FORMATS:
-            first, second = (from_record(to_record(event, mode=mode, format=format)) for event in events)
-            what = f"after {format or mode}, whether {second} is {self.relation} of {first}"
-            require_equal(is_related(first, second), self.holds, what)
+@kind("sequence", accepts=_in_order)
+def check_sequence(
+    events: list[EventNotation],
+    orders: list[Literal["unnumbered", "first", "next", "gap", "later", "same", "earlier"]],
+    attribute: Literal["bamtxid"] | None = None,
+    missing: int = 0,
+) -> None:
+    """Check how each event, in the order of reading, follows the earlier events of its source."""
+    tracker = SequenceTracker(attribute=attribute or "sequence")
+    steps = [tracker.observe(as_event(event)) for event in events]
+    require_equal([step.order for step in steps], orders, "the order of the events")
+    require_equal(sum(step.missing for step in steps), missing, "the number of missing events")
 
 
-def _is_duplicate(one: Event, other: Event) -> bool:
-    tracker = DuplicateTracker()
-    return not tracker.observe(one) and tracker.observe(other)
-
-
-def _is_effect(cause: Event, event: Event) -> bool:
-    return event.get("causationid") == cause.id
+@kind("relation", accepts=lambda case: case.holds)
+def check_relation(
+    events: tuple[EventNotation, EventNotation], relation: Literal["duplicate", "effect"], *, holds: bool
+) -> None:
+    """Check, in each mode and format, whether the second event is related to the first."""
+    for mode, format in MODES_AND_FORMATS:
+        first, second = (
+            from_record(to_record(as_event(event), mode=mode, format=format)) for event in events
+        )
+        tracker = DuplicateTracker()
+        is_duplicate = not tracker.observe(first) and tracker.observe(second)
+        is_related = is_duplicate if relation == "duplicate" else second.get("causationid") == first.id
+        require_equal(is_related, holds, f"after {format or mode}, whether {second} is {relation} of {first}")
 
 
 class Encoding(Struct, forbid_unknown_fields=True):
@@ -125,23 +107,17 @@ class Encoding(Struct, forbid_unknown_fields=True):
     format: Format | None = None
 
 
-class SizeCase(Case, tag="size"):
-    """An event whose encodings are small enough or not."""
-
-    one_of: ClassVar = ("encodings",)
-    event: EventNotation
-    encodings: list[Encoding]
-    too_large: bool
-    referred: bool | None = None
-
-    def _check(self) -> None:
-        """Check whether an encoding is too large, and whether the data is stored elsewhere."""
-        event = as_event(self.event)
-        records = [to_record(event, mode=one.mode, format=one.format) for one in self.encodings]
-        too_large = any(size_problem(record) is not None for record in records)
-        require_equal(too_large, self.too_large, "whether an encoding is too large")
-        if self.referred is not None:
-            require_equal(_has_dataref(event), self.referred, "whether the data is stored elsewhere")
+@kind("size", accepts=lambda case: not case.too_large, one_of=("encodings",))
+def check_size(
+    event: EventNotation, encodings: list[Encoding], *, too_large: bool, referred: bool | None = None
+) -> None:
+    """Check whether an encoding of an event is too large, and whether the data is stored elsewhere."""
+    sent = as_event(event)
+    records = [to_record(sent, mode=one.mode, format=one.format) for one in encodings]
+    found = any(size_problem(record) is not None for record in records)
+    require_equal(found, too_large, "whether an encoding is too large")
+    if referred is not None:
+        require_equal(_has_dataref(sent), referred, "whether the data is stored elsewhere")
 
 
 def _has_dataref(event: Event) -> bool:
@@ -158,74 +134,66 @@ def _has_dataref(event: Event) -> bool:
     return "dataref" in sent and sent.payload is None
 
 
-class SignCase(Case, tag="sign"):
-    """An event to sign."""
+@kind("sign", accepts=lambda case: not case.refused, one_of=("core", "refused"))
+def check_sign(
+    event: EventNotation,
+    extensions: list[str],
+    core: Bytes | None = None,
+    ext: Bytes | None = None,
+    *,
+    refused: bool = False,
+) -> None:
+    """Sign an event with the expected digests, or refuse it."""
+    messages = []
 
-    one_of: ClassVar = ("core", "refused")
-    event: EventNotation
-    extensions: list[str]
-    core: Bytes | None = None
-    ext: Bytes | None = None
-    refused: bool = False
+    def key(message: bytes) -> bytes:
+        messages.append(message)
+        return b"signature"
 
-    def _check(self) -> None:
-        """Sign the event with the expected digests, or refuse it."""
-        messages = []
-
-        def key(message: bytes) -> bytes:
-            messages.append(message)
-            return b"signature"
-
-        try:
-            signed = sign(as_event(self.event), key, keyid="k", extensions=self.extensions)
-        except SigningError as error:
-            require(self.refused, f"must be signed: {error}")
-            return
-        require(not self.refused, f"must be refused, but was signed as {signed}")
-        content = signed[DSSE_MATERIAL]
-        envelope = read_envelope(content if isinstance(content, bytes) else b"")
-        require_equal(envelope.payload_type, PAYLOAD_TYPE, "the payloadType")
-        message = pre_authentication_encoding(PAYLOAD_TYPE, envelope.payload)
-        require_equal([message], messages, "the signed message")
-        signatures = [(one.keyid, one.sig) for one in envelope.signatures]
-        require_equal(signatures, [("k", b"signature")], "the signatures")
-        material = read_material(envelope.payload)
-        require_equal(material.core, self.core, "the digest of core attributes and data")
-        require_equal(None if material.ext is UNSET else material.ext, self.ext, "the digest of extensions")
-        require_equal(list(material.names), self.extensions, "the names of the extensions")
+    try:
+        signed = sign(as_event(event), key, keyid="k", extensions=extensions)
+    except SigningError as error:
+        require(refused, f"must be signed: {error}")
+        return
+    require(not refused, f"must be refused, but was signed as {signed}")
+    content = signed[DSSE_MATERIAL]
+    envelope = read_envelope(content if isinstance(content, bytes) else b"")
+    require_equal(envelope.payload_type, PAYLOAD_TYPE, "the payloadType")
+    message = pre_authentication_encoding(PAYLOAD_TYPE, envelope.payload)
+    require_equal([message], messages, "the signed message")
+    signatures = [(one.keyid, one.sig) for one in envelope.signatures]
+    require_equal(signatures, [("k", b"signature")], "the signatures")
+    material = read_material(envelope.payload)
+    require_equal(material.core, core, "the digest of core attributes and data")
+    require_equal(None if material.ext is UNSET else material.ext, ext, "the digest of extensions")
+    require_equal(list(material.names), extensions, "the names of the extensions")
 
 
-class VerifyCase(Case, tag="verify"):
-    """A record of a signed event to verify."""
-
-    record: RecordNotation
-    keys: dict[str, Bytes]
-    verified: Literal["core and extensions", "core", "core, extensions skipped", "nothing"] | None
-    behaviour: Literal["strict", "passthrough", "core-only"] = "strict"
-    required: bool = True
-    attributes: dict[str, Scalar] | None = None
-    unverified: tuple[str, ...] = ()
-
-    @property
-    def accepts(self) -> bool:
-        """Whether the event is kept."""
-        return self.verified is not None
-
-    def _check(self) -> None:
-        """Verify the event, which returns the verified part of it, or discard it."""
-        event = from_record(as_record(self.record))
-        keys = {keyid: _verifier(point) for keyid, point in self.keys.items()}
-        try:
-            result = verify(event, keys, behaviour=self.behaviour, required=self.required)
-        except VerificationError as error:
-            require(self.verified is None, f"must be verified: {error}")
-            return
-        require_equal(result.verified, self.verified, "the verified part")
-        if self.attributes is None:
-            raise CaseFailed("a case with a verified part must have attributes")
-        check_attributes(result.event, self.attributes)
-        require_equal(result.event.payload, event.payload, "the data")
-        require_equal(set(result.unverified), set(self.unverified), "the unverified extensions")
+@kind("verify", accepts=lambda case: case.verified is not None)
+def check_verify(
+    record: RecordNotation,
+    keys: dict[str, Bytes],
+    verified: Literal["core and extensions", "core", "core, extensions skipped", "nothing"] | None,
+    behaviour: Literal["strict", "passthrough", "core-only"] = "strict",
+    *,
+    required: bool = True,
+    attributes: dict[str, Scalar] | None = None,
+    unverified: tuple[str, ...] = (),
+) -> None:
+    """Verify a record of a signed event, which returns the verified part of it, or discard it."""
+    event = from_record(as_record(record))
+    verifiers = {keyid: _verifier(point) for keyid, point in keys.items()}
+    try:
+        result = verify(event, verifiers, behaviour=behaviour, required=required)
+    except VerificationError as error:
+        require(verified is None, f"must be verified: {error}")
+        return
+    require_equal(result.verified, verified, "the verified part")
+    if attributes is None:
+        raise CaseFailed("a case with a verified part must have attributes")
+    check_attributes(result.event, attributes)
+    require_equal(result.event.payload, event.payload, "the data")
+    require_equal(set(result.unverified), set(unverified), "the unverified extensions")
 
 
 def _verifier(point: bytes) -> Callable[[bytes, bytes], bool]:
@@ -252,20 +220,19 @@ def _verifier(point: bytes) -> Callable[[bytes, bytes], bool]:
     return check
 
 
-class ForwardCase(Case, tag="forward"):
-    """A record of a signed event to change and forward."""
-
-    record: RecordNotation
-    signed: bool
-    changes: dict[str, str | None] = field(default_factory=dict)
-    data: Data | UnsetType = UNSET
-
-    def _check(self) -> None:
-        """Check that the signature is kept if the change does not affect it, and only then."""
-        received = from_record(as_record(self.record))
-        data = {} if isinstance(self.data, UnsetType) else {"data": self.data.value}
-        changed = drop_stale_signature(received.replace(**data, **self.changes), received)
-        signature = received[DSSE_MATERIAL] if self.signed else None
-        require_equal(changed.get(DSSE_MATERIAL), signature, "the signature")
-        expected = set(received.replace(**self.changes)) - {DSSE_MATERIAL}
-        require_equal(set(changed) - {DSSE_MATERIAL}, expected, "the other attributes")
+@kind("forward", accepts=lambda case: case.signed)
+def check_forward(
+    record: RecordNotation,
+    *,
+    signed: bool,
+    changes: dict[str, str | None] | None = None,
+    data: Data | UnsetType = UNSET,
+) -> None:
+    """Change a record of a signed event, whose signature is kept only if the change does not affect it."""
+    received, changes = from_record(as_record(record)), changes or {}
+    new_data = {} if isinstance(data, UnsetType) else {"data": data.value}
+    changed = drop_stale_signature(received.replace(**new_data, **changes), received)
+    signature = received[DSSE_MATERIAL] if signed else None
+    require_equal(changed.get(DSSE_MATERIAL), signature, "the signature")
+    expected = set(received.replace(**changes)) - {DSSE_MATERIAL}
+    require_equal(set(changed) - {DSSE_MATERIAL}, expected, "the other attributes")

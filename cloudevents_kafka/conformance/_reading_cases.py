@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, Literal
 
-from msgspec import UnsetType, field
+from msgspec import UnsetType
 
 from cloudevents_kafka import registry
 from cloudevents_kafka.attributes.types import AttributeType, AttributeValue
 from cloudevents_kafka.binding import Decoded, Undecodable, decode, sniff
-from cloudevents_kafka.conformance._case import MODES, Case, CaseFailed, difference, require, require_equal
+from cloudevents_kafka.conformance._case import MODES, CaseFailed, difference, kind, require, require_equal
 from cloudevents_kafka.conformance._compare import attributes_of, check_attributes, require_same, verdict_of
 from cloudevents_kafka.conformance.notation import (
     Expected,
@@ -31,34 +31,25 @@ _BATCH: Final = "application/cloudevents-batch+json"
 _BEFORE_SECRET: Final = 120  # characters of a log in a message
 
 
-class DecodeCase(Case, tag="decode"):
-    """A record to read strictly and leniently."""
-
-    record: RecordNotation
-    strict: Expected
-    lenient: Expected | None = None
-    secret: str | None = None
-    heeds: dict[Literal["dataclassification", "dataregulation", "datacategory"], list[str]] = field(
-        default_factory=dict
-    )
-
-    @property
-    def accepts(self) -> bool:
-        """Whether the record is an event."""
-        return self.strict.verdict == "event"
-
-    def _check(self) -> None:
-        """Check strict reading and, if the case says so, lenient reading and what is logged."""
-        record = as_record(self.record)
-        with _known_labels(self.heeds):
-            _check_outcome(record, self.strict, lenient=False)
-            if self.lenient is not None:
-                try:
-                    _check_outcome(record, self.lenient, lenient=True)
-                except CaseFailed as error:
-                    raise CaseFailed(f"read leniently, {error}") from None
-            if self.secret is not None:
-                _check_redaction(record, self.secret)
+@kind("decode", accepts=lambda case: case.strict.verdict == "event")
+def check_decode(
+    record: RecordNotation,
+    strict: Expected,
+    lenient: Expected | None = None,
+    secret: str | None = None,
+    heeds: dict[Literal["dataclassification", "dataregulation", "datacategory"], list[str]] | None = None,
+) -> None:
+    """Read a record strictly and, if the case says so, leniently; check what is logged of it."""
+    read = as_record(record)
+    with _known_labels(heeds or {}):
+        _check_outcome(read, strict, lenient=False)
+        if lenient is not None:
+            try:
+                _check_outcome(read, lenient, lenient=True)
+            except CaseFailed as error:
+                raise CaseFailed(f"read leniently, {error}") from None
+        if secret is not None:
+            _check_redaction(read, secret)
 
 
 @contextmanager
@@ -120,52 +111,35 @@ def _check_redaction(record: Record, secret: str) -> None:
         require(at < 0, f"{secret!r} must be redacted, but follows …{log[max(at - _BEFORE_SECRET, 0) : at]}")
 
 
-class SniffCase(Case, tag="sniff"):
-    """Headers to sniff."""
-
-    headers: HeaderPairs
-    mode: Literal["structured", "binary", "not-an-event", "unsupported-format", "batch"]
-
-    @property
-    def accepts(self) -> bool:
-        """Whether the headers are of an event."""
-        return self.mode in MODES
-
-    def _check(self) -> None:
-        require_equal(sniff(as_headers(self.headers)).mode, self.mode, "the mode")
+@kind("sniff", accepts=lambda case: case.mode in MODES)
+def check_sniff(
+    headers: HeaderPairs,
+    mode: Literal["structured", "binary", "not-an-event", "unsupported-format", "batch"],
+) -> None:
+    """Check the mode of headers."""
+    require_equal(sniff(as_headers(headers)).mode, mode, "the mode")
 
 
-class MediaTypeCase(Case, tag="media-type"):
-    """A media type that is JSON or not."""
-
-    media_type: str
-    is_json: bool
-
-    def _check(self) -> None:
-        """Check that data is any JSON value with a JSON type, and a string with another (J-12)."""
-        attributes: dict[str, Any] = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
-        attributes |= {"datacontenttype": self.media_type, "data": {"a": 1}}
-        verdict = verdict_of(decode(_structured(_JSON, json.dumps(attributes))))
-        expected = "event" if self.is_json else "broken-event"
-        require_equal(verdict, expected, "the verdict on an object as data")
-        try:
-            event = Event(**attributes)
-        except InvalidEvent as error:
-            require(not self.is_json, f"must be a JSON type: {error}")
-        else:
-            require(self.is_json, f"must not be a JSON type, but {event} was constructed")
+@kind("media-type", accepts=lambda case: case.is_json)
+def check_media_type(media_type: str, *, is_json: bool) -> None:
+    """Check that data is any JSON value with a JSON type, and a string with another (J-12)."""
+    attributes: dict[str, Any] = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
+    attributes |= {"datacontenttype": media_type, "data": {"a": 1}}
+    verdict = verdict_of(decode(_structured(_JSON, json.dumps(attributes))))
+    require_equal(verdict, "event" if is_json else "broken-event", "the verdict on an object as data")
+    try:
+        event = Event(**attributes)
+    except InvalidEvent as error:
+        require(not is_json, f"must be a JSON type: {error}")
+    else:
+        require(is_json, f"must not be a JSON type, but {event} was constructed")
 
 
-class JsonBatchCase(Case, tag="json-batch"):
-    """A JSON batch."""
-
-    batch: str
-    accepted: bool
-
-    def _check(self) -> None:
-        """Check that the batch is refused on Kafka (K-01), and is valid if its elements are events."""
-        require_equal(verdict_of(decode(_structured(_BATCH, self.batch))), "batch", "the verdict")
-        require_equal(_is_valid_batch(self.batch), self.accepted, "whether the batch is valid")
+@kind("json-batch", accepts=lambda case: case.accepted)
+def check_json_batch(batch: str, *, accepted: bool) -> None:
+    """Check that a batch is refused on Kafka (K-01), and is valid if its elements are events."""
+    require_equal(verdict_of(decode(_structured(_BATCH, batch))), "batch", "the verdict")
+    require_equal(_is_valid_batch(batch), accepted, "whether the batch is valid")
 
 
 def _is_valid_batch(text: str) -> bool:

@@ -19,7 +19,7 @@ Status = Literal["accepted", "refused", "passed", "FAILED", "not run"]
 
 _WORST_FIRST: Final[tuple[Status, ...]] = ("FAILED", "not run", "passed")
 _FUNCTION: Final = re.compile(r"\w*")  # before "[parameters]" and pytest-xdist's "@group"
-_LONGEST: Final = 400  # characters of a detail
+_MAX_DETAIL: Final = 400  # characters of a detail
 _MISSING_PACKAGE: Final = re.compile("No module named |pip install ")
 """How Python and this library report a missing package; a clause does not fail because of it."""
 
@@ -40,7 +40,7 @@ class ResultsError(CloudEventsKafkaError):
 def failure(name: str, message: str, about: str = "") -> Result:
     """Return the result of a case or test that failed, or was not run because a package is missing."""
     line = " ".join(message.split())
-    detail = line if len(line) <= _LONGEST else f"{line[:_LONGEST]} …"
+    detail = line if len(line) <= _MAX_DETAIL else f"{line[:_MAX_DETAIL]} …"
     return Result(name, "not run" if _MISSING_PACKAGE.search(message) else "FAILED", about, detail)
 
 
@@ -83,7 +83,7 @@ def _result(element: ET.Element) -> Result:
 
 # --- clauses ---------------------------------------------------------------------
 
-_LIKE: Final = {"RECOMMENDED": "SHOULD", "advice": "derived"}
+_COLUMNS: Final = {"RECOMMENDED": "SHOULD", "advice": "derived"}
 """The levels that the report counts as another one."""
 
 
@@ -98,7 +98,7 @@ class ClauseResult(msgspec.Struct, frozen=True):
     def column(self) -> str:
         """MUST, SHOULD, MAY or derived."""
         level = self.clause.level.removesuffix(" NOT")
-        return _LIKE.get(level, level)
+        return _COLUMNS.get(level, level)
 
     @property
     def results(self) -> tuple[Result, ...]:

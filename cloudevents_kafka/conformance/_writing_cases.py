@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import ClassVar, Final, Literal
+from typing import Final, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from cloudevents_kafka.binding import (
     ContentMode,
-    KeyMapper,
     attribute_key,
     from_record,
     partition_key,
@@ -18,9 +17,9 @@ from cloudevents_kafka.binding import (
 from cloudevents_kafka.conformance._case import (
     MODES,
     MODES_AND_FORMATS,
-    Case,
     CaseFailed,
     Format,
+    kind,
     require,
     require_equal,
 )
@@ -46,35 +45,35 @@ _PRODUCE: Final = {"0.8": 0, "0.9": 1, "0.10": 2, "0.11": 3}
 """The newest version of the Produce request that brokers of a version accept."""
 
 
-class EncodeCase(Case, tag="encode"):
-    """An event to write."""
+@kind("encode", accepts=lambda case: not case.refused, one_of=("record", "refused"))
+def check_encode(
+    event: EventNotation,
+    mode: ContentMode,
+    format: Format | None = None,
+    *,
+    headers: HeaderPairs | None = None,
+    broker: Literal["0.8", "0.9", "0.10", "0.11"] | None = None,
+    record: WrittenRecord | None = None,
+    refused: bool = False,
+) -> None:
+    """Write an event, and compare the record, as it arrives by a broker if the case names one."""
+    try:
+        written = encoded(event, mode, format, headers)
+        if broker is not None:
+            written = _through_broker(written, broker)
+    except (EncodeError, InvalidEvent) as error:
+        require(refused, f"must be written: {error}")
+        return
+    if refused or record is None:
+        raise CaseFailed(f"must be refused, but was written as {written}")
+    check_record(written, record)
 
-    one_of: ClassVar = ("record", "refused")
-    event: EventNotation
-    mode: ContentMode
-    format: Format | None = None
-    headers: HeaderPairs = field(default_factory=list)
-    broker: Literal["0.8", "0.9", "0.10", "0.11"] | None = None
-    record: WrittenRecord | None = None
-    refused: bool = False
 
-    def encode(self) -> Record:
-        """Return the record of the event."""
-        headers = as_headers(self.headers)
-        return to_record(as_event(self.event), mode=self.mode, format=self.format, headers=headers)
-
-    def _check(self) -> None:
-        """Compare the record, as it arrives by a broker if the case names one."""
-        try:
-            record = self.encode()
-            if self.broker is not None:
-                record = _through_broker(record, self.broker)
-        except (EncodeError, InvalidEvent) as error:
-            require(self.refused, f"must be written: {error}")
-            return
-        if self.refused or self.record is None:
-            raise CaseFailed(f"must be refused, but was written as {record}")
-        check_record(record, self.record)
+def encoded(
+    event: EventNotation, mode: ContentMode, format: str | None, headers: HeaderPairs | None
+) -> Record:
+    """Return the record of an event with more headers."""
+    return to_record(as_event(event), mode=mode, format=format, headers=as_headers(headers or []))
 
 
 def _through_broker(record: Record, broker: str) -> Record:
@@ -94,52 +93,37 @@ def _through_broker(record: Record, broker: str) -> Record:
     return Record(key=arrived.key, value=arrived.value, headers=list(arrived.headers))
 
 
-class TranscodeCase(Case, tag="transcode"):
-    """A record to read and to write in another mode or format."""
-
-    record: RecordNotation
-    mode: ContentMode
-    result: WrittenRecord
-    format: Format | None = None
-
-    def _check(self) -> None:
-        event = from_record(as_record(self.record))
-        check_record(to_record(event, mode=self.mode, format=self.format), self.result)
+@kind("transcode")
+def check_transcode(
+    record: RecordNotation, mode: ContentMode, result: WrittenRecord, format: Format | None = None
+) -> None:
+    """Read a record and write it in another mode or format."""
+    event = from_record(as_record(record))
+    check_record(to_record(event, mode=mode, format=format), result)
 
 
-class RelayCase(Case, tag="relay"):
-    """A record to read and to write unchanged."""
-
-    record: RecordNotation
-
-    def _check(self) -> None:
-        record = as_record(self.record)
-        again = to_record(from_record(record), like=record)
-        found = again.key, again.value, again.headers
-        require_equal(found, (record.key, record.value, record.headers), "the record")
+@kind("relay")
+def check_relay(record: RecordNotation) -> None:
+    """Read a record and write it unchanged."""
+    read = as_record(record)
+    again = to_record(from_record(read), like=read)
+    require_equal((again.key, again.value, again.headers), (read.key, read.value, read.headers), "the record")
 
 
-class RoundTripCase(Case, tag="round-trip"):
-    """An event to write and read in every mode and format."""
-
-    event: EventNotation
-
-    def _check(self) -> None:
-        event = as_event(self.event)
-        for mode, format in MODES_AND_FORMATS:
-            again = from_record(to_record(event, mode=mode, format=format))
-            require_equal(again, event, f"the event after {format or mode}")
+@kind("round-trip")
+def check_round_trip(event: EventNotation) -> None:
+    """Write and read an event in every mode and format."""
+    written = as_event(event)
+    for mode, format in MODES_AND_FORMATS:
+        again = from_record(to_record(written, mode=mode, format=format))
+        require_equal(again, written, f"the event after {format or mode}")
 
 
-class EqualCase(Case, tag="equal"):
-    """Two events to compare."""
-
-    events: tuple[EventNotation, EventNotation]
-    equal: bool
-
-    def _check(self) -> None:
-        one, other = map(as_event, self.events)
-        require_equal(one == other, self.equal, "whether they are equal")
+@kind("equal", accepts=lambda case: case.equal)
+def check_equal(events: tuple[EventNotation, EventNotation], *, equal: bool) -> None:
+    """Compare two events."""
+    first, second = map(as_event, events)
+    require_equal(first == second, equal, "whether they are equal")
 
 
 class AttributeMapper(Struct, forbid_unknown_fields=True):
@@ -148,36 +132,30 @@ class AttributeMapper(Struct, forbid_unknown_fields=True):
     attribute: str
 
 
-class KeyCase(Case, tag="key"):
-    """An event to send with a key or a key mapper."""
-
-    event: EventNotation
-    key: Bytes | None
-    mapper: Literal["partitionkey"] | AttributeMapper | None
-    record_key: Bytes | None
-    partition: int | None = None
-
-    def _check(self) -> None:
-        """Check key and partition of the sent record, and that the event is not changed."""
-        event = as_event(self.event)
-        before = (dict(event.attributes), event.payload)
-        for mode in MODES:
-            record = self._send(event, mode)
-            require_equal(record.key, self.record_key, "the key")
-            if self.partition is not None:
-                require_equal(record.partition, self.partition, "the partition")
-            require_equal((dict(event.attributes), event.payload), before, "the event afterwards")
-            require_equal(texts(from_record(record)), texts(event), f"the event sent in {mode} mode")
-
-    def _send(self, event: Event, mode: ContentMode) -> Record:
-        mapper: KeyMapper | None = None if self.mapper is None else partition_key
-        if isinstance(self.mapper, AttributeMapper):
-            mapper = attribute_key(self.mapper.attribute)
+@kind("key")
+def check_key(
+    event: EventNotation,
+    key: Bytes | None,
+    mapper: Literal["partitionkey"] | AttributeMapper | None,
+    record_key: Bytes | None,
+    partition: int | None = None,
+) -> None:
+    """Check key and partition of a sent record, and that the event is not changed."""
+    sent = as_event(event)
+    before = dict(sent.attributes), sent.payload
+    key_mapper = attribute_key(mapper.attribute) if isinstance(mapper, AttributeMapper) else partition_key
+    for mode in MODES:
         client = FakeProducer()
-        with EventProducer(client, topic="t", mode=mode, key_mapper=mapper) as producer:
-            producer.send(event, key=self.key, partition=self.partition)
-        (message,) = client.log
-        return Record.of(message)
+        with EventProducer(
+            client, topic="t", mode=mode, key_mapper=key_mapper if mapper else None
+        ) as producer:
+            producer.send(sent, key=key, partition=partition)
+        (record,) = map(Record.of, client.log)
+        require_equal(record.key, record_key, "the key")
+        if partition is not None:
+            require_equal(record.partition, partition, "the partition")
+        require_equal((dict(sent.attributes), sent.payload), before, "the event afterwards")
+        require_equal(texts(from_record(record)), texts(sent), f"the event sent in {mode} mode")
 
 
 class HttpMessage(Struct, forbid_unknown_fields=True):
@@ -187,34 +165,28 @@ class HttpMessage(Struct, forbid_unknown_fields=True):
     body: Written
 
 
-class HttpCase(Case, tag="http"):
-    """An HTTP message that the binding of the official SDK reads and writes, with the library's events."""
+@kind("http", accepts=lambda case: not case.refused, one_of=("event", "refused"))
+def check_http(
+    message: HttpMessage, mode: ContentMode, event: EventNotation | None = None, *, refused: bool = False
+) -> None:
+    """Read a message by the official SDK, with the library's events, and write it again."""
+    from cloudevents.core.bindings import http  # slow to import
+    from cloudevents.core.exceptions import BaseCloudEventException
+    from cloudevents.core.formats.json import JSONFormat
 
-    one_of: ClassVar = ("event", "refused")
-    message: HttpMessage
-    mode: ContentMode
-    event: EventNotation | None = None
-    refused: bool = False
-
-    def _check(self) -> None:
-        """Read the message as the expected event and write it as the same message, or refuse it."""
-        from cloudevents.core.bindings import http  # slow to import
-        from cloudevents.core.exceptions import BaseCloudEventException
-        from cloudevents.core.formats.json import JSONFormat
-
-        headers, body, json_format = self.message.headers, self.message.body, JSONFormat()
-        content = json.dumps(body.content).encode() if body.form == "json" else body.content
-        try:
-            found = Event.of(http.from_http(http.HTTPMessage(headers, content), json_format))
-        except (BaseCloudEventException, AttributeError, TypeError, ValueError) as error:  # as the SDK raises
-            require(self.refused, f"must be read: {error}")
-            return
-        if self.refused or self.event is None:
-            raise CaseFailed(f"must be refused, but was read as {found}")
-        event = as_event(self.event)
-        require_equal(texts(found), texts(event), "the event")
-        require_same(found.data, event.data, "the data")
-        write = http.to_binary if self.mode == "binary" else http.to_structured
-        written = write(event, json_format)
-        require_equal({name.lower(): text for name, text in written.headers.items()}, headers, "the headers")
-        check_value(written.body, body)
+    headers, body, json_format = message.headers, message.body, JSONFormat()
+    content = json.dumps(body.content).encode() if body.form == "json" else body.content
+    try:
+        found = Event.of(http.from_http(http.HTTPMessage(headers, content), json_format))
+    except (BaseCloudEventException, AttributeError, TypeError, ValueError) as error:  # as the SDK raises
+        require(refused, f"must be read: {error}")
+        return
+    if refused or event is None:
+        raise CaseFailed(f"must be refused, but was read as {found}")
+    expected = as_event(event)
+    require_equal(texts(found), texts(expected), "the event")
+    require_same(found.data, expected.data, "the data")
+    write = http.to_binary if mode == "binary" else http.to_structured
+    written = write(expected, json_format)
+    require_equal({name.lower(): text for name, text in written.headers.items()}, headers, "the headers")
+    check_value(written.body, body)

@@ -75,10 +75,10 @@ def _reason(result: ClauseResult) -> str:
 def _clause_row(result: ClauseResult) -> tuple[str, ...]:
     clause = result.clause
     about = f"{clause.about} ({clause.note})" if clause.note else clause.about
-    return clause.id, clause.level, about, clause.source, _shown_by(result)
+    return clause.id, clause.level, about, clause.source, _evidence(result)
 
 
-def _shown_by(result: ClauseResult) -> str:
+def _evidence(result: ClauseResult) -> str:
     """Return the number of cases on each side, the reason for one side only, and the tests that passed."""
     if result.status != "shown":
         return f"**{result.status}**"

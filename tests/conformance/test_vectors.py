@@ -19,14 +19,16 @@ CASES = [case for _, case in DATASET.all_cases]
 ENTRY_CASES = [case for case in CASES if isinstance(case, EntryCase)]
 OTHER_CASES = [case for case in CASES if not isinstance(case, EntryCase)]
 INPUTS = [
-    pytest.param(case, given, id=f"{case.id} {name}") for case in ENTRY_CASES for name, given in case.inputs()
+    pytest.param(case, input, id=f"{case.id} {input.entry_point}")
+    for case in ENTRY_CASES
+    for input in case.inputs()
 ]
 
 
-@pytest.mark.parametrize(("case", "given"), INPUTS)
-def test_attribute(case: Any, given: Any) -> None:
+@pytest.mark.parametrize(("case", "input_"), INPUTS)
+def test_attribute(case: Any, input_: Any) -> None:
     """The constructor, headers and every format agree on whether a value or an event is accepted."""
-    case.enter(given)
+    case.check_input(input_)
 
 
 @pytest.mark.parametrize("case", OTHER_CASES, ids=[case.id for case in OTHER_CASES])
@@ -47,7 +49,7 @@ def test_refused_texts_use_every_entry_point() -> None:
     incomplete = {}
     for case in ENTRY_CASES:
         if not case.accepted and getattr(case, "entry_points", None) is None:
-            missing = every - {name.partition(",")[0] for name, _ in case.inputs()}
+            missing = every - {input.entry_point.partition(",")[0] for input in case.inputs()}
             if missing and isinstance(getattr(case, "value", ""), str):
                 incomplete[case.id] = missing
     assert incomplete == {}
