@@ -6,7 +6,7 @@ more. Importing it imports neither a Kafka client nor Spark.
 
 from __future__ import annotations
 
-from cloudevents_kafka.attributes import AttributeType
+from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.binding import (
     Decoded,
     Undecodable,

@@ -1,4 +1,4 @@
-"""The exceptions of events, records and clients, all under one root.
+"""The exceptions of events, records and clients.
 
 ::
 
@@ -16,18 +16,17 @@
     ├── DeliveryError                    an event was not delivered to a broker
     └── ConsumeError                     the Kafka client failed while polling
 
-Exceptions are defined in the module that raises them: `SigningError` and
-`VerificationError` in `extensions.signing`, `DeliveryError` in `producer`,
-`ConsumeError` in `consumer`. Other packages have further ones under the same root, such
-as `PipelineFailed` in `spark.pipeline`, `NoJars` in `jvm` and `BrokerFailed` in
-`testing.local`. The Kafka protocol has a tree of its own, under `protocol.ProtocolError`.
+The last four are defined in `extensions.signing`, `producer` and `consumer`, which raise
+them. Programs define further exceptions under this root: `cli`, `conformance`, `demo`,
+`jvm`, `spark` and `testing`. Those of `protocol` have a root of their own, `ProtocolError`.
 
 An error lists all rules that an event breaks, each as a `Problem`. No message
-contains event data: attributes may be logged, data may not.
+contains event data: attributes may be logged, data may not (D-07).
 """
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
@@ -133,8 +132,7 @@ class DecodeError(CloudEventsKafkaError):
     problems: tuple[Problem, ...] = ()
 
     def __init__(self, reason: str, record: Record, hint: str | None = None) -> None:
-        # Not super(): BrokenEvent has another base. Pickle calls the class with these arguments.
-        Exception.__init__(self, reason, record, hint)
+        Exception.__init__(self, reason, record, hint)  # not super(): BrokenEvent has another base
         self.reason = reason
         self.record = record
         self.hint = hint
@@ -145,6 +143,9 @@ class DecodeError(CloudEventsKafkaError):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
 class NotAnEvent(DecodeError):
@@ -167,9 +168,6 @@ class BrokenEvent(DecodeError, InvalidEvent):
     def __str__(self) -> str:
         return DecodeError.__str__(self)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.problems, self.record, self.hint)
-
 
 class UnsupportedFormat(DecodeError):
     """The record is a structured CloudEvent in an event format that is not registered."""
@@ -182,9 +180,6 @@ class UnsupportedFormat(DecodeError):
             f"event format {preview(media_type)} is not supported (K-10, Kafka binding 3)", record, hint
         )
         self.media_type = media_type
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.media_type, self.record, self.hint)
 
 
 class UnsupportedBatch(DecodeError):
@@ -200,6 +195,3 @@ class UnsupportedBatch(DecodeError):
             hint,
         )
         self.media_type = media_type
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.media_type, self.record, self.hint)

@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import Any, Final, Self
 
 from cloudevents_kafka.attributes.extension_types import type_of
-from cloudevents_kafka.attributes.fast_validation import is_valid_fast
 from cloudevents_kafka.attributes.timestamps import instant, is_timestamp, to_datetime
 from cloudevents_kafka.attributes.types import (
     CORE,
@@ -24,12 +23,13 @@ from cloudevents_kafka.attributes.types import (
     canonical_text,
     to_attribute,
 )
-from cloudevents_kafka.attributes.validation import validate
+from cloudevents_kafka.attributes.validation import is_valid_fast, validate
 from cloudevents_kafka.codecs.payload import DataKind, from_payload, to_payload
 from cloudevents_kafka.codecs.registry import call_decode
 from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
 
 _UNSET: Final = object()
+_FOR_READER: Final = object()  # data that the function of `read_with` decodes
 _new: Final = object.__new__
 
 
@@ -41,16 +41,17 @@ class Event:
     no data, bytes are the payload, text and other values are encoded by their content type,
     as JSON if there is none.
 
-    Raises `InvalidEvent` with every broken rule.
+    Raises `InvalidEvent`, which has every broken rule, if the event breaks one.
     """
 
-    __slots__ = ("_attributes", "_data", "_kind", "_payload", "_wire")
+    __slots__ = ("_attributes", "_data", "_encoded", "_kind", "_payload", "_reader")
 
-    _attributes: dict[str, AttributeValue]
+    _attributes: dict[str, Any]
     _payload: bytes | None
     _kind: DataKind
-    _wire: tuple[str, bytes] | None
+    _encoded: tuple[str, bytes] | None
     _data: Any
+    _reader: Callable[[Event], Any]  # set by `read_with` only, since a store takes time
 
     def __init__(
         self,
@@ -92,7 +93,7 @@ class Event:
         if problems:
             raise InvalidEvent(problems)
         self._attributes = attributes
-        self._wire = None
+        self._encoded = None
         self._data = _UNSET
 
     @classmethod
@@ -101,13 +102,11 @@ class Event:
 
         Events of the official SDK, versions 1 and 2, have these methods. An `Event` is
         returned itself. No attribute is added, and the object is not changed. Raises
-        `InvalidEvent`, and `TypeError` for other objects.
+        `InvalidEvent` if the event breaks a rule, and `TypeError` for other objects.
         """
         if isinstance(source, cls):
             return source
-        if not (
-            callable(getattr(source, "get_attributes", None)) and callable(getattr(source, "get_data", None))
-        ):
+        if not all(callable(getattr(source, name, None)) for name in ("get_attributes", "get_data")):
             raise TypeError(
                 f"an event must have get_attributes() and get_data(), got a {type(source).__name__}"
             )
@@ -115,42 +114,40 @@ class Event:
         event._set(source.get_attributes(), source.get_data())
         return event
 
-    # --- attributes ---
-
     @property
     def id(self) -> str:
         """The identifier of the event within its source."""
-        return self._attributes["id"]  # type: ignore[return-value]  # validation makes sure that core attributes are str
+        return self._attributes["id"]  # type: ignore[no-any-return]  # a str, as validation checks
 
     @property
     def source(self) -> str:
         """The context in which the event happened, a URI-reference."""
-        return self._attributes["source"]  # type: ignore[return-value]  # see id
+        return self._attributes["source"]  # type: ignore[no-any-return]  # see id
 
     @property
     def type(self) -> str:
         """The type of the event, such as ``com.example.order.created``."""
-        return self._attributes["type"]  # type: ignore[return-value]  # see id
+        return self._attributes["type"]  # type: ignore[no-any-return]  # see id
 
     @property
     def specversion(self) -> str:
         """The version of the specification, ``1.0``."""
-        return self._attributes["specversion"]  # type: ignore[return-value]  # see id
+        return self._attributes["specversion"]  # type: ignore[no-any-return]  # see id
 
     @property
     def datacontenttype(self) -> str | None:
         """The media type of the data, as received, or None."""
-        return self._attributes.get("datacontenttype")  # type: ignore[return-value]  # see id
+        return self._attributes.get("datacontenttype")
 
     @property
     def dataschema(self) -> str | None:
         """The URI of the schema of the data, or None."""
-        return self._attributes.get("dataschema")  # type: ignore[return-value]  # see id
+        return self._attributes.get("dataschema")
 
     @property
     def subject(self) -> str | None:
         """The subject of the event in the context of its source, or None."""
-        return self._attributes.get("subject")  # type: ignore[return-value]  # see id
+        return self._attributes.get("subject")
 
     @property
     def time(self) -> datetime | None:
@@ -159,7 +156,7 @@ class Event:
 
     def __getitem__(self, name: str) -> AttributeValue | datetime:
         """Return the value of an attribute; a datetime for a known Timestamp."""
-        value = self._attributes[name]
+        value: AttributeValue = self._attributes[name]
         if type_of(name) is AttributeType.TIMESTAMP and isinstance(value, str):
             return to_datetime(value) if is_timestamp(value) else value  # lenient reading keeps invalid ones
         return value
@@ -190,8 +187,6 @@ class Event:
         """The extension attributes by name; read-only."""
         return MappingProxyType({name: self[name] for name in self._attributes if name not in CORE})
 
-    # --- data ---
-
     @property
     def payload(self) -> bytes | None:
         """The exact bytes of the data, or None if there is no data."""
@@ -210,11 +205,10 @@ class Event:
         Raises `DataError` if the payload does not match ``datacontenttype``.
         """
         if self._data is _UNSET:
-            self._data = self._read()
+            self._data = from_payload(self._payload, self._kind, self.datacontenttype, self._attributes)
+        elif self._data is _FOR_READER:
+            self._data = call_decode(self._reader, self, self.datacontenttype)
         return self._data
-
-    def _read(self) -> Any:
-        return from_payload(self._payload, self._kind, self.datacontenttype, self._attributes)
 
     def read_with(self, read: Callable[[Event], Any]) -> Event:
         """Return the same event with ``data`` decoded by a function of the event.
@@ -223,29 +217,28 @@ class Event:
         same data, but not in a pickled copy. It is not called for an event without data. An
         exception in it becomes a `DataError`.
         """
-        event = _EventWithReader.__new__(_EventWithReader)
-        event._attributes, event._payload, event._kind = self._attributes, self._payload, self._kind
-        event._wire, event._data, event._reader = self._wire, _UNSET, read
+        event = unchecked_event(self._attributes, self._payload, self._kind, self._encoded)
+        event._reader = read
+        event._data = None if event._payload is None else _FOR_READER
         return event
-
-    # --- copies and comparison ---
 
     def replace(self, /, *, data: Any = _UNSET, **attributes: AttributeValue | datetime | None) -> Event:
         """Return a changed event; None removes an attribute.
 
         The payload stays the same without ``data``, also if ``datacontenttype`` changes.
-        Raises `InvalidEvent`.
+        Raises `InvalidEvent` if the changed event breaks a rule.
         """
-        changed = {**self._attributes, **attributes}
-        event = Event.__new__(type(self))
-        event._set(changed, self._payload if data is _UNSET else data)
-        if (
-            data is _UNSET
-            and self._kind is not DataKind.BYTES
-            and event.datacontenttype == self.datacontenttype
-        ):
+        event = _new(Event)
+        event._set({**self._attributes, **attributes}, self._payload if data is _UNSET else data)
+        if data is not _UNSET:
+            return event
+        if self._kind is not DataKind.BYTES and event.datacontenttype == self.datacontenttype:
             event._kind = self._kind
-        return event
+        return self._with_reader(event)
+
+    def _with_reader(self, event: Event) -> Event:
+        """Return an event with the same data and, if there is one, the same reader of it."""
+        return event.read_with(self._reader) if hasattr(self, "_reader") else event
 
     __replace__ = replace
 
@@ -273,7 +266,7 @@ class Event:
         return f"Event(id={self.id!r}, source={self.source!r}, type={self.type!r}{rest}{size})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return unchecked_event, (self._attributes, self._payload, self._kind, self._wire)
+        return unchecked_event, (self._attributes, self._payload, self._kind, self._encoded)
 
     def __copy__(self) -> Self:
         return self
@@ -281,7 +274,7 @@ class Event:
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
-    # --- the SDK's BaseCloudEvent ---
+    # The methods of the SDK's protocol BaseCloudEvent follow.
 
     def get_id(self) -> str:
         """Return ``id``."""
@@ -328,44 +321,23 @@ class Event:
         return dict(self.attributes)
 
 
-class _EventWithReader(Event):
-    """An event with a function that decodes its data."""
-
-    __slots__ = ("_reader",)
-
-    _reader: Callable[[Event], Any]
-
-    def _read(self) -> Any:
-        return None if self._payload is None else call_decode(self._reader, self, self.datacontenttype)
-
-    def replace(self, /, *, data: Any = _UNSET, **attributes: AttributeValue | datetime | None) -> Event:
-        """Return a changed event, with the same reader if the data is the same."""
-        if data is not _UNSET:
-            return unchecked_event(self._attributes, self._payload, self._kind).replace(
-                data=data, **attributes
-            )
-        return super().replace(**attributes).read_with(self._reader)
-
-    __replace__ = replace
-
-
 def unchecked_event(
     attributes: dict[str, AttributeValue],
     payload: bytes | None,
     kind: DataKind = DataKind.BYTES,
-    wire: tuple[str, bytes] | None = None,
+    encoded: tuple[str, bytes] | None = None,
 ) -> Event:
     """Return an event with attributes that are valid, without a check.
 
     This is how formats and readers create events: they validate the attributes first. The
-    event keeps the dictionary itself. ``wire`` is the name of the event format and the
+    event keeps the dictionary itself. ``encoded`` is the name of the event format and the
     structured value that the event was read from, if any.
     """
     event = _new(Event)
     event._attributes = attributes
     event._payload = payload
     event._kind = kind
-    event._wire = wire
+    event._encoded = encoded
     event._data = _UNSET
     return event
 
@@ -373,23 +345,23 @@ def unchecked_event(
 def select_attributes(event: Event, names: Container[str]) -> Event:
     """Return an event with some of the attributes of another, and its data; they are not checked again."""
     attributes = {name: value for name, value in event._attributes.items() if name in names}
-    selected = unchecked_event(attributes, event._payload, event._kind)
-    return selected.read_with(event._reader) if isinstance(event, _EventWithReader) else selected
+    return event._with_reader(unchecked_event(attributes, event._payload, event._kind))
 
 
 def with_content_type(event: Event) -> Event:
-    """Return an event whose JSON data has an explicit content type (R-10): itself if it has one."""
+    """Return an event whose JSON data has an explicit content type: itself if it has one."""
+    # R-10: "SHOULD be set explicitly to the implied `datacontenttype`"
     if event.kind is not DataKind.JSON or event.datacontenttype is not None:
         return event
     return event.replace(datacontenttype="application/json")
 
 
 def raw_parts(event: Event) -> tuple[dict[str, AttributeValue], tuple[str, bytes] | None]:
-    """Return the attributes of an event as it stores them, and its ``wire``, for encoders.
+    """Return the attributes of an event as it stores them, and ``encoded`` of `unchecked_event`.
 
-    Do not change the dictionary. ``wire`` is that of `unchecked_event`.
+    Encoders use them, and do not change the dictionary.
     """
-    return event._attributes, event._wire
+    return event._attributes, event._encoded
 
 
 def _check(values: Mapping[str, object]) -> tuple[dict[str, AttributeValue], list[Problem]]:
@@ -407,9 +379,9 @@ def _check(values: Mapping[str, object]) -> tuple[dict[str, AttributeValue], lis
     return validate(attributes, problems)
 
 
-def _equal(name: str, one: AttributeValue, other: AttributeValue) -> bool:
-    if type(one) is type(other) and one == other:
+def _equal(name: str, left: AttributeValue, right: AttributeValue) -> bool:
+    if type(left) is type(right) and left == right:
         return True
-    if type_of(name) is AttributeType.TIMESTAMP and isinstance(one, str) and isinstance(other, str):
-        return is_timestamp(one) and is_timestamp(other) and instant(one) == instant(other)
+    if type_of(name) is AttributeType.TIMESTAMP and isinstance(left, str) and isinstance(right, str):
+        return is_timestamp(left) and is_timestamp(right) and instant(left) == instant(right)  # T-13
     return False

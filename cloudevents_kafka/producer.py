@@ -21,7 +21,7 @@ from cloudevents_kafka.binding import ContentMode, KeyMapper, check_mode, to_rec
 from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.plural import pluralize
-from cloudevents_kafka.record import HeaderInput, Record
+from cloudevents_kafka.record import HeaderInput, RecordInput
 
 _POLL_SECONDS: Final = 0.2  # the longest wait within the client, which delays Ctrl-C
 # abort_transaction() or purge() has removed the message, which its caller expects.
@@ -164,7 +164,7 @@ class EventProducer(Generic[ProducerT]):
         mode: ContentMode | None = None,
         format: str | None = None,
         key_mapper: KeyMapper | None = None,
-        like: Record | Any | None = None,
+        like: RecordInput | None = None,
         on_delivery: OnDelivery | None = None,
     ) -> Delivery:
         """Queue an event, or an SDK's event, and return its `Delivery` without waiting for it.

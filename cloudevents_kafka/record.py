@@ -7,18 +7,34 @@ may be null.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec.structs import force_setattr
 
 Headers = list[tuple[str, bytes | None]]
-"""Header names and values in wire order, as in confluent-kafka."""
+"""Header names and values in the order of the record, as in confluent-kafka."""
 
 HeaderInput = Mapping[str, str | bytes | None] | Iterable[tuple[str, str | bytes | None]] | None
 """Headers as users and clients pass them; text values are encoded as UTF-8."""
+
+
+class ClientMessage(Protocol):
+    """A client's message, or a `Record`: ``value`` and ``headers`` are attributes or methods."""
+
+    @property
+    def value(self) -> Any:
+        """The value, or a method that returns it."""
+
+    @property
+    def headers(self) -> Any:
+        """The headers, or a method that returns them."""
+
+
+RecordInput = ClientMessage | Mapping[str, Any]
+"""A record of any client, as `Record.of` accepts it."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -62,7 +78,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return f"{self.topic}{partition}{offset}"
 
     @classmethod
-    def of(cls, source: Any) -> Record:
+    def of(cls, source: RecordInput) -> Record:
         """Return the record of a client's message, which is recognized by its methods or attributes.
 
         Accepts a confluent-kafka ``Message`` (methods), an aiokafka, kafka-python or
@@ -72,18 +88,35 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """
         if isinstance(source, cls):
             return source
-        if isinstance(source, Mapping):
-            return _of_fields(source.get)
-        if hasattr(source, "asDict"):  # a Spark Row, a tuple, whose attributes are not only its fields
-            return _of_fields(source.asDict().get)
-        if callable(getattr(source, "value", None)):
-            return _of_message(source)
-        if hasattr(source, "value") and hasattr(source, "headers"):
-            return _of_fields(lambda name: getattr(source, name, None))
-        raise TypeError(
-            f"a Kafka record must have value() or value and headers, got {type(source).__name__}"
-            + ("; skip an empty poll" if source is None else "")
+        get = _getter_of(source)
+        return cls(
+            key=to_bytes(get("key")),
+            value=to_bytes(get("value")),
+            headers=to_headers(get("headers")),
+            topic=get("topic"),
+            partition=get("partition"),
+            offset=get("offset"),
+            timestamp=_to_milliseconds(get("timestamp")),
         )
+
+
+def _getter_of(source: Any) -> Callable[[str], Any]:
+    """Return a function from the name of a record's field to its value in a client's message."""
+    if isinstance(source, Mapping):
+        return source.get
+    if hasattr(source, "asDict"):  # a Spark Row, a tuple, whose attributes are not only its fields
+        return _getter_of(source.asDict())
+    if callable(getattr(source, "value", None)):
+        error = source.error() if callable(getattr(source, "error", None)) else None
+        if error is None:
+            return lambda name: getattr(source, name)()
+        raise ValueError(f"a message must be a record, got an error: {error}; check message.error() first")
+    if hasattr(source, "value") and hasattr(source, "headers"):
+        return lambda name: getattr(source, name, None)
+    raise TypeError(
+        f"a Kafka record must have value() or value and headers, got {type(source).__name__}"
+        + ("; skip an empty poll" if source is None else "")
+    )
 
 
 def to_headers(headers: HeaderInput) -> Headers:
@@ -99,34 +132,6 @@ def with_bytes_headers(record: Record) -> Record:
     if all(type(value) is bytes or value is None for _, value in record.headers):
         return record
     return msgspec.structs.replace(record, headers=to_headers(record.headers))
-
-
-def _of_message(message: Any) -> Record:
-    error = message.error() if callable(getattr(message, "error", None)) else None
-    if error is not None:
-        raise ValueError(f"a message must be a record, got an error: {error}; check message.error() first")
-    kind, timestamp = message.timestamp()
-    return Record(
-        key=to_bytes(message.key()),
-        value=to_bytes(message.value()),
-        headers=to_headers(message.headers()),
-        topic=message.topic(),
-        partition=message.partition(),
-        offset=message.offset(),
-        timestamp=timestamp if kind else None,  # kind 0: not available
-    )
-
-
-def _of_fields(get: Any) -> Record:
-    return Record(
-        key=to_bytes(get("key")),
-        value=to_bytes(get("value")),
-        headers=to_headers(get("headers")),
-        topic=get("topic"),
-        partition=get("partition"),
-        offset=get("offset"),
-        timestamp=_as_milliseconds(get("timestamp")),
-    )
 
 
 def to_bytes(value: Any) -> bytes | None:
@@ -151,7 +156,10 @@ def to_bytes(value: Any) -> bytes | None:
         ) from None
 
 
-def _as_milliseconds(timestamp: Any) -> int | None:
+def _to_milliseconds(timestamp: Any) -> int | None:
+    if isinstance(timestamp, tuple):  # of confluent-kafka: its kind, 0 if it is not available, and the time
+        kind, timestamp = timestamp
+        return timestamp if kind else None
     if isinstance(timestamp, datetime):
         return round(timestamp.timestamp() * 1000)
     return None if timestamp is None else int(timestamp)

@@ -33,10 +33,9 @@ from cloudevents_kafka import (
 )
 from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED
 from cloudevents_kafka.attributes.extension_types import current, parse_values
-from cloudevents_kafka.attributes.fast_validation import is_valid_fast
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.timestamps import is_timestamp
-from cloudevents_kafka.attributes.validation import find_problems
+from cloudevents_kafka.attributes.validation import find_problems, is_valid_fast
 from cloudevents_kafka.binding import ContentMode
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.event import raw_parts

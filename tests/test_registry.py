@@ -148,7 +148,7 @@ def test_what_was_remembered_meanwhile_is_not_kept() -> None:
     """A thread that caches a name after its registration does not hide it."""
     before = extension_types.current.table
     register_extension("attempt", AttributeType.INTEGER)
-    before.text_names.add("attempt")
+    before.text_names["attempt"] = True
     before.header_names["ce_attempt"] = "attempt"
     assert from_record(Record(headers=COUNT))["attempt"] == 5
 

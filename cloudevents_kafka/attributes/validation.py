@@ -1,13 +1,17 @@
 """The rules for the attributes of an event, and the problems of attributes that break them.
 
-`fast_validation` accepts most valid events sooner; this module decides about all others.
+`is_valid_fast` accepts most valid events, and no invalid one: it caches the names and values
+that many events share. `validate` decides about all others.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Set as AbstractSet
+from typing import Any, Final
+
+import msgspec
 
 from cloudevents_kafka.attributes._uri import is_uri, is_uri_reference
 from cloudevents_kafka.attributes.documented_extensions import Extension
@@ -24,44 +28,123 @@ from cloudevents_kafka.attributes.types import (
     is_string,
 )
 from cloudevents_kafka.errors import Problem, preview
+from cloudevents_kafka.primitives.bounded import remember
+
+_ONLY_TEXTS: Final = frozenset((str,))
+_write_json: Final = msgspec.json.Encoder().encode
+_sources: Final[dict[str, bool]] = {}
+_schemas: Final[dict[str, bool]] = {}
 
 _STRING_RULE: Final = "must be text without control characters, surrogates and noncharacters"
 _TYPES: Final[dict[AttributeType, tuple[type | Callable[[str], bool], str, str]]] = {
+    # T-03: "a case-sensitive value of `true` or `false`"
     AttributeType.BOOLEAN: (bool, "T-03", "must be true or false"),
+    # T-04: "in the range -2,147,483,648 to +2,147,483,647"; T-05: "optionally prefixed with a minus sign"
     AttributeType.INTEGER: (int, "T-05", "must be an integer of 32 bits in decimal digits"),
+    # T-06: "Sequence of allowable Unicode characters"
     AttributeType.STRING: (is_string, "T-06", _STRING_RULE),
+    # T-09: "Base64 encoding per RFC4648"
     AttributeType.BINARY: (bytes, "T-09", "must be bytes, or base64 of RFC 4648 with padding"),
+    # T-10: "Absolute uniform resource identifier"
     AttributeType.URI: (is_uri, "T-10", "must be a URI with a scheme"),
+    # T-11: "`URI-reference` as defined in RFC 3986 Section 4.1"
     AttributeType.URI_REFERENCE: (is_uri_reference, "T-11", "must be a URI-reference"),
+    # T-12: "Date and time expression using the Gregorian Calendar"
     AttributeType.TIMESTAMP: (is_timestamp, "T-12", "must be an RFC 3339 timestamp"),
 }
 """The types: that of Python or the check of a text, the clause, and the rule."""
 _NATIVE_TYPES: Final = {bool: AttributeType.BOOLEAN, int: AttributeType.INTEGER, bytes: AttributeType.BINARY}
+_CORE_CLAUSES: Final = {
+    "id": "R-02",  # "MUST be a non-empty string", as type; the optional ones "If present"
+    "source": "R-04",  # "MUST be a non-empty URI-reference"
+    "specversion": "R-05",  # "producers MUST use a value of `1.0`"
+    "type": "R-06",
+    "datacontenttype": "R-07",  # "MUST adhere to the format specified in RFC 2046"
+    "dataschema": "R-11",  # "MUST be a non-empty URI"
+    "subject": "R-12",
+    "time": "R-13",  # "MUST adhere to the format specified in RFC 3339"
+}
+
+
+def is_valid_fast(attributes: Mapping[str, Any]) -> bool:
+    """Return whether attributes are texts that keep all rules; False means that `validate` decides."""
+    return (
+        _ONLY_TEXTS.issuperset(map(type, attributes.values()))
+        and are_text_names(attributes.keys())
+        and ("datacontenttype" not in attributes or media_type(attributes["datacontenttype"]).valid)
+        and are_valid_texts(attributes, "".join(attributes.values()))
+    )
+
+
+def are_valid_texts(attributes: Mapping[str, Any], joined: str = "") -> bool:
+    """Return whether texts, whose names pass `are_text_names`, keep all rules.
+
+    ``joined`` is all texts together, which must be a String; it is empty if the caller has
+    checked that. The caller also checks datacontenttype, which it parses anyway.
+    """
+    # JSON escapes all ASCII control characters (T-06) except DEL, which makes the text longer.
+    if joined and not (
+        len(_write_json(joined)) == len(joined) + 2 and "\x7f" not in joined
+        if joined.isascii()
+        else is_string(joined)
+    ):
+        return False
+    try:
+        source = attributes["source"]
+        return (
+            attributes["specversion"] == SPECVERSION
+            and "id" in attributes
+            and "type" in attributes
+            and all(attributes.values())
+            and (source in _sources or (is_uri_reference(source) and remember(_sources, source, True)))
+            and ("time" not in attributes or is_timestamp(attributes["time"]))
+            and ("dataschema" not in attributes or _is_schema(attributes["dataschema"]))
+        )
+    except KeyError:
+        return False
+
+
+def _is_schema(text: str) -> bool:
+    return text in _schemas or (is_uri(text) and remember(_schemas, text, True))
+
+
+def are_text_names(names: AbstractSet[str]) -> bool:
+    """Return whether all names are names of attributes whose values may be any text."""
+    table = current.table
+    cached = table.text_names
+    if names <= cached.keys():
+        return True
+    if not all(is_name(name) and name not in table.constrained for name in names):
+        return False
+    for name in names:
+        remember(cached, name, True)
+    return True
 
 
 def validate(
     attributes: dict[str, AttributeValue],
     form_problems: Sequence[Problem] = (),
-    unread: Iterable[str | None] = (),
+    unreadable: Iterable[str | None] = (),
 ) -> tuple[dict[str, AttributeValue], list[Problem]]:
     """Return attributes with their types, and all problems of an event, those of its form first.
 
     ``form_problems`` are the problems of how the attributes arrived, such as a repeated
-    name. An attribute without a value that a form problem is about, or that ``unread``
-    names, was sent but could not be read: it is not reported as missing, too.
+    name. An attribute without a value that a form problem is about, or that ``unreadable``
+    names, was sent: it is not reported as missing, too.
     """
     table = current.table
     attributes = parse_values(attributes, table)
-    lost = {*(problem.attribute for problem in form_problems), *unread} - attributes.keys()
-    broken = [problem for problem in find_problems(attributes, table) if problem.attribute not in lost]
+    sent = {*(problem.attribute for problem in form_problems), *unreadable} - attributes.keys()
+    broken = [problem for problem in find_problems(attributes, table) if problem.attribute not in sent]
     return attributes, [*form_problems, *broken]
 
 
 def find_repeats(names: Iterable[str]) -> list[Problem]:
-    """Return a problem for each name that occurs more than once (N-05)."""
+    """Return a problem for each name that occurs more than once."""
     names = tuple(names)
     if len(set(names)) == len(names):
         return []
+    # N-05: "MUST only appear at most once in a CloudEvent"
     counts = Counter(names)
     return [Problem(name, "occurs more than once", "N-05") for name, count in counts.items() if count > 1]
 
@@ -74,42 +157,21 @@ def find_problems(
     The values are those of `extension_types.parse_values`. A valid event has no problem.
     """
     known = (table or current.table).extensions
+    # R-01: "REQUIRED to be present in all CloudEvents"
     problems = [Problem(name, "is required", "R-01") for name in REQUIRED if name not in attributes]
+    needed: dict[str, Problem] = {}  # each missing attribute once
     for name, value in attributes.items():
         extension = known.get(name)
-        problem = (
-            _find_problem(name, value)
-            if extension is None
-            else _find_extension_problem(name, value, extension, attributes)
-        )
+        if extension is None:
+            problem = _find_problem(name, value)
+        else:
+            problem = _find_extension_problem(name, value, extension, attributes)
+            for other in extension.needs:
+                if other not in attributes:
+                    needed.setdefault(other, Problem(other, f"is required with {name}", extension.clause))
         if problem is not None:
             problems.append(problem)
-    return problems + _find_missing(attributes, known)
-
-
-def _find_missing(attributes: Mapping[str, AttributeValue], known: Mapping[str, Extension]) -> list[Problem]:
-    """Return the attributes that present extensions need and that are missing, each once."""
-    found: dict[str, Problem] = {}
-    for name in attributes:
-        extension = known.get(name)
-        if extension is None:
-            continue
-        for other in extension.needs:
-            if other not in attributes:
-                found.setdefault(other, Problem(other, f"is required with {name}", extension.clause))
-    return list(found.values())
-
-
-_CORE_CLAUSES: Final = {
-    "id": "R-02",
-    "source": "R-04",
-    "specversion": "R-05",
-    "type": "R-06",
-    "datacontenttype": "R-07",
-    "dataschema": "R-11",
-    "subject": "R-12",
-    "time": "R-13",
-}
+    return [*problems, *needed.values()]
 
 
 def _find_problem(name: str, value: AttributeValue) -> Problem | None:
@@ -131,26 +193,27 @@ def _find_extension_problem(
 
 
 def _name_problem(name: str) -> Problem:
-    if name == "data":
+    if name == "data":  # N-04: "this name is reserved as it is used"
         return Problem("data", "must not be the name of an attribute", "N-04")
     if name == "":
         return Problem("", "an attribute name must have at least one character", "N-03", "''")
+    # N-01: "lower-case letters ('a' to 'z') or digits"
     return Problem(name, "an attribute name must have only a-z and 0-9", "N-01", preview(name))
 
 
 def _core_problem(name: str, value: AttributeValue) -> Problem | None:
     clause = _CORE_CLAUSES[name]
     if value == "":
-        return Problem(name, "must not be empty", clause, "''")
-    if not isinstance(value, str):
-        return Problem(name, "must be text", clause, preview(value))
-    if name == "specversion" and value != SPECVERSION:
-        return Problem(
-            name, f"must be {SPECVERSION}; other versions are not supported", clause, preview(value)
-        )
-    if name == "datacontenttype" and is_string(value) and not media_type(value).valid:
-        return Problem(name, "must be a media type of RFC 2046", clause, preview(value))
-    return find_type_problem(name, value, type_of(name))
+        rule = "must not be empty"
+    elif not isinstance(value, str):
+        rule = "must be text"
+    elif name == "specversion" and value != SPECVERSION:
+        rule = f"must be {SPECVERSION}; other versions are not supported"
+    elif name == "datacontenttype" and is_string(value) and not media_type(value).valid:
+        rule = "must be a media type of RFC 2046"
+    else:
+        return find_type_problem(name, value, type_of(name))
+    return Problem(name, rule, clause, preview(value))
 
 
 def native_type(value: object) -> AttributeType:
@@ -158,9 +221,9 @@ def native_type(value: object) -> AttributeType:
     return _NATIVE_TYPES.get(type(value), AttributeType.STRING)
 
 
-def find_type_problem(name: str, value: object, kind: AttributeType) -> Problem | None:
+def find_type_problem(name: str, value: object, attribute_type: AttributeType) -> Problem | None:
     """Return the rule of its type that a value breaks, or None if it has the type."""
-    check, clause, rule = _TYPES[kind]
+    check, clause, rule = _TYPES[attribute_type]
     if isinstance(check, type):
         if type(value) is check and (check is not int or value in INTEGER_RANGE):
             return None
@@ -170,6 +233,6 @@ def find_type_problem(name: str, value: object, kind: AttributeType) -> Problem 
             clause, rule = "T-06", _STRING_RULE
         elif check(value):
             return None
-    elif not isinstance(value, bool | int | bytes):
+    elif not isinstance(value, bool | int | bytes):  # T-01: "MUST be of one of the types listed"
         clause, rule = "T-01", "must be of one of the seven types"
     return Problem(name, rule, clause, preview(value))

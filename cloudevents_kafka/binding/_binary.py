@@ -10,10 +10,9 @@ from collections import Counter
 from typing import Any, Final
 
 from cloudevents_kafka.attributes.extension_types import current
-from cloudevents_kafka.attributes.fast_validation import are_text_names
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import AttributeValue, canonical_text
-from cloudevents_kafka.attributes.validation import validate
+from cloudevents_kafka.attributes.validation import are_text_names, validate
 from cloudevents_kafka.binding._headers import (
     CONTENT_TYPE,
     CONTENT_TYPE_COPY,

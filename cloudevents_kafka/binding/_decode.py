@@ -7,19 +7,19 @@ or `Undecodable`, so that one bad record does not stop a loop.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 import msgspec
 
-from cloudevents_kafka.attributes.fast_validation import are_valid_texts, is_valid_fast
 from cloudevents_kafka.attributes.media_type import media_type
+from cloudevents_kafka.attributes.validation import are_valid_texts, is_valid_fast
 from cloudevents_kafka.binding._binary import decode_binary, plain_attributes
 from cloudevents_kafka.binding._lenient import read_lenient
 from cloudevents_kafka.binding._sniffer import Mode, Verdict, decode_error, sniff, unsupported_format
 from cloudevents_kafka.binding._structured import check_content_type, decode_structured
 from cloudevents_kafka.errors import BrokenEvent, DecodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, unchecked_event
-from cloudevents_kafka.record import Record, with_bytes_headers
+from cloudevents_kafka.record import Record, RecordInput, with_bytes_headers
 
 
 class Decoded(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ class Undecodable(msgspec.Struct, frozen=True):
     record: Record
 
 
-def from_record(record: Record | Any, *, lenient: bool = False) -> Event:
+def from_record(record: RecordInput, *, lenient: bool = False) -> Event:
     """Return the event of a record, in either content mode and any known event format.
 
     The record may be a client's: see `Record.of`. Raises `NotAnEvent`, `BrokenEvent`,
@@ -65,7 +65,7 @@ def from_record(record: Record | Any, *, lenient: bool = False) -> Event:
         raise BrokenEvent(error.problems, with_bytes_headers(record)) from error.__cause__
 
 
-def decode(record: Record | Any, *, lenient: bool = False) -> Decoded | Undecodable:
+def decode(record: RecordInput, *, lenient: bool = False) -> Decoded | Undecodable:
     """Return the event that `from_record` returns for a record, or the error that it raises.
 
     The record may be a client's, such as a confluent-kafka ``Message``; the result has it as a

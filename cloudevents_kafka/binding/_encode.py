@@ -13,7 +13,15 @@ from cloudevents_kafka.binding._sniffer import sniff
 from cloudevents_kafka.binding._structured import encode_structured
 from cloudevents_kafka.errors import EncodeError
 from cloudevents_kafka.event import Event, raw_parts
-from cloudevents_kafka.record import HeaderInput, Headers, Record, to_bytes, to_headers, with_bytes_headers
+from cloudevents_kafka.record import (
+    HeaderInput,
+    Headers,
+    Record,
+    RecordInput,
+    to_bytes,
+    to_headers,
+    with_bytes_headers,
+)
 
 ContentMode = Literal["binary", "structured"]
 _MODES: Final = get_args(ContentMode)
@@ -28,7 +36,7 @@ def to_record(
     key_mapper: KeyMapper | None = None,
     headers: HeaderInput = None,
     topic: str | None = None,
-    like: Record | Any | None = None,
+    like: RecordInput | None = None,
 ) -> Record:
     """Return an event, or an SDK's event, as a record.
 
@@ -106,7 +114,7 @@ def _check_header_names(headers: Headers) -> None:
 
 def _to_record_like(
     event: Event,
-    like: Record | Any,
+    like: RecordInput,
     *,
     mode: ContentMode | None,
     format: str | None,

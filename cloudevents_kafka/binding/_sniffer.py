@@ -18,7 +18,7 @@ from cloudevents_kafka.attributes.media_type import MediaType, media_type
 from cloudevents_kafka.attributes.types import REQUIRED
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, PREFIX
 from cloudevents_kafka.errors import DecodeError, NotAnEvent, UnsupportedBatch, UnsupportedFormat
-from cloudevents_kafka.record import Record, to_bytes
+from cloudevents_kafka.record import Record, RecordInput, to_bytes
 
 Mode = Literal["structured", "binary", "not-an-event", "unsupported-format", "batch"]
 
@@ -39,7 +39,7 @@ class Verdict(msgspec.Struct, frozen=True):
     format: str | None = None
 
 
-def sniff(headers: Iterable[tuple[str, bytes | None]] | Mapping[str, bytes | None] | Record | Any) -> Verdict:
+def sniff(headers: Iterable[tuple[str, bytes | None]] | Mapping[str, bytes | None] | RecordInput) -> Verdict:
     """Return the kind of a record with these headers; any names and bytes have one.
 
     ``headers`` may also be a record, or a client's (see `Record.of`).

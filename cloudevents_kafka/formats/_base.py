@@ -6,10 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from cloudevents_kafka.attributes.fast_validation import is_valid_fast
 from cloudevents_kafka.attributes.timestamps import to_epoch
 from cloudevents_kafka.attributes.types import AttributeValue
-from cloudevents_kafka.attributes.validation import validate
+from cloudevents_kafka.attributes.validation import is_valid_fast, validate
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka.attributes.fast_validation import are_text_names, are_valid_texts
 from cloudevents_kafka.attributes.media_type import MediaType, media_type
 from cloudevents_kafka.attributes.types import AttributeValue, is_string
+from cloudevents_kafka.attributes.validation import are_text_names, are_valid_texts
 from cloudevents_kafka.codecs.json import encode_json, is_json, is_utf8
 from cloudevents_kafka.codecs.payload import (
     DataKind,

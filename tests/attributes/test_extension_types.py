@@ -10,9 +10,8 @@ from strategies import GOOD
 
 from cloudevents_kafka import Event, InvalidEvent, Record, decode, from_record, to_record
 from cloudevents_kafka.attributes.extension_types import parse_value, register_extension, type_of
-from cloudevents_kafka.attributes.fast_validation import is_valid_fast
 from cloudevents_kafka.attributes.types import AttributeType
-from cloudevents_kafka.attributes.validation import find_problems
+from cloudevents_kafka.attributes.validation import find_problems, is_valid_fast
 
 
 @pytest.mark.parametrize(

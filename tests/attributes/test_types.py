@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from strategies import GOOD
 
 from cloudevents_kafka import Event, InvalidEvent
-from cloudevents_kafka.attributes.fast_validation import is_valid_fast
 from cloudevents_kafka.attributes.types import (
     AttributeType,
     canonical_text,
@@ -21,7 +20,7 @@ from cloudevents_kafka.attributes.types import (
     parse_binary,
     to_attribute,
 )
-from cloudevents_kafka.attributes.validation import find_problems
+from cloudevents_kafka.attributes.validation import find_problems, is_valid_fast
 
 
 @pytest.mark.parametrize("name", ["a", "9x", "id", "x" * 64, "datacontenttype", "data1", "self"])
