@@ -22,9 +22,10 @@ WORKERS := 3
 
 help:
 	@echo "make check        lint, types, and the tests that need no broker and no Spark: 90 seconds"
-	@echo "make test         lint, types and all tests, with a real Kafka and Spark: 12 minutes"
+	@echo "make test         lint, types and all tests but the longest, with a real Kafka and Spark: 12 minutes"
 	@echo "make report       write spec-conformance/report.md and records.json, after make test"
-	@echo "make release      the tests that take too long for each change"
+	@echo "make release      what takes too long for each change: long tests and fuzzing, the newest PySpark,"
+	@echo "                  the peers, the wheel on each Python: an hour; RELEASE_FLAGS=--list prints the steps"
 	@echo "make test-newest  Spark's functions on the newest PySpark"
 	@echo "make peers        events exchanged with the SDKs for Java, JavaScript, Go, Python, Rust"
 	@echo "make demo         the library at work on a local Kafka"
@@ -64,9 +65,9 @@ test-newest: $(INSTALLED)
 	@$(NEWEST)/bin/pip install --quiet --disable-pip-version-check --upgrade -e '.[spark,cli,protobuf,testing,test]'
 	@$(NEWEST)/bin/python -m pytest tests/spark $(PYTEST_FLAGS)
 
-# The whole matrix of Spark's settings, and Java killed at many moments.
+# Each step runs whether or not another fails; RELEASE_FLAGS names steps, minutes and a seed.
 release: ready legacy
-	@$(PY) -m pytest -m release $(PYTEST_FLAGS)
+	@$(PY) .ci/release.py $(RELEASE_FLAGS)
 
 # Each in the version that spec-conformance/peers pins, by the toolchains that are here.
 peers: ready

@@ -1,14 +1,15 @@
 """Fuzz a target with atheris, guided by coverage.
 
-    PYTHONPATH=tests python -m fuzz TARGET [SECONDS]     after pip install atheris
+    PYTHONPATH=tests python -m fuzz TARGET [SECONDS] [--seed N] [--keep FOLDER]     after pip install atheris
 
 The first inputs are the corpus and the captured exchanges or the conformance vectors. The smallest
-input for each new code path is added to the corpus. A crash ends the run; its input is left in the
-working directory.
+input for each new code path is added to the corpus, or to the folder of ``--keep``. A crash ends the
+run; its input is left in that folder.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import tempfile
@@ -40,16 +41,24 @@ def converter_seeds(folder: Path, name: str) -> None:
 
 
 def main() -> None:
-    """Fuzz a target; atheris adds new inputs to the corpus."""
-    name, seconds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 60
-    target = targets.TARGETS[name]
+    """Fuzz a target; atheris writes new inputs to the first folder that it reads."""
+    parser = argparse.ArgumentParser(prog="fuzz")
+    parser.add_argument("target", choices=targets.TARGETS)
+    parser.add_argument("seconds", nargs="?", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=0, help="0: another one each time")
+    parser.add_argument("--keep", type=Path, help="the folder of new inputs (default: the corpus)")
+    arguments = parser.parse_args()
+    name, target = arguments.target, targets.TARGETS[arguments.target]
     corpus = targets.CORPUS / name
-    corpus.mkdir(parents=True, exist_ok=True)
+    kept = arguments.keep or corpus
+    kept.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fuzz-") as first:
         (converter_seeds if name in converters.TARGETS else protocol_seeds)(Path(first), name)
-        options = [f"-max_total_time={seconds}", "-max_len=4096", "-timeout=10", "-rss_limit_mb=2048"]
+        options = [f"-max_total_time={arguments.seconds}", f"-seed={arguments.seed}"]
+        options += [f"-artifact_prefix={kept}/", "-max_len=4096", "-timeout=10", "-rss_limit_mb=2048"]
         options += [f"-dict={WORDS}"] if name in converters.TARGETS else []
-        atheris.Setup([sys.argv[0], *options, str(corpus), first], lambda data: targets.run(target, data))
+        folders = dict.fromkeys([str(kept), str(corpus), first])
+        atheris.Setup([sys.argv[0], *options, *folders], lambda data: targets.run(target, data))
         atheris.Fuzz()
 
 

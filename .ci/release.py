@@ -1,0 +1,195 @@
+"""The steps of `make release`: the checks that take too long for each change.
+
+    python .ci/release.py [STEP...] [--minutes N] [--examples N] [--seed N] [--list]
+
+Run the named steps, or all of them, whether or not an earlier one fails. Print what each step does, and
+at the end a table of outcomes and times. A step whose Python is not on this machine is "not run", which
+is not "passed". Exit with status 1 if a step failed. Results and logs are in `build/release`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build" / "release"
+CORPUS = ROOT / "tests" / "fuzz" / "corpus"
+PYTHONS = ("3.11", "3.12", "3.13")
+# Where pyenv and uv install Pythons that are not on PATH.
+INSTALLED = (".pyenv/versions/{}.*/bin/python{}", ".local/share/uv/python/cpython-{}.*/bin/python{}")
+# As in the Makefile: all packages but Spark, and the tests that need neither a broker nor Spark.
+EXTRAS = "cli,protobuf,protocol,testing,test"
+ALONE = "not broker and not spark and not legacy and not peer and not release"
+
+
+class NotHereError(Exception):
+    """What a step needs is not on this machine."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step: its name on the command line, what it does, and the function that does it."""
+
+    name: str
+    title: str
+    action: Callable[[], None]
+
+
+def main(arguments: list[str]) -> int:
+    """Run the steps that the arguments name, or all, and return the exit status."""
+    parser = argparse.ArgumentParser(prog=".ci/release.py", description="Run the checks before a release.")
+    parser.add_argument("steps", nargs="*", metavar="STEP", help="the steps to run (default: all)")
+    parser.add_argument("--minutes", type=float, default=15, help="of fuzzing, for all targets (%(default)s)")
+    parser.add_argument("--examples", type=float, default=20, help="times those of make test (%(default)s)")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(1 << 31), help="of all that is random")
+    parser.add_argument("--list", action="store_true", help="print the steps and exit")
+    options = parser.parse_args(arguments)
+    steps = {step.name: step for step in all_steps(options.minutes, options.examples, options.seed)}
+    if unknown := sorted(set(options.steps) - steps.keys()):
+        parser.error(f"STEP must be one of {', '.join(steps)}, got {', '.join(unknown)}")
+    chosen = [steps[name] for name in options.steps or steps]
+    if options.list:
+        print(*(f"{step.name:12} {step.title}" for step in chosen), sep="\n")
+        return 0
+    return run(chosen)
+
+
+def all_steps(minutes: float, examples: float, seed: int) -> Iterator[Step]:
+    """Yield all steps, in the order in which they run."""
+    yield Step("tests", "the tests marked release: long series of kills, matrices of settings", long_tests)
+    title = f"properties with {examples:g} times as many examples, --seed {seed}"
+    yield Step("properties", title, partial(properties, examples, seed))
+    title = f"each fuzz target, together {minutes:g} minutes, --seed {seed}"
+    yield Step("fuzz", title, partial(fuzz, minutes, seed))
+    yield Step("newest", "Spark's functions on the newest PySpark", partial(make, "test-newest"))
+    yield Step("peers", "events exchanged with the SDKs for other languages", partial(make, "peers"))
+    for version in PYTHONS:
+        title = f"the wheel on Python {version}: the tests that need no broker and no Spark"
+        yield Step(f"wheel-{version}", title, partial(wheel, version))
+
+
+def run(steps: list[Step]) -> int:
+    """Run the steps, print a table of their outcomes, and return the exit status."""
+    rows = []
+    for step in steps:
+        print(f"\n=== {step.name}: {step.title}", flush=True)
+        start = time.monotonic()
+        outcome = outcome_of(step)
+        rows.append((step.name, f"{time.monotonic() - start:.0f} s", outcome))
+    print("\n" + "\n".join(f"{name:12} {seconds:>7}  {outcome}" for name, seconds, outcome in rows))
+    return int(any(outcome.startswith("FAILED") for *_, outcome in rows))
+
+
+def outcome_of(step: Step) -> str:
+    """Run a step and return its outcome for the table."""
+    try:
+        step.action()
+    except NotHereError as error:
+        return f"not run: {error}"
+    except subprocess.CalledProcessError as error:
+        return f"FAILED: exit status {error.returncode}"
+    except OSError as error:
+        return f"FAILED: {error}"
+    return "passed"
+
+
+def command(*argv: str | Path, cwd: Path = ROOT, **variables: str) -> None:
+    """Run a program; raise `CalledProcessError` if it fails."""
+    print("$", *(f"{name}={value}" for name, value in variables.items()), *argv, flush=True)
+    subprocess.run(argv, cwd=cwd, env=os.environ | variables, check=True)
+
+
+def make(target: str) -> None:
+    """Run a target of the Makefile."""
+    command("make", target)
+
+
+def pytest(*options: str, **variables: str) -> None:
+    """Run pytest in this environment; its results are an XML file in `BUILD`."""
+    name = "properties" if "EXAMPLES" in variables else "tests"
+    command(sys.executable, "-m", "pytest", *options, f"--junitxml={BUILD / name}.xml", **variables)
+
+
+def long_tests() -> None:
+    """Run the tests marked `release`."""
+    pytest("-m", "release", "--durations", "10")
+
+
+def properties(examples: float, seed: int) -> None:
+    """Run the property tests with other and more examples than `make test`."""
+    chance = ["--hypothesis-profile=random", f"--hypothesis-seed={seed}", "--timeout=3600"]
+    parallel = ["-n", "2", "--dist", "worksteal"]
+    pytest("-m", f"hypothesis and {ALONE}", *chance, *parallel, EXAMPLES=f"{examples:g}")
+
+
+def fuzz(minutes: float, seed: int) -> None:
+    """Run each target for its part of the time; raise after the last one if one found a crash."""
+    packages = BUILD / "atheris"
+    if not packages.exists():
+        command(sys.executable, "-m", "pip", "install", "--quiet", "--target", packages, "atheris")
+    path = os.pathsep.join(str(folder) for folder in (ROOT, ROOT / "tests", packages))
+    targets = sorted(folder.name for folder in CORPUS.iterdir())
+    failures = []
+    for target in targets:
+        seconds = max(1, round(60 * minutes / len(targets)))
+        options = [target, str(seconds), "--seed", str(seed), "--keep", str(BUILD / "fuzz" / target)]
+        try:
+            command(sys.executable, "-m", "fuzz", *options, PYTHONPATH=path)
+        except subprocess.CalledProcessError as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
+
+
+def wheel(version: str) -> None:
+    """Build the wheel, and run the tests on it where the package's source is not."""
+    python = find_python(version)
+    folder = BUILD / f"python-{version}"
+    shutil.rmtree(folder, ignore_errors=True)
+    command(python, "-m", "venv", folder / "venv")
+    programs = folder / "venv" / "bin"
+    command(programs / "python", "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, ROOT)
+    (built,) = folder.glob("*.whl")
+    command(programs / "python", "-m", "pip", "install", "--quiet", f"{built}[{EXTRAS}]")
+    copy_without_package(folder / "tree")
+    parallel = ["-n", "4", "--dist", "worksteal", f"--junitxml={folder}.xml"]
+    command(programs / "pytest", "-m", ALONE, *parallel, cwd=folder / "tree", PYTHONPATH="", EXAMPLES="0.2")
+
+
+def copy_without_package(tree: Path) -> None:
+    """Copy the files that git tracks, except for the package itself."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        if not name.startswith("cloudevents_kafka/"):
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, tree / name)
+
+
+def find_python(version: str) -> Path:
+    """Return a Python of a version that can create environments; raise `NotHereError` if none is found."""
+    code = "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2])"
+    on_path = shutil.which(f"python{version}")
+    candidates = [Path(on_path)] if on_path else []
+    candidates += [
+        path for pattern in INSTALLED for path in Path.home().glob(pattern.format(version, version))
+    ]
+    for candidate in candidates:
+        done = subprocess.run([candidate, "-c", code], capture_output=True, text=True, check=False)
+        if done.stdout.strip() == version:
+            return candidate
+    message = f"Python {version} with venv is neither on PATH nor installed by pyenv or uv"
+    raise NotHereError(message)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
