@@ -9,11 +9,11 @@ recursion, such arrays or decimals before fastavro decodes it.
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from cloudevents_kafka.codecs.avro_binary import Malformed, read_bytes, read_count, read_datum
+from cloudevents_kafka.codecs.avro_binary import Malformed, read_count, read_datum
 from cloudevents_kafka.codecs.registry import Codec
 from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.primitives import zigzag
@@ -26,11 +26,10 @@ MAX_DECIMAL_BYTES: Final = 1024
 """The maximum number of bytes of a decimal."""
 
 _MAX_DIGITS: Final = 2465  # digits of MAX_DECIMAL_BYTES
-_SIZES: Final = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 # isinstance() tries the built-in types first.
 _COLLECTIONS: Final = (dict, list, Collection)
 _MAPPINGS: Final = (dict, Mapping)
-_LEAVES: Final = (str, int, float, type(None), bytes, bytearray, memoryview)
+_SCALARS: Final = (str, int, float, type(None), bytes, bytearray, memoryview)
 _HINT: Final = "register a Codec of your own for such data"
 
 
@@ -64,155 +63,176 @@ def avro(schema: Any) -> Codec:
     return Codec(decode, encode)
 
 
+class _Datum(bytes):
+    """The bytes of a datum, and the number of array items without bytes so far."""
+
+    empty_items = 0
+
+
+_Step = Callable[[_Datum, int, int], int]
+"""Return the index after a value at an index and a depth; raise `DataError`, or as in `avro_binary`."""
+_Compiled = tuple[_Step, int | None]
+"""The step over a value, and the size in bytes if all values of the schema have the same."""
+
+
 class AvroLimits:
     """The limits for one schema, which fastavro has parsed, with its named schemas."""
 
     def __init__(self, schema: Any, named: Mapping[str, Any]) -> None:
-        self._schema = schema
-        self.named = named
-        self.sizes: dict[str, int | None] = {}
+        self._named = named
+        self._records: dict[str, _Compiled] = {}
         self._open: set[str] = set()
         self._recursive = self._empties = self._decimals = False
-        self.size(schema)
+        self._step, _ = self._compile(schema)
 
     def check_datum(self, raw: bytes) -> None:
         """Raise `DataError` if bytes exceed a limit or are not a datum."""
         if self._recursive or self._empties or (self._decimals and len(raw) > MAX_DECIMAL_BYTES):
             try:
-                read_datum(raw, self._walk)
+                read_datum(raw, lambda datum: (None, self._step(_Datum(datum), 0, 0)))
             except Malformed as error:
                 raise DataError(str(error)) from None
 
-    def _walk(self, raw: bytes) -> tuple[None, int]:
-        end = _Datum(raw, self).end(self._schema, 0, 0)
-        if end > len(raw):
-            raise IndexError
-        return None, end
-
     def check_value(self, value: Any) -> None:
         """Raise `DataError` if a value is nested too deep or has a Decimal with too many digits."""
-        waiting = [(value, 0)] if self._recursive or self._decimals else []
-        while waiting:
-            one, depth = waiting.pop()
-            if type(one) is tuple and len(one) == 2 and isinstance(one[0], str):
-                waiting.append((one[1], depth))  # the branch of a union and its value: not a nesting level
-            elif isinstance(one, Decimal):
-                if one.is_finite() and one.adjusted() >= _MAX_DIGITS:
+        values = [(value, 0)] if self._recursive or self._decimals else []
+        while values:
+            value, depth = values.pop()
+            if type(value) is tuple and len(value) == 2 and isinstance(value[0], str):
+                values.append((value[1], depth))  # the branch of a union and its value: not a nesting level
+            elif isinstance(value, Decimal):
+                if value.is_finite() and value.adjusted() >= _MAX_DIGITS:
                     raise DataError(f"it has a Decimal of more than {_MAX_DIGITS} digits; {_HINT}")
-            elif isinstance(one, _COLLECTIONS) and not isinstance(one, _LEAVES):
+            elif isinstance(value, _COLLECTIONS) and not isinstance(value, _SCALARS):
                 depth = _deeper(depth)
-                inner = one.values() if isinstance(one, _MAPPINGS) else one
-                waiting += [(each, depth) for each in inner if type(each) not in _LEAVES]
+                items = value.values() if isinstance(value, _MAPPINGS) else value
+                values += [(item, depth) for item in items if type(item) not in _SCALARS]
 
-    def size(self, schema: Any) -> int | None:
-        """Return the size in bytes if all values have the same; find what the schema needs limits for."""
+    def _compile(self, schema: Any) -> _Compiled:
+        """Return the step and the size of a schema; find out which limits the schema needs."""
         if isinstance(schema, list):
-            for branch in schema:
-                self.size(branch)
-            return None
-        if isinstance(schema, str):
-            return self.size(self.named[schema]) if schema in self.named else _SIZES.get(schema)
-        match schema["type"]:
+            return _union([self._compile(branch)[0] for branch in schema]), None
+        kind = schema if isinstance(schema, str) else schema["type"]
+        if kind in ("bytes", "fixed") and schema is not kind and schema.get("logicalType") == "decimal":
+            self._decimals = True
+            return _fixed(schema["size"]) if kind == "fixed" else (_decimal, None)
+        if kind in _PRIMITIVES:
+            return _PRIMITIVES[kind]
+        match kind:
+            case "fixed":
+                return _fixed(schema["size"])
             case "array":
-                empty = self.size(schema["items"]) == 0  # not in the next line: it sets the same attribute
-                self._empties |= empty
+                item, size = self._compile(schema["items"])
+                self._empties |= size == 0
+                return _array(item) if size is None else _array_of_fixed(size), None
             case "map":
-                self.size(schema["values"])
-            case "bytes" | "fixed":
-                self._decimals |= schema.get("logicalType") == "decimal"
-                size: int | None = schema.get("size")
-                return size
+                value, _ = self._compile(schema["values"])
+                return _array(lambda datum, at, depth: value(datum, _bytes(datum, at, depth), depth)), None
             case "record" | "error":
-                return self._record_size(schema)
-        return _SIZES.get(schema["type"])
+                return self._record(schema)
+        return self._compile(self._named[kind])
 
-    def _record_size(self, record: Mapping[str, Any]) -> int | None:
+    def _record(self, record: Mapping[str, Any]) -> _Compiled:
         name = record["name"]
         self._recursive |= name in self._open
-        if name not in self.sizes:
-            self.sizes[name] = None  # before it is known, since a record may contain itself
+        if name not in self._records:
+            steps: list[_Step] = []
+            self._records[name] = _record(steps), None  # before it is complete: a record may contain itself
             self._open.add(name)
-            sizes = [self.size(field["type"]) for field in record["fields"]]
+            fields = [self._compile(field["type"]) for field in record["fields"]]
             self._open.remove(name)
-            self.sizes[name] = None if None in sizes else sum(size or 0 for size in sizes)
-        return self.sizes[name]
+            steps += [step for step, _ in fields]
+            sizes = [size for _, size in fields if size is not None]
+            if len(sizes) == len(fields):
+                self._records[name] = _fixed(sum(sizes))
+        return self._records[name]
 
 
-class _Datum:
-    """The bytes of a datum, and the number of items without bytes so far."""
+# --- steps -----------------------------------------------------------------------
 
-    def __init__(self, raw: bytes, limits: AvroLimits) -> None:
-        self._raw = raw
-        self._limits = limits
-        self._empty = 0
 
-    def end(self, schema: Any, at: int, depth: int) -> int:
-        """Return the index after a value; raise `DataError`, or as the readers of `avro_binary` do."""
-        if isinstance(schema, list):
-            branch, at = zigzag.decode(self._raw, at)
-            if not 0 <= branch < len(schema):
-                raise Malformed("it has an unknown union branch")
-            return self.end(schema[branch], at, depth)
-        match schema if isinstance(schema, str) else schema["type"]:
-            case "string" | "bytes":
-                at = self._bytes_end(schema, at)
-            case "int" | "long" | "enum":
-                _, at = zigzag.decode(self._raw, at)
-            case "array":
-                at = self._array_end(schema["items"], at, _deeper(depth))
-            case "map":
-                at = self._map_end(schema["values"], at, _deeper(depth))
-            case "record" | "error":
-                at = self._record_end(schema, at, depth)
-            case "fixed":
-                at += schema["size"]
-            case kind:
-                at = at + _SIZES[kind] if kind in _SIZES else self.end(self._limits.named[kind], at, depth)
-        return at
+def _fixed(size: int) -> _Compiled:
+    return lambda _, at, __: at + size, size
 
-    def _record_end(self, record: Mapping[str, Any], at: int, depth: int) -> int:
-        size = self._limits.sizes[record["name"]]
-        if size is not None:
-            return at + size
+
+def _long(datum: _Datum, at: int, _: int) -> int:
+    while datum[at] > 0x7F:  # fastavro checks the number of bytes
+        at += 1
+    return at + 1
+
+
+def _bytes(datum: _Datum, at: int, _: int) -> int:
+    size, at = zigzag.decode(datum, at)
+    if not 0 <= size <= len(datum) - at:
+        raise Malformed("it has a length beyond its end")
+    return at + size
+
+
+def _decimal(datum: _Datum, at: int, depth: int) -> int:
+    end = _bytes(datum, at, depth)
+    if end - at > MAX_DECIMAL_BYTES + 2:  # the length has two bytes
+        raise DataError(f"it has a decimal of more than {MAX_DECIMAL_BYTES} bytes; {_HINT}")
+    return end
+
+
+def _union(branches: list[_Step]) -> _Step:
+    def union(datum: _Datum, at: int, depth: int) -> int:
+        branch, at = zigzag.decode(datum, at)
+        if not 0 <= branch < len(branches):
+            raise Malformed("it has an unknown union branch")
+        return branches[branch](datum, at, depth)
+
+    return union
+
+
+def _record(fields: list[_Step]) -> _Step:
+    def record(datum: _Datum, at: int, depth: int) -> int:
         depth = _deeper(depth)
-        for field in record["fields"]:
-            at = self.end(field["type"], at, depth)
+        for field in fields:
+            at = field(datum, at, depth)
         return at
 
-    def _bytes_end(self, schema: Any, at: int) -> int:
-        value, end = read_bytes(self._raw, at)
-        decimal = isinstance(schema, dict) and schema.get("logicalType") == "decimal"
-        if decimal and len(value) > MAX_DECIMAL_BYTES:
-            raise DataError(f"it has a decimal of more than {MAX_DECIMAL_BYTES} bytes; {_HINT}")
-        return end
+    return record
 
-    def _map_end(self, values: Any, at: int, depth: int) -> int:
-        count, at = read_count(self._raw, at)
+
+def _array(item: _Step) -> _Step:
+    def array(datum: _Datum, at: int, depth: int) -> int:
+        depth = _deeper(depth)
+        count, at = read_count(datum, at)
         while count:
             for _ in range(count):
-                at = self.end(values, read_bytes(self._raw, at)[1], depth)
-            count, at = read_count(self._raw, at)
+                at = item(datum, at, depth)
+            count, at = read_count(datum, at)
         return at
 
-    def _array_end(self, items: Any, at: int, depth: int) -> int:
-        size = self._limits.size(items)
-        count, at = read_count(self._raw, at)
+    return array
+
+
+def _array_of_fixed(size: int) -> _Step:
+    def array(datum: _Datum, at: int, depth: int) -> int:
+        _deeper(depth)
+        count, at = read_count(datum, at)
         while count:
-            if size is None:
-                for _ in range(count):
-                    at = self.end(items, at, depth)
-            else:
-                at += count * size
-                self._empty += 0 if size else count
-            if self._empty > MAX_EMPTY_ITEMS:
+            at += count * size
+            datum.empty_items += 0 if size else count
+            if datum.empty_items > MAX_EMPTY_ITEMS:
                 raise DataError(
                     f"it has arrays with more than {MAX_EMPTY_ITEMS} items without bytes; {_HINT}"
                 )
-            count, at = read_count(self._raw, at)
+            count, at = read_count(datum, at)
         return at
+
+    return array
 
 
 def _deeper(depth: int) -> int:
     if depth >= MAX_DEPTH:
         raise DataError(f"it is nested deeper than {MAX_DEPTH} records, arrays and maps; {_HINT}")
     return depth + 1
+
+
+_PRIMITIVES: Final[Mapping[str, _Compiled]] = {
+    **{kind: _fixed(size) for kind, size in (("null", 0), ("boolean", 1), ("float", 4), ("double", 8))},
+    **dict.fromkeys(("int", "long", "enum"), (_long, None)),
+    **dict.fromkeys(("bytes", "string"), (_bytes, None)),
+}

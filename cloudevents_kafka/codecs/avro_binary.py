@@ -36,7 +36,7 @@ def read_datum(datum: bytes, read: Callable[[bytes], tuple[Any, int]]) -> Any:
     except RecursionError:
         raise Malformed("its data is nested too deep") from None
     if at != len(datum):
-        raise Malformed("bytes follow its end")
+        raise Malformed("it ends too early" if at > len(datum) else "bytes follow its end")
     return value
 
 

@@ -31,15 +31,18 @@ def decode(data: bytes, at: int, bits: int = 64) -> tuple[int, int]:
     byte = data[at]
     if byte < 0x80:
         return byte, at + 1
-    number = byte & 0x7F
-    for count in range(1, MAX_BYTES[bits]):
-        byte = data[at + count]
-        number |= (byte & 0x7F) << 7 * count
-        if byte < 0x80:
-            if number >> bits:
-                raise OverflowError(f"a variable-length integer holds more than {bits} bits")
-            return number, at + count + 1
-    raise OverflowError(f"a variable-length integer of {bits} bits has at most {MAX_BYTES[bits]} bytes")
+    number, shift = byte & 0x7F, 7
+    while (byte := data[at := at + 1]) > 0x7F:
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if shift > bits:
+            raise OverflowError(
+                f"a variable-length integer of {bits} bits has at most {MAX_BYTES[bits]} bytes"
+            )
+    number |= byte << shift
+    if number >> bits:
+        raise OverflowError(f"a variable-length integer holds more than {bits} bits")
+    return number, at + 1
 
 
 def size(number: int) -> int:
