@@ -21,7 +21,7 @@ from converters import construct
 
 from cloudevents_kafka import Event, formats
 from cloudevents_kafka.event import raw_parts
-from cloudevents_kafka.formats._protobuf_schema import CloudEvent
+from cloudevents_kafka.formats.protobuf_schema import CloudEvent
 from cloudevents_kafka.formats.avro import SCHEMA
 
 Pair = tuple[str, Callable[[], object], Callable[[], object]]

@@ -113,24 +113,25 @@ class AvroLimits:
         if isinstance(schema, list):
             return _union([self._compile(branch)[0] for branch in schema]), None
         kind = schema if isinstance(schema, str) else schema["type"]
-        if kind in ("bytes", "fixed") and schema is not kind and schema.get("logicalType") == "decimal":
-            self._decimals = True
-            return _fixed(schema["size"]) if kind == "fixed" else (_decimal, None)
-        if kind in _PRIMITIVES:
-            return _PRIMITIVES[kind]
+        is_decimal = schema is not kind and schema.get("logicalType") == "decimal"
+        self._decimals |= is_decimal
         match kind:
             case "fixed":
                 return _fixed(schema["size"])
             case "array":
-                item, size = self._compile(schema["items"])
+                step, size = self._compile(schema["items"])
                 self._empties |= size == 0
-                return _array(item) if size is None else _array_of_fixed(size), None
+                step = _array(step) if size is None else _array_of_fixed(size)
             case "map":
                 value, _ = self._compile(schema["values"])
-                return _array(lambda datum, at, depth: value(datum, _bytes(datum, at, depth), depth)), None
+                step = _array(lambda datum, at, depth: value(datum, _bytes(datum, at, depth), depth))
+            case "bytes" | "string":
+                step = _decimal if is_decimal else _bytes
             case "record" | "error":
                 return self._record(schema)
-        return self._compile(self._named[kind])
+            case _:
+                return _NUMBERS.get(kind) or self._compile(self._named[kind])
+        return step, None
 
     def _record(self, record: Mapping[str, Any]) -> _Compiled:
         name = record["name"]
@@ -231,8 +232,7 @@ def _deeper(depth: int) -> int:
     return depth + 1
 
 
-_PRIMITIVES: Final[Mapping[str, _Compiled]] = {
+_NUMBERS: Final[Mapping[str, _Compiled]] = {
     **{kind: _fixed(size) for kind, size in (("null", 0), ("boolean", 1), ("float", 4), ("double", 8))},
     **dict.fromkeys(("int", "long", "enum"), (_long, None)),
-    **dict.fromkeys(("bytes", "string"), (_bytes, None)),
 }

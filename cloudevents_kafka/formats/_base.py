@@ -31,7 +31,10 @@ class BaseFormat(ABC):
         return self._encode(event, attributes)
 
     def decode(self, value: bytes) -> Event:
-        """Return the event of a value; raise `InvalidEvent` with all problems."""
+        """Return the event of a value.
+
+        Raises `InvalidEvent` with all problems.
+        """
         return self._decode(value if type(value) is bytes else to_bytes(value) or b"")
 
     @abstractmethod
@@ -49,6 +52,11 @@ class InvalidAttributes(InvalidEvent):
     def __init__(self, problems: Sequence[Problem], event: Event) -> None:
         super().__init__(problems)
         self.event = event
+
+
+def malformed(form: str, error: object, clause: str) -> InvalidEvent:
+    """Return the error for a value that is not one datum or message of a schema."""
+    return InvalidEvent([Problem(None, f"the value must be one {form}, but {error}", clause)])
 
 
 def build_event(

@@ -33,9 +33,9 @@ from cloudevents_kafka.codecs.avro_binary import (
 )
 from cloudevents_kafka.codecs.json import decode_json, encode_json
 from cloudevents_kafka.codecs.payload import DataKind, encode_text, from_utf8, implies_json
-from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, preview_name
+from cloudevents_kafka.errors import DataError, EncodeError, Problem, preview_name
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.formats._base import BaseFormat, build_event
+from cloudevents_kafka.formats._base import BaseFormat, build_event, malformed
 
 _NAME: Final = "AvroCloudEventData"
 _MAP: Final = {"type": "map", "values": _NAME}
@@ -60,6 +60,7 @@ MAX_DEPTH: Final = 64
 _MAX_EXACT: Final = 2**53  # integers up to here are exact as doubles
 _PARSED: Final = fastavro.parse_schema(SCHEMA)
 _read_double: Final = struct.Struct("<d").unpack_from
+_Datum = tuple[list[tuple[str, AttributeValue | None]], Any]
 
 
 class AvroFormat(BaseFormat):
@@ -74,6 +75,7 @@ class AvroFormat(BaseFormat):
 
     def _encode(self, event: Event, attributes: dict[str, AttributeValue]) -> bytes:
         out = io.BytesIO()
+        # A-03: specversion and the extensions are in the same map.
         fastavro.schemaless_writer(out, _PARSED, {"attribute": attributes, "data": _to_union(event)})
         return out.getvalue()
 
@@ -81,9 +83,9 @@ class AvroFormat(BaseFormat):
         try:
             entries, data = read(value)
         except Malformed as error:
-            rule = f"the value must be one datum of the schema io.cloudevents.AvroCloudEvent, but {error}"
-            raise InvalidEvent([Problem(None, rule, "A-01")]) from None
-        attributes = {name: entry for name, entry in entries if entry is not None}  # null: absent
+            raise malformed("datum of the schema io.cloudevents.AvroCloudEvent", error, "A-01") from None
+        attributes = {name: entry for name, entry in entries if entry is not None}  # A-04: null is absent
+        # N-05: a map of Avro may have a key twice.
         problems = [] if len(attributes) == len(entries) else find_repeats(name for name, _ in entries)
         payload, kind = None, DataKind.BYTES
         try:
@@ -98,8 +100,8 @@ class AvroFormat(BaseFormat):
 
 def _to_union(event: Event) -> Any:
     if event.kind is not DataKind.JSON or event.datacontenttype is not None:
-        return event.payload
-    try:
+        return event.payload  # A-05: bytes, or null for no data
+    try:  # A-06: a value without a content type is JSON
         data = decode_json(event.payload or b"")  # not event.data, which the user may have changed
     except DataError as error:
         raise _unsupported(f"this data: {error}") from None
@@ -163,23 +165,22 @@ def _from_union(data: Any, content_type: Any) -> tuple[bytes | None, DataKind]:
         return data, DataKind.BYTES
     if not isinstance(content_type, str):
         content_type = None
-    if implies_json(content_type):
+    if implies_json(content_type):  # A-06
         return from_utf8(encode_json(data), content_type), DataKind.JSON
     if isinstance(data, str):
         return encode_text(data, content_type), DataKind.TEXT
     raise DataError(f"must be bytes or a string if datacontenttype is {preview_name(content_type)}")
 
 
-def read(datum: bytes) -> tuple[list[tuple[str, AttributeValue | None]], Any]:
+def read(datum: bytes) -> _Datum:
     """Return the attributes, in order and with repeats, and the data: bytes, None or a JSON value.
 
     Raises `Malformed`.
     """
-    found: tuple[list[tuple[str, AttributeValue | None]], Any] = read_datum(datum, _datum)
-    return found
+    return read_datum(datum, _read_fields)
 
 
-def _datum(datum: bytes) -> tuple[tuple[list[tuple[str, AttributeValue | None]], Any], int]:
+def _read_fields(datum: bytes) -> tuple[_Datum, int]:
     attributes, at = read_attributes(datum, 0, _attribute)
     data, at = _data(datum, at, 0)
     return (attributes, data), at
@@ -191,32 +192,32 @@ def _double(datum: bytes, at: int, _: int) -> tuple[float, int]:
     return int(number) if number.is_integer() and abs(number) <= _MAX_EXACT else number, at + 8
 
 
-def _map(read_value: Reader) -> Reader:
+def _map(read_value: Reader[Any]) -> Reader[dict[str, Any]]:
     def read_map(datum: bytes, at: int, depth: int) -> tuple[dict[str, Any], int]:
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         count, at = read_count(datum, at)
         while count:
             for _ in range(count):
                 name, at = read_text(datum, at)
-                if name in found:
+                if name in values:
                     raise Malformed("it has a map with a repeated key")
-                found[name], at = read_value(datum, at, depth)
+                values[name], at = read_value(datum, at, depth)
             count, at = read_count(datum, at)
-        return found, at
+        return values, at
 
     return read_map
 
 
-def _array(read_item: Reader) -> Reader:
+def _array(read_item: Reader[Any]) -> Reader[list[Any]]:
     def read_array(datum: bytes, at: int, depth: int) -> tuple[list[Any], int]:
-        found: list[Any] = []
+        items: list[Any] = []
         count, at = read_count(datum, at)
         while count:
             for _ in range(count):
                 item, at = read_item(datum, at, depth)
-                found.append(item)
+                items.append(item)
             count, at = read_count(datum, at)
-        return found, at
+        return items, at
 
     return read_array
 

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from cloudevents_kafka.attributes.extension_types import find_extension, type_of
 from cloudevents_kafka.attributes.timestamps import from_epoch
-from cloudevents_kafka.attributes.types import CORE, AttributeType, AttributeValue
+from cloudevents_kafka.attributes.types import CORE, SPECVERSION, AttributeType, AttributeValue
 from cloudevents_kafka.attributes.validation import find_repeats
 from cloudevents_kafka.codecs.avro_binary import (
     Malformed,
@@ -40,15 +40,15 @@ from cloudevents_kafka.codecs.avro_binary import (
     write_bytes,
 )
 from cloudevents_kafka.codecs.payload import DataKind
-from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem
+from cloudevents_kafka.errors import EncodeError, Problem
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.formats._base import BaseFormat, build_event, encode_epoch
+from cloudevents_kafka.formats._base import BaseFormat, build_event, encode_epoch, malformed
 from cloudevents_kafka.primitives import zigzag
 
 _MILLION: Final = 10**6
-_IMPLIED: Final = b"application/json"
 _SINGLE_OBJECT: Final = b"\xc3\x01" + bytes.fromhex("ba27b92209f0ef56")
 """Avro's single-object header: a marker and the schema's CRC-64-AVRO, lowest byte first."""
+_FORM: Final = "datum of the schema io.cloudevents.v1.avro.compact.CloudEvent"
 _OPTIONAL: Final = ("datacontenttype", "dataschema", "subject")
 _NULL: Final = b"\x00"
 
@@ -61,15 +61,16 @@ class AvroCompactFormat(BaseFormat):
     def _encode(self, event: Event, attributes: dict[str, AttributeValue]) -> bytes:
         texts = {name: str(value).encode() for name, value in attributes.items() if name in CORE}
         if event.kind is DataKind.JSON:
-            texts.setdefault("datacontenttype", _IMPLIED)
+            texts.setdefault("datacontenttype", b"application/json")  # R-10: this schema does not imply it
         extensions = {name: value for name, value in attributes.items() if name not in CORE}
-        fields = [
+        fields = [  # AC-01: without specversion
             *(write_bytes(texts[name]) for name in ("id", "source", "type")),
             *(b"\x02" + write_bytes(texts[name]) if name in texts else _NULL for name in _OPTIONAL),
             b"\x02" + _micros("time", str(attributes["time"])) if "time" in attributes else _NULL,
             zigzag.encode(len(extensions)) if extensions else b"",
             *(write_bytes(name.encode()) + _branch(name, value) for name, value in extensions.items()),
             b"\x00",
+            # AC-04: always written, since the schema's default is a mistake
             b"\x02" if event.payload is None else b"\x00" + write_bytes(event.payload),
         ]
         return b"".join(fields)
@@ -96,25 +97,17 @@ class JavaAvroCompactFormat(BaseFormat):
 
     def _decode(self, value: bytes) -> Event:
         if not value.startswith(_SINGLE_OBJECT):
-            raise InvalidEvent([_malformed("it does not start with the schema's single-object header")])
+            raise malformed(_FORM, "it does not start with the schema's single-object header", "AC-01")
         attributes, payload, problems = _read(value[len(_SINGLE_OBJECT) :])
         payload = None if payload == b"null" else payload
         return build_event(attributes, payload, DataKind.BYTES, (self.name, value), problems)
-
-
-def _malformed(why: object) -> Problem:
-    return Problem(
-        None,
-        f"the value must be one datum of the schema io.cloudevents.v1.avro.compact.CloudEvent, but {why}",
-        "AC-01",
-    )
 
 
 # --- writing -------------------------------------------------------------------
 
 
 def _branch(name: str, value: AttributeValue) -> bytes:
-    """Return an extension as a branch of the schema's union: boolean, int, time, string, bytes."""
+    """Return an extension as a branch of the schema's union (AC-02): boolean, int, time, string, bytes."""
     if isinstance(value, bool):
         return b"\x00\x01" if value else b"\x00\x00"
     if isinstance(value, int):
@@ -155,14 +148,15 @@ _extension: Final = union_reader(read_boolean, read_long, _read_time, read_text,
 _bytes_or_null: Final = union_reader(read_bytes, read_null)
 
 
-def _datum(datum: bytes) -> tuple[tuple[dict[str, Any], list[tuple[str, Any]], bytes | None], int]:
-    attributes: dict[str, Any] = {"specversion": "1.0"}
+def _read_fields(datum: bytes) -> tuple[tuple[dict[str, Any], list[tuple[str, Any]], bytes | None], int]:
+    attributes: dict[str, Any] = {"specversion": SPECVERSION}  # AC-01: not in the datum
     at = 0
     for name in ("id", "source", "type"):
         attributes[name], at = read_text(datum, at)
     for name in _OPTIONAL:
         attributes[name], at = _text_or_null(datum, at, 0)
-    attributes["time"], at = _time_or_null(datum, at, 0)
+    time, at = _time_or_null(datum, at, 0)
+    attributes["time"] = time and str(time)
     extensions, at = read_attributes(datum, at, _extension)
     data, at = _bytes_or_null(datum, at, 0)
     return ({name: value for name, value in attributes.items() if value is not None}, extensions, data), at
@@ -171,17 +165,20 @@ def _datum(datum: bytes) -> tuple[tuple[dict[str, Any], list[tuple[str, Any]], b
 def _read(value: bytes) -> tuple[dict[str, Any], bytes | None, list[Problem]]:
     """Return attributes, payload and the problems of extensions; raise `InvalidEvent`."""
     try:
-        attributes, extensions, payload = read_datum(value, _datum)
+        attributes, extensions, payload = read_datum(value, _read_fields)
     except Malformed as error:
-        raise InvalidEvent([_malformed(error)]) from None
+        raise malformed(_FORM, error, "AC-01") from None
     problems: dict[str, Problem] = {}
     for name, extension in extensions:
-        known = find_extension(name)
         if name in CORE:
             problems[name] = Problem(name, "must not be an extension", "AC-01")
-        elif type(extension) is _Time and known is not None and known.type is not AttributeType.TIMESTAMP:
+        elif type(extension) is _Time and _has_another_type(name):
             problems[name] = Problem(name, "must not be a timestamp", "AC-02")
         else:
-            attributes[name] = extension
-    attributes = {name: str(value) if type(value) is _Time else value for name, value in attributes.items()}
+            attributes[name] = str(extension) if type(extension) is _Time else extension
     return attributes, payload, [*find_repeats(name for name, _ in extensions), *problems.values()]
+
+
+def _has_another_type(name: str) -> bool:
+    known = find_extension(name)
+    return known is not None and known.type is not AttributeType.TIMESTAMP

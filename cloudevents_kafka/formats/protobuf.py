@@ -94,7 +94,7 @@ class ProtobufFormat(BaseFormat):
 @cache
 def _message_class() -> Any:
     try:
-        from cloudevents_kafka.formats._protobuf_schema import CloudEvent
+        from cloudevents_kafka.formats.protobuf_schema import CloudEvent
     except ImportError as error:
         if not str(error.name).startswith("google"):
             raise

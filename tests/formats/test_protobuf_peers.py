@@ -180,7 +180,7 @@ def no_package(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Simulate that the package protobuf is not installed."""
     for name in [name for name in sys.modules if name.startswith("google.protobuf")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, "cloudevents_kafka.formats._protobuf_schema", raising=False)
+    monkeypatch.delitem(sys.modules, "cloudevents_kafka.formats.protobuf_schema", raising=False)
     monkeypatch.setitem(sys.modules, "google.protobuf", None)
     protobuf._message_class.cache_clear()
     yield
