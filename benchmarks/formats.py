@@ -21,8 +21,8 @@ from converters import construct
 
 from cloudevents_kafka import Event, formats
 from cloudevents_kafka.event import raw_parts
-from cloudevents_kafka.formats.protobuf_schema import CloudEvent
 from cloudevents_kafka.formats.avro import SCHEMA
+from cloudevents_kafka.formats.protobuf_schema import CloudEvent
 
 Pair = tuple[str, Callable[[], object], Callable[[], object]]
 _AVRO = fastavro.parse_schema(SCHEMA)

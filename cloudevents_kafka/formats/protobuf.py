@@ -35,13 +35,16 @@ from cloudevents_kafka.attributes.types import CORE, REQUIRED, AttributeType, At
 from cloudevents_kafka.attributes.validation import find_repeats, find_type_problem, native_type
 from cloudevents_kafka.codecs.json import decode_json, encode_json, is_json
 from cloudevents_kafka.codecs.payload import DataKind, encode_text, from_utf8, implies_json, to_utf8
-from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, preview
+from cloudevents_kafka.errors import DataError, EncodeError, Problem, preview
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats import protobuf_decoder
-from cloudevents_kafka.formats._base import BaseFormat, build_event, encode_epoch
+from cloudevents_kafka.formats._base import BaseFormat, build_event, encode_epoch, malformed
 from cloudevents_kafka.formats.protobuf_decoder import AttributeField
+from cloudevents_kafka.primitives.plural import pluralize
 
+# P-01: required attributes have fields of their own, all others are in the map.
 _FIELDS: Final = {"id": "id", "source": "source", "specversion": "spec_version", "type": "type"}
+# P-02: an attribute is in the field of its type.
 _ATTR_FIELDS: Final = {
     AttributeType.BOOLEAN: "ce_boolean",
     AttributeType.INTEGER: "ce_integer",
@@ -52,7 +55,6 @@ _ATTR_FIELDS: Final = {
     AttributeType.TIMESTAMP: "ce_timestamp",
 }
 _STRING: Final = AttributeType.STRING
-_IMPLIED: Final = "application/json"
 
 
 class ProtobufFormat(BaseFormat):
@@ -69,15 +71,13 @@ class ProtobufFormat(BaseFormat):
                 _write_attribute(message.attributes[name], name, value)
         if event.payload is not None:
             _write_data(message, event, event.payload)
-        written: bytes = message.SerializeToString(deterministic=True)
-        return written
+        return bytes(message.SerializeToString(deterministic=True))
 
     def _decode(self, value: bytes) -> Event:
         try:
             required, optional, data = protobuf_decoder.read(value)
         except protobuf_decoder.Malformed as error:
-            rule = f"the value must be one message io.cloudevents.v1.CloudEvent, but {error}"
-            raise InvalidEvent([Problem(None, rule, "P-05")]) from None
+            raise malformed("message io.cloudevents.v1.CloudEvent", error, "P-05") from None
         attributes, problems = _read_attributes(required, optional)
         payload, kind = None, DataKind.BYTES
         try:
@@ -109,19 +109,20 @@ def _write_attribute(attr: Any, name: str, value: AttributeValue) -> None:
     if not isinstance(value, str):
         setattr(attr, _ATTR_FIELDS[native_type(value)], value)
         return
-    kind = type_of(name)
-    if kind is AttributeType.TIMESTAMP:
+    attribute_type = type_of(name)
+    if attribute_type is AttributeType.TIMESTAMP:
         seconds, nanos = encode_epoch(name, value, "Protobuf", "(P-02, Protobuf format 2.1)")
         attr.ce_timestamp.seconds, attr.ce_timestamp.nanos = seconds, nanos
-    elif kind is AttributeType.URI:
+    elif attribute_type is AttributeType.URI:
         attr.ce_uri = value
-    elif kind is AttributeType.URI_REFERENCE:
+    elif attribute_type is AttributeType.URI_REFERENCE:
         attr.ce_uri_ref = value
     else:
         attr.ce_string = value
 
 
 def _write_data(message: Any, event: Event, payload: bytes) -> None:
+    # P-03: bytes are binary_data, a message is proto_data, text is text_data.
     if event.kind is DataKind.BYTES:
         message.binary_data = payload
     elif event.kind is DataKind.PROTO:
@@ -136,7 +137,7 @@ def _text_of(message: Any, event: Event, payload: bytes) -> str:
         string = _string_of(payload)
         if string is not None:
             return string
-        message.attributes["datacontenttype"].ce_string = _IMPLIED
+        message.attributes["datacontenttype"].ce_string = "application/json"  # R-10: not implied here
     try:
         return to_utf8(payload, content_type).decode()
     except DataError as error:
@@ -163,9 +164,9 @@ def _read_attributes(
     """Return the attributes by name, and the problems of their fields."""
     attributes: dict[str, Any] = dict(required)
     problems: dict[str, Problem] = {}
-    for name, kind, value in optional:
-        if kind is not _STRING or name in _NO_STRINGS:
-            value, problem = _read_value(name, kind, value)  # noqa: PLW2901  # the value of the field
+    for name, attribute_type, value in optional:
+        if attribute_type is not _STRING or name in _NO_STRINGS:
+            value, problem = _read_value(name, attribute_type, value)  # noqa: PLW2901  # the value of the field
             if problem is not None:
                 problems[name] = problem
                 continue
@@ -173,29 +174,28 @@ def _read_attributes(
     if len(attributes) == len(required) + len(optional):
         return attributes, []
     names = [*(name for name, _ in required), *(name for name, _, _ in optional if name not in REQUIRED)]
-    return attributes, [*find_repeats(names), *problems.values()]
+    return attributes, [*find_repeats(names), *problems.values()]  # N-05: Protobuf keeps the last of two
 
 
 _NO_STRINGS: Final = (*REQUIRED, *(name for name in CORE if type_of(name) is not _STRING))
 
 
-def _read_value(name: str, kind: AttributeType | None, value: Any) -> tuple[Any, Problem | None]:
+def _read_value(name: str, attribute_type: AttributeType | None, value: Any) -> tuple[Any, Problem | None]:
     """Return the value of an attribute's field, or the problem of the field."""
     if name in REQUIRED:
         return None, Problem(name, "must be in its own field, not in the map attributes", "P-01")
-    if kind is None:
-        got = f"{value} fields"
-        return None, Problem(name, "must have one field of the oneof attr", "P-02", got)
-    wanted = _allowed_types(name)
-    if wanted and kind not in wanted:
-        fields = " or ".join(_ATTR_FIELDS[each] for each in wanted)
-        return None, Problem(name, f"must be in the field {fields}", "P-02", _ATTR_FIELDS[kind])
-    if kind is AttributeType.TIMESTAMP:
+    if attribute_type is None:
+        return None, Problem(name, "must have one field of the oneof attr", "P-02", pluralize(value, "field"))
+    allowed = _allowed_types(name)
+    if allowed and attribute_type not in allowed:
+        fields = " or ".join(_ATTR_FIELDS[allowed_type] for allowed_type in allowed)
+        return None, Problem(name, f"must be in the field {fields}", "P-02", _ATTR_FIELDS[attribute_type])
+    if attribute_type is AttributeType.TIMESTAMP:
         try:
             return from_epoch(*value), None
         except ValueError as error:
             return None, Problem(name, str(error), "P-02", preview(value))
-    return value, None if wanted else find_type_problem(name, value, kind)
+    return value, None if allowed else find_type_problem(name, value, attribute_type)
 
 
 def _allowed_types(name: str) -> tuple[AttributeType, ...]:
@@ -203,13 +203,13 @@ def _allowed_types(name: str) -> tuple[AttributeType, ...]:
 
     A URI is a URI-reference, too: the Java SDK does not distinguish them.
     """
-    kind = type_of(name)
+    attribute_type = type_of(name)
     if name in CORE:
-        return (kind,)
+        return (attribute_type,)
     if find_extension(name) is None:
         return ()
-    more = (AttributeType.URI,) if kind is AttributeType.URI_REFERENCE else ()
-    return (_STRING,) if kind is _STRING else (kind, *more, _STRING)
+    more = (AttributeType.URI,) if attribute_type is AttributeType.URI_REFERENCE else ()
+    return (_STRING,) if attribute_type is _STRING else (attribute_type, *more, _STRING)
 
 
 # --- reading data --------------------------------------------------------------
@@ -234,7 +234,7 @@ def _read_text(raw: bytes, content_type: str | None) -> tuple[bytes, DataKind]:
         text = raw.decode()
     except UnicodeDecodeError:
         raise DataError("text_data must be UTF-8") from None
-    if content_type is None:
+    if content_type is None:  # text, not JSON: it becomes a JSON string
         return encode_json(text), DataKind.JSON
     if implies_json(content_type):
         return from_utf8(raw, content_type), DataKind.JSON if is_json(raw) else DataKind.BYTES
