@@ -8,17 +8,16 @@ from typing import Any, Final
 
 import click
 
-from cloudevents_kafka.cli.terminal import (
+from cloudevents_kafka.cli.terminal.errors import (
     BROKEN_PIPE,
     BadData,
     BrokerFailure,
     CommandError,
-    Interrupted,
-    discard_stdout,
     redact_usage_error,
-    require_utf8,
-    standard_streams,
 )
+from cloudevents_kafka.cli.terminal.parameters import require_utf8
+from cloudevents_kafka.cli.terminal.signals import Interrupted
+from cloudevents_kafka.cli.terminal.streams import discard_stdout, standard_streams
 from cloudevents_kafka.errors import CloudEventsKafkaError
 
 # The line of each command in the list of commands; its module in `commands` has it as `command`.

@@ -35,7 +35,8 @@ from cloudevents_kafka.attributes.media_type import media_type, python_codec
 from cloudevents_kafka.attributes.timestamps import from_datetime, instant, is_timestamp, to_datetime
 from cloudevents_kafka.attributes.types import AttributeType, canonical_text, is_string, parse
 from cloudevents_kafka.binding import Mode
-from cloudevents_kafka.cli import records
+from cloudevents_kafka.cli.records.json_lines import BadLine, read_line, write_line
+from cloudevents_kafka.cli.records.resolve import Overrides, resolve_line
 from cloudevents_kafka.codecs.payload import DataKind, from_payload, to_payload
 from cloudevents_kafka.conformance import notation
 from cloudevents_kafka.formats.json import JsonFormat
@@ -173,11 +174,11 @@ def payload(data: bytes) -> None:
 def line(data: bytes) -> None:
     """Read a line of `produce`; the line of its record has the same record."""
     try:
-        resolved = records.resolve_line(records.read_line(data), records.Overrides())
-    except (records.BadLine, InvalidEvent, EncodeError):
+        resolved = resolve_line(read_line(data), Overrides())
+    except (BadLine, InvalidEvent, EncodeError):
         return
     result = decode(resolved, lenient=True)
-    again = records.resolve_line(records.read_line(records.write_line(result)), records.Overrides())
+    again = resolve_line(read_line(write_line(result)), Overrides())
     assert (again.key, again.value, again.headers) == (resolved.key, resolved.value, resolved.headers)
 
 
@@ -204,7 +205,7 @@ def seeds(name: str) -> Iterator[bytes]:
     if name == "record":
         yield from map(as_input, found)
     elif name == "line":
-        yield from (records.write_line(decode(one, lenient=True)) for one in found)
+        yield from (write_line(decode(one, lenient=True)) for one in found)
     elif name == "event":
         yield from (JsonFormat().encode(one) for one in _events(found))
     elif name.startswith("format-"):

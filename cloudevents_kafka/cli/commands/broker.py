@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
-from cloudevents_kafka.cli.terminal import BadUsage, BrokerFailure, Interrupts
-
-if TYPE_CHECKING:
-    from cloudevents_kafka.testing import LocalBroker
+from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
+from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.testing import LocalBroker
+from cloudevents_kafka.testing.local import tail
 
 _CHECK_INTERVAL: Final = 0.5  # seconds
 
@@ -41,9 +41,6 @@ def command(port: int | None, topics: tuple[str, ...], data_dir: str | None) -> 
     \b
     cloudevents-kafka broker --port 9092 --topic orders:3
     """
-    from cloudevents_kafka.testing import LocalBroker
-    from cloudevents_kafka.testing.local import tail
-
     new_topics = [_parse_topic(text) for text in topics]
     with Interrupts() as interrupts, ExitStack() as stack:
         broker = LocalBroker(port=port, data_dir=data_dir)

@@ -10,8 +10,9 @@ from typing import Final
 
 import click
 
-from cloudevents_kafka.cli.records import Style, StyledLine, StyledPrinter
-from cloudevents_kafka.cli.terminal import BAD_DATA, BadData, BadUsage, escape
+from cloudevents_kafka.cli.records.output import Style, StyledLine, StyledPrinter
+from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BadData, BadUsage
+from cloudevents_kafka.cli.terminal.escape import escape
 from cloudevents_kafka.conformance import (
     CaseFailed,
     ClauseResult,

@@ -3,54 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from fnmatch import fnmatchcase
 from typing import Any, Final
 
 import click
-import msgspec
 
-from cloudevents_kafka.binding import Decoded, Undecodable, decode
-from cloudevents_kafka.cli.kafka import (
-    BrokerSession,
-    Position,
-    PositionType,
-    RangeReader,
-    ReadRequest,
-    Settings,
-    create_consumer,
-    kafka_options,
-    pop_settings,
-)
-from cloudevents_kafka.cli.records import OUTPUT_FORMATS, Output, create_output, is_pipe_closed
-from cloudevents_kafka.cli.terminal import BadData, Interrupts, Progress, header_option, parse_pairs
-from cloudevents_kafka.event import Event
-from cloudevents_kafka.primitives.plural import pluralize
-from cloudevents_kafka.record import Record
+from cloudevents_kafka.cli.kafka.reader import PositionType, RangeReader, ReadRequest
+from cloudevents_kafka.cli.kafka.session import BrokerSession
+from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
+from cloudevents_kafka.cli.records.output import OUTPUT_FORMATS, create_output, is_pipe_closed
+from cloudevents_kafka.cli.records.selection import Filter, RecordWriter
+from cloudevents_kafka.cli.terminal.parameters import header_option, parse_pairs
+from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.cli.terminal.streams import Progress
 
 _UNUSED_GROUP: Final = "cloudevents-kafka-cli"  # the client requires a group.id
-
-
-class _Options(msgspec.Struct, kw_only=True):
-    """The options of `consume`, apart from the client's settings."""
-
-    topic: str | None
-    begin: Position | None
-    end: Position | None
-    partitions: tuple[int, ...]
-    count: int | None
-    follow: bool
-    group: str | None
-    commit: bool
-    types: tuple[str, ...]
-    sources: tuple[str, ...]
-    subjects: tuple[str, ...]
-    where: tuple[tuple[str, str], ...]
-    headers: tuple[tuple[str, bytes | None], ...]
-    lenient: bool
-    strict: bool
-    output: str | None
 
 
 def _parse_partitions(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[int, ...]:
@@ -102,7 +69,17 @@ def _parse_partitions(ctx: click.Context, param: click.Parameter, texts: tuple[s
 @click.option(
     "-o", "--output", type=click.Choice(OUTPUT_FORMATS), help="[default: text on a terminal, else json]"
 )
-def command(timeout: float, *, show_config: bool, **options: Any) -> None:
+def command(
+    timeout: float,
+    count: int | None,
+    output: str | None,
+    *,
+    commit: bool,
+    lenient: bool,
+    strict: bool,
+    show_config: bool,
+    **options: Any,
+) -> None:
     """Read events and other records from a topic.
 
     Reads up to the current end of the topic, without a consumer group, and commits
@@ -123,14 +100,16 @@ def command(timeout: float, *, show_config: bool, **options: Any) -> None:
     cloudevents-kafka consume -b localhost:9092 -t orders --from -1 --follow
     """
     settings = pop_settings(options)
-    chosen = _Options(**options)
-    settings = _client_settings(settings, chosen.group)
+    request = ReadRequest(**{name: options.pop(name) for name in ReadRequest.__struct_fields__})
+    writer = RecordWriter(
+        create_output(output), Filter(**options), count=count, lenient=lenient, strict=strict
+    )
+    settings = _client_settings(settings, request.group)
     if show_config:
         click.echo(settings.to_text(), nl=False)
         return
-    topic = _check(chosen)
-    settings.bootstrap_servers  # noqa: B018  # raises if they are missing
-    _run(topic, chosen, settings, timeout)
+    _check(request, commit=commit)
+    _run(request, writer, settings, timeout, commit=commit)
 
 
 def _client_settings(settings: Settings, group: str | None) -> Settings:
@@ -145,133 +124,41 @@ def _client_settings(settings: Settings, group: str | None) -> Settings:
     )
 
 
-def _check(options: _Options) -> str:
-    """Return the topic; raises `click.UsageError` for options that exclude each other."""
-    if not options.topic:
+def _check(request: ReadRequest, *, commit: bool) -> None:
+    """Raise `click.UsageError` for options that exclude each other."""
+    if not request.topic:
         raise click.UsageError("the topic is missing: pass -t TOPIC")
-    if options.commit and not options.group:
+    if commit and not request.group:
         raise click.UsageError("--commit stores the offsets of a group: pass --group, too")
-    if options.follow and options.end is not None:
+    if request.follow and request.end is not None:
         raise click.UsageError("--follow and --until exclude each other")
-    positions = (options.begin, options.end)
-    if any(position and position.kind == "stored" for position in positions) and not options.group:
+    positions = (request.begin, request.end)
+    if any(position and position.kind == "stored" for position in positions) and not request.group:
         raise click.UsageError("'stored' is the offset of a group: pass --group, too")
-    return options.topic
 
 
-def _run(topic: str, options: _Options, settings: Settings, timeout: float) -> None:
-    request = ReadRequest(
-        topic=topic,
-        partitions=options.partitions,
-        begin=options.begin or Position("stored" if options.group else "earliest"),
-        end=options.end,
-        follow=options.follow,
-        group=options.group,
-    )
+def _run(
+    request: ReadRequest, writer: RecordWriter, settings: Settings, timeout: float, *, commit: bool
+) -> None:
+    from confluent_kafka import Consumer
+
     with ExitStack() as stack:
-        on_lost = _report_lost_brokers if options.follow else lambda: None
+        on_lost = _report_lost_brokers if request.follow else lambda: None
         session = BrokerSession(settings, timeout, stack.enter_context(Interrupts()), on_lost)
-        consumer = create_consumer(session)
+        consumer = session.create(Consumer)
         stack.callback(consumer.close)
         reader = RangeReader(consumer, session, request)
         reader.start()
         progress = stack.enter_context(Progress("records", enabled=not sys.stdout.isatty()))
-        job = ConsumeJob(options, create_output(options.output), progress)
-        for offsets in job.write(reader.batches()):
-            if options.commit:
+        for offsets in writer.write(reader.batches()):
+            progress.update(writer.written)
+            if commit:
                 reader.commit(offsets)
             if is_pipe_closed():
                 raise BrokenPipeError
-        job.finish()
+        progress.clear()
+        writer.finish()
 
 
 def _report_lost_brokers() -> None:
     click.echo("cloudevents-kafka: the brokers cannot be reached; retrying until Ctrl-C", err=True)
-
-
-class Filter(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions that a record must all meet.
-
-    ``globs`` maps attribute names to globs, of which one must match; ``attributes`` are names with
-    their exact text; ``headers`` are names with the value of one such header, or None for any value.
-    """
-
-    globs: Mapping[str, Sequence[str]] = {}
-    attributes: Sequence[tuple[str, str]] = ()
-    headers: Sequence[tuple[str, bytes | None]] = ()
-
-    @property
-    def needs_event(self) -> bool:
-        """Whether only events can match, since a condition is on attributes."""
-        return bool(self.attributes) or any(self.globs.values())
-
-    def matches(self, item: Decoded | Undecodable) -> bool:
-        """Return whether a record meets all conditions."""
-        found = item.record.headers
-        if not all(any(n == name and value in (None, v) for n, v in found) for name, value in self.headers):
-            return False
-        return not self.needs_event or (isinstance(item, Decoded) and self._matches_event(item.event))
-
-    def _matches_event(self, event: Event) -> bool:
-        return all(event.text(name) == value for name, value in self.attributes) and all(
-            (text := event.text(name)) is not None and any(fnmatchcase(text, glob) for glob in globs)
-            for name, globs in self.globs.items()
-            if globs
-        )
-
-
-class ConsumeJob:
-    """A run of `consume`: it decodes, filters, writes and counts records."""
-
-    def __init__(self, options: _Options, output: Output, progress: Progress) -> None:
-        globs = {"type": options.types, "source": options.sources, "subject": options.subjects}
-        self._filter = Filter(globs=globs, attributes=options.where, headers=options.headers)
-        self._options = options
-        self._output = output
-        self._progress = progress
-        self._written = 0
-        self._skipped = 0
-        self._error: BadData | None = None
-
-    def write(self, batches: Iterator[list[Record]]) -> Iterator[dict[int, int]]:
-        """Write each batch, and yield the next offset of its partitions after the output is flushed.
-
-        Ends after --count records, and with --strict at a record that is not an event.
-        """
-        for batch in batches:
-            offsets: dict[int, int] = {}
-            for record in batch:
-                if self._is_done() or not self._write_item(decode(record, lenient=self._options.lenient)):
-                    break
-                if record.partition is not None and record.offset is not None:
-                    offsets[record.partition] = record.offset + 1
-            self._output.flush()
-            self._progress.update(self._written)
-            yield offsets
-            if self._is_done() or self._error:
-                return
-
-    def _write_item(self, item: Decoded | Undecodable) -> bool:
-        """Write a record if it matches; return False if --strict ends the command at it."""
-        if isinstance(item, Undecodable):
-            if self._options.strict:
-                self._error = BadData(f"{item.error}; to read on, leave out --strict")
-                return False
-            if self._filter.needs_event:
-                self._skipped += 1
-        if self._filter.matches(item):
-            self._output.write(item)
-            self._written += 1
-        return True
-
-    def _is_done(self) -> bool:
-        return self._options.count is not None and self._written >= self._options.count
-
-    def finish(self) -> None:
-        """Report skipped records, and raise the error that --strict found."""
-        self._progress.clear()
-        if self._skipped:
-            skipped = pluralize(self._skipped, "record that is not an event", "records that are not events")
-            click.echo(f"cloudevents-kafka: the filters skipped {skipped}", err=True)
-        if self._error:
-            raise self._error

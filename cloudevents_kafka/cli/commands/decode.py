@@ -16,36 +16,31 @@ from cloudevents_kafka.attributes.types import CORE, AttributeType
 from cloudevents_kafka.attributes.validation import native_type
 from cloudevents_kafka.binding import Decoded, Undecodable, Verdict, decode, sniff
 from cloudevents_kafka.clauses import SECTIONS
-from cloudevents_kafka.cli.records import (
+from cloudevents_kafka.cli.records.inputs import read_errors, read_lines
+from cloudevents_kafka.cli.records.json_lines import (
     BadLine,
-    Style,
-    StyledLine,
-    StyledPrinter,
     bytes_from_json,
-    bytes_text,
     bytes_to_json,
-    data_text,
     encode_json,
     error_object,
     event_json,
+    read_record,
+)
+from cloudevents_kafka.cli.records.output import (
+    Style,
+    StyledLine,
+    StyledPrinter,
+    bytes_text,
+    data_text,
     header_lines,
     mode_text,
-    read_errors,
-    read_lines,
-    read_record,
     record_heading,
     row,
 )
-from cloudevents_kafka.cli.terminal import (
-    BAD_DATA,
-    BYTES,
-    FILE,
-    BadData,
-    BadUsage,
-    Interrupts,
-    escape,
-    header_option,
-)
+from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BadData, BadUsage
+from cloudevents_kafka.cli.terminal.escape import escape
+from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, header_option
+from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.errors import Problem
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.extensions import size_problem, unmet_recommendations

@@ -5,15 +5,13 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from cloudevents_kafka.cli.terminal import BAD_DATA, BrokerFailure, Interrupts, require_extra
+from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BrokerFailure, require_extra
+from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.primitives.plural import pluralize
-
-if TYPE_CHECKING:
-    from cloudevents_kafka.demo.run import Outcome
+from cloudevents_kafka.spark.pipeline import PipelineFailed, SparkFailed
 
 
 @click.command()
@@ -53,33 +51,21 @@ def command(count: int, seed: int, events: Path | None, out: Path | None) -> Non
     fails.
     """
     require_extra("spark", "demo")
+    from cloudevents_kafka.demo.run import format_report, run_demo
+
     if out is not None and out.exists() and any(out.iterdir()):
         raise click.BadParameter(f"{out} must be empty", param_hint="--out")
     folder = out or Path(tempfile.mkdtemp(prefix="cloudevents-kafka-demo-"))
     try:
-        outcome = _run(folder, count, seed, events)
-    except BaseException:
-        if out is None:
-            shutil.rmtree(folder, ignore_errors=True)
-        raise
-    _report(outcome, events)
-
-
-def _run(folder: Path, count: int, seed: int, events: Path | None) -> Outcome:
-    from cloudevents_kafka.demo.run import run_demo
-    from cloudevents_kafka.spark.pipeline import PipelineFailed, SparkFailed
-
-    try:
         # A signal ends the demo at once: no work in progress is worth finishing.
         with Interrupts() as interrupts, interrupts.waiting():
-            return run_demo(folder, seed=seed, count=count, events=events)
-    except (PipelineFailed, SparkFailed) as error:
-        raise BrokerFailure(str(error)) from error
-
-
-def _report(outcome: Outcome, events: Path | None) -> None:
-    from cloudevents_kafka.demo.run import format_report
-
+            outcome = run_demo(folder, seed=seed, count=count, events=events)
+    except BaseException as error:
+        if out is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, PipelineFailed | SparkFailed):
+            raise BrokerFailure(str(error)) from error
+        raise
     click.echo(f"\n{format_report(outcome)}")
     if outcome.invalid_lines:
         lines = pluralize(len(outcome.invalid_lines), "invalid line")

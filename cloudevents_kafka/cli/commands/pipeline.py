@@ -5,24 +5,28 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
-from cloudevents_kafka.cli.kafka import Settings, config_option, load_settings
-from cloudevents_kafka.cli.terminal import (
-    FILE,
-    BadData,
-    BadUsage,
-    BrokerFailure,
-    Interrupts,
-    SecondsType,
-    escape_lines,
-    require_extra,
+from cloudevents_kafka.cli.kafka.settings import Settings, config_option, load_settings
+from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure, require_extra
+from cloudevents_kafka.cli.terminal.escape import escape_lines
+from cloudevents_kafka.cli.terminal.parameters import FILE, SecondsType
+from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.spark.pipeline import (
+    BatchProgress,
+    InUse,
+    Miscounted,
+    PipelineFailed,
+    PipelineOptions,
+    SparkFailed,
+    Summary,
+    TopicChanged,
+    WrongCheckpoint,
+    run,
 )
-
-if TYPE_CHECKING:
-    from cloudevents_kafka.spark.pipeline import BatchProgress, PipelineOptions, Summary
+from cloudevents_kafka.spark.pipeline.kafka_settings import kafka_options
 
 # Settings that are passed to Spark's Kafka source, in addition to kafka.… and spark.….
 _SOURCE_SETTINGS: Final = (
@@ -126,9 +130,6 @@ def command(
 
 
 def _pipeline_options(settings: Settings, options: dict[str, Any]) -> PipelineOptions:
-    from cloudevents_kafka.spark.pipeline import PipelineOptions
-    from cloudevents_kafka.spark.pipeline.kafka_settings import kafka_options
-
     effective = settings.effective
     spark = {name: value for name, value in effective.items() if name.startswith("spark.")}
     source = {
@@ -145,16 +146,6 @@ def _pipeline_options(settings: Settings, options: dict[str, Any]) -> PipelineOp
 
 
 def _run(options: PipelineOptions, settings: Settings, interrupts: Interrupts, *, quiet: bool) -> Summary:
-    from cloudevents_kafka.spark.pipeline import (
-        InUse,
-        Miscounted,
-        PipelineFailed,
-        SparkFailed,
-        TopicChanged,
-        WrongCheckpoint,
-        run,
-    )
-
     announced = False
 
     def stop() -> bool:

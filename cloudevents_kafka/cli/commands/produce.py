@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import click
@@ -10,46 +11,23 @@ import msgspec
 
 from cloudevents_kafka import formats
 from cloudevents_kafka.binding import ContentMode, attribute_key, extra_headers
-from cloudevents_kafka.cli.kafka import (
-    BrokerSession,
-    Sender,
-    Settings,
-    create_producer,
-    kafka_options,
-    pop_settings,
-)
-from cloudevents_kafka.cli.records import (
-    InputLine,
-    JsonLine,
-    Overrides,
-    encode_event,
-    event_from_options,
-    event_options,
-    read_line,
-    read_lines,
-    resolve_line,
-)
-from cloudevents_kafka.cli.terminal import (
-    BYTES,
-    FILE,
-    BadData,
-    BadUsage,
-    BrokerFailure,
-    Interrupted,
-    Interrupts,
-    Progress,
-    escape,
-    header_option,
-    parse_pairs,
-    require_extra,
-)
+from cloudevents_kafka.cli.kafka.sender import Sender
+from cloudevents_kafka.cli.kafka.session import BrokerSession
+from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
+from cloudevents_kafka.cli.records.inputs import event_from_options, read_lines
+from cloudevents_kafka.cli.records.json_lines import JsonLine, read_line
+from cloudevents_kafka.cli.records.resolve import Overrides, encode_event, resolve_line
+from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure, require_extra
+from cloudevents_kafka.cli.terminal.escape import escape
+from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, header_option, parse_pairs
+from cloudevents_kafka.cli.terminal.signals import Interrupted, Interrupts
+from cloudevents_kafka.cli.terminal.streams import Progress
 from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
 
 _MIN_MESSAGE_TIMEOUT: Final = 60.0  # seconds; a long queue on a slow network is not a failure yet
-_TOPIC_CREATION_SECONDS: Final = 3.0  # within which a broker may create a missing topic
 
 
 class _Options(msgspec.Struct, kw_only=True):
@@ -128,14 +106,13 @@ def command(timeout: float, *, show_config: bool, **options: Any) -> None:
     cloudevents-kafka consume -b old:9092 -t orders | cloudevents-kafka produce -b new:9092
     """
     settings = pop_settings(options)
-    one_event = event_options(options)
-    chosen = _Options(**{name: options[name] for name in _Options.__struct_fields__})
+    chosen = _Options(**{name: options.pop(name) for name in _Options.__struct_fields__})
+    one_event = {name: value for name, value in options.items() if value not in (None, ())}
     settings = _client_settings(settings, timeout)
     if show_config:
         click.echo(settings.to_text(), nl=False)
         return
     overrides = _overrides(chosen)
-    settings.bootstrap_servers  # noqa: B018  # raises if they are missing
     if one_event and chosen.files:
         raise click.UsageError("FILES and the options of one event exclude each other")
     event = event_from_options(**one_event) if one_event else None
@@ -177,105 +154,76 @@ def _overrides(options: _Options) -> Overrides:
 def _run(
     options: _Options, overrides: Overrides, event: Event | None, settings: Settings, timeout: float
 ) -> None:
+    from confluent_kafka import Producer
+
     with Interrupts() as interrupts, Progress("delivered") as progress:
-        job = ProduceJob(options, overrides, BrokerSession(settings, timeout, interrupts), progress)
+
+        def report(where: str, reason: object) -> None:
+            progress.clear()
+            click.echo(f"cloudevents-kafka: {escape(f'{where}: {reason}')}", err=True)
+
+        session = BrokerSession(settings, timeout, interrupts)
+        sender = Sender(session.create(Producer), session, report)
         if options.topic is not None:
-            job.check_topic(options.topic)
-        try:
+            sender.check_topic(options.topic)
+        bad_lines = 0
+        with _flush_at_end(sender):
             if event is not None:
-                job.send("the event", encode_event(event, JsonLine(record=Record()), overrides))
+                record = encode_event(event, JsonLine(record=Record()), overrides)
+                sender.send(_place(record, options), "the event")
             else:
-                job.send_lines(read_lines(options.files, interrupts))
-        except BadUsage:
-            job.flush()  # the lines before the error are good
-            raise
-        except Interrupted:
-            job.flush()
-            click.echo(f"cloudevents-kafka: interrupted; {job.delivered} delivered", err=True)
-            raise
-        job.flush()
-        job.finish()
-
-
-class ProduceJob:
-    """A run of `produce`: it sends lines to their topics and partitions, and reports what fails on stderr."""
-
-    def __init__(
-        self, options: _Options, overrides: Overrides, session: BrokerSession, progress: Progress
-    ) -> None:
-        self._options = options
-        self._overrides = overrides
-        self._session = session
-        self._progress = progress
-        self._producer = create_producer(session)
-        self._sender = Sender(self._producer, session, self._report_undelivered)
-        self._topic_errors: dict[str, BadUsage | None] = {}
-        self._bad_lines = 0
-
-    @property
-    def delivered(self) -> str:
-        """The number of delivered records, as text."""
-        return pluralize(self._sender.delivered, "record")
-
-    def check_topic(self, topic: str) -> None:
-        """Raise `BadUsage` if a topic does not exist; each one is looked up once."""
-        if topic not in self._topic_errors:
-            try:
-                self._session.partitions(self._producer, topic, grace=_TOPIC_CREATION_SECONDS)
-            except BadUsage as error:
-                self._topic_errors[topic] = error
-            else:
-                self._topic_errors[topic] = None
-        if (found := self._topic_errors[topic]) is not None:
-            raise found
-
-    def send_lines(self, lines: Iterator[InputLine]) -> None:
-        """Send every line; report a bad one, and with --strict stop at it."""
-        for line in lines:
-            try:
-                self.send(line.where, resolve_line(read_line(line.text), self._overrides))
-            except (CloudEventsKafkaError, BadUsage) as error:
-                self._bad_lines += 1
-                self._report(f"{line.where}: {error}")
-                if self._options.strict:
-                    return
-            self._progress.update(self._sender.delivered)
-
-    def send(self, where: str, record: Record) -> None:
-        """Send a record to its topic and partition."""
-        options = self._options
-        record = msgspec.structs.replace(
-            record,
-            topic=options.topic or record.topic,
-            partition=record.partition if options.keep_partitions else options.partition,
-            timestamp=record.timestamp if options.keep_timestamps else None,
-        )
-        if record.topic is None:
-            raise BadUsage("the topic is missing: pass -t TOPIC, or add a topic to the line")
-        self.check_topic(record.topic)
-        self._sender.send(record, where)
-
-    def flush(self) -> None:
-        """Wait for the broker's answers, also after the first Ctrl-C; a second one ends the wait."""
-        try:
-            self._sender.flush()
-        finally:
-            if self._sender.unanswered:
-                records = pluralize(self._sender.unanswered, "record")
-                click.echo(f"cloudevents-kafka: {records} may or may not be delivered", err=True)
-
-    def finish(self) -> None:
-        """Raise the error for the exit code, if a record was not delivered or a line was bad."""
-        self._progress.clear()
-        sender = self._sender
+                for where, error in _send_lines(options, overrides, sender, interrupts):
+                    if error is not None:
+                        bad_lines += 1
+                        report(where, error)
+                    progress.update(sender.delivered)
+        progress.clear()
         if sender.failed:
             raise BrokerFailure(f"{sender.failed:,} of {pluralize(sender.sent, 'record')} not delivered")
-        if self._bad_lines:
-            raise BadData(f"{pluralize(self._bad_lines, 'bad line')}; {self.delivered} delivered")
+        if bad_lines:
+            delivered = pluralize(sender.delivered, "record")
+            raise BadData(f"{pluralize(bad_lines, 'bad line')}; {delivered} delivered")
 
-    def _report_undelivered(self, where: str, error: Any) -> None:
-        self._report(f"{where}: not delivered: {error.str()}")
 
-    def _report(self, text: str) -> None:
-        self._progress.clear()
-        click.echo(f"cloudevents-kafka: {escape(text)}", err=True)
+def _send_lines(
+    options: _Options, overrides: Overrides, sender: Sender, interrupts: Interrupts
+) -> Iterator[tuple[str, Exception | None]]:
+    """Send the lines of files or stdin; yield the place of each with its error."""
+    for line in read_lines(options.files, interrupts):
+        try:
+            sender.send(_place(resolve_line(read_line(line.text), overrides), options), line.where)
+        except (CloudEventsKafkaError, BadUsage) as error:
+            yield line.where, error
+            if options.strict:
+                return
+        else:
+            yield line.where, None
+
+
+def _place(record: Record, options: _Options) -> Record:
+    """Return a record with the topic, the partition and the timestamp that the options ask for."""
+    placed = msgspec.structs.replace(
+        record,
+        topic=options.topic or record.topic,
+        partition=record.partition if options.keep_partitions else options.partition,
+        timestamp=record.timestamp if options.keep_timestamps else None,
+    )
+    if placed.topic is None:
+        raise BadUsage("the topic is missing: pass -t TOPIC, or add a topic to the line")
+    return placed
+
+
+@contextmanager
+def _flush_at_end(sender: Sender) -> Iterator[None]:
+    """Return a context manager that waits for the brokers, also after bad usage or the first Ctrl-C."""
+    try:
+        yield
+    except BadUsage:
+        sender.flush()  # the records before the error are good
+        raise
+    except Interrupted:
+        sender.flush()
+        delivered = pluralize(sender.delivered, "record")
+        click.echo(f"cloudevents-kafka: interrupted; {delivered} delivered", err=True)
+        raise
+    sender.flush()

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from cloudevents_kafka.cli.terminal import FILE, BadUsage, require_extra
+from cloudevents_kafka.cli.terminal.errors import BadUsage, require_extra
+from cloudevents_kafka.cli.terminal.parameters import FILE
 
 
 @click.command()

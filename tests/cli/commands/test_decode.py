@@ -8,7 +8,7 @@ import pytest
 from cli.command_line import HEADERS
 
 from cloudevents_kafka import Event, decode, to_record
-from cloudevents_kafka.cli.records import write_line
+from cloudevents_kafka.cli.records.json_lines import write_line
 
 EVENT = Event(id="1", source="/", type="t", sampledrate=5, partitionkey="p", time="2026-11-21T12:00:00Z")
 

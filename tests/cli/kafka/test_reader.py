@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cloudevents_kafka.cli.kafka import Position, resolve_offset
-from cloudevents_kafka.cli.kafka._reader import parse_position
+from cloudevents_kafka.cli.kafka.reader import Position, parse_position, resolve_offset
 
 POSITIONS = [
     ("earliest", Position("earliest")),

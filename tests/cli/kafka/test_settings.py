@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cloudevents_kafka.cli.kafka import Settings, load_settings
-from cloudevents_kafka.cli.terminal import BadUsage
+from cloudevents_kafka.cli.kafka.settings import Settings, load_settings
+from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.redaction import MASK
 
 

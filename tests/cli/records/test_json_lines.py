@@ -13,7 +13,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cloudevents_kafka import EncodeError, Event, Record, decode, from_record, partition_key, to_record
-from cloudevents_kafka.cli.records import BadLine, Overrides, read_line, read_record, resolve_line, write_line
+from cloudevents_kafka.cli.records.json_lines import BadLine, read_line, read_record, write_line
+from cloudevents_kafka.cli.records.resolve import Overrides, resolve_line
 from cloudevents_kafka.errors import CloudEventsKafkaError
 
 EVENT = Event(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cloudevents_kafka import Event, Record, decode, to_record
-from cloudevents_kafka.cli.records._output import item_lines, timestamp_text
+from cloudevents_kafka.cli.records.output import item_lines, timestamp_text
 
 
 def test_text_has_no_control_characters():

@@ -11,8 +11,14 @@ from cli.command_line import HEADERS, lines
 
 from cloudevents_kafka.cli import app as root
 from cloudevents_kafka.cli.commands import protocol
-from cloudevents_kafka.cli.terminal import BYTES, FILE, SecondsType, parse_pair
-from cloudevents_kafka.cli.terminal._parameters import HeaderType, TextType
+from cloudevents_kafka.cli.terminal.parameters import (
+    BYTES,
+    FILE,
+    HeaderType,
+    SecondsType,
+    TextType,
+    parse_pair,
+)
 from cloudevents_kafka.protocol.client import MAX_SECONDS
 
 NOT_UTF8 = "\udcff"  # what Python makes of the byte ff

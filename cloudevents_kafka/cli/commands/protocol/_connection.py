@@ -9,16 +9,28 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import click
 import msgspec
 
-from cloudevents_kafka.cli.kafka import timeout_option
-from cloudevents_kafka.cli.terminal import FILE, BadData, BadUsage, BrokerFailure, CommandError
-
-if TYPE_CHECKING:
-    from cloudevents_kafka.protocol import Client, Plain, ProtocolError, Scram
+from cloudevents_kafka.cli.kafka.settings import timeout_option
+from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure, CommandError
+from cloudevents_kafka.cli.terminal.parameters import FILE
+from cloudevents_kafka.protocol import (
+    AuthenticationFailed,
+    BrokerError,
+    Client,
+    DeadlineExceeded,
+    Disconnected,
+    Malformed,
+    Plain,
+    ProtocolError,
+    Scram,
+    Truncated,
+    Unencodable,
+)
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 
 _PASSWORD_VARIABLE: Final = "CE_KAFKA_SASL_PASSWORD"  # noqa: S105  # the name of a variable
 _Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
@@ -79,8 +91,6 @@ def connection_options(command: _Decorated) -> _Decorated:
 @contextmanager
 def connect(options: ConnectionOptions) -> Iterator[Client]:
     """Return a context manager for a client; errors of the client end the command."""
-    from cloudevents_kafka.protocol import Client, ProtocolError
-
     if "@" in options.broker:
         raise BadUsage("BROKER must be host:port, without a user or a password; log in with --user")
     sasl, tls = _sasl(options), _tls(options)
@@ -99,17 +109,6 @@ def connect(options: ConnectionOptions) -> Iterator[Client]:
 
 def command_error(error: ProtocolError, options: ConnectionOptions) -> CommandError:
     """Return the error that ends the command, with what to check."""
-    from cloudevents_kafka.protocol import (
-        AuthenticationFailed,
-        BrokerError,
-        DeadlineExceeded,
-        Disconnected,
-        Malformed,
-        Truncated,
-        Unencodable,
-    )
-    from cloudevents_kafka.protocol.error_codes import ErrorCode
-
     cause = error.__cause__ if isinstance(error.__cause__, BrokerError) else error
     text = f"broker {options.broker}: {error}"
     if isinstance(cause, BrokerError) and cause.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
@@ -148,8 +147,6 @@ def _tls(options: ConnectionOptions) -> ssl.SSLContext | bool:
 
 
 def _sasl(options: ConnectionOptions) -> Plain | Scram | None:
-    from cloudevents_kafka.protocol import Plain, Scram
-
     if options.user is None:
         if options.mechanism is not None:
             raise BadUsage("--mechanism needs --user")

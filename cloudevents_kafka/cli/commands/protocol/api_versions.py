@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
@@ -12,11 +12,12 @@ from cloudevents_kafka.cli.commands.protocol._connection import (
     connect,
     connection_options,
 )
-from cloudevents_kafka.cli.records import encode_json
-from cloudevents_kafka.cli.terminal import Interrupts
-
-if TYPE_CHECKING:
-    from cloudevents_kafka.protocol.schema import Versions
+from cloudevents_kafka.cli.records.json_lines import encode_json
+from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.protocol.api_keys import api_name
+from cloudevents_kafka.protocol.client import CLIENT_VERSIONS, VERSIONS_0_8, VERSIONS_0_9
+from cloudevents_kafka.protocol.messages import APIS
+from cloudevents_kafka.protocol.schema import Versions
 
 _NOT_LISTED: Final = (
     "does not list its API versions, as brokers 0.8 and 0.9 do not; "
@@ -36,8 +37,6 @@ def command(connection: ConnectionOptions, *, as_json: bool) -> None:
     \b
     cloudevents-kafka protocol api-versions localhost:9092
     """
-    from cloudevents_kafka.protocol.client import VERSIONS_0_8, VERSIONS_0_9
-
     with Interrupts() as interrupts, interrupts.waiting(), connect(connection) as client:
         versions = client.api_versions()
         if versions in (VERSIONS_0_8, VERSIONS_0_9):
@@ -52,9 +51,6 @@ def command(connection: ConnectionOptions, *, as_json: bool) -> None:
 
 def _rows(broker: Mapping[int, Versions]) -> list[dict[str, Any]]:
     """Return the versions of the broker and of this library, in the order of API keys; ``""`` for none."""
-    from cloudevents_kafka.protocol.api_keys import api_name
-    from cloudevents_kafka.protocol.client import CLIENT_VERSIONS
-    from cloudevents_kafka.protocol.messages import APIS
 
     def row(key: int) -> dict[str, Any]:
         of_broker, of_client = broker.get(key), CLIENT_VERSIONS.get(key)

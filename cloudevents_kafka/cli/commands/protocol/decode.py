@@ -5,32 +5,30 @@ from __future__ import annotations
 import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import click
 
-from cloudevents_kafka.cli.records import (
-    InputLine,
-    Style,
-    StyledLine,
-    StyledPrinter,
-    bytes_to_json,
-    encode_json,
-    read_lines,
-)
-from cloudevents_kafka.cli.terminal import BAD_DATA, FILE, BadData, BadUsage, Interrupts, escape, escape_lines
+from cloudevents_kafka.cli.records.inputs import InputLine, read_lines
+from cloudevents_kafka.cli.records.json_lines import bytes_to_json, encode_json
+from cloudevents_kafka.cli.records.output import Style, StyledLine, StyledPrinter
+from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BadData, BadUsage
+from cloudevents_kafka.cli.terminal.escape import escape, escape_lines
+from cloudevents_kafka.cli.terminal.parameters import FILE
+from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.primitives.epoch import EPOCH, SECOND
 from cloudevents_kafka.primitives.plural import pluralize
-
-if TYPE_CHECKING:
-    from cloudevents_kafka.protocol.explain import Explained, Field, Problem
+from cloudevents_kafka.protocol import Malformed, explain
+from cloudevents_kafka.protocol.client import parse_line
+from cloudevents_kafka.protocol.messages import APIS
+from cloudevents_kafka.protocol.v07 import RESPONSES, RequestType
 
 _MAX_BYTES: Final = 8
 _MAX_TEXT: Final = 80
 _LINE_RULE: Final = "a line must be a frame in hexadecimal digits, or a JSON object of a capture"
 
-Explain = Callable[[bytes], "Explained"]
+Explain = Callable[[bytes], explain.Explained]
 
 
 class _Frame(NamedTuple):
@@ -38,7 +36,7 @@ class _Frame(NamedTuple):
 
     where: str
     capture: dict[str, Any]
-    explained: Explained
+    explained: explain.Explained
 
 
 @click.command()
@@ -72,7 +70,7 @@ def command(ctx: click.Context, /, file: str, digits: str | None, *, as_json: bo
     """
     if digits is not None and file != "-":
         raise click.UsageError("FILE and --hex exclude each other")
-    explain = _explainer(**options)
+    explain_frame = _explainer(**options)
     printer = StyledPrinter(sys.stdout, color=sys.stdout.isatty())
     frames = bad = 0
     with Interrupts() as interrupts:
@@ -81,7 +79,7 @@ def command(ctx: click.Context, /, file: str, digits: str | None, *, as_json: bo
             if digits is not None
             else read_lines([file], interrupts, expected="frames")
         )
-        for frame in _frames(lines, explain):
+        for frame in _frames(lines, explain_frame):
             frames += 1
             if isinstance(frame, _Frame):
                 _print_frame(frame, printer, as_json=as_json)
@@ -119,13 +117,9 @@ def _report_problems(frame: _Frame | BadData) -> bool:
 # --- reading frames ------------------------------------------------------------------
 
 
-def _frames(lines: Iterable[InputLine], explain: Explain) -> Iterator[_Frame | BadData]:
+def _frames(lines: Iterable[InputLine], explain_frame: Explain) -> Iterator[_Frame | BadData]:
     """Yield the explanation of each frame, or the error of a line that has none."""
-    from cloudevents_kafka.protocol.client import parse_line
-    from cloudevents_kafka.protocol.errors import Malformed
-    from cloudevents_kafka.protocol.explain import CaptureExplainer
-
-    captured = CaptureExplainer()
+    captured = explain.CaptureExplainer()
     for line in lines:
         text = line.text.decode("utf-8", "replace").strip()
         try:
@@ -134,7 +128,7 @@ def _frames(lines: Iterable[InputLine], explain: Explain) -> Iterator[_Frame | B
                 members = {"broker": frame.broker, "direction": frame.direction, "time": frame.time}
                 yield _Frame(line.where, members, captured.explain(frame))
             elif digits := text.partition("#")[0].strip():
-                yield _Frame(line.where, {}, explain(bytes.fromhex(digits.removeprefix("0x"))))
+                yield _Frame(line.where, {}, explain_frame(bytes.fromhex(digits.removeprefix("0x"))))
         except Malformed as error:
             yield BadData(f"{error}; {_LINE_RULE}")
         except ValueError:
@@ -143,8 +137,6 @@ def _frames(lines: Iterable[InputLine], explain: Explain) -> Iterator[_Frame | B
 
 def _explainer(*, response: bool, api: str | None, version: int | None, bare: bool, v07: bool) -> Explain:
     """Return the function that explains frames in hexadecimal digits."""
-    from cloudevents_kafka.protocol import explain
-
     sized = False if bare else None
     if not response:
         if api is not None or version is not None:
@@ -160,9 +152,6 @@ def _explainer(*, response: bool, api: str | None, version: int | None, bare: bo
 
 def _api_key(text: str, *, v07: bool) -> int:
     """Return the key of an API whose responses can be decoded, by its name or key."""
-    from cloudevents_kafka.protocol.messages import APIS
-    from cloudevents_kafka.protocol.v07 import RESPONSES, RequestType
-
     keys = {RequestType(key).name: key for key in RESPONSES} if v07 else {a.name: k for k, a in APIS.items()}
     for name, key in keys.items():
         if text.lower() in (name.lower(), str(key)):
@@ -172,21 +161,21 @@ def _api_key(text: str, *, v07: bool) -> int:
 
 def _time_text(seconds: float) -> str:
     try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-    except (OverflowError, ValueError, OSError):
+        return (EPOCH + seconds * SECOND).isoformat(timespec="milliseconds")
+    except (OverflowError, ValueError):
         return str(seconds)
 
 
 # --- printing frames ---
 
 
-def _frame_heading(frame: Explained) -> str:
+def _frame_heading(frame: explain.Explained) -> str:
     """Return the name and the size of a frame: ``Metadata request, version 1, 41 bytes``."""
     version = "" if frame.version is None else f", version {frame.version}"
     return f"{frame.api} {frame.kind}{version}, {pluralize(frame.size, 'byte')}"
 
 
-def _frame_lines(frame: Explained, where: str) -> Iterator[StyledLine]:
+def _frame_lines(frame: explain.Explained, where: str) -> Iterator[StyledLine]:
     """Yield the lines of a frame: position, bytes, path, type, value and its meaning; then the problems."""
     yield [(escape(where), Style.DIM), (f"  {_frame_heading(frame)}", Style.HEADING)]
     path_width = max((len(field.path) for field in frame.fields), default=0)
@@ -203,7 +192,7 @@ def _frame_lines(frame: Explained, where: str) -> Iterator[StyledLine]:
     yield []
 
 
-def _row(field: Field, path_width: int, type_width: int) -> StyledLine:
+def _row(field: explain.Field, path_width: int, type_width: int) -> StyledLine:
     raw = field.raw[:_MAX_BYTES].hex() + ("…" if len(field.raw) > _MAX_BYTES else "")
     return [
         (f"{field.at:6}  {raw:<{2 * _MAX_BYTES + 1}}  ", Style.DIM),
@@ -214,7 +203,7 @@ def _row(field: Field, path_width: int, type_width: int) -> StyledLine:
     ]
 
 
-def _value_text(field: Field) -> str:
+def _value_text(field: explain.Field) -> str:
     """Return a value on one line, cut to `_MAX_TEXT` characters."""
     value = field.value
     if isinstance(value, bytes):
@@ -228,7 +217,7 @@ def _value_text(field: Field) -> str:
     return pluralize(value, "byte") if field.type in {"unread", "cut"} else str(value)
 
 
-def _frame_json(frame: Explained, where: dict[str, Any]) -> bytes:
+def _frame_json(frame: explain.Explained, where: dict[str, Any]) -> bytes:
     """Return a frame as a JSON line: the members of ``where``, its name, fields and problems."""
     return encode_json(
         {
@@ -244,7 +233,7 @@ def _frame_json(frame: Explained, where: dict[str, Any]) -> bytes:
     )
 
 
-def _field_object(field: Field) -> dict[str, Any]:
+def _field_object(field: explain.Field) -> dict[str, Any]:
     return {
         "at": field.at,
         "end": field.end,
@@ -256,7 +245,7 @@ def _field_object(field: Field) -> dict[str, Any]:
     }
 
 
-def _problem_object(problem: Problem) -> dict[str, Any]:
+def _problem_object(problem: explain.Problem) -> dict[str, Any]:
     within = _set_texts(within=problem.within)
     return {"at": problem.at, "path": problem.path, "rule": problem.rule, **within}
 

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
@@ -15,22 +15,20 @@ from cloudevents_kafka.cli.commands.protocol._connection import (
     connect,
     connection_options,
 )
-from cloudevents_kafka.cli.kafka import Position, PositionType, check_partitions, resolve_offset
-from cloudevents_kafka.cli.records import (
+from cloudevents_kafka.cli.kafka.reader import Position, PositionType, check_partitions, resolve_offset
+from cloudevents_kafka.cli.records.json_lines import encode_json, record_object
+from cloudevents_kafka.cli.records.output import (
     StyledLine,
     StyledPrinter,
     bytes_text,
-    encode_json,
     header_lines,
     record_heading,
-    record_object,
     row,
 )
-from cloudevents_kafka.cli.terminal import BadUsage, BrokerFailure, Interrupts
+from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
+from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.protocol import Client, Consumer, TopicPartition
 from cloudevents_kafka.record import Record
-
-if TYPE_CHECKING:
-    from cloudevents_kafka.protocol import Client, Consumer
 
 _POLL_SECONDS: Final = 0.5
 
@@ -84,8 +82,6 @@ def _read(
     client: Client, connection: ConnectionOptions, topic: str, partition: int | None, begin: Position
 ) -> Iterator[Record]:
     """Yield the records of the partitions, from a position to their current ends."""
-    from cloudevents_kafka.protocol import TopicPartition
-
     partitions = _partitions(client, connection, topic, partition)
     with closing(client.consumer(reset="error", auto_commit=None)) as consumer:
         starts, ends = {}, {}
@@ -103,8 +99,6 @@ def _read_until(
     consumer: Consumer, connection: ConnectionOptions, topic: str, ends: dict[int, int]
 ) -> Iterator[Record]:
     """Yield records until each partition is read up to its end."""
-    from cloudevents_kafka.protocol import TopicPartition
-
     last_record = time.monotonic()
     while ends:
         message = consumer.poll(_POLL_SECONDS)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import click
 
-from cloudevents_kafka.cli.terminal import BadUsage
-
-if TYPE_CHECKING:
-    from cloudevents_kafka.protocol.schema import Structure, Versions
+from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.protocol.explain.grammar import text as grammar_text
+from cloudevents_kafka.protocol.messages import APIS
+from cloudevents_kafka.protocol.messages.connection import RequestHeader, ResponseHeader
+from cloudevents_kafka.protocol.messages.produce import MessageSetEntry
+from cloudevents_kafka.protocol.schema import Structure, Versions, spec_of
 
 
 @click.command()
@@ -37,12 +38,9 @@ def command(name: str | None, versions: tuple[str, ...]) -> None:
 
 def _grammars(message: type[Structure], ranges: Sequence[Versions]) -> Iterator[str]:
     """Yield the grammar of a message for each run of versions that share it."""
-    from cloudevents_kafka.protocol.explain.grammar import text
-    from cloudevents_kafka.protocol.schema import Versions
-
     runs: list[tuple[Versions, str]] = []
     for version in _selected(message, ranges):
-        grammar = text(message, version)
+        grammar = grammar_text(message, version)
         if runs and runs[-1][1] == grammar and runs[-1][0].last == version - 1:
             runs[-1] = (Versions(runs[-1][0].first, version), grammar)
         else:
@@ -78,24 +76,16 @@ def _find(name: str) -> list[type[Structure]]:
 
 def _messages() -> dict[str, type[Structure]]:
     """Return the messages by the names of their classes; the entry of a message set stands for the set."""
-    from cloudevents_kafka.protocol.messages import APIS
-    from cloudevents_kafka.protocol.messages.connection import RequestHeader, ResponseHeader
-    from cloudevents_kafka.protocol.messages.produce import MessageSetEntry
-
     messages = [message for api in APIS.values() for message in (api.request, api.response)]
     messages += [RequestHeader, ResponseHeader]
     return {message.__name__: message for message in messages} | {"MessageSet": MessageSetEntry}
 
 
 def _versions(message: type[Structure]) -> Versions:
-    from cloudevents_kafka.protocol.schema import spec_of
-
     return spec_of(message).versions
 
 
 def _parse_range(text: str) -> Versions:
-    from cloudevents_kafka.protocol.schema import Versions
-
     first, _, last = text.partition("-")
     if not all(part.isascii() and part.isdecimal() and len(part) <= 5 for part in (first, last or first)):
         raise BadUsage(f"a version must be a number, such as 3, or a range, such as 0-2, got {text!r}")

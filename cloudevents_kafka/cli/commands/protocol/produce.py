@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
@@ -13,19 +13,14 @@ from cloudevents_kafka.cli.commands.protocol._connection import (
     connect,
     connection_options,
 )
-from cloudevents_kafka.cli.kafka import check_partitions
-from cloudevents_kafka.cli.records import encode_json, read_stdin
-from cloudevents_kafka.cli.terminal import (
-    BYTES,
-    BrokerFailure,
-    Interrupts,
-    escape,
-    header_option,
-    require_extra,
-)
-
-if TYPE_CHECKING:
-    from cloudevents_kafka.protocol import Client, Message
+from cloudevents_kafka.cli.kafka.reader import check_partitions
+from cloudevents_kafka.cli.records.inputs import read_stdin
+from cloudevents_kafka.cli.records.json_lines import encode_json
+from cloudevents_kafka.cli.terminal.errors import BrokerFailure, require_extra
+from cloudevents_kafka.cli.terminal.escape import escape
+from cloudevents_kafka.cli.terminal.parameters import BYTES, header_option
+from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.protocol import Client, Message
 
 _STDIN: Final = b"-"
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")

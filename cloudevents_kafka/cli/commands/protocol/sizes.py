@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 
-from cloudevents_kafka.cli.terminal import FILE, BadUsage
+from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.cli.terminal.parameters import FILE
+from cloudevents_kafka.protocol.kip625 import sizes
 
 
 @click.command()
@@ -18,8 +20,6 @@ def command(picture: str | None, *, histogram: bool) -> None:
     Prints the encoded size of a MetadataResponse with one topic of 100 partitions, next to
     the totals of the proposal.
     """
-    from cloudevents_kafka.protocol.kip625 import sizes
-
     if picture is not None:
         try:
             Path(picture).write_text(sizes.picture(), encoding="utf-8")

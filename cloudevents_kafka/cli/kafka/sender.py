@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from cloudevents_kafka.cli.kafka._session import BrokerSession, kafka_errors
+from cloudevents_kafka.cli.kafka.session import BrokerSession
+from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
 
@@ -14,19 +16,23 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Producer
 
 _WAIT_SECONDS: Final = 0.2  # in one call, which signals do not end
-
-OnFailure = Callable[[str, "KafkaError"], None]
-"""A function that is called with the origin (file and line) of an undelivered record, and the error."""
+_TOPIC_CREATION_SECONDS: Final = 3.0  # within which a broker may create a missing topic
 
 
 class Sender:
-    """A sender of records in order; ``sent``, ``delivered`` and ``failed`` are the counts so far."""
+    """A sender of records in order; ``sent``, ``delivered`` and ``failed`` are the counts so far.
 
-    def __init__(self, producer: Producer, session: BrokerSession, on_failure: OnFailure) -> None:
+    ``report`` is called with the origin (file and line) of an undelivered record, and the reason.
+    """
+
+    def __init__(
+        self, producer: Producer, session: BrokerSession, report: Callable[[str, str], None]
+    ) -> None:
         self._producer = producer
         self._session = session
-        self._on_failure = on_failure
+        self._report = report
         self._last_answer = time.monotonic()
+        self._topic_errors: dict[str, BadUsage | None] = {}
         self.delivered = 0
         self.failed = 0
         self.sent = 0
@@ -36,21 +42,34 @@ class Sender:
         """The number of records that the broker has not answered yet."""
         return self.sent - self.delivered - self.failed
 
+    def check_topic(self, topic: str) -> None:
+        """Raise `BadUsage` if a topic does not exist; each one is looked up once."""
+        if topic not in self._topic_errors:
+            try:
+                self._session.partitions(self._producer, topic, grace=_TOPIC_CREATION_SECONDS)
+                self._topic_errors[topic] = None
+            except BadUsage as error:
+                self._topic_errors[topic] = error
+        if (problem := self._topic_errors[topic]) is not None:
+            raise problem
+
     def send(self, record: Record, origin: str) -> None:
         """Send a record to its topic; wait if the client's queue is full.
 
-        Raises `BrokerFailure` if no broker answers within the timeout.
+        Raises `BadUsage` if the topic does not exist, and `BrokerFailure` if no broker answers within
+        the timeout.
         """
+        self.check_topic(record.topic or "")
 
-        def report(error: KafkaError | None, message: Any) -> None:  # noqa: ARG001  # the client passes both
+        def answered(error: KafkaError | None, message: Any) -> None:  # noqa: ARG001  # the client passes both
             self._last_answer = time.monotonic()
             if error is None:
                 self.delivered += 1
             else:
                 self.failed += 1
-                self._on_failure(origin, error)
+                self._report(origin, f"not delivered: {error.str()}")
 
-        options: dict[str, Any] = {"on_delivery": report}
+        options: dict[str, Any] = {"on_delivery": answered}
         if record.headers:
             options["headers"] = list(record.headers)
         if record.partition is not None:
@@ -81,10 +100,15 @@ class Sender:
                 return
 
     def flush(self) -> None:
-        """Wait for the answers to all records; raises `BrokerFailure` after the timeout."""
-        with kafka_errors(self._session):
-            while self._producer.flush(_WAIT_SECONDS):
-                self._check_timeout()
+        """Wait for the answers to all records. Raises `BrokerFailure` after the timeout."""
+        try:
+            with self._session.client_errors():
+                while self._producer.flush(_WAIT_SECONDS):
+                    self._check_timeout()
+        finally:
+            if self.unanswered:
+                records = pluralize(self.unanswered, "record")
+                print(f"cloudevents-kafka: {records} may or may not be delivered", file=sys.stderr)
 
     def _check_timeout(self) -> None:
         if time.monotonic() - self._last_answer > self._session.timeout:

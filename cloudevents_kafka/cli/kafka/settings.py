@@ -27,7 +27,8 @@ from typing import Any, Final, TypeVar
 import click
 import msgspec
 
-from cloudevents_kafka.cli.terminal import FILE, BadUsage, SecondsType, is_utf8
+from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.cli.terminal.parameters import FILE, SecondsType, is_utf8
 from cloudevents_kafka.redaction import mask_name, mask_setting, mask_settings
 
 _PREFIX: Final = "CE_KAFKA_"

@@ -16,8 +16,8 @@ from enum import StrEnum
 from typing import Any, Final
 
 from cloudevents_kafka.binding import Decoded, Undecodable, Verdict, attribute_of, sniff
-from cloudevents_kafka.cli.records._json_lines import write_line
-from cloudevents_kafka.cli.terminal import escape, escape_lines
+from cloudevents_kafka.cli.records.json_lines import write_line
+from cloudevents_kafka.cli.terminal.escape import escape, escape_lines
 from cloudevents_kafka.codecs.payload import decode_text, implies_json
 from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.event import Event
@@ -140,6 +140,7 @@ class StyledPrinter:
         self._console = _console(stream) if color else None
 
     def print_lines(self, lines: Iterable[StyledLine]) -> None:
+        """Print lines."""
         if self._console is None:
             self._stream.write("".join("".join(text for text, _ in line) + "\n" for line in lines))
             return
@@ -149,6 +150,7 @@ class StyledPrinter:
             self._console.print(Text.assemble(*line), soft_wrap=True)
 
     def flush(self) -> None:
+        """Write what is buffered to the stream."""
         self._stream.flush()
 
 
@@ -167,6 +169,7 @@ class TextOutput(StyledPrinter):
     """Aligned text, in color on a terminal."""
 
     def write(self, item: Decoded | Undecodable) -> None:
+        """Add a record to the output."""
         self.print_lines(item_lines(item))
 
 
@@ -183,6 +186,7 @@ class BytesOutput:
         self._buffer: list[bytes] = []
 
     def write(self, item: Decoded | Undecodable) -> None:
+        """Add a record to the output."""
         if not self._raw:
             self._buffer.append(write_line(item))
             return
@@ -192,6 +196,7 @@ class BytesOutput:
         self._buffer.append(value + b"\n")
 
     def flush(self) -> None:
+        """Write what is buffered to the stream."""
         lines, self._buffer = self._buffer, []
         self._stream.write(b"".join(lines))
         self._stream.flush()

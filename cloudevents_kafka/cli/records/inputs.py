@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,9 @@ import msgspec
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.timestamps import from_datetime
 from cloudevents_kafka.attributes.types import CORE
-from cloudevents_kafka.cli.terminal import BadUsage, Interrupts, escape
+from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.cli.terminal.escape import escape
+from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.codecs.json import is_json
 from cloudevents_kafka.codecs.payload import encode_text
 from cloudevents_kafka.errors import DataError, InvalidEvent
@@ -78,18 +80,6 @@ def read_errors(name: str) -> Iterator[None]:
         raise BadUsage(f"cannot read {name}: {error.strerror}") from None
 
 
-# The options of `produce` that describe one event.
-_EVENT_OPTIONS: Final = (
-    *("id", "source", "type", "subject", "time", "dataschema"),
-    *("content_type", "data", "data_file", "extensions"),
-)
-
-
-def event_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the options of `produce` that describe one event and are set."""
-    return {name: options[name] for name in _EVENT_OPTIONS if options[name] not in (None, ())}
-
-
 def event_from_options(
     *,
     content_type: str | None = None,
@@ -98,7 +88,7 @@ def event_from_options(
     extensions: Sequence[tuple[str, str]] = (),
     **attributes: str,
 ) -> Event:
-    """Return the event of the options; raises `BadUsage` with every rule that it breaks."""
+    """Return the event of the options. Raises `BadUsage`, which has every rule that it breaks."""
     if data is not None and data_file is not None:
         raise BadUsage("--data and --data-file exclude each other")
     if core := [name for name, _ in extensions if name in CORE]:

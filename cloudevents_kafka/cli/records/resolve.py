@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from cloudevents_kafka.binding import ContentMode, Decoded, KeyMapper, decode, extra_headers, to_record
-from cloudevents_kafka.cli.records._json_lines import JsonLine, restore_json_data
+from cloudevents_kafka.cli.records.json_lines import JsonLine, restore_json_data
 from cloudevents_kafka.codecs.payload import decode_text, implies_json, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError
 from cloudevents_kafka.event import Event

@@ -16,8 +16,8 @@ import click
 import msgspec
 
 from cloudevents_kafka.attributes.timestamps import is_timestamp, to_datetime
-from cloudevents_kafka.cli.kafka._session import BrokerSession, kafka_errors
-from cloudevents_kafka.cli.terminal import BadUsage
+from cloudevents_kafka.cli.kafka.session import BrokerSession, is_transient
+from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.primitives.epoch import EPOCH, MILLISECOND
 from cloudevents_kafka.record import Record
 
@@ -28,7 +28,6 @@ _NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 _LAST: Final = re.compile(r"-[1-9][0-9]{0,17}", re.ASCII)
 _BATCH: Final = 500
 _BATCH_SECONDS: Final = 0.1  # to gather a batch: the longest delay of a record with --follow
-_GROUP_DENIED: Final = "GROUP_AUTHORIZATION_FAILED"
 
 
 class Position(msgspec.Struct, frozen=True):
@@ -42,7 +41,7 @@ class Position(msgspec.Struct, frozen=True):
 
 
 def parse_position(text: str) -> Position:
-    """Return the position of a text such as ``-10``; raises `ValueError` with the grammar."""
+    """Return the position of a text such as ``-10``. Raises `ValueError`, which has the grammar."""
     if text in ("earliest", "latest", "stored"):
         return Position(text)  # type: ignore[arg-type]  # one of the three
     if _NUMBER.fullmatch(text):
@@ -67,6 +66,7 @@ class PositionType(click.ParamType):  # type: ignore[type-arg]  # older clicks h
     name = "position"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Position:
+        """Return the position of a text."""
         if isinstance(value, Position):
             return value
         try:
@@ -83,18 +83,14 @@ def resolve_offset(position: Position, watermarks: tuple[int, int], known: int |
     (all records are older), and its start for a group without an offset.
     """
     low, high = watermarks
-    if position.kind == "earliest":
-        offset = low
-    elif position.kind == "latest":
-        offset = high
-    elif position.kind == "last":
-        offset = high - position.number
-    elif position.kind == "offset":
-        offset = position.number
-    elif known is not None:
-        offset = known
-    else:
-        offset = high if position.kind == "time" else low
+    offset = {
+        "earliest": low,
+        "latest": high,
+        "offset": position.number,
+        "last": high - position.number,
+        "time": high if known is None else known,
+        "stored": low if known is None else known,
+    }[position.kind]
     return max(low, min(offset, high))
 
 
@@ -122,14 +118,17 @@ class OffsetRange(msgspec.Struct):
 
 
 class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic, its partitions (all if empty), and the positions to read between."""
+    """A topic, its partitions (all if empty), and the positions to read between.
+
+    Without ``begin``, reading starts at the offsets of the group, or at the start.
+    """
 
     topic: str
-    partitions: Sequence[int] = ()
-    begin: Position
-    end: Position | None = None
-    follow: bool = False
-    group: str | None = None
+    partitions: tuple[int, ...]
+    begin: Position | None
+    end: Position | None
+    follow: bool
+    group: str | None
 
 
 class RangeReader:
@@ -142,10 +141,10 @@ class RangeReader:
         self._ranges: dict[int, OffsetRange] = {}
 
     def start(self) -> None:
-        """Look up the offsets to read and assign the partitions; raises `BrokerFailure`, `BadUsage`."""
+        """Look up the offsets to read and assign the partitions."""
         existing = self._session.partitions(self._consumer, self._request.topic)
         check_partitions(self._request.topic, self._request.partitions, existing)
-        with kafka_errors(self._session):
+        with self._session.client_errors():
             self._ranges = self._find_ranges(self._request.partitions or existing)
             self._consumer.assign([self._partition(number, r.start) for number, r in self._ranges.items()])
 
@@ -157,7 +156,7 @@ class RangeReader:
         last_answer = time.monotonic()
         while self._ranges:
             self._session.check()
-            with kafka_errors(self._session):
+            with self._session.client_errors():
                 messages = self._consumer.consume(_BATCH, _BATCH_SECONDS)
             records = [record for message in messages if (record := self._record(message)) is not None]
             if records:
@@ -170,7 +169,7 @@ class RangeReader:
 
     def commit(self, offsets: dict[int, int]) -> None:
         """Commit the next offset of each partition for the group, and wait for the broker."""
-        with kafka_errors(self._session):
+        with self._session.client_errors():
             partitions = [self._partition(number, offset) for number, offset in offsets.items()]
             for partition in self._consumer.commit(offsets=partitions, asynchronous=False) or ():
                 if partition.error is not None:
@@ -197,22 +196,23 @@ class RangeReader:
         if error.name() == "_PARTITION_EOF":
             if partition in self._ranges and self._ranges[partition].stop is not None:
                 self._finish(partition)
-        elif error.name() == _GROUP_DENIED and self._request.group is None:
+        elif error.name() == "GROUP_AUTHORIZATION_FAILED" and self._request.group is None:
             pass  # the client looks up the group of its settings, which is not used
-        elif error.fatal() or not (error.retriable() or error.name() in ("_TRANSPORT", "_ALL_BROKERS_DOWN")):
+        elif not is_transient(error):
             raise self._session.topic_error(error, self._request.topic)
 
     def _finish(self, partition: int) -> None:
         del self._ranges[partition]
-        with kafka_errors(self._session):
+        with self._session.client_errors():
             self._consumer.pause([self._partition(partition)])
 
     # --- offsets to read ---
 
     def _find_ranges(self, partitions: Iterable[int]) -> dict[int, OffsetRange]:
+        begin = self._request.begin or Position("stored" if self._request.group else "earliest")
         watermarks = {number: self._watermarks(number) for number in partitions}
-        starts = self._resolve(self._request.begin, watermarks)
-        first = self._request.begin.number if self._request.begin.kind == "offset" else 0
+        starts = self._resolve(begin, watermarks)
+        first = begin.number if begin.kind == "offset" else 0
         if self._request.follow:
             return {number: OffsetRange(start, None, first) for number, start in starts.items()}
         stops = self._resolve(self._request.end or Position("latest"), watermarks)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, Self, TextIO
 
-from cloudevents_kafka.cli.terminal._errors import BAD_USAGE, BROKEN_PIPE, BadUsage
+from cloudevents_kafka.cli.terminal.errors import BAD_USAGE, BROKEN_PIPE, BadUsage
 
 _INTERVAL: Final = 0.2  # seconds between updates of the count
 

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from cloudevents_kafka.cli.kafka._settings import Settings
-from cloudevents_kafka.cli.terminal import BadUsage, BrokerFailure, CommandError, Interrupts
+from cloudevents_kafka.cli.kafka.settings import Settings
+from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure, CommandError
+from cloudevents_kafka.cli.terminal.signals import Interrupts
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Producer
@@ -21,15 +22,27 @@ if TYPE_CHECKING:
 _CALL_SECONDS: Final = 0.5  # in one call, which signals do not end
 _POLL_SECONDS: Final = 0.02  # between two calls, for the client's error callback
 _NOTICE_SECONDS: Final = 1.0  # of waiting, after which a terminal shows it
-_Client = TypeVar("_Client")
-# Names of errors that waiting does not resolve.
+_Client = TypeVar("_Client", "Consumer", "Producer")
+
+# Errors by `KafkaError.name()`, as librdkafka documents them: its codes would need the client here.
 _PERMANENT: Final = ("_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "_UNSUPPORTED_FEATURE")
+_UNREACHABLE: Final = ("_TRANSPORT", "_ALL_BROKERS_DOWN")
+_CHECK_LOGIN: Final = "check sasl.username, sasl.password and security.protocol (--show-config)"
+_CHECK_ADDRESS: Final = "check -b, that a broker listens there, and security.protocol (--show-config)"
+_ADVICE: Final = {
+    **dict.fromkeys(("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED"), _CHECK_LOGIN),
+    **dict.fromkeys((*_UNREACHABLE, "_TIMED_OUT"), _CHECK_ADDRESS),
+    "_SSL": "check security.protocol and ssl.ca.location (--show-config)",
+    "_RESOLVE": "check the host name in -b",
+}
 
 
 class BrokerSession:
     """The settings, the timeout, the signals and the last error of one cluster.
 
-    ``on_lost`` is called when all brokers become unreachable, and again only after `mark_connected`.
+    ``address`` is the addresses of its brokers without credentials; raises `BadUsage` if they are
+    missing. ``on_lost`` is called when all brokers become unreachable, and again only after
+    `mark_connected`.
     """
 
     def __init__(
@@ -39,13 +52,26 @@ class BrokerSession:
         interrupts: Interrupts,
         on_lost: Callable[[], object] = lambda: None,
     ) -> None:
-        self.settings = settings
+        self.address = settings.redact(settings.bootstrap_servers)
         self.timeout = timeout
+        self._settings = settings
         self._interrupts = interrupts
         self._on_lost = on_lost
         self._last_error: KafkaError | None = None
         self._permanent_error: KafkaError | None = None
         self._lost = False
+
+    def create(self, client: Callable[[dict[str, Any]], _Client]) -> _Client:
+        """Return a consumer or a producer. Raises `BadUsage` for settings that the client refuses."""
+        from confluent_kafka import KafkaException
+
+        try:
+            return client({**self._settings.effective, "error_cb": self.on_error})
+        except KafkaException as error:
+            reason = error.args[0].str()
+        except (TypeError, ValueError) as error:
+            reason = str(error)
+        raise BadUsage(f"the client does not accept these settings: {self._settings.redact(reason)}")
 
     def on_error(self, error: KafkaError) -> None:
         """Store an error of the client; its ``error_cb``."""
@@ -69,16 +95,25 @@ class BrokerSession:
         if self._permanent_error is not None:
             raise self.failure("refuses", self._permanent_error)
 
-    @property
-    def address(self) -> str:
-        """The addresses of the brokers, without credentials."""
-        return self.settings.redact(self.settings.bootstrap_servers)
+    @contextmanager
+    def client_errors(self) -> Iterator[None]:
+        """Return a context manager that converts exceptions of the client to `BrokerFailure`."""
+        from confluent_kafka import KafkaException
 
-    def failure(self, what: str, error: object = None) -> BrokerFailure:
+        try:
+            yield
+        except KafkaException as error:
+            raise self.failure("failed", error.args[0]) from None
+
+    def failure(self, what: str, error: KafkaError | None = None) -> BrokerFailure:
         """Return the error ``broker <address> <what>: <cause>; <advice>``."""
         cause = error or self._last_error
-        reason = f": {self.settings.redact(str(_error_text(cause)))}" if cause else ""
-        return BrokerFailure(f"broker {self.address} {what}{reason}; {_advice(cause)}")
+        if cause is None:
+            return BrokerFailure(f"broker {self.address} {what}; {_CHECK_ADDRESS}")
+        advice = _ADVICE.get(cause.name(), f"the error is {cause.name()}")
+        if cause.name().endswith("AUTHORIZATION_FAILED"):
+            advice = "ask for this permission, or use other credentials"
+        return BrokerFailure(f"broker {self.address} {what}: {self._settings.redact(cause.str())}; {advice}")
 
     def no_answer(self) -> BrokerFailure:
         """Return the error of a broker that did not answer within the timeout."""
@@ -87,8 +122,8 @@ class BrokerSession:
     def partitions(self, client: Consumer | Producer, topic: str, *, grace: float = 0) -> list[int]:
         """Return the partitions of a topic, sorted.
 
-        Raises `BadUsage` if the topic does not exist; for ``grace`` seconds the broker may still
-        create it. Raises `BrokerFailure` if the broker does not answer.
+        For ``grace`` seconds the broker may create the topic. Raises `BadUsage` if it does not exist,
+        and `BrokerFailure` if the broker does not answer.
         """
         grace_ends = time.monotonic() + grace
         error: KafkaError | None = None
@@ -97,7 +132,7 @@ class BrokerSession:
             if metadata is not None and metadata.error is None and metadata.partitions:
                 return sorted(metadata.partitions)
             error = None if metadata is None else metadata.error
-            if error is not None and not _is_transient(error) and time.monotonic() >= grace_ends:
+            if error is not None and not is_transient(error) and time.monotonic() >= grace_ends:
                 break
         if error is not None:
             raise self.topic_error(error, topic)
@@ -135,63 +170,7 @@ class BrokerSession:
             return None
 
 
-def create_consumer(session: BrokerSession) -> Consumer:
-    """Return a consumer; raises `BadUsage` for settings that the client refuses."""
-    from confluent_kafka import Consumer
-
-    return _create(Consumer, session)
-
-
-def create_producer(session: BrokerSession) -> Producer:
-    """Return a producer; raises `BadUsage` for settings that the client refuses."""
-    from confluent_kafka import Producer
-
-    return _create(Producer, session)
-
-
-def _create(client: Callable[[dict[str, Any]], _Client], session: BrokerSession) -> _Client:
-    from confluent_kafka import KafkaException
-
-    try:
-        return client({**session.settings.effective, "error_cb": session.on_error})
-    except (KafkaException, TypeError, ValueError) as error:
-        reason = error.args[0] if error.args else error
-        text = session.settings.redact(str(_error_text(reason)))
-        raise BadUsage(f"the client does not accept these settings: {text}") from None
-
-
-@contextmanager
-def kafka_errors(session: BrokerSession) -> Iterator[None]:
-    """Return a context manager that converts exceptions of the client to `BrokerFailure`."""
-    from confluent_kafka import KafkaException
-
-    try:
-        yield
-    except KafkaException as error:
-        raise session.failure("failed", error.args[0]) from None
-
-
-def _is_transient(error: KafkaError) -> bool:
-    """Return whether the error of a topic may end by itself: it is being created, or a broker is away."""
-    return error.retriable() or error.name() in ("LEADER_NOT_AVAILABLE", "_WAIT_CACHE")
-
-
-def _error_text(error: object) -> object:
-    """Return the message of a KafkaError without its ``KafkaError{code=…}``."""
-    message = getattr(error, "str", None)
-    return message() if callable(message) else error
-
-
-def _advice(error: object) -> str:
-    name = error.name() if callable(getattr(error, "name", None)) else ""  # type: ignore[attr-defined]  # a KafkaError, by its methods
-    if name in ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED"):
-        return "check sasl.username, sasl.password and security.protocol (--show-config)"
-    if name == "_SSL":
-        return "check security.protocol and ssl.ca.location (--show-config)"
-    if name.endswith("AUTHORIZATION_FAILED"):
-        return "ask for this permission, or use other credentials"
-    if name == "_RESOLVE":
-        return "check the host name in -b"
-    if name in ("", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_TIMED_OUT"):
-        return "check -b, that a broker listens there, and security.protocol (--show-config)"
-    return f"the error is {name}"
+def is_transient(error: KafkaError) -> bool:
+    """Return whether an error may end by itself: a topic is being created, or a broker is away."""
+    names = ("LEADER_NOT_AVAILABLE", "_WAIT_CACHE", *_UNREACHABLE)
+    return not error.fatal() and (error.retriable() or error.name() in names)

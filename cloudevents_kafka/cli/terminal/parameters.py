@@ -41,6 +41,7 @@ class TextType(click.types.StringParamType):
     """UTF-8 text; the error for other text does not quote it, since it may be a secret."""
 
     def convert(self, value: Any, param: _Parameter, ctx: _Context) -> Any:
+        """Return the text."""
         text = super().convert(value, param, ctx)
         if not is_utf8(text):
             self.fail(_NOT_UTF8, param, ctx)
@@ -53,6 +54,7 @@ class BytesType(click.ParamType):  # type: ignore[type-arg]  # older clicks have
     name = "text"
 
     def convert(self, value: Any, param: _Parameter, ctx: _Context) -> bytes:
+        """Return the bytes of the argument."""
         if isinstance(value, bytes):
             return value
         try:
@@ -70,6 +72,7 @@ class HeaderType(click.ParamType):  # type: ignore[type-arg]  # older clicks hav
         self._allow_null = allow_null
 
     def convert(self, value: Any, param: _Parameter, ctx: _Context) -> tuple[str, bytes | None]:
+        """Return the name and the value."""
         if isinstance(value, tuple):
             return value
         try:

@@ -1,0 +1,104 @@
+"""The records that `consume` writes: those that match its filters, up to a number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+
+import click
+import msgspec
+
+from cloudevents_kafka.binding import Decoded, Undecodable, decode
+from cloudevents_kafka.cli.records.output import Output
+from cloudevents_kafka.cli.terminal.errors import BadData
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.record import Record
+
+
+class Filter(msgspec.Struct, frozen=True, kw_only=True):
+    """Conditions that a record must all meet, as the options of `consume` name them.
+
+    ``types``, ``sources`` and ``subjects`` are globs, of which one must match; ``where`` is names of
+    attributes with their exact text; ``headers`` is names with the value of one such header, or None
+    for any value.
+    """
+
+    types: Sequence[str] = ()
+    sources: Sequence[str] = ()
+    subjects: Sequence[str] = ()
+    where: Sequence[tuple[str, str]] = ()
+    headers: Sequence[tuple[str, bytes | None]] = ()
+
+    @property
+    def needs_event(self) -> bool:
+        """Whether only events can match, since a condition is on attributes."""
+        return bool(self.types or self.sources or self.subjects or self.where)
+
+    def matches(self, item: Decoded | Undecodable) -> bool:
+        """Return whether a record meets all conditions."""
+        found = item.record.headers
+        if not all(any(n == name and value in (None, v) for n, v in found) for name, value in self.headers):
+            return False
+        return not self.needs_event or (isinstance(item, Decoded) and self._matches_event(item.event))
+
+    def _matches_event(self, event: Event) -> bool:
+        globs = {"type": self.types, "source": self.sources, "subject": self.subjects}
+        return all(event.text(name) == value for name, value in self.where) and all(
+            (text := event.text(name)) is not None and any(fnmatchcase(text, glob) for glob in patterns)
+            for name, patterns in globs.items()
+            if patterns
+        )
+
+
+class RecordWriter:
+    """A writer of the records that match a filter, up to ``count``; ``written`` is their number so far.
+
+    With ``strict``, writing ends at a record that is not an event.
+    """
+
+    def __init__(
+        self, output: Output, filter: Filter, *, count: int | None, lenient: bool, strict: bool
+    ) -> None:
+        self._output = output
+        self._filter = filter
+        self._count = count
+        self._lenient = lenient
+        self._strict = strict
+        self._skipped = 0
+        self._error: BadData | None = None
+        self.written = 0
+
+    def write(self, batches: Iterator[list[Record]]) -> Iterator[dict[int, int]]:
+        """Write each batch, and yield the next offset of its partitions after the output is flushed."""
+        for batch in batches:
+            offsets: dict[int, int] = {}
+            for record in batch:
+                if self.written == self._count or not self._write_item(decode(record, lenient=self._lenient)):
+                    break
+                if record.partition is not None and record.offset is not None:
+                    offsets[record.partition] = record.offset + 1
+            self._output.flush()
+            yield offsets
+            if self.written == self._count or self._error:
+                return
+
+    def _write_item(self, item: Decoded | Undecodable) -> bool:
+        """Write a record if it matches; return False if ``strict`` ends the command at it."""
+        if isinstance(item, Undecodable):
+            if self._strict:
+                self._error = BadData(f"{item.error}; to read on, leave out --strict")
+                return False
+            self._skipped += self._filter.needs_event
+        if self._filter.matches(item):
+            self._output.write(item)
+            self.written += 1
+        return True
+
+    def finish(self) -> None:
+        """Report skipped records. Raises `BadData` if ``strict`` has ended writing."""
+        if self._skipped:
+            skipped = pluralize(self._skipped, "record that is not an event", "records that are not events")
+            click.echo(f"cloudevents-kafka: the filters skipped {skipped}", err=True)
+        if self._error:
+            raise self._error
