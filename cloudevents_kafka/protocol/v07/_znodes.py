@@ -13,13 +13,12 @@ Values are strings. The value of a parent node is the id of its creator.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Final, NamedTuple
+from contextlib import suppress
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
 from cloudevents_kafka.protocol.errors import Malformed, Unencodable
-from cloudevents_kafka.protocol.v07.partitions import BrokerPartition
 
 BROKERS: Final = "/brokers/ids"
 TOPICS: Final = "/brokers/topics"
@@ -27,8 +26,7 @@ TOPICS: Final = "/brokers/topics"
 MAX_COUNT: Final = 100_000
 """The largest accepted number of partitions or streams, because lists are built from it."""
 
-_MAX_DIGITS: Final = 19  # of an int64
-_Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
+_MAX_INT64: Final = (1 << 63) - 1
 
 
 class Broker(NamedTuple):
@@ -39,42 +37,47 @@ class Broker(NamedTuple):
     host: str
     port: int
 
-    def encode(self) -> bytes:
-        """Return the value of the broker's node."""
-        return f"{self.creator}:{self.host}:{self.port}".encode()
-
     @classmethod
     def parse(cls, id: int, value: bytes) -> Broker:
         """Return the broker of a node's value; raise `Malformed`."""
-        parts = _text(value, broker_path(id)).split(":")
-        if len(parts) < 3:
-            raise Malformed(f"the value must be creator:host:port, got {value[:80]!r}", path=broker_path(id))
-        return cls(id, parts[0], parts[1], parse_number(parts[2], broker_path(id)))
+        path = f"{BROKERS}/{id}"
+        try:  # S2-Z3: "the host that will be the second element"
+            creator, host, port, *_ = value.decode().split(":")
+        except ValueError:
+            raise Malformed(f"the value must be creator:host:port, got {value[:80]!r}", path=path) from None
+        return cls(id, creator, host, parse_number(port, path))
 
 
-def broker_path(broker: int) -> str:
-    """Return the path of a broker's address."""
-    return f"{BROKERS}/{broker}"
+class BrokerPartition(NamedTuple):
+    """A partition of a topic on a broker; its string is "broker-partition"."""
+
+    broker: int
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.broker}-{self.partition}"
 
 
-def topic_path(topic: str, broker: int | None = None) -> str:
-    """Return the path of a topic's brokers, or of its number of partitions on one broker."""
-    return f"{TOPICS}/{_name(topic)}" + ("" if broker is None else f"/{broker}")
+def topic_path(topic: str) -> str:
+    """Return the path of a topic, whose children are its brokers."""
+    return f"{TOPICS}/{_name(topic)}"
 
 
-def group_path(group: str, consumer: str | None = None) -> str:
-    """Return the path of a group's consumers, or of one of them."""
-    return f"/consumers/{_name(group)}/ids" + ("" if consumer is None else f"/{_name(consumer)}")
+def group_path(group: str) -> str:
+    """Return the path of a group, whose children are its consumers."""
+    return f"/consumers/{_name(group)}/ids"
 
 
-def owner_path(group: str, topic: str, partition: BrokerPartition) -> str:
-    """Return the path of the owner of a partition, a stream of a consumer."""
-    return f"/consumers/{_name(group)}/owners/{_name(topic)}/{partition}"
+def consumer_path(group: str, consumer: str) -> str:
+    """Return the path of a consumer."""
+    return f"{group_path(group)}/{_name(consumer)}"
 
 
-def offset_path(group: str, topic: str, partition: BrokerPartition) -> str:
-    """Return the path of a group's offset in a partition."""
-    return f"/consumers/{_name(group)}/offsets/{_name(topic)}/{partition}"
+def partition_path(
+    group: str, kind: Literal["owners", "offsets"], topic: str, partition: BrokerPartition
+) -> str:
+    """Return the path of a partition's owner or offset in a group."""
+    return f"/consumers/{_name(group)}/{kind}/{_name(topic)}/{partition}"
 
 
 def parents(path: str) -> list[str]:
@@ -83,41 +86,24 @@ def parents(path: str) -> list[str]:
     return ["/".join(parts[:end]) for end in range(2, len(parts))]
 
 
-def parse_number(text: bytes | str, path: str) -> int:
-    """Return a broker id, port or offset; raise `Malformed`."""
-    digits = _text(text, path) if isinstance(text, bytes) else text
-    if not (digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_DIGITS):
-        raise Malformed(f"the value must be a number of at least 0, got {digits[:80]!r}", path=path)
+def parse_number(value: bytes | str, path: str, *, limit: int = _MAX_INT64) -> int:
+    """Return a broker id, port, offset or number of partitions; raise `Malformed`."""
+    digits = value.encode() if isinstance(value, str) else value
+    if not (digits.isdigit() and len(digits) <= len(str(limit)) and int(digits) <= limit):
+        raise Malformed(f"the value must be a number from 0 to {limit:,}, got {value[:80]!r}", path=path)
     return int(digits)
-
-
-def parse_count(value: bytes, path: str) -> int:
-    """Return a number of partitions; raise `Malformed`."""
-    if (count := parse_number(value, path)) > MAX_COUNT:
-        raise Malformed(f"the value must be at most {MAX_COUNT:,} partitions, got {count:,}", path=path)
-    return count
-
-
-def encode_topics(streams: Mapping[str, int]) -> bytes:
-    """Return the value of a consumer's node: its number of streams by topic."""
-    return msgspec.json.encode(dict(streams))
 
 
 def parse_topics(value: bytes, path: str) -> dict[str, int]:
     """Return a consumer's number of streams by topic; raise `Malformed`."""
-    try:
-        return msgspec.json.decode(value, type=dict[str, _Count])
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise Malformed(
-            f'the value must be {{"topic": streams}}, got {value[:80]!r}: {error}', path=path
-        ) from error
-
-
-def _text(value: bytes, path: str) -> str:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        raise Malformed(f"the value must be UTF-8, got {value[:80]!r}", path=path) from None
+    with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+        topics = msgspec.json.decode(value, type=dict[str, int])
+        if all(0 <= streams <= MAX_COUNT for streams in topics.values()):
+            return topics
+    raise Malformed(
+        f'the value must be {{"topic": streams}} with 0 to {MAX_COUNT:,} streams, got {value[:80]!r}',
+        path=path,
+    )
 
 
 def _name(name: str) -> str:

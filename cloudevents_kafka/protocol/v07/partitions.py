@@ -1,4 +1,4 @@
-"""The distribution of partitions among the clients of Kafka 0.7, as pure functions.
+"""The distribution of partitions among the clients of Kafka 0.7, without ZooKeeper.
 
 Kafka 0.7 has no leaders and no coordinator. Each broker has its own partitions of a topic, and clients
 agree because they apply the same rules to the same nodes in ZooKeeper.
@@ -7,54 +7,49 @@ agree because they apply the same rules to the same nodes in ZooKeeper.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from cloudevents_kafka.protocol.errors import Malformed
+from cloudevents_kafka.protocol.v07._znodes import Broker, BrokerPartition
+
+__all__ = ["BrokerPartition", "Cluster", "Group", "assign", "by_key"]
 
 
-class BrokerPartition(NamedTuple):
-    """A partition of a topic on a broker; its string is "broker-partition"."""
+class Cluster(NamedTuple):
+    """The live brokers by id, and the number of partitions of each topic by broker.
 
-    broker: int
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.broker}-{self.partition}"
-
-    @classmethod
-    def parse(cls, text: str) -> BrokerPartition:
-        """Return the partition of a string "broker-partition"; raise `Malformed`."""
-        broker, _, partition = text.partition("-")
-        if not (broker.isascii() and broker.isdecimal() and partition.isascii() and partition.isdecimal()):
-            raise Malformed(f"a partition must be 'broker-partition', such as '0-3', got {text!r}")
-        return cls(int(broker), int(partition))
-
-
-def sort_partitions(partitions: Iterable[BrokerPartition]) -> list[BrokerPartition]:
-    """Return the partitions sorted by their string, as all clients do: 10-0 before 2-0."""
-    return sorted(set(partitions), key=str)
-
-
-def all_partitions(counts: Mapping[int, int]) -> list[BrokerPartition]:
-    """Return all partitions of a topic, sorted, by its number of partitions on each broker."""
-    return sort_partitions(
-        BrokerPartition(broker, number) for broker, size in counts.items() for number in range(size)
-    )
-
-
-def destinations(counts: Mapping[int, int], brokers: Collection[int]) -> list[BrokerPartition]:
-    """Return the partitions that a producer may send to, sorted; [] without brokers.
-
-    ``counts`` is the topic's number of partitions by broker, ``brokers`` the ids of the live brokers. A
-    broker without the topic creates partition 0 with the first message.
+    ``problems`` describes the nodes that are malformed and left out.
     """
-    return all_partitions({broker: counts.get(broker) or 1 for broker in brokers})
+
+    brokers: Mapping[int, Broker]
+    topics: Mapping[str, Mapping[int, int]]
+    problems: tuple[str, ...] = ()
+
+    def partitions(self, topic: str) -> list[BrokerPartition]:
+        """Return the partitions of a topic, sorted."""
+        return _all_partitions(self.topics.get(topic, {}))
+
+    def destinations(self, topic: str) -> list[BrokerPartition]:
+        """Return the partitions to send to, sorted; [] without brokers."""
+        counts = self.topics.get(topic, {})
+        # S2-R2: for new topics "you should just send to partition 0"
+        return _all_partitions({broker: counts.get(broker) or 1 for broker in self.brokers})
 
 
-def by_key(choices: Sequence[BrokerPartition], key: bytes) -> BrokerPartition:
-    """Return the choice for the CRC-32 of a key, the same in all processes; there must be a choice."""
-    return choices[zlib.crc32(key) % len(choices)]
+class Group(NamedTuple):
+    """The consumers of a group, with their number of streams by topic."""
+
+    consumers: Mapping[str, Mapping[str, int]]
+    problems: tuple[str, ...] = ()
+
+    def assignment(self, topic: str, cluster: Cluster) -> dict[str, list[BrokerPartition]]:
+        """Return the partitions of each stream ("consumer-0", "consumer-1", ...)."""
+        streams = [
+            f"{consumer}-{number}"
+            for consumer, topics in self.consumers.items()
+            for number in range(topics.get(topic, 0))
+        ]
+        return assign(cluster.partitions(topic), streams)
 
 
 def assign(
@@ -63,12 +58,21 @@ def assign(
     """Return the partitions of each consumer of a group, by consumer.
 
     Both are sorted, and each consumer gets a range of partitions, so that it connects to few brokers.
-    If they do not divide evenly, the first consumers get one more: 5-5-4-4. If there are more
-    consumers than partitions, the last get none.
+    If there are more consumers than partitions, the last get none.
     """
-    ordered, ids = sort_partitions(partitions), sorted(set(consumers))
-    each, more = divmod(len(ordered), len(ids)) if ids else (0, 0)
-    starts = [number * each + min(number, more) for number in range(len(ids) + 1)]
+    ordered, ids = sorted(set(partitions), key=str), sorted(set(consumers))
+    size, remainder = divmod(len(ordered), len(ids)) if ids else (0, 0)
+    starts = [n * size + min(n, remainder) for n in range(len(ids) + 1)]  # S2-B3: "5-5-4-4"
     return {
         consumer: ordered[start:end] for consumer, start, end in zip(ids, starts, starts[1:], strict=False)
     }
+
+
+def by_key(choices: Sequence[BrokerPartition], key: bytes) -> BrokerPartition:
+    """Return the choice for the CRC-32 of a key, the same in all processes; there must be a choice."""
+    return choices[zlib.crc32(key) % len(choices)]
+
+
+def _all_partitions(counts: Mapping[int, int]) -> list[BrokerPartition]:
+    partitions = [BrokerPartition(broker, n) for broker, count in counts.items() for n in range(count)]
+    return sorted(partitions, key=str)  # S2-R1: "ordered them by Broker+Partition", so 10-0 before 2-0

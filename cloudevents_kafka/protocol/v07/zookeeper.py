@@ -7,72 +7,113 @@
     cluster.current.destinations("orders")
 
 Each member of a group computes the assignment itself (`Group.assignment`), and computes it again when the
-cluster or the group changes.
+cluster or the group changes. All functions raise `Disconnected` if ZooKeeper does not answer.
 """
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
-from cloudevents_kafka.protocol.errors import Malformed
-from cloudevents_kafka.protocol.v07 import _session as session
+import msgspec
+
+from cloudevents_kafka.protocol.errors import ClientError, Disconnected, Malformed, Unsupported
 from cloudevents_kafka.protocol.v07 import _znodes as znodes
-from cloudevents_kafka.protocol.v07._session import TIMEOUT, NodeExists, Watcher, announce, connect, create
-from cloudevents_kafka.protocol.v07._znodes import Broker
-from cloudevents_kafka.protocol.v07.partitions import BrokerPartition, all_partitions, assign, destinations
+from cloudevents_kafka.protocol.v07._znodes import Broker, BrokerPartition
+from cloudevents_kafka.protocol.v07.partitions import Cluster, Group
 
-__all__ = [
-    "Broker",
-    "Cluster",
-    "Consumer",
-    "Group",
-    "NodeExists",
-    "Watcher",
-    "announce_broker",
-    "announce_topic",
-    "connect",
-    "watch_cluster",
-    "watch_group",
-]
+TIMEOUT: Final = 10.0
+"""The seconds to wait for another session's node to expire; Kafka 0.7's session timeout is 6."""
 
 _T = TypeVar("_T")
 
 
-class Cluster(NamedTuple):
-    """The live brokers by id, and the number of partitions of each topic by broker.
+class NodeExists(ClientError):
+    """An ephemeral node of another session, which did not expire within the timeout."""
 
-    ``problems`` describes the nodes that are malformed and left out.
+
+def connect(hosts: str, *, timeout: float = 10.0) -> Any:
+    """Return a started ``KazooClient``, which the caller must stop.
+
+    ``hosts`` is "host:port,..."; ``timeout`` is the session timeout in seconds. Raises `Unsupported`
+    without kazoo, and `Disconnected` if none of the hosts answers.
+    """
+    try:
+        from kazoo.client import KazooClient
+    except ImportError as error:
+        raise Unsupported("ZooKeeper needs kazoo: pip install 'cloudevents-kafka[protocol]'") from error
+    client = KazooClient(hosts, timeout=timeout)
+    with _errors():
+        client.start(timeout)
+    return client
+
+
+# --- watching nodes ----------------------------------------------------------------------
+
+
+class Watcher(Generic[_T]):
+    """The value that ``read`` computes from some nodes, up to date with ZooKeeper's notifications.
+
+    ``read`` is called with the watcher, and gets the nodes by `children` and `value`; these nodes are
+    watched. ``on_change`` is called with each new value that differs from the last one: on kazoo's
+    thread, one call at a time, and further notifications wait for it. After a lost session, all nodes
+    are read again.
     """
 
-    brokers: Mapping[int, Broker]
-    topics: Mapping[str, Mapping[int, int]]
-    problems: tuple[str, ...] = ()
+    def __init__(
+        self, client: Any, read: Callable[[Watcher[_T]], _T], on_change: Callable[[_T], None] | None = None
+    ) -> None:
+        """Read the nodes and watch them; ``client`` must be a started ``KazooClient``."""
+        self._client: Final = client
+        self._read: Final = read
+        self._on_change: Final = on_change
+        self._lock: Final = threading.RLock()
+        self._open = True
+        with self._lock, _errors():
+            self.current = read(self)
+        client.add_listener(self._on_state)
 
-    def partitions(self, topic: str) -> list[BrokerPartition]:
-        """Return the partitions of a topic, sorted."""
-        return all_partitions(self.topics.get(topic, {}))
+    def close(self) -> None:
+        """Stop watching."""
+        self._open = False
+        self._client.remove_listener(self._on_state)
 
-    def destinations(self, topic: str) -> list[BrokerPartition]:
-        """Return the partitions to send to, sorted; partition 0 of each broker for a new topic."""
-        return destinations(self.topics.get(topic, {}), self.brokers)
+    def children(self, path: str) -> list[str]:
+        """Return the sorted names of a node's children; [] if the node does not exist (yet)."""
+        from kazoo.exceptions import NoNodeError
 
+        while True:
+            try:
+                return sorted(self._client.get_children(path, watch=self._on_event))
+            except NoNodeError:
+                if self._client.exists(path, watch=self._on_event) is None:
+                    return []
 
-class Group(NamedTuple):
-    """The consumers of a group, with their number of streams by topic."""
+    def value(self, path: str) -> bytes | None:
+        """Return a node's value, None if it no longer exists; then its parent notifies, too."""
+        return _value(self._client, path, self._on_event)
 
-    consumers: Mapping[str, Mapping[str, int]]
-    problems: tuple[str, ...] = ()
+    def _on_event(self, _: object) -> None:
+        self._refresh()
 
-    def assignment(self, topic: str, cluster: Cluster) -> dict[str, list[BrokerPartition]]:
-        """Return the partitions of each stream ("consumer-0", "consumer-1", ...)."""
-        streams = [
-            f"{consumer}-{number}"
-            for consumer, topics in self.consumers.items()
-            for number in range(topics.get(topic, 0))
-        ]
-        return assign(cluster.partitions(topic), streams)
+    def _on_state(self, state: object) -> None:
+        # Watches end with their session. A listener must not wait for ZooKeeper, so use another thread.
+        if state == "CONNECTED":
+            self._client.handler.spawn(self._refresh)
+
+    def _refresh(self) -> None:
+        # Without a connection the value remains; `_on_state` reads again once it is back.
+        with self._lock, suppress(Disconnected):
+            if not self._open:
+                return
+            before = self.current
+            with _errors():
+                self.current = self._read(self)
+            if self.current != before and self._on_change is not None:
+                self._on_change(self.current)
 
 
 def watch_cluster(
@@ -82,11 +123,13 @@ def watch_cluster(
 
     def read(watcher: Watcher[Cluster]) -> Cluster:
         problems: list[str] = []
-        brokers = _children(watcher, znodes.BROKERS, Broker.parse, problems)
-        found: dict[str, dict[int, int]] = {}
-        for topic in watcher.children(znodes.TOPICS) if topics is None else topics:
-            found[topic] = _counts(watcher, topic, problems)
-        return Cluster(brokers, found, tuple(problems))
+        brokers = _read_children(watcher, znodes.BROKERS, _parse_broker, problems)
+        names = watcher.children(znodes.TOPICS) if topics is None else topics
+        counts = {
+            name: dict(_read_children(watcher, znodes.topic_path(name), _parse_count, problems))
+            for name in names
+        }
+        return Cluster({broker.id: broker for broker in brokers}, counts, tuple(problems))
 
     return Watcher(client, read, on_change)
 
@@ -96,35 +139,70 @@ def watch_group(client: Any, group: str, on_change: Callable[[Group], None] | No
 
     def read(watcher: Watcher[Group]) -> Group:
         problems: list[str] = []
-        found: dict[str, dict[str, int]] = {}
-        for consumer in watcher.children(znodes.group_path(group)):
-            path = znodes.group_path(group, consumer)
-            if (value := watcher.value(path)) is not None:
-                with _collect(problems):
-                    found[consumer] = znodes.parse_topics(value, path)
-        return Group(found, tuple(problems))
+        consumers = _read_children(watcher, znodes.group_path(group), _parse_consumer, problems)
+        return Group(dict(consumers), tuple(problems))
 
     return Watcher(client, read, on_change)
 
 
-def announce_broker(client: Any, broker: Broker, *, timeout: float = TIMEOUT) -> None:
-    """Register a broker, as it does when it starts; raise `NodeExists` or `Disconnected`."""
-    path = znodes.broker_path(broker.id)
-    announce(client, path, broker.encode(), creator=broker.creator, timeout=timeout)
+def _read_children(
+    watcher: Watcher[Any], parent: str, parse: Callable[[str, bytes, str], _T], problems: list[str]
+) -> list[_T]:
+    """Return what ``parse`` makes of the name, value and path of a node's children."""
+    found = []
+    for name in watcher.children(parent):
+        path = f"{parent}/{name}"
+        if (value := watcher.value(path)) is not None:
+            try:
+                found.append(parse(name, value, path))
+            except Malformed as error:
+                problems.append(str(error))
+    return found
 
 
-def announce_topic(
-    client: Any, topic: str, broker: Broker, partitions: int, *, timeout: float = TIMEOUT
-) -> None:
-    """Register a broker's partitions of a topic, as it does with the topic's first message."""
-    path = znodes.topic_path(topic, broker.id)
-    announce(client, path, str(partitions).encode(), creator=broker.creator, timeout=timeout)
+def _parse_broker(name: str, value: bytes, path: str) -> Broker:
+    return Broker.parse(znodes.parse_number(name, path), value)
+
+
+def _parse_count(name: str, value: bytes, path: str) -> tuple[int, int]:
+    return znodes.parse_number(name, path), znodes.parse_number(value, path, limit=znodes.MAX_COUNT)
+
+
+def _parse_consumer(name: str, value: bytes, path: str) -> tuple[str, dict[str, int]]:
+    return name, znodes.parse_topics(value, path)
+
+
+# --- creating nodes ----------------------------------------------------------------------
+
+
+def announce(client: Any, path: str, value: bytes, creator: str, *, timeout: float = TIMEOUT) -> None:
+    """Create an ephemeral node and its missing parents, or set its value if it belongs to this session.
+
+    ``creator`` is the value of new parents. Raises `NodeExists` if another session's node remains after
+    ``timeout`` seconds.
+    """
+    deadline = time.monotonic() + timeout
+    with _errors():
+        while not _create(client, path, value, creator, ephemeral=True):
+            # S2-Z6: the node of a crashed process "might show up for a few seconds"
+            gone = threading.Event()
+            stat = client.exists(path, watch=lambda _, gone=gone: gone.set())
+            if stat is None:
+                continue
+            if stat.ephemeralOwner == client.client_id[0]:
+                client.set(path, value)
+                return
+            if not gone.wait(max(0.0, deadline - time.monotonic())):
+                raise NodeExists(
+                    f"{path} must not exist, but session 0x{stat.ephemeralOwner:x} owns it after "
+                    f"{timeout:g} s; wait for the session to expire, or use another id"
+                )
 
 
 class Consumer:
-    """A member of a group, by its nodes in ZooKeeper, which end with the client's session.
+    """A member of a group, by its nodes in ZooKeeper: it leaves when the client's session ends.
 
-    ``streams`` is its number of streams by topic. Its methods raise `NodeExists` and `Disconnected`.
+    ``streams`` is its number of streams by topic. Its methods raise `NodeExists`.
     """
 
     def __init__(
@@ -134,80 +212,74 @@ class Consumer:
         self._client: Final = client
         self.group: Final = group
         self.id: Final = id
-        self._paths: Final = [znodes.group_path(group, id)]
-        value = znodes.encode_topics(streams)
-        announce(client, self._paths[0], value, creator=id, timeout=timeout)
+        path = znodes.consumer_path(group, id)
+        announce(client, path, msgspec.json.encode(dict(streams)), id, timeout=timeout)
 
     def claim(
         self, topic: str, partition: BrokerPartition, stream: int = 0, *, timeout: float = TIMEOUT
     ) -> None:
         """Become the owner of a partition, once the last owner has released it."""
-        path = znodes.owner_path(self.group, topic, partition)
-        value = f"{self.id}-{stream}".encode()
-        announce(self._client, path, value, creator=self.id, timeout=timeout)
-        self._paths.append(path)
+        path = znodes.partition_path(self.group, "owners", topic, partition)
+        announce(self._client, path, f"{self.id}-{stream}".encode(), self.id, timeout=timeout)
 
     def release(self, topic: str, partition: BrokerPartition) -> None:
-        """Release a partition; do nothing if it is not claimed."""
-        path = znodes.owner_path(self.group, topic, partition)
-        if path in self._paths:
-            self._paths.remove(path)
-            self._delete(path)
-
-    def leave(self) -> None:
-        """Leave the group and release all partitions; do nothing if called again."""
-        while self._paths:
-            self._delete(self._paths.pop())
+        """Release a partition; do nothing if another session owns it."""
+        path = znodes.partition_path(self.group, "owners", topic, partition)
+        with _errors():
+            stat = self._client.exists(path)
+            if stat is not None and stat.ephemeralOwner == self._client.client_id[0]:
+                self._client.delete(path)
 
     def offset(self, topic: str, partition: BrokerPartition) -> int | None:
         """Return the committed offset of the group, None without one; raise `Malformed`."""
-        from kazoo.exceptions import NoNodeError
-
-        path = znodes.offset_path(self.group, topic, partition)
-        with session.errors():
-            try:
-                value = self._client.get(path)[0]
-            except NoNodeError:
-                return None
-        return znodes.parse_number(value, path)
+        path = znodes.partition_path(self.group, "offsets", topic, partition)
+        with _errors():
+            value = _value(self._client, path)
+        return None if value is None else znodes.parse_number(value, path)
 
     def commit(self, topic: str, partition: BrokerPartition, offset: int) -> None:
         """Commit an offset for the group."""
-        path, value = znodes.offset_path(self.group, topic, partition), str(offset).encode()
-        if not create(self._client, path, value, creator=self.id):
-            with session.errors():
-                self._client.set(path, value)
-
-    def _delete(self, path: str) -> None:
-        from kazoo.exceptions import NoNodeError
-
-        with session.errors(), suppress(NoNodeError):
-            self._client.delete(path)
+        path = znodes.partition_path(self.group, "offsets", topic, partition)
+        with _errors():
+            if not _create(self._client, path, str(offset).encode(), self.id):
+                self._client.set(path, str(offset).encode())
 
 
-def _counts(watcher: Watcher[Any], topic: str, problems: list[str]) -> dict[int, int]:
-    def count(broker: int, value: bytes) -> int:
-        return znodes.parse_count(value, znodes.topic_path(topic, broker))
+def _create(client: Any, path: str, value: bytes, creator: str, *, ephemeral: bool = False) -> bool:
+    """Create a node and its missing parents; return whether it is new."""
+    from kazoo.exceptions import NodeExistsError, NoNodeError
 
-    return _children(watcher, znodes.topic_path(topic), count, problems)
+    while True:
+        try:
+            client.create(path, value, ephemeral=ephemeral)
+        except NodeExistsError:
+            return False
+        except NoNodeError:
+            for parent in znodes.parents(path):
+                with suppress(NodeExistsError):  # S2-Z1: the value is "the ID of the node's creator"
+                    client.create(parent, creator.encode())
+        else:
+            return True
 
 
-def _children(
-    watcher: Watcher[Any], path: str, parse: Callable[[int, bytes], _T], problems: list[str]
-) -> dict[int, _T]:
-    """Return the values of a node's children, by their names, which are numbers."""
-    found: dict[int, _T] = {}
-    for name in watcher.children(path):
-        with _collect(problems):
-            number = znodes.parse_number(name, path)
-            if (value := watcher.value(f"{path}/{name}")) is not None:
-                found[number] = parse(number, value)
-    return found
+def _value(client: Any, path: str, watch: Callable[[object], None] | None = None) -> bytes | None:
+    """Return a node's value, None if it is missing."""
+    from kazoo.exceptions import NoNodeError
+
+    try:
+        value: bytes = client.get(path, watch=watch)[0]
+    except NoNodeError:
+        return None
+    return value
 
 
 @contextmanager
-def _collect(problems: list[str]) -> Iterator[None]:
+def _errors() -> Iterator[None]:
+    """Raise `Disconnected` for kazoo's errors."""
+    from kazoo.exceptions import KazooException
+    from kazoo.handlers.threading import KazooTimeoutError
+
     try:
         yield
-    except Malformed as error:
-        problems.append(str(error))
+    except (KazooException, KazooTimeoutError) as error:
+        raise Disconnected(f"ZooKeeper: {type(error).__name__} {error}".rstrip()) from error

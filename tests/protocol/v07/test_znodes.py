@@ -12,21 +12,19 @@ from hypothesis import strategies as st
 
 from cloudevents_kafka.protocol.errors import Malformed, Unencodable
 from cloudevents_kafka.protocol.v07 import _znodes as znodes
-from cloudevents_kafka.protocol.v07._znodes import Broker
-from cloudevents_kafka.protocol.v07.partitions import BrokerPartition
+from cloudevents_kafka.protocol.v07._znodes import Broker, BrokerPartition
 
-SEEN = b"127.0.0.1-1795255874813:127.0.0.1:29072"
+CAPTURED = b"127.0.0.1-1795255874813:127.0.0.1:29072"
 
 
 def test_paths():
     """The paths of nodes are those of the wiki and a real broker."""
-    assert znodes.broker_path(3) == "/brokers/ids/3"
+    assert znodes.BROKERS == "/brokers/ids"
     assert znodes.topic_path("t") == "/brokers/topics/t"
-    assert znodes.topic_path("t", 3) == "/brokers/topics/t/3"
     assert znodes.group_path("g") == "/consumers/g/ids"
-    assert znodes.group_path("g", "c") == "/consumers/g/ids/c"
-    assert znodes.owner_path("g", "t", BrokerPartition(3, 1)) == "/consumers/g/owners/t/3-1"
-    assert znodes.offset_path("g", "t", BrokerPartition(3, 1)) == "/consumers/g/offsets/t/3-1"
+    assert znodes.consumer_path("g", "c") == "/consumers/g/ids/c"
+    for kind in ("owners", "offsets"):
+        assert znodes.partition_path("g", kind, "t", BrokerPartition(3, 1)) == f"/consumers/g/{kind}/t/3-1"
 
 
 def test_parents():
@@ -37,9 +35,8 @@ def test_parents():
 
 def test_broker():
     """The host is the second part, for any creator; the value is a real broker's."""
-    broker = Broker.parse(0, SEEN)
+    broker = Broker.parse(0, CAPTURED)
     assert broker == (0, "127.0.0.1-1795255874813", "127.0.0.1", 29072)
-    assert broker.encode() == SEEN
     assert Broker.parse(1, b"c:h:1:more") == (1, "c", "h", 1)
 
 
@@ -54,7 +51,7 @@ def test_no_broker(value):
 
 def test_topics():
     """A consumer's value is JSON: its streams by topic."""
-    assert znodes.parse_topics(znodes.encode_topics({"a": 1, "b": 2}), "/x") == {"a": 1, "b": 2}
+    assert znodes.parse_topics(b'{"a":1,"b":2}', "/x") == {"a": 1, "b": 2}
     assert znodes.parse_topics(b'{ "topic1" : 1 }', "/x") == {"topic1": 1}
 
 
@@ -69,30 +66,25 @@ def test_no_topics(value):
 
 def test_counts():
     """Numbers of partitions have a limit, because lists are built from them."""
-    assert znodes.parse_count(b"2", "/x") == 2
-    with pytest.raises(Malformed, match="at most 100,000 partitions, got 100,001"):
-        znodes.parse_count(b"100001", "/x")
+    assert znodes.parse_number(b"2", "/x", limit=znodes.MAX_COUNT) == 2
+    with pytest.raises(Malformed, match="from 0 to 100,000, got b'100001'"):
+        znodes.parse_number(b"100001", "/x", limit=znodes.MAX_COUNT)
 
 
 @given(st.binary(max_size=30))
 def test_any_bytes(value):
     """Any value is parsed or `Malformed`."""
-    for read in (
-        znodes.parse_number,
-        znodes.parse_count,
-        znodes.parse_topics,
-        lambda v, _: Broker.parse(0, v),
-    ):
+    for parse in (znodes.parse_number, znodes.parse_topics, lambda v, _: Broker.parse(0, v)):
         with suppress(Malformed):
-            read(value, "/x")
+            parse(value, "/x")
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "nul\0"])
 def test_names(name):
     """A name that is not valid for a node is `Unencodable`."""
-    for make in (znodes.topic_path, znodes.group_path, lambda n: znodes.group_path("g", n)):
+    for path in (znodes.topic_path, znodes.group_path, lambda n: znodes.consumer_path("g", n)):
         with pytest.raises(Unencodable, match="ZooKeeper node"):
-            make(name)
+            path(name)
 
 
 def test_kazoo_is_not_loaded():

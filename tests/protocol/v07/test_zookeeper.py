@@ -12,8 +12,8 @@ from kafka07 import zookeeper_server
 
 from cloudevents_kafka.protocol.errors import Disconnected, Malformed
 from cloudevents_kafka.protocol.v07 import zookeeper
-from cloudevents_kafka.protocol.v07.partitions import BrokerPartition
-from cloudevents_kafka.protocol.v07.zookeeper import Broker, Cluster, Consumer, Group, NodeExists
+from cloudevents_kafka.protocol.v07.partitions import BrokerPartition, Cluster, Group
+from cloudevents_kafka.protocol.v07.zookeeper import Broker, Consumer, NodeExists
 
 pytestmark = pytest.mark.legacy
 
@@ -58,24 +58,39 @@ def brokers(connect):
     return connect()
 
 
-def eventually(look, wanted):
+def eventually(read, expected):
     deadline = time.monotonic() + 20
-    while (seen := look()) != wanted and time.monotonic() < deadline:
+    while (found := read()) != expected and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert seen == wanted
+    assert found == expected
+
+
+def value_of(broker):
+    return f"{broker.creator}:{broker.host}:{broker.port}".encode()
+
+
+def announce_broker(client, broker, **more):
+    """Create the node that a broker creates when it starts."""
+    zookeeper.announce(client, f"/brokers/ids/{broker.id}", value_of(broker), broker.creator, **more)
+
+
+def announce_topic(client, topic, broker, partitions):
+    """Create the node that a broker creates with a topic's first message."""
+    path, value = f"/brokers/topics/{topic}/{broker.id}", str(partitions).encode()
+    zookeeper.announce(client, path, value, broker.creator)
 
 
 def test_brokers_come_and_go(client, brokers):
     """A watcher starts without nodes, and follows brokers and topics; it reports each change once."""
-    told = []
-    cluster = zookeeper.watch_cluster(client, on_change=told.append)
+    changes = []
+    cluster = zookeeper.watch_cluster(client, on_change=changes.append)
     assert cluster.current == Cluster({}, {})
-    zookeeper.announce_broker(brokers, ONE)
+    announce_broker(brokers, ONE)
     eventually(lambda: cluster.current, Cluster({1: ONE}, {}))
     assert cluster.current.destinations("t") == [BrokerPartition(1, 0)]
-    zookeeper.announce_topic(brokers, "t", ONE, 2)
+    announce_topic(brokers, "t", ONE, 2)
     eventually(lambda: cluster.current.topics, {"t": {1: 2}})
-    zookeeper.announce_broker(brokers, TWO)
+    announce_broker(brokers, TWO)
     eventually(lambda: cluster.current, Cluster({1: ONE, 20: TWO}, {"t": {1: 2}}))
     assert cluster.current.destinations("t") == [
         BrokerPartition(1, 0),
@@ -86,20 +101,20 @@ def test_brokers_come_and_go(client, brokers):
     brokers.delete("/brokers/ids/1")
     brokers.delete("/brokers/topics/t/1")
     eventually(lambda: cluster.current, Cluster({20: TWO}, {"t": {}}))
-    assert all(before != after for before, after in pairwise(told))
-    eventually(lambda: told[-1], cluster.current)
+    assert all(before != after for before, after in pairwise(changes))
+    eventually(lambda: changes[-1], cluster.current)
     cluster.close()
 
 
 def test_address_changes(client, brokers):
     """A broker that returns with another address or more partitions has its current values."""
-    zookeeper.announce_broker(brokers, ONE)
-    zookeeper.announce_topic(brokers, "t", ONE, 2)
+    announce_broker(brokers, ONE)
+    announce_topic(brokers, "t", ONE, 2)
     cluster = zookeeper.watch_cluster(client, ["t"])
     moved = ONE._replace(host="127.0.0.2")
     with brokers.transaction() as both:  # so fast that its children never seem to change
         both.delete("/brokers/ids/1")
-        both.create("/brokers/ids/1", moved.encode(), ephemeral=True)
+        both.create("/brokers/ids/1", value_of(moved), ephemeral=True)
     brokers.set("/brokers/topics/t/1", b"5")
     eventually(lambda: cluster.current, Cluster({1: moved}, {"t": {1: 5}}))
     cluster.close()
@@ -110,7 +125,7 @@ def test_closed_view(client, brokers):
     cluster = zookeeper.watch_cluster(client)
     watching = zookeeper.watch_cluster(client)
     cluster.close()
-    zookeeper.announce_broker(brokers, ONE)
+    announce_broker(brokers, ONE)
     eventually(lambda: watching.current.brokers, {1: ONE})
     assert cluster.current == Cluster({}, {})
     watching.close()
@@ -118,16 +133,16 @@ def test_closed_view(client, brokers):
 
 def test_malformed_nodes(client, brokers):
     """Malformed nodes are problems; the others are read."""
-    zookeeper.announce_broker(brokers, ONE)
+    announce_broker(brokers, ONE)
     brokers.create("/brokers/ids/x", b"c:h:1")
     brokers.create("/brokers/ids/7", b"nothing")
-    zookeeper.announce_topic(brokers, "t", ONE, 2)
+    announce_topic(brokers, "t", ONE, 2)
     brokers.create("/brokers/topics/t/7", b"many")
     cluster = zookeeper.watch_cluster(client).current
     assert (cluster.brokers, cluster.topics) == ({1: ONE}, {"t": {1: 2}})
     assert [problem.split(":")[0] for problem in cluster.problems] == [
         "/brokers/ids/7",
-        "/brokers/ids",
+        "/brokers/ids/x",
         "/brokers/topics/t/7",
     ]
 
@@ -149,8 +164,8 @@ def test_parents_of_a_node(client):
 
 def test_ephemeral_nodes(client, brokers):
     """Brokers, topics, consumers and owners end with their session; offsets and parents remain."""
-    zookeeper.announce_broker(brokers, ONE)
-    zookeeper.announce_topic(brokers, "t", ONE, 2)
+    announce_broker(brokers, ONE)
+    announce_topic(brokers, "t", ONE, 2)
     consumer = Consumer(client, "g", "c", {"t": 1})
     consumer.claim("t", BrokerPartition(1, 0))
     consumer.commit("t", BrokerPartition(1, 0), 7)
@@ -182,22 +197,21 @@ def test_offsets(client):
 def test_group_shares(client, connect, brokers):
     """All watchers of a group compute the same assignment, and again after a change."""
     for broker in (ONE, TWO):
-        zookeeper.announce_broker(brokers, broker)
-        zookeeper.announce_topic(brokers, "t", broker, 3)
+        announce_broker(brokers, broker)
+        announce_topic(brokers, "t", broker, 3)
     cluster = zookeeper.watch_cluster(client).current
-    others = connect()
+    other = connect()
     Consumer(client, "g", "a", {"t": 1})
-    group = zookeeper.watch_group(others, "g")
+    group = zookeeper.watch_group(client, "g")
     assert group.current == Group({"a": {"t": 1}})
-    b = Consumer(others, "g", "b", {"t": 2, "u": 1})
+    Consumer(other, "g", "b", {"t": 2, "u": 1})
     eventually(lambda: list(group.current.consumers), ["a", "b"])
     assert group.current.assignment("t", cluster) == {
         "a-0": [BrokerPartition(1, 0), BrokerPartition(1, 1)],
         "b-0": [BrokerPartition(1, 2), BrokerPartition(20, 0)],
         "b-1": [BrokerPartition(20, 1), BrokerPartition(20, 2)],
     }
-    b.leave()
-    b.leave()
+    other.stop()
     eventually(lambda: list(group.current.consumers), ["a"])
     assert len(group.current.assignment("t", cluster)["a-0"]) == 6
     client.set("/consumers/g/ids/a", b"nonsense")
@@ -209,16 +223,16 @@ def test_one_owner_each(client, connect):
     """A partition has one owner, and another one after its release."""
     first = Consumer(client, "g", "a", {"t": 1})
     second = Consumer(connect(), "g", "b", {"t": 1})
-    place = BrokerPartition(1, 0)
-    first.claim("t", place)
-    first.claim("t", place, stream=1)
+    partition = BrokerPartition(1, 0)
+    first.claim("t", partition)
+    first.claim("t", partition, stream=1)
     assert client.get("/consumers/g/owners/t/1-0")[0] == b"a-1"
     with pytest.raises(NodeExists, match="/consumers/g/owners/t/1-0 must not exist"):
-        second.claim("t", place, timeout=0)
-    second.release("t", place)
+        second.claim("t", partition, timeout=0)
+    second.release("t", partition)
     assert client.get("/consumers/g/owners/t/1-0")[0] == b"a-1"
-    first.release("t", place)
-    second.claim("t", place, timeout=0)
+    first.release("t", partition)
+    second.claim("t", partition, timeout=0)
     assert client.get("/consumers/g/owners/t/1-0")[0] == b"b-0"
 
 
@@ -226,7 +240,7 @@ CRASH = """
 import os, sys
 from cloudevents_kafka.protocol.v07 import zookeeper
 client = zookeeper.connect(sys.argv[1], timeout=2.0)
-zookeeper.announce_broker(client, zookeeper.Broker(1, "crashed", "127.0.0.1", 9001))
+zookeeper.announce(client, "/brokers/ids/1", b"crashed:127.0.0.1:9001", "crashed")
 os._exit(9)
 """
 
@@ -250,16 +264,16 @@ def test_fast_restart(client, hosts):
     """A restart that finds its own node raises an error, or waits until the node expires."""
     crash(client, hosts)
     with pytest.raises(NodeExists, match=r"/brokers/ids/1 must not exist, but session 0x"):
-        zookeeper.announce_broker(client, ONE, timeout=0)
-    zookeeper.announce_broker(client, ONE, timeout=20)
-    assert client.get("/brokers/ids/1")[0] == ONE.encode()
+        announce_broker(client, ONE, timeout=0)
+    announce_broker(client, ONE, timeout=20)
+    assert client.get("/brokers/ids/1")[0] == value_of(ONE)
 
 
 def test_session_lost(client, hosts, connect):
     """After a lost session, all nodes are read and watched again."""
     cluster = zookeeper.watch_cluster(client)
     brokers = connect()
-    zookeeper.announce_broker(brokers, ONE)
+    announce_broker(brokers, ONE)
     eventually(lambda: cluster.current.brokers, {1: ONE})
     lost = []
     client.add_listener(lambda state: lost.append(state) if state == "LOST" else None)
@@ -268,7 +282,7 @@ def test_session_lost(client, hosts, connect):
     thief.start(20)
     thief.stop()
     thief.close()
-    zookeeper.announce_broker(brokers, TWO)
+    announce_broker(brokers, TWO)
     eventually(lambda: cluster.current.brokers, {1: ONE, 20: TWO})
     eventually(lambda: len(lost), 1)
     brokers.delete("/brokers/ids/20")
@@ -281,10 +295,10 @@ def test_stopped_client(client):
     client.stop()
     for call in (
         lambda: zookeeper.watch_cluster(client),
-        lambda: zookeeper.announce_broker(client, ONE),
+        lambda: announce_broker(client, ONE),
         lambda: consumer.offset("t", BrokerPartition(1, 0)),
         lambda: consumer.commit("t", BrokerPartition(1, 0), 1),
-        consumer.leave,
+        lambda: consumer.release("t", BrokerPartition(1, 0)),
     ):
         with pytest.raises(Disconnected, match="ZooKeeper: "):
             call()
