@@ -72,7 +72,7 @@ class Idempotence:
         broker = self._cluster.any_broker(deadline)
         if spec_of(InitProducerIdRequest).key not in broker.versions:
             if self._required:
-                raise Unsupported(f"{broker.connection.address}: idempotent producing needs a broker of 0.11")
+                raise Unsupported(f"{broker.address}: idempotent producing needs a broker of 0.11")
             return NO_PRODUCER_ID
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
         response: InitProducerIdResponse = broker.request(request, deadline)

@@ -1,62 +1,107 @@
-"""A connected broker: TLS, the login, and the versions that both sides have."""
+"""`connect`: a connection to a broker, with the versions of both sides, and logged in.
+
+Brokers from 0.10 on list their versions (ApiVersions, KIP-35). Older brokers must not be probed:
+they answer an unknown version in an older layout, or not at all. To ApiVersions 0.8 closes the
+connection; 0.9 drops the request and answers the next one. These brokers are sent only the versions
+that both releases have.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Final
 
-from cloudevents_kafka.protocol.client import _api_versions as api_versions
-from cloudevents_kafka.protocol.client._connection import Address, Connection
+from cloudevents_kafka.protocol.client._api_versions import VERSIONS_0_8, VERSIONS_0_9
+from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._sasl import log_in
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
-from cloudevents_kafka.protocol.errors import Disconnected, ProtocolError
-from cloudevents_kafka.protocol.schema import Structure, Versions
+from cloudevents_kafka.protocol.client._socket import Address
+from cloudevents_kafka.protocol.errors import (
+    BrokerError,
+    DeadlineExceeded,
+    Disconnected,
+    Malformed,
+    ProtocolError,
+    Truncated,
+)
+from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest, ApiVersionsResponse
+from cloudevents_kafka.protocol.messages.topics import MetadataRequest, MetadataRequestTopic
+from cloudevents_kafka.protocol.schema import Versions
+
+_SILENCE: Final = 0.5
+"""Seconds without a response after which the broker may be a 0.9."""
 
 
-class BrokerConnection(NamedTuple):
-    """A connection, and the versions that the broker accepts."""
-
-    connection: Connection
-    versions: Mapping[int, Versions]
-
-    def request(self, message: Structure, deadline: Deadline) -> Any:
-        """Send a request in the highest common version, and return the response to it."""
-        return self.connection.request(message, self.version(type(message)), deadline)
-
-    def version(self, request: type[Structure]) -> int:
-        """Return the highest common version of a request; `Unsupported`."""
-        return api_versions.choose_version(request, self.versions)
-
-
-def connect(address: Address, settings: ConnectionSettings, deadline: Deadline) -> BrokerConnection:
+def connect(address: Address, settings: ConnectionSettings, deadline: Deadline) -> Connection:
     """Return a connection that is logged in, with the broker's versions."""
-    connection, versions = _negotiate(address, settings, deadline)
+    connection = _negotiate(address, settings, deadline)
     if settings.sasl is not None:
         try:
-            log_in(connection, settings.sasl, versions, deadline)
+            log_in(connection, settings.sasl, deadline)
         except ProtocolError:
             connection.close()
             raise
-    return BrokerConnection(connection, versions)
+    return connection
 
 
-def _negotiate(
-    address: Address, settings: ConnectionSettings, deadline: Deadline
-) -> tuple[Connection, Mapping[int, Versions]]:
+def _negotiate(address: Address, settings: ConnectionSettings, deadline: Deadline) -> Connection:
     connection = Connection(address, deadline, settings)
     if not settings.request_api_versions:
-        return connection, api_versions.VERSIONS_0_9
+        connection.versions = VERSIONS_0_9
+        return connection
     uses_sasl = settings.sasl is not None
     try:
-        versions = api_versions.fetch_api_versions(connection, deadline, uses_sasl=uses_sasl)
+        fetch_api_versions(connection, deadline, uses_sasl=uses_sasl)
     except Disconnected:  # 0.8 closes each time; others once, while they stop or restart
         connection = Connection(address, deadline, settings)
         try:
-            versions = api_versions.fetch_api_versions(connection, deadline, uses_sasl=uses_sasl)
+            fetch_api_versions(connection, deadline, uses_sasl=uses_sasl)
         except Disconnected:
-            versions = api_versions.VERSIONS_0_8
+            connection.versions = VERSIONS_0_8
     if connection.closed:
+        versions = connection.versions
         connection = Connection(address, deadline, settings)
-        api_versions.probe(connection, deadline)
-    return connection, versions
+        _probe(connection, deadline)
+        connection.versions = versions
+    return connection
+
+
+def fetch_api_versions(connection: Connection, deadline: Deadline, *, uses_sasl: bool = False) -> None:
+    """Set the versions that the broker accepts.
+
+    If the broker drops the request, they are `VERSIONS_0_9`, and the connection is closed. `Disconnected`
+    if the broker closes the connection, as 0.8 does. With ``uses_sasl`` no other request is allowed
+    before the login, and the broker cannot be a 0.9: PLAIN and SCRAM came with 0.10.
+    """
+    correlation_id = connection.send(ApiVersionsRequest(), deadline)
+    try:
+        if not uses_sasl and _drops_request(connection, deadline):
+            connection.versions = VERSIONS_0_9
+            return
+        response: ApiVersionsResponse = connection.receive(correlation_id, deadline)
+    except DeadlineExceeded:
+        connection.close()
+        raise
+    if response.error_code:
+        connection.close()
+        raise BrokerError(response.error_code, f"{connection.address}: ApiVersions")
+    connection.versions = {
+        api.api_key: Versions(api.min_version, api.max_version) for api in response.api_keys
+    }
+
+
+def _drops_request(connection: Connection, deadline: Deadline) -> bool:
+    """Return whether a broker answers the next request first, and so drops this one."""
+    if connection.readable(deadline.at_most(_SILENCE)):
+        return False
+    try:
+        _probe(connection, deadline)
+    except (Malformed, Truncated):  # an answer out of turn
+        return True
+    return False
+
+
+def _probe(connection: Connection, deadline: Deadline) -> None:
+    """Send a request that all brokers answer; `Disconnected` if the other end is not a broker."""
+    # Without a topic, Metadata 0 asks about all topics.
+    connection.request(MetadataRequest(topics=[MetadataRequestTopic(name="")]), deadline)

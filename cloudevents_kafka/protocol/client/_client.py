@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final, Self
 
-from cloudevents_kafka.protocol.client._broker import BrokerConnection
 from cloudevents_kafka.protocol.client._capture import Trace, to_trace
 from cloudevents_kafka.protocol.client._cluster import Cluster
-from cloudevents_kafka.protocol.client._connection import parse_addresses
+from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._consumer import Consumer
 from cloudevents_kafka.protocol.client._message import Offsets, TopicAndPartition
 from cloudevents_kafka.protocol.client._offsets import GroupOffsets, offset_at
@@ -24,6 +23,7 @@ from cloudevents_kafka.protocol.client._settings import (
     OffsetReset,
     ProducerSettings,
 )
+from cloudevents_kafka.protocol.client._socket import parse_addresses
 from cloudevents_kafka.protocol.errors import BrokerError
 from cloudevents_kafka.protocol.messages.topics import (
     CreatableTopic,
@@ -227,7 +227,7 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _any_broker(self) -> BrokerConnection:
+    def _any_broker(self) -> Connection:
         return self._cluster.any_broker(Deadline(self._timeout))
 
     def _new_cluster(self) -> Cluster:

@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
-from cloudevents_kafka.protocol.client._broker import BrokerConnection, connect
-from cloudevents_kafka.protocol.client._connection import Address
+from cloudevents_kafka.protocol.client._broker import connect
+from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import (
     FIRST_PAUSE,
     MAX_PAUSE,
@@ -22,6 +22,7 @@ from cloudevents_kafka.protocol.client._retry import (
 )
 from cloudevents_kafka.protocol.client._security import AuthenticationFailed
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
+from cloudevents_kafka.protocol.client._socket import Address
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import (
     BrokerError,
@@ -47,7 +48,7 @@ class Cluster:
     def __init__(self, bootstrap: Sequence[Address], settings: ConnectionSettings) -> None:
         self._bootstrap: Final = tuple(bootstrap)
         self._settings: Final = settings
-        self._connections: dict[Address, BrokerConnection] = {}
+        self._connections: dict[Address, Connection] = {}
         self._addresses: dict[int, Address] = {}
         self._topics: dict[str, MetadataResponseTopic] = {}
         self._aborted: Final = threading.Event()
@@ -55,7 +56,7 @@ class Cluster:
 
     # --- brokers -------------------------------------------------------------------------
 
-    def broker(self, node_id: int, deadline: Deadline) -> BrokerConnection:
+    def broker(self, node_id: int, deadline: Deadline) -> Connection:
         """Return the connection to a broker; `Disconnected` if the metadata does not have the broker."""
         if node_id not in self._addresses:
             self.fetch_metadata(sorted(self._topics), deadline)
@@ -63,11 +64,11 @@ class Cluster:
             raise Disconnected(f"the cluster has no broker with the id {node_id}")
         return self._connect(address, deadline)
 
-    def any_broker(self, deadline: Deadline) -> BrokerConnection:
+    def any_broker(self, deadline: Deadline) -> Connection:
         """Return an open connection, or one to the first broker that can be reached."""
         self._check_open()
         for broker in self._connections.values():
-            if not broker.connection.closed:
+            if not broker.closed:
                 return broker
         failures: list[str] = []
         others = list(self._addresses.values())
@@ -86,10 +87,10 @@ class Cluster:
         kind = DeadlineExceeded if deadline.expired() else Disconnected
         raise kind(f"no broker can be reached: {'; '.join(failures) or 'the address list is empty'}")
 
-    def _connect(self, address: Address, deadline: Deadline) -> BrokerConnection:
+    def _connect(self, address: Address, deadline: Deadline) -> Connection:
         self._check_open()
         broker = self._connections.get(address)
-        if broker is None or broker.connection.closed:
+        if broker is None or broker.closed:
             self._connections[address] = broker = connect(address, self._settings, deadline)
         return broker
 
@@ -98,10 +99,11 @@ class Cluster:
     def fetch_metadata(self, topics: Sequence[str] | None, deadline: Deadline) -> MetadataResponse:
         """Request the metadata of topics (None: all) from any broker, keep it and return it."""
         broker = self.any_broker(deadline)
-        version = broker.version(MetadataRequest)
         named = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
-        request = MetadataRequest(topics=[] if named is None and version == 0 else named)
-        response: MetadataResponse = broker.connection.request(request, version, deadline)
+        if named is None and broker.version(MetadataRequest) == 0:
+            named = []  # S0-A1: "If empty the request will yield metadata for all topics"
+        request = MetadataRequest(topics=named)
+        response: MetadataResponse = broker.request(request, deadline)
         if response.brokers:  # 0.8.2 lists no broker while it creates a topic
             self._addresses = {b.node_id: Address(b.host, b.port) for b in response.brokers}
         self._topics |= {t.name: t for t in response.topics if t.name is not None}
@@ -191,7 +193,7 @@ class Cluster:
         """Make calls of other threads fail now, and all later calls."""
         self._aborted.set()
         for broker in list(self._connections.values()):
-            broker.connection.abort()
+            broker.abort()
 
     def _check_open(self) -> None:
         if self._aborted.is_set():
@@ -205,7 +207,7 @@ class Cluster:
     def close(self) -> None:
         """Close all connections."""
         for broker in self._connections.values():
-            broker.connection.close()
+            broker.close()
         self._connections.clear()
 
 

@@ -7,9 +7,8 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from cloudevents_kafka.protocol.client._broker import BrokerConnection
 from cloudevents_kafka.protocol.client._cluster import Cluster
-from cloudevents_kafka.protocol.client._connection import wait_readable
+from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._message import UNKNOWN, Message, Offsets, TopicAndPartition
 from cloudevents_kafka.protocol.client._offsets import resolve_offset
 from cloudevents_kafka.protocol.client._retry import (
@@ -18,6 +17,7 @@ from cloudevents_kafka.protocol.client._retry import (
     is_unknown_server_error,
 )
 from cloudevents_kafka.protocol.client._settings import ConsumerSettings
+from cloudevents_kafka.protocol.client._socket import wait_readable
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages.fetch import (
@@ -35,7 +35,7 @@ _BACKOFF: Final = 0.1  # seconds, before a partition that failed is fetched agai
 class _InFlight(NamedTuple):
     """A sent request and its offsets."""
 
-    broker: BrokerConnection
+    broker: Connection
     correlation_id: int
     offsets: Offsets
     deadline: Deadline
@@ -106,8 +106,7 @@ class Fetcher:
         deadline = Deadline(self._settings.request_timeout + self._settings.max_wait)
         try:
             broker = self._cluster.broker(leader, deadline)
-            version = broker.version(FetchRequest)
-            correlation_id = broker.connection.send(self._request(offsets), version, deadline)
+            correlation_id = broker.send(self._request(offsets), deadline)
         except ProtocolError as error:
             for topic_partition in offsets:
                 self._handle_error(topic_partition, error)
@@ -139,9 +138,9 @@ class Fetcher:
         if not in_flight:
             time.sleep(deadline.at_most(_BACKOFF / 10))
             return []
-        readable = [leader for leader, request in in_flight.items() if request.broker.connection.readable()]
+        readable = [leader for leader, request in in_flight.items() if request.broker.readable()]
         if not readable:
-            leaders = {request.broker.connection: leader for leader, request in in_flight.items()}
+            leaders = {request.broker: leader for leader, request in in_flight.items()}
             found = wait_readable(leaders, deadline.at_most(self._shortest_wait()))
             readable = [leaders[connection] for connection in found]
         expired = [leader for leader, request in in_flight.items() if request.deadline.expired()]
@@ -153,7 +152,7 @@ class Fetcher:
 
     def _receive(self, leader: int, deadline: Deadline) -> list[Message]:
         request = self._in_flight[leader]
-        connection = request.broker.connection
+        connection = request.broker
         limit = Deadline(request.deadline.at_most(deadline.at_most(1.0)))
         try:
             response: FetchResponse = connection.receive(request.correlation_id, limit)

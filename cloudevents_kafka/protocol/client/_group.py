@@ -18,8 +18,8 @@ from cloudevents_kafka.protocol.client._assignors import (
     encode_assignment,
     encode_subscription,
 )
-from cloudevents_kafka.protocol.client._broker import BrokerConnection
 from cloudevents_kafka.protocol.client._cluster import Cluster
+from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._message import TopicAndPartition
 from cloudevents_kafka.protocol.client._offsets import GroupOffsets, find_coordinator
 from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable_or_timeout
@@ -64,7 +64,7 @@ class GroupMember:
         self._topics: Final = topics
         self._changed: Final = threading.Condition()
         self._connection_lock: Final = threading.Lock()
-        self._broker: BrokerConnection | None = None
+        self._broker: Connection | None = None
         self._member_id = ""
         self.generation = -1
         self.offsets: Final = GroupOffsets(
@@ -154,7 +154,7 @@ class GroupMember:
                 self.generation, self.assignment = joined.generation_id, assignment
         self._set_state("stable", only_from="joining")
 
-    def _join_group(self, broker: BrokerConnection, deadline: Deadline) -> JoinGroupResponse:
+    def _join_group(self, broker: Connection, deadline: Deadline) -> JoinGroupResponse:
         settings = self._settings
         metadata = encode_subscription(self._topics)
         request = JoinGroupRequest(
@@ -173,7 +173,7 @@ class GroupMember:
         return response
 
     def _sync_group(
-        self, broker: BrokerConnection, joined: JoinGroupResponse, deadline: Deadline
+        self, broker: Connection, joined: JoinGroupResponse, deadline: Deadline
     ) -> list[TopicAndPartition]:
         leads = joined.leader == joined.member_id and not joined.skip_assignment
         request = SyncGroupRequest(
@@ -238,12 +238,12 @@ class GroupMember:
             raise BrokerError(code, f"group {self._group}")
 
     @contextmanager
-    def _coordinator(self, deadline: Deadline) -> Iterator[BrokerConnection]:
+    def _coordinator(self, deadline: Deadline) -> Iterator[Connection]:
         """Yield the coordinator's connection to one thread at a time; look it up again after an error."""
         if not self._connection_lock.acquire(timeout=deadline.at_most(threading.TIMEOUT_MAX)):
             raise DeadlineExceeded("the connection is busy while the group rebalances")
         try:
-            if self._broker is None or self._broker.connection.closed:
+            if self._broker is None or self._broker.closed:
                 self._broker = find_coordinator(self._cluster, self._group, deadline)
             yield self._broker
         except ProtocolError:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
-from cloudevents_kafka.protocol.client._broker import BrokerConnection
 from cloudevents_kafka.protocol.client._cluster import Cluster
+from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._message import (
     EARLIEST,
     LATEST,
@@ -80,10 +80,10 @@ def resolve_offset(
     return offset_at(cluster, key, offset, deadline) or 0
 
 
-def find_coordinator(cluster: Cluster, group: str, deadline: Deadline) -> BrokerConnection:
+def find_coordinator(cluster: Cluster, group: str, deadline: Deadline) -> Connection:
     """Return the connection to a group's coordinator."""
 
-    def attempt() -> BrokerConnection:
+    def attempt() -> Connection:
         broker = cluster.any_broker(deadline)
         request = FindCoordinatorRequest(key=group, key_type=0)
         response: FindCoordinatorResponse = broker.request(request, deadline)
@@ -105,7 +105,7 @@ class GroupOffsets:
         self,
         cluster: Cluster,
         group: str,
-        coordinator: Callable[[Deadline], AbstractContextManager[BrokerConnection]] | None = None,
+        coordinator: Callable[[Deadline], AbstractContextManager[Connection]] | None = None,
         member: Callable[[], tuple[int, str]] = lambda: (-1, ""),
     ) -> None:
         self._cluster: Final = cluster
@@ -131,11 +131,11 @@ class GroupOffsets:
 
         return self._cluster.retry(f"offsets of group {self._group}", attempt, deadline)
 
-    def _find_coordinator(self, deadline: Deadline) -> AbstractContextManager[BrokerConnection]:
+    def _find_coordinator(self, deadline: Deadline) -> AbstractContextManager[Connection]:
         return nullcontext(find_coordinator(self._cluster, self._group, deadline))
 
     def _commit(
-        self, broker: BrokerConnection, offsets: Mapping[TopicAndPartition, int], deadline: Deadline
+        self, broker: Connection, offsets: Mapping[TopicAndPartition, int], deadline: Deadline
     ) -> None:
         topics: dict[str, list[OffsetCommitRequestPartition]] = defaultdict(list)
         for (topic, partition), offset in offsets.items():
@@ -156,7 +156,7 @@ class GroupOffsets:
                 self._check(result.error_code, f": {topic_response.name}[{result.partition_index}]")
 
     def _fetch(
-        self, broker: BrokerConnection, partitions: Sequence[TopicAndPartition], deadline: Deadline
+        self, broker: Connection, partitions: Sequence[TopicAndPartition], deadline: Deadline
     ) -> Offsets:
         topics: dict[str, list[int]] = defaultdict(list)
         for topic, partition in partitions:

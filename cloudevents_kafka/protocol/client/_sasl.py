@@ -11,11 +11,11 @@ import base64
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 from typing import Final, TypeAlias
 
 from cloudevents_kafka.protocol import frames
-from cloudevents_kafka.protocol.client import _api_versions as api_versions
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._security import AuthenticationFailed, Plain, Sasl, Scram
@@ -26,7 +26,6 @@ from cloudevents_kafka.protocol.messages.connection import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-from cloudevents_kafka.protocol.schema import Versions
 
 SCRAM_HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 """The hash functions by the name of the mechanism."""
@@ -38,19 +37,16 @@ Exchange: TypeAlias = Callable[[bytes], bytes]
 """Sends one message of a mechanism and returns the broker's answer."""
 
 
-def log_in(connection: Connection, sasl: Sasl, versions: Mapping[int, Versions], deadline: Deadline) -> None:
+def log_in(connection: Connection, sasl: Sasl, deadline: Deadline) -> None:
     """Log in; `AuthenticationFailed` if the broker refuses."""
-    version = api_versions.choose_version(SaslHandshakeRequest, versions)
     mechanism = "PLAIN" if isinstance(sasl, Plain) else sasl.mechanism
-    request = SaslHandshakeRequest(mechanism=mechanism)
-    response: SaslHandshakeResponse = connection.request(request, version, deadline)
+    response: SaslHandshakeResponse = connection.request(SaslHandshakeRequest(mechanism=mechanism), deadline)
     if response.error_code:
         offered = ", ".join(response.mechanisms) or "none"
         raise BrokerError(response.error_code, f"{connection.address}: {mechanism}", f"it offers {offered}")
-    if version == 0:
-        authenticate(sasl, _raw_exchange(connection, deadline))
-    else:
-        authenticate(sasl, _request_exchange(connection, versions, deadline))
+    # After SaslHandshake 0 the messages are not requests (KIP-152).
+    exchange = _exchange_raw if connection.version(SaslHandshakeRequest) == 0 else _exchange_request
+    authenticate(sasl, partial(exchange, connection, deadline))
 
 
 def authenticate(sasl: Sasl, exchange: Exchange) -> None:
@@ -61,35 +57,21 @@ def authenticate(sasl: Sasl, exchange: Exchange) -> None:
         exchange_scram(sasl, secrets.token_urlsafe(24), exchange)
 
 
-def _raw_exchange(connection: Connection, deadline: Deadline) -> Exchange:
-    """Return an exchange of bare messages, as after SaslHandshake 0."""
-
-    def exchange(message: bytes) -> bytes:
-        connection.write(frames.add_size(message), deadline, secret=True)
-        try:
-            return connection.read(deadline, secret=True)
-        except Disconnected as error:
-            raise AuthenticationFailed(f"{connection.address}: refused; {error}") from error
-
-    return exchange
+def _exchange_raw(connection: Connection, deadline: Deadline, message: bytes) -> bytes:
+    connection.write(frames.add_size(message), deadline)
+    try:
+        return connection.read(deadline)
+    except Disconnected as error:
+        raise AuthenticationFailed(f"{connection.address}: refused; {error}") from error
 
 
-def _request_exchange(
-    connection: Connection, versions: Mapping[int, Versions], deadline: Deadline
-) -> Exchange:
-    """Return an exchange by SaslAuthenticate requests."""
-    version = api_versions.choose_version(SaslAuthenticateRequest, versions)
-
-    def exchange(message: bytes) -> bytes:
-        request = SaslAuthenticateRequest(auth_bytes=message)
-        correlation_id = connection.send(request, version, deadline, secret=True)
-        response: SaslAuthenticateResponse = connection.receive(correlation_id, deadline, secret=True)
-        if response.error_code:
-            reason = response.error_message or BrokerError(response.error_code).meaning
-            raise AuthenticationFailed(f"{connection.address}: {reason}")
-        return response.auth_bytes
-
-    return exchange
+def _exchange_request(connection: Connection, deadline: Deadline, message: bytes) -> bytes:
+    request = SaslAuthenticateRequest(auth_bytes=message)
+    response: SaslAuthenticateResponse = connection.request(request, deadline, secret=True)
+    if response.error_code:
+        reason = response.error_message or BrokerError(response.error_code).meaning
+        raise AuthenticationFailed(f"{connection.address}: {reason}")
+    return response.auth_bytes
 
 
 # --- SCRAM -------------------------------------------------------------------------------

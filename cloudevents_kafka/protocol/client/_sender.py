@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.client._accumulator import Accumulator, Complete
 from cloudevents_kafka.protocol.client._batches import RECORD_BATCH_VERSION, ProducerBatch, QueuedRecord
-from cloudevents_kafka.protocol.client._broker import BrokerConnection
 from cloudevents_kafka.protocol.client._cluster import Cluster
-from cloudevents_kafka.protocol.client._connection import Address
+from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable_or_timeout
 from cloudevents_kafka.protocol.client._settings import ProducerSettings
+from cloudevents_kafka.protocol.client._socket import Address
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, ProtocolError, Unsupported
 from cloudevents_kafka.protocol.messages.produce import (
@@ -36,7 +36,7 @@ _ZSTD_VERSION: Final = 7  # the first version of Produce with zstd (KIP-110)
 class _InFlight(NamedTuple):
     """A sent request and its batches."""
 
-    broker: BrokerConnection
+    broker: Connection
     batches: list[ProducerBatch]
     deadline: Deadline
     correlation_id: int
@@ -49,7 +49,7 @@ class Sender:
         self._cluster: Final = cluster
         self._settings: Final = settings
         self._accumulator: Final = Accumulator(cluster, settings, complete)
-        self._unanswered: dict[Address, tuple[BrokerConnection, str]] = {}
+        self._unanswered: dict[Address, tuple[Connection, str]] = {}
 
     def add(self, records: Iterable[QueuedRecord]) -> None:
         """Queue records for `run_once`."""
@@ -108,12 +108,12 @@ class Sender:
                 by_leader[leader].append(batch)
         return by_leader
 
-    def _send(self, broker: BrokerConnection, batches: list[ProducerBatch], deadline: Deadline) -> _InFlight:
+    def _send(self, broker: Connection, batches: list[ProducerBatch], deadline: Deadline) -> _InFlight:
         """Send one request with all batches that the broker can accept."""
         settings = self._settings
         version = broker.version(ProduceRequest)
         if settings.codec is Codec.ZSTD and version < _ZSTD_VERSION:
-            raise Unsupported(f"{broker.connection.address}: zstd needs a broker of 2.1")
+            raise Unsupported(f"{broker.address}: zstd needs a broker of 2.1")
         topics: dict[str, list[PartitionProduceData]] = defaultdict(list)
         sent = []
         for batch in batches:
@@ -129,8 +129,7 @@ class Sender:
             timeout_ms=int(settings.request_timeout * 500),  # half of it; the network needs time too
             topic_data=[TopicProduceData(name=name, partition_data=data) for name, data in topics.items()],
         )
-        expects_response = settings.acks != 0
-        correlation_id = broker.connection.send(request, version, deadline, expects_response=expects_response)
+        correlation_id = broker.send(request, deadline, expects_response=settings.acks != 0)
         return _InFlight(broker, sent, deadline, correlation_id)
 
     def _encode(self, batch: ProducerBatch, version: int) -> bytes | None:
@@ -151,15 +150,15 @@ class Sender:
         broker, batches, deadline, correlation_id = request
         if self._settings.acks == 0:
             for batch in batches:
-                self._unanswered[broker.connection.address] = (broker, batch.topic_partition[0])
+                self._unanswered[broker.address] = (broker, batch.topic_partition[0])
                 self._accumulator.complete(batch, -1)
             return
         if not batches:
             return
         try:
-            response: ProduceResponse = broker.connection.receive(correlation_id, deadline)
+            response: ProduceResponse = broker.receive(correlation_id, deadline)
         except ProtocolError as error:
-            broker.connection.close()
+            broker.close()
             self._retry_or_fail(batches, error)
             return
         results = {(t.name, p.index): p for t in response.responses for p in t.partition_responses}

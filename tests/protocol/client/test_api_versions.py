@@ -10,14 +10,11 @@ from contextlib import contextmanager
 import pytest
 
 from cloudevents_kafka.protocol import Client, DeadlineExceeded, Disconnected, frames
-from cloudevents_kafka.protocol.client._api_versions import (
-    CLIENT_VERSIONS,
-    VERSIONS_0_9,
-    choose_version,
-    fetch_api_versions,
-)
-from cloudevents_kafka.protocol.client._connection import Address, Connection
+from cloudevents_kafka.protocol.client._api_versions import CLIENT_VERSIONS, VERSIONS_0_9, choose_version
+from cloudevents_kafka.protocol.client._broker import fetch_api_versions
+from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import Deadline
+from cloudevents_kafka.protocol.client._socket import Address
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import Unsupported
 from cloudevents_kafka.protocol.messages import APIS
@@ -149,14 +146,16 @@ def connected(known, pause):
 def test_a_broker_that_drops_api_versions_is_a_0_9():
     """A broker that answers the next request but not ApiVersions is a 0.9; the connection is closed."""
     with connected({3}, 0.0) as connection:
-        assert fetch_api_versions(connection, Deadline(5.0)) is VERSIONS_0_9
+        fetch_api_versions(connection, Deadline(5.0))
+        assert connection.versions is VERSIONS_0_9
         assert connection.closed
 
 
 def test_a_slow_broker_is_not_a_0_9():
     """A slow broker that answers ApiVersions first keeps its versions, and no response is left unread."""
     with connected({3, 18}, 1.0) as connection:
-        assert fetch_api_versions(connection, Deadline(5.0)) == {3: (0, 1)}
+        fetch_api_versions(connection, Deadline(5.0))
+        assert connection.versions == {3: (0, 1)}
         assert not connection.readable()
 
 

@@ -11,7 +11,7 @@ from cloudevents_kafka.event import Event
 from cloudevents_kafka.producer import DeliveryError
 from cloudevents_kafka.protocol.client import EARLIEST, LATEST
 from cloudevents_kafka.protocol.client._client import Client
-from cloudevents_kafka.protocol.client._connection import Address, parse_addresses
+from cloudevents_kafka.protocol.client._socket import Address, parse_addresses
 from cloudevents_kafka.protocol.errors import BrokerError, Unsupported
 
 

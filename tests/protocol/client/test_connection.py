@@ -12,9 +12,10 @@ import time
 import pytest
 from wire import interrupted, metadata
 
-from cloudevents_kafka.protocol.client._connection import Address, Connection
+from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
+from cloudevents_kafka.protocol.client._socket import Address
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest
@@ -44,7 +45,7 @@ def soon(seconds=2.0):
 
 def test_requests_can_be_in_flight_together(broker, connection):
     """Three requests are sent before a response is read, and responses are received in any order."""
-    asked = [connection.send(metadata(name), 1, soon()) for name in ("a", "b", "c")]
+    asked = [connection.send(metadata(name), soon()) for name in ("a", "b", "c")]
     got = [connection.receive(number, soon()).topics[0].name for number in reversed(asked)]
     assert got == ["c", "b", "a"]
     assert [call.correlation_id for call in broker.calls(METADATA)] == asked
@@ -54,9 +55,9 @@ def test_requests_can_be_in_flight_together(broker, connection):
     ("fault", "error", "text"),
     [
         (faults.wrong_correlation_id(), Malformed, r"the correlation id must be 1, got 2"),
-        (faults.truncate(3), Disconnected, "closed the connection instead of sending MetadataResponse v1"),
-        (faults.truncate(11), Disconnected, "closed the connection instead of sending MetadataResponse v1"),
-        (faults.drop_before(), Disconnected, "closed the connection instead of sending MetadataResponse v1"),
+        (faults.truncate(3), Disconnected, "closed the connection instead of sending MetadataResponse v0"),
+        (faults.truncate(11), Disconnected, "closed the connection instead of sending MetadataResponse v0"),
+        (faults.drop_before(), Disconnected, "closed the connection instead of sending MetadataResponse v0"),
         (faults.frame_size(-1), Malformed, "a frame must have"),
         (faults.frame_size(0x7FFFFFFF), Malformed, "a frame must have"),
         (faults.frame_size(2), ProtocolError, "Metadata|byte"),
@@ -67,17 +68,17 @@ def test_requests_can_be_in_flight_together(broker, connection):
 def test_protocol_violations_close_the_connection(broker, connection, fault, error, text):
     """The error has the reason, and later calls raise `Disconnected`."""
     broker.faults.add(fault, api=METADATA)
-    asked = connection.send(metadata("a"), 1, soon())
-    also = connection.send(metadata("b"), 1, soon())
+    asked = connection.send(metadata("a"), soon())
+    also = connection.send(metadata("b"), soon())
     with pytest.raises(error, match=text):
         connection.receive(asked, soon())
     assert connection.closed
     with pytest.raises(Disconnected, match="is closed"):
         connection.receive(also, soon())
     with pytest.raises(Disconnected, match="is closed"):
-        connection.send(metadata("c"), 1, soon())
+        connection.send(metadata("c"), soon())
     with pytest.raises(Disconnected, match="is closed"):
-        connection.request(metadata("c"), 1, soon())
+        connection.request(metadata("c"), soon())
 
 
 def test_a_timeout_closes_the_connection(broker, connection):
@@ -85,7 +86,7 @@ def test_a_timeout_closes_the_connection(broker, connection):
     broker.faults.add(faults.delay(0.3), api=METADATA)
     began = time.monotonic()
     with pytest.raises(DeadlineExceeded, match="no response within"):
-        connection.request(metadata("a"), 1, Deadline(0.05))
+        connection.request(metadata("a"), Deadline(0.05))
     assert time.monotonic() - began < 0.25
     assert connection.closed
 
@@ -93,7 +94,7 @@ def test_a_timeout_closes_the_connection(broker, connection):
 def test_receive_can_be_repeated(broker, connection):
     """`receive` may be called again for a response that was late."""
     broker.faults.add(faults.delay(0.1), api=METADATA)
-    asked = connection.send(metadata("a"), 1, soon())
+    asked = connection.send(metadata("a"), soon())
     with pytest.raises(DeadlineExceeded):
         connection.receive(asked, Deadline(0.02))
     assert not connection.closed
@@ -140,7 +141,7 @@ def test_a_send_timeout_closes_the_connection(mute):
 
     def flood():
         for _ in range(100):
-            connection.send(metadata("x" * 30_000), 1, Deadline(0.1), expects_response=False)
+            connection.send(metadata("x" * 30_000), Deadline(0.1), expects_response=False)
             connection.write(b"\0" * 1_000_000, Deadline(0.1))
 
     with pytest.raises(DeadlineExceeded, match="sending the request timed out"):
@@ -173,8 +174,8 @@ def test_a_failing_trace_keeps_the_order(broker):
     node = broker.nodes[0]
     connection = Connection(Address(node.host, node.port), soon(), ConnectionSettings(trace=trace))
     with pytest.raises(RuntimeError):
-        connection.request(ApiVersionsRequest(), 0, soon())
-    assert connection.request(ApiVersionsRequest(), 0, soon()).error_code == ErrorCode.NONE
+        connection.request(ApiVersionsRequest(), soon())
+    assert connection.request(ApiVersionsRequest(), soon()).error_code == ErrorCode.NONE
     connection.close()
 
 
@@ -184,7 +185,7 @@ def test_memory_grows_with_received_bytes():
         connection = Connection(Address(*server.getsockname()), soon())
         peer, _ = server.accept()
         peer.sendall((99_000_000).to_bytes(4, "big") + b"\0" * 10)
-        asked = connection.send(metadata("a"), 1, soon())
+        asked = connection.send(metadata("a"), soon())
         with pytest.raises(DeadlineExceeded):
             connection.receive(asked, Deadline(0.05))
         assert len(connection._received) == 14  # what memory it holds shows nowhere else
@@ -195,7 +196,7 @@ def test_memory_grows_with_received_bytes():
 def test_readable(connection):
     """`readable` is False before the response, and True after it or on a closed connection."""
     assert not connection.readable()
-    asked = connection.send(metadata("a"), 1, soon())
+    asked = connection.send(metadata("a"), soon())
     while not connection.readable():
         time.sleep(0.001)
     connection.receive(asked, soon())
@@ -224,7 +225,7 @@ def test_abort_ends_a_wait(broker, connection):
     timer = threading.Timer(0.05, connection.abort)
     timer.start()
     with pytest.raises(Disconnected):
-        connection.request(metadata("a"), 1, Deadline(10))
+        connection.request(metadata("a"), Deadline(10))
     timer.join()
 
 

@@ -1,0 +1,175 @@
+"""`FrameSocket`: frames over a socket, optionally with TLS, each call with a deadline."""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import ssl
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple, TypeVar
+
+from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.client._retry import Deadline
+from cloudevents_kafka.protocol.client._security import AuthenticationFailed
+from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Malformed
+
+_CHUNK: Final = 1 << 18
+_MIN_TIMEOUT: Final = 1e-4  # seconds; a timeout of 0 would not read data that has arrived
+_DEFAULT_PORT: Final = 9092
+
+
+class Address(NamedTuple):
+    """The address of a broker."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """Return ``host:port``, or ``[host]:port`` for IPv6."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_addresses(bootstrap: str | Sequence[str]) -> list[Address]:
+    """Return the addresses of ``host:port``, ``[v6]:port`` or ``host``, one or several; ValueError."""
+    parts = bootstrap.split(",") if isinstance(bootstrap, str) else bootstrap
+    addresses = [_parse_address(part.strip()) for part in parts if part.strip()]
+    if not addresses:
+        raise ValueError("a bootstrap address is missing; write host:port")
+    return addresses
+
+
+def _parse_address(text: str) -> Address:
+    host, colon, port = text.rpartition(":")
+    if not colon or text.endswith("]"):
+        host, port = text, str(_DEFAULT_PORT)
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not (port.isascii() and port.isdecimal()) or not 0 < int(port) < 1 << 16:
+        raise ValueError(f"an address must be host:port, got {text!r}")
+    return Address(host, int(port))
+
+
+class FrameSocket:
+    """A socket to a broker; for one thread, except `abort`."""
+
+    def __init__(
+        self,
+        address: Address,
+        deadline: Deadline,
+        *,
+        tls: ssl.SSLContext | None = None,
+        max_frame_bytes: int = frames.MAX_SIZE,
+    ) -> None:
+        """Connect; `Disconnected`, `DeadlineExceeded` or `AuthenticationFailed` on failure."""
+        self.address: Final = address
+        self.closed = False
+        self._max_frame_bytes: Final = max_frame_bytes
+        self._received = bytearray()
+        self._socket: Final = _connect(address, deadline, tls)
+
+    def readable(self, seconds: float = 0) -> bool:
+        """Return whether a frame, a part of one, or the end arrives within ``seconds``."""
+        # A selector does not see data that TLS has read from the socket.
+        pending = isinstance(self._socket, ssl.SSLSocket) and self._socket.pending()
+        return bool(self.closed or self._received or pending or wait_readable([self], seconds))
+
+    def fileno(self) -> int:
+        """Return the socket's file descriptor, for selectors."""
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        """Close the socket; do nothing if it is closed."""
+        self.closed = True
+        self._socket.close()
+
+    def abort(self) -> None:
+        """End all reading and writing; may be called from another thread."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def check_open(self) -> None:
+        """Raise `Disconnected` if the socket is closed."""
+        if self.closed:
+            raise Disconnected(f"{self.address}: the connection is closed")
+
+    def disconnect_hint(self) -> str:
+        """Return why a broker may have closed the connection; "" if nothing is known."""
+        return ""
+
+    def write(self, frame: bytes, deadline: Deadline) -> None:
+        """Send a frame, with its size."""
+        self.check_open()
+        deadline.check(f"sending to {self.address}")
+        try:
+            self._socket.settimeout(deadline.remaining())
+            self._socket.sendall(frame)
+        except BaseException as error:  # KeyboardInterrupt too
+            self.close()  # a part of the frame may be sent
+            if isinstance(error, TimeoutError):
+                raise DeadlineExceeded(f"{self.address}: sending the request timed out") from error
+            if isinstance(error, OSError):
+                raise Disconnected(f"{self.address}: {error}") from error
+            raise
+
+    def read(self, deadline: Deadline) -> bytes:
+        """Return the next frame, without its size; a timeout keeps the part that has arrived."""
+        self._fill(4, deadline)
+        try:
+            size = frames.decode_size(bytes(self._received[:4]), max_size=self._max_frame_bytes)
+        except Malformed:
+            self.close()
+            raise
+        self._fill(4 + size, deadline)
+        data = bytes(self._received[4 : 4 + size])
+        del self._received[: 4 + size]
+        return data
+
+    def _fill(self, size: int, deadline: Deadline) -> None:
+        while len(self._received) < size:
+            self.check_open()
+            try:
+                remaining = deadline.remaining()
+                self._socket.settimeout(None if remaining is None else max(remaining, _MIN_TIMEOUT))
+                chunk = self._socket.recv(min(_CHUNK, size - len(self._received)))
+            except TimeoutError as error:
+                raise DeadlineExceeded(
+                    f"{self.address}: no response within {deadline.seconds} s; "
+                    "the broker may have processed the request"
+                ) from error
+            except OSError as error:
+                self.close()
+                raise Disconnected(f"{self.address}: {error}") from error
+            if not chunk:
+                hint = self.disconnect_hint()
+                self.close()
+                raise Disconnected(f"{self.address}: the broker closed the connection{hint}")
+            self._received += chunk
+
+
+def _connect(address: Address, deadline: Deadline, tls: ssl.SSLContext | None) -> socket.socket:
+    deadline.check(f"connecting to {address}")
+    try:
+        opened = socket.create_connection(address, deadline.remaining())
+        try:
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return opened if tls is None else tls.wrap_socket(opened, server_hostname=address.host)
+        except BaseException:
+            opened.close()
+            raise
+    except TimeoutError as error:
+        raise DeadlineExceeded(f"{address}: connecting timed out") from error
+    except ssl.SSLCertVerificationError as error:
+        raise AuthenticationFailed(f"{address}: {error}") from error
+    except (OSError, OverflowError, ValueError) as error:  # the last two: no such port or host name
+        raise Disconnected(f"{address}: cannot connect: {error}") from error
+
+
+_Socket = TypeVar("_Socket", bound=FrameSocket)
+
+
+def wait_readable(sockets: Iterable[_Socket], seconds: float) -> list[_Socket]:
+    """Return the open sockets that become readable within ``seconds``."""
+    with selectors.DefaultSelector() as selector:  # select() fails for file descriptors above 1023
+        for one in sockets:
+            selector.register(one, selectors.EVENT_READ, one)
+        return [key.data for key, _ in selector.select(seconds)]
