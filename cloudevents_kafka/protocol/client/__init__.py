@@ -1,8 +1,10 @@
 """A Kafka client in pure Python: `Client` connects, and creates producers and consumers.
 
-Read `_client` first, then from the wire up: `_connection` (frames), `_broker` (login and versions, by
-`_sasl` and `_api_versions`), `_cluster` (metadata, leaders, retries); for producing `_producer`,
-`_accumulator`, `_sender`; for consuming `_consumer`, `_buffer`, `_fetcher`, `_group`, `_offsets`.
+Read `_client` and its `_settings` first, then from the bottom up: `_retry` (deadlines), `_socket` (frames),
+`_connection` (requests, in the versions of `_api_versions`, to a `_capture` if there is one), `_broker` (login
+by `_sasl`, with the credentials of `_security`), `_cluster` (metadata, leaders, retries). For producing:
+`_producer`, `_accumulator`, `_batches`, `_partitioners`, `_sender`. For consuming: `_consumer`, `_buffer`,
+`_message`, `_fetcher`, `_group`, `_assignors`, `_offsets`.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from cloudevents_kafka.protocol.client._producer import Producer
 from cloudevents_kafka.protocol.client._retry import MAX_SECONDS, Deadline
 from cloudevents_kafka.protocol.client._sasl import SCRAM_HASHES, ScramKeys
 from cloudevents_kafka.protocol.client._security import AuthenticationFailed, Plain, Scram
+from cloudevents_kafka.protocol.client._socket import Address, FrameSocket
 
 __all__ = [
     "CLIENT_VERSIONS",
@@ -42,11 +45,13 @@ __all__ = [
     "UNKNOWN",
     "VERSIONS_0_8",
     "VERSIONS_0_9",
+    "Address",
     "AuthenticationFailed",
     "CapturedFrame",
     "Client",
     "Consumer",
     "Deadline",
+    "FrameSocket",
     "Message",
     "Plain",
     "Producer",

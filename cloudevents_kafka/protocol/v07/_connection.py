@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import socket
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Final, Self, TypeAlias, TypeVar
 
-from cloudevents_kafka.protocol.errors import (
-    DeadlineExceeded,
-    Disconnected,
-    Malformed,
-    ProtocolError,
-    Unencodable,
-)
-from cloudevents_kafka.protocol.frames import MAX_SIZE, decode_size
+from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.protocol.client import Address, Deadline, FrameSocket
+from cloudevents_kafka.protocol.errors import Malformed, Unencodable
+from cloudevents_kafka.protocol.frames import MAX_SIZE
 from cloudevents_kafka.protocol.schema import Structure
 from cloudevents_kafka.protocol.v07 import frames
 from cloudevents_kafka.protocol.v07._message_set import Entry, Message, MessageSet, encode
@@ -35,8 +28,6 @@ from cloudevents_kafka.protocol.v07._messages import (
 
 FETCH_SIZE: Final = 300 * 1024
 """The bytes that a fetch requests: the default of Kafka 0.7's consumer."""
-_LENGTH_SIZE: Final = 4
-_CHUNK: Final = 1 << 16
 
 Fetch: TypeAlias = Callable[[str, int, int, int], MessageSet]
 """Called with topic, partition, offset and max_size; returns the set at the offset."""
@@ -44,7 +35,7 @@ Fetch: TypeAlias = Callable[[str, int, int, int], MessageSet]
 _S = TypeVar("_S", bound=Structure)
 
 
-class Connection:
+class Connection(FrameSocket):
     """A connection to the broker at ``host:port``; not thread-safe.
 
     ``timeout`` is the time of a whole call in seconds, ``max_response_size`` the largest accepted response
@@ -57,25 +48,14 @@ class Connection:
         self, host: str, port: int = 9092, *, timeout: float = 30.0, max_response_size: int = MAX_SIZE
     ) -> None:
         """Connect to the broker."""
-        self._where: Final = f"{host}:{port}"
         self._timeout: Final = timeout
-        self._max_response_size: Final = max_response_size
-        self._socket: socket.socket | None = None
-        with self._errors():
-            self._socket = socket.create_connection((host, port), timeout)
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        super().__init__(Address(host, port), Deadline(timeout), max_frame_bytes=max_response_size)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def close(self) -> None:
-        """Close the connection; do nothing if it is closed."""
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
 
     def produce(self, topic: str, partition: int, messages: Iterable[Message | bytes]) -> None:
         """Append messages to a partition, or to one of the broker's choice (`ANY_PARTITION`).
@@ -84,14 +64,14 @@ class Connection:
         checksum, a partition out of range, an invalid topic name) closes the connection, and a later
         call raises `Disconnected`.
         """
-        self._send_request(_produce(topic, partition, messages))
+        self._send(_produce(topic, partition, messages))
 
     def multi_produce(self, parts: Iterable[tuple[str, int, Iterable[Message | bytes]]]) -> None:
         """Append messages to several partitions; each part is (topic, partition, messages).
 
         Like `produce`; the broker may append the parts before one that it refuses.
         """
-        self._send_request(MultiProduceRequest(produces=[_produce(*part) for part in parts]))
+        self._send(MultiProduceRequest(produces=[_produce(*part) for part in parts]))
 
     def fetch(self, topic: str, partition: int, offset: int, max_size: int) -> MessageSet:
         """Return up to ``max_size`` bytes of a partition's log from the offset of a message.
@@ -101,22 +81,23 @@ class Connection:
         does all this. Raises `PartitionError`.
         """
         request = FetchRequest(topic=_topic(topic), partition=partition, offset=offset, max_size=max_size)
-        answer = self._exchange(request, FetchResponse)
-        _check(answer.error_code, topic, partition, offset)
-        return MessageSet(answer.messages, offset)
+        response = self._exchange(request, FetchResponse)
+        _check(response.error_code, topic, partition, offset)
+        return MessageSet(response.messages, offset)
 
     def multi_fetch(self, parts: Sequence[FetchRequest]) -> list[MessageSet | PartitionError]:
         """Return the sets of several fetches by one request, with errors as values."""
         for part in parts:
             _topic(part.topic)
-        answer = self._exchange(MultiFetchRequest(fetches=list(parts)), MultiFetchResponse)
-        _check(answer.error_code, "multi-fetch", -1)
-        answers = frames.split_responses(answer.responses)
-        if len(answers) != len(parts):
+        response = self._exchange(MultiFetchRequest(fetches=list(parts)), MultiFetchResponse)
+        _check(response.error_code, "multi-fetch", -1)
+        responses = frames.split_responses(response.responses)
+        if len(responses) != len(parts):
             raise Malformed(
-                f"the response must have {len(parts)} parts, got {len(answers)}", path="MultiFetchResponse"
+                f"the response must have {pluralize(len(parts), 'part')}, got {len(responses)}",
+                path="MultiFetchResponse",
             )
-        return [_part(asked, response) for asked, response in zip(parts, answers, strict=True)]
+        return [_part(part, response) for part, response in zip(parts, responses, strict=True)]
 
     def offsets(self, topic: str, partition: int, time: int = LATEST, max_number: int = 1) -> list[int]:
         """Return the start offsets of the segments last written before a time, highest first.
@@ -125,9 +106,9 @@ class Connection:
         only. The broker closes the connection if the partition does not exist.
         """
         request = OffsetsRequest(topic=_topic(topic), partition=partition, time=time, max_number=max_number)
-        answer = self._exchange(request, OffsetsResponse)
-        _check(answer.error_code, topic, partition)
-        return answer.offsets
+        response = self._exchange(request, OffsetsResponse)
+        _check(response.error_code, topic, partition)
+        return response.offsets
 
     def messages(
         self,
@@ -147,42 +128,22 @@ class Connection:
             self.fetch, topic, partition, offset, max_size=max_size, max_message_size=max_message_size
         )
 
-    def _send_request(self, request: Structure) -> None:
-        raw = frames.encode_request(request)
-        with self._connected() as (connected, deadline):
-            _send(connected, raw, deadline)
+    def _send(self, request: Structure) -> Deadline:
+        frame, deadline = frames.encode_request(request), Deadline(self._timeout)
+        self.write(frame, deadline)
+        return deadline
 
-    def _exchange(self, request: Structure, answer: type[_S]) -> _S:
-        raw = frames.encode_request(request)
-        with self._connected() as (connected, deadline):
-            _send(connected, raw, deadline)
-            size = decode_size(_receive(connected, _LENGTH_SIZE, deadline), max_size=self._max_response_size)
-            return frames.decode_response(answer, _receive(connected, size, deadline))
-
-    @contextmanager
-    def _connected(self) -> Iterator[tuple[socket.socket, float]]:
-        """Close the connection if the body raises."""
-        if self._socket is None:
-            raise Disconnected(f"{self._where}: the connection is closed; open another one")
-        done = False
+    def _exchange(self, request: Structure, response: type[_S]) -> _S:
+        deadline = self._send(request)
         try:
-            with self._errors():
-                yield self._socket, time.monotonic() + self._timeout
-            done = True
-        finally:
-            if not done:
-                self.close()
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except ProtocolError:
+            return frames.decode_response(response, self.read(deadline))
+        except BaseException:  # KeyboardInterrupt too
+            self.close()
             raise
-        except TimeoutError as error:
-            raise DeadlineExceeded(f"{self._where}: the call took more than {self._timeout:g} s") from error
-        except (OSError, OverflowError, UnicodeError) as error:  # a port beyond 65535, an invalid host name
-            raise Disconnected(f"{self._where}: {error}") from error
+
+    def disconnect_hint(self) -> str:
+        """Return why a broker closes a connection."""
+        return "; Kafka 0.7 does so for a request that it refuses, also for an earlier produce request"
 
 
 def _produce(topic: str, partition: int, messages: Iterable[Message | bytes]) -> ProduceRequest:
@@ -207,64 +168,33 @@ def _part(request: FetchRequest, response: FetchResponse) -> MessageSet | Partit
     return MessageSet(response.messages, request.offset)
 
 
-def _send(connected: socket.socket, raw: bytes, deadline: float) -> None:
-    connected.settimeout(_left(deadline))
-    connected.sendall(raw)
-
-
-def _receive(connected: socket.socket, size: int, deadline: float) -> bytes:
-    out = bytearray()
-    while len(out) < size:
-        connected.settimeout(_left(deadline))
-        got = connected.recv(min(size - len(out), _CHUNK))
-        if not got:
-            raise Disconnected(
-                f"the broker closed the connection after {len(out)} of {size} bytes; "
-                "Kafka 0.7 does so for a request that it refuses, also for an earlier produce request"
-            )
-        out += got
-    return bytes(out)
-
-
-def _left(deadline: float) -> float:
-    if (left := deadline - time.monotonic()) <= 0:
-        raise TimeoutError
-    return left
-
-
 def read_log(
     fetch: Fetch, topic: str, partition: int, offset: int, *, max_size: int, max_message_size: int
 ) -> Iterator[Entry]:
-    """Yield all messages from an offset to the end of the log.
+    """Yield all messages from an offset to the end of the log; see `Connection.messages`.
 
-    A set ends with its segment of the log, so only an empty set is the end of the log. A partial message
-    is requested again in full, if it has at most ``max_message_size`` bytes. To continue later, start
-    at the last entry's ``next_offset``. Raises the errors of ``fetch``, and `Malformed` or `Corrupt` if
-    no message starts at the offset.
+    To continue later, start at the last entry's ``next_offset``. Raises the errors of ``fetch``, and
+    `Malformed` or `Corrupt` if no message starts at the offset.
     """
     size = first_size = max(max_size, 1)
-    while (found := fetch(topic, partition, offset, size)).data:
-        yield from found
-        if found.next_offset == offset:
-            size = _larger(found, f"{topic}[{partition}]", size, max_message_size)
+    # S2-F2: a fetch "will not cross the segment boundary", so only an empty set is the end of the log.
+    while (fetched := fetch(topic, partition, offset, size)).data:
+        yield from fetched
+        if fetched.next_offset == offset:
+            size = _size_of_partial(fetched, f"{topic}[{partition}]", size, max_message_size)
         else:
-            offset, size = found.next_offset, first_size
+            offset, size = fetched.next_offset, first_size
 
 
-def _larger(cut: MessageSet, partition: str, size: int, max_message_size: int) -> int:
+def _size_of_partial(fetched: MessageSet, partition: str, size: int, max_message_size: int) -> int:
     """Return the fetch size that a partial message needs."""
-    raw = cut.data
-    needed = 4 + int.from_bytes(raw[:4], "big") if len(raw) >= 4 else 4
-    if len(raw) < size:
-        raise Malformed(
-            f"{partition}: a message of {needed} bytes ends after {len(raw)} of {size} requested bytes; "
-            "check that a message starts at this offset",
-            at=cut.offset,
-        )
-    if needed > max_message_size:
-        raise Malformed(
-            f"{partition}: a message must have at most {max_message_size} bytes, got {needed}; "
-            "check that a message starts at this offset",
-            at=cut.offset,
-        )
-    return max(needed, size + 1)
+    data = fetched.data
+    needed = 4 + int.from_bytes(data[:4]) if len(data) >= 4 else 4
+    if len(data) < size:
+        problem = f"a message of {needed} bytes ends after {len(data)} of {size} requested bytes"
+    elif needed > max_message_size:
+        problem = f"a message must have at most {max_message_size} bytes, got {needed}"
+    else:
+        return max(needed, size + 1)
+    hint = "check that a message starts at this offset"
+    raise Malformed(f"{partition}: {problem}; {hint}", at=fetched.offset)

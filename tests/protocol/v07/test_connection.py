@@ -120,9 +120,11 @@ def test_offsets(connection):
 
 def test_refused(connection):
     """If the broker refuses a request, the connection is closed, and further calls raise."""
-    with pytest.raises(Disconnected, match=r"0 of 4 bytes; Kafka 0\.7 does so for a request that it refuses"):
+    with pytest.raises(
+        Disconnected, match=r"; Kafka 0\.7 does so for a request that it refuses"
+    ):
         connection.offsets("t7", 5, LATEST, 5)
-    with pytest.raises(Disconnected, match="open another one"):
+    with pytest.raises(Disconnected, match="the connection is closed"):
         connection.fetch("t7", 0, 0, 10000)
 
 
@@ -189,7 +191,7 @@ def test_invalid_responses(answer, error):
     with Once(bytes.fromhex(answer)) as port, Connection("127.0.0.1", port, timeout=10) as connected:
         with pytest.raises(error):
             connected.offsets("t", 0, 0, 9)
-        with pytest.raises(Disconnected, match="open another"):
+        with pytest.raises(Disconnected, match="the connection is closed"):
             connected.fetch("t", 0, 0, 9)
 
 
@@ -198,7 +200,7 @@ def test_too_many_parts():
     with (
         Once(bytes.fromhex("00000002 0000")) as port,
         Connection("127.0.0.1", port, timeout=10) as connected,
-        pytest.raises(Malformed, match="must have 1 parts, got 0"),
+        pytest.raises(Malformed, match="must have 1 part, got 0"),
     ):
         connected.multi_fetch([fetch("t", 0)])
 
@@ -233,10 +235,10 @@ def test_deadline():
     """A timeout closes the connection: a late response would be taken for the next one."""
     with Once(b"\0\0", seconds=20) as port, Connection("127.0.0.1", port, timeout=0.2) as connected:
         began = time.monotonic()
-        with pytest.raises(DeadlineExceeded, match=r"the call took more than 0\.2 s"):
+        with pytest.raises(DeadlineExceeded, match=r"no response within 0\.2 s"):
             connected.fetch("t", 0, 0, 9)
         assert time.monotonic() - began < 5
-        with pytest.raises(Disconnected, match="open another"):
+        with pytest.raises(Disconnected, match="the connection is closed"):
             connected.fetch("t", 0, 0, 9)
 
 
