@@ -1,7 +1,7 @@
 """A Kafka client in pure Python: `Client` connects, and creates producers and consumers.
 
 Read `_client` and its `_settings` first, then from the bottom up: `_retry` (deadlines), `_socket` (frames),
-`_connection` (requests, in the versions of `_api_versions`, to a `_capture` if there is one), `_broker` (login
+`_connection` (requests, in the versions of `_api_versions`, and their `_capture`), `_broker` (login
 by `_sasl`, with the credentials of `_security`), `_cluster` (metadata, leaders, retries). For producing:
 `_producer`, `_accumulator`, `_batches`, `_partitioners`, `_sender`. For consuming: `_consumer`, `_buffer`,
 `_message`, `_fetcher`, `_group`, `_assignors`, `_offsets`.
