@@ -11,9 +11,8 @@ from typing import Final, Self
 
 from cloudevents_kafka.protocol.records import Record
 from cloudevents_kafka.testing.wire_broker._call import Call
-from cloudevents_kafka.testing.wire_broker._cluster import Cluster, Node, Settings
+from cloudevents_kafka.testing.wire_broker._cluster import Cluster, CommittedOffsets, Node, Settings
 from cloudevents_kafka.testing.wire_broker._connection import Connection, ServerState
-from cloudevents_kafka.testing.wire_broker._coordinator import CommittedOffset
 from cloudevents_kafka.testing.wire_broker._group import Group
 from cloudevents_kafka.testing.wire_broker._listener import ClientSocket, Listener
 from cloudevents_kafka.testing.wire_broker._releases import RELEASES, Release
@@ -158,7 +157,7 @@ class WireBroker:
         with self._changing() as cluster:
             return cluster.groups.find(group)
 
-    def committed_offsets(self, group: str) -> dict[tuple[str, int], CommittedOffset]:
+    def committed_offsets(self, group: str) -> CommittedOffsets:
         """Return a group's committed offsets, by topic and partition."""
         with self._changing() as cluster:
-            return dict(cluster.committed_offsets.of(group))
+            return dict(cluster.committed_offsets[False, group])

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import uuid
 import zlib
+from collections import defaultdict
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.testing.wire_broker._append import Sequences
-from cloudevents_kafka.testing.wire_broker._coordinator import Changes, CommittedOffsets, GroupCoordinator
+from cloudevents_kafka.testing.wire_broker._coordinator import Changes, GroupCoordinator
 from cloudevents_kafka.testing.wire_broker._errors import ApiError
 from cloudevents_kafka.testing.wire_broker._log import Log
 
@@ -38,6 +39,18 @@ class Node(NamedTuple):
     id: int
     host: str
     port: int
+
+
+class CommittedOffset(NamedTuple):
+    """An offset that a group committed."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str | None = ""
+
+
+CommittedOffsets = dict[tuple[str, int], CommittedOffset]
+"""A group's offsets by topic and partition."""
 
 
 class Partition:
@@ -71,7 +84,8 @@ class Cluster:
         self.groups: Final = GroupCoordinator(
             self.changes, settings.session_timeouts, settings.rebalance_delay
         )
-        self.committed_offsets: Final = CommittedOffsets()
+        self.committed_offsets: Final[defaultdict[tuple[bool, str], CommittedOffsets]] = defaultdict(dict)
+        """Offsets by store and group; the store of API version 0, which is ZooKeeper, is True."""
         self._coordinators: dict[str, int] = {}
         self._producers = 0
 

@@ -95,7 +95,7 @@ class Connection:
         try:
             answer = self._login.answer(message)
         except LoginFailed as failed:
-            raise CloseConnection(f"login failed: {failed}") from failed
+            raise CloseConnection(f"login failed: {failed.reason}") from failed
         self._send(frames.add_size(answer))
 
     def _send(self, data: bytes) -> None:

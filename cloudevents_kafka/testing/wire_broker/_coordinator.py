@@ -8,7 +8,8 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from typing import Final
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.testing.wire_broker._errors import ApiError, CloseConnection
@@ -28,56 +29,18 @@ class Changes(threading.Condition):
             self.closed = True
             self.notify_all()
 
+    def sleep(self, seconds: float, unless: Callable[[], bool] = lambda: False) -> None:
+        """Wait for some time, or until a condition holds; `CloseConnection` once closed."""
+        self.wait_for(lambda: self.closed or unless(), seconds)
+        if self.closed:
+            raise CloseConnection
+
     def wait_until(self, end: float) -> None:
         """Wait for a change, until ``end`` (`time.monotonic`) at most; `CloseConnection` once closed."""
         if not self.closed:
             self.wait(max(0.0, end - time.monotonic()))
         if self.closed:
             raise CloseConnection
-
-
-class CommittedOffset(NamedTuple):
-    """An offset that a group committed."""
-
-    offset: int
-    leader_epoch: int = -1
-    metadata: str | None = ""
-
-
-class CommittedOffsets:
-    """Offsets by group, topic and partition; those of API version 0 apart, as in ZooKeeper."""
-
-    def __init__(self) -> None:
-        self._offsets: Final[dict[tuple[bool, str], dict[tuple[str, int], CommittedOffset]]] = {}
-
-    def commit(
-        self, group: str, topic: str, partition: int, offset: CommittedOffset, *, zookeeper: bool = False
-    ) -> None:
-        """Store an offset in place of the previous one."""
-        self._offsets.setdefault((zookeeper, group), {})[topic, partition] = offset
-
-    def of(self, group: str, *, zookeeper: bool = False) -> dict[tuple[str, int], CommittedOffset]:
-        """Return a group's offsets, by topic and partition."""
-        return self._offsets.get((zookeeper, group), {})
-
-
-class MemberIdRequired(ApiError):
-    """A new member must join again with this id (KIP-394)."""
-
-    def __init__(self, member_id: str) -> None:
-        super().__init__(ErrorCode.MEMBER_ID_REQUIRED)
-        self.member_id = member_id
-
-
-class Generation(NamedTuple):
-    """A generation, as one member sees it; ``members`` is empty for all but the leader."""
-
-    member_id: str
-    generation: int
-    protocol: str
-    type: str
-    leader: str
-    members: list[Member]
 
 
 class GroupCoordinator:
@@ -103,19 +66,22 @@ class GroupCoordinator:
             group.rebalance()
             self._changes.notify_all()
 
-    def join(self, group_id: str, parameters: JoinParameters, *, id_first: bool) -> Generation:
-        """Join, and return the next generation; `MemberIdRequired` for new members if ``id_first``."""
-        self._check_parameters(group_id, parameters)
+    def join(self, group_id: str, parameters: JoinParameters, *, id_first: bool) -> tuple[Group, Member]:
+        """Join, and return the group in its next generation, and the member.
+
+        With ``id_first`` new members receive an id and must join again with it (KIP-394).
+        """
+        if not group_id:
+            raise ApiError(ErrorCode.INVALID_GROUP_ID)
+        if not self._min_session <= parameters.session_timeout <= self._max_session:
+            raise ApiError(ErrorCode.INVALID_SESSION_TIMEOUT)
         group = self._groups.setdefault(group_id, Group(self._delay))
         self._tick(group)
         self._check_protocols(group, parameters)
         member = group.add_or_update(self._with_member_id(group, parameters, id_first=id_first))
         if group.state is State.PREPARING_REBALANCE:
             self._wait_for_generation(group, member)
-        assert group.protocol is not None
-        type = member.parameters.type
-        members = list(group.members.values()) if group.leader == member.id else []
-        return Generation(member.id, group.generation, group.protocol, type, group.leader, members)
+        return group, member
 
     def sync(
         self,
@@ -143,7 +109,7 @@ class GroupCoordinator:
         return group
 
     def heartbeat(self, group_id: str, member: tuple[str, str | None], generation: int) -> None:
-        """Record that a member is alive; `ApiError` 27 if it must join again."""
+        """Record that a member is alive; `ApiError` if it must join again."""
         group = self.find(group_id)
         self._member(group, *member).last_heartbeat = time.monotonic()
         self._check_state(group, generation)
@@ -172,12 +138,6 @@ class GroupCoordinator:
         if group.state is State.COMPLETING_REBALANCE:
             raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
 
-    def _check_parameters(self, group_id: str, parameters: JoinParameters) -> None:
-        if not group_id:
-            raise ApiError(ErrorCode.INVALID_GROUP_ID)
-        if not self._min_session <= parameters.session_timeout <= self._max_session:
-            raise ApiError(ErrorCode.INVALID_SESSION_TIMEOUT)
-
     @staticmethod
     def _check_protocols(group: Group, parameters: JoinParameters) -> None:
         if not parameters.protocols:
@@ -201,7 +161,7 @@ class GroupCoordinator:
             group.remove(former.id)
         elif id_first and parameters.instance is None:
             group.pending_ids[new.member_id] = time.monotonic() + parameters.session_timeout
-            raise MemberIdRequired(new.member_id)
+            raise ApiError(ErrorCode.MEMBER_ID_REQUIRED, member_id=new.member_id)
         return new
 
     @staticmethod
@@ -215,7 +175,7 @@ class GroupCoordinator:
 
     @staticmethod
     def _check_state(group: Group, generation: int) -> None:
-        """Raise 27 during a rebalance, whatever the generation; 22 for another generation."""
+        """Raise `ApiError` during a rebalance, of any generation, and for another generation."""
         if group.state is State.PREPARING_REBALANCE:
             raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
         if generation != group.generation:

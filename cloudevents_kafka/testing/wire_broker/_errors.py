@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
+from cloudevents_kafka.protocol.schema import Structure
 
 
 class ApiError(Exception):
-    """An error code that a request, or one partition of it, is answered with."""
+    """An error code that answers a request, or one part of it; ``fields`` are other fields of the answer."""
 
-    def __init__(self, code: int) -> None:
+    def __init__(self, code: int, **fields: object) -> None:
         known = ErrorCode.find(code)
         super().__init__(f"error {code}" if known is None else f"{known.name} ({code}): {known.message}")
         self.code = code
+        self.fields = fields
 
 
 class CloseConnection(Exception):
@@ -28,10 +31,11 @@ class NoResponse(Exception):
     """The request stays unanswered and the connection open, as 0.9 does with unreadable requests."""
 
 
-def error_code_of(action: Callable[[], object]) -> int:
-    """Call a function and return the code of the `ApiError` that it raises, or `ErrorCode.NONE`."""
+@contextmanager
+def error_in(response: Structure) -> Iterator[None]:
+    """Yield to a block, and write an `ApiError` that it raises into a response, or one part of it."""
     try:
-        action()
+        yield
     except ApiError as error:
-        return error.code
-    return ErrorCode.NONE
+        for name, value in {"error_code": error.code, **error.fields}.items():
+            setattr(response, name, value)

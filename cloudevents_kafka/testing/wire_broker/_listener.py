@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import selectors
+import itertools
 import socket
 import ssl
 import threading
@@ -81,14 +81,8 @@ class Listener:
         self._stopping = False
         self._socket: Final = socket.create_server(("127.0.0.1", 0))
         self.port: Final[int] = self._socket.getsockname()[1]
-        self._wake, self._woken = socket.socketpair()
         self._acceptor = threading.Thread(target=self._accept_all, name=f"{name} accepts", daemon=True)
         self._acceptor.start()
-
-    @property
-    def connections(self) -> int:
-        """The number of connected clients."""
-        return len(self._open)
 
     def close_connections(self) -> None:
         """Close all connections, and keep listening."""
@@ -99,35 +93,28 @@ class Listener:
     def stop(self) -> None:
         """Close everything and wait for all threads to end."""
         self._stopping = True
-        self._wake.send(b"!")
-        self._acceptor.join()
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
+            self._acceptor.join()  # which the connection wakes
         self.close_connections()
         with self._lock:
             threads = list(self._open.values())
         for thread in threads:
             thread.join()
-        for sock in (self._wake, self._woken):
-            sock.close()
 
     def _accept_all(self) -> None:
-        number = 0
-        with self._socket, selectors.DefaultSelector() as selector:
-            selector.register(self._socket, selectors.EVENT_READ)
-            selector.register(self._woken, selectors.EVENT_READ)
-            while not self._stopping:
-                selector.select()
-                if not self._stopping:
-                    number += 1
-                    self._accept(number)
+        with self._socket:
+            for number in itertools.count(1):
+                with suppress(OSError):  # the client has closed first
+                    sock, _ = self._socket.accept()
+                    if self._stopping:
+                        sock.close()
+                        return
+                    self._accept(sock, number)
 
-    def _accept(self, number: int) -> None:
-        try:
-            sock, _ = self._socket.accept()
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if self._tls is not None:
-                sock = self._tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
-        except OSError:  # closed before it was accepted
-            return
+    def _accept(self, sock: socket.socket, number: int) -> None:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._tls is not None:
+            sock = self._tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
         client = ClientSocket(sock, number)
         thread = threading.Thread(
             target=self._run, args=(client,), name=f"{self._name} #{number}", daemon=True

@@ -3,7 +3,7 @@
 A fault is a function of a call and of ``handle``, which handles the call and returns the
 response. It returns the response to send, or None to send nothing::
 
-    broker.faults.add(error(7, topic="orders"), api=0, times=2)
+    broker.faults.add(error(ErrorCode.REQUEST_TIMED_OUT, topic="orders"), api=ApiKey.PRODUCE, times=2)
     broker.faults.add(drop_before(), when=lambda call: call.client_id == "late")
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import struct
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -47,25 +46,17 @@ def drop_after() -> Fault:
 
 def delay(seconds: float) -> Fault:
     """Return a fault that delays the handling; later requests of the connection wait too."""
-
-    def fault(call: Call, handle: Handle) -> Structure | None:
-        end = time.monotonic() + seconds
-        with call.cluster.changes:
-            while time.monotonic() < end:
-                call.cluster.changes.wait_until(end)
-        return handle()
-
-    return fault
+    return _before(lambda call: call.cluster.changes.sleep(seconds))
 
 
 def error(code: int, topic: str | None = None, partition: int | None = None) -> Fault:
     """Return a fault that answers with an error code: all of the request, or one topic or partition."""
+    return _before(lambda call: call.injected_errors.append(InjectedError(code, topic, partition)))
 
-    def fault(call: Call, handle: Handle) -> Structure | None:
-        call.injected_errors.append(InjectedError(code, topic, partition))
-        return handle()
 
-    return fault
+def move_leader(topic: str, partition: int, to: int) -> Fault:
+    """Return a fault that moves a partition's leader just before the request is handled."""
+    return _before(lambda call: call.cluster.move_leader(topic, partition, to))
 
 
 def no_response() -> Fault:
@@ -112,17 +103,6 @@ def corrupt_records() -> Fault:
     return fault
 
 
-def move_leader(topic: str, partition: int, to: int) -> Fault:
-    """Return a fault that moves a partition's leader just before the request is handled."""
-
-    def fault(call: Call, handle: Handle) -> Structure | None:
-        with call.cluster.changes:
-            call.cluster.move_leader(topic, partition, to)
-        return handle()
-
-    return fault
-
-
 def script(script: Callable[[Call], Structure | None]) -> Fault:
     """Return a fault that answers with the result of a function; None answers as without the fault."""
 
@@ -134,9 +114,19 @@ def script(script: Callable[[Call], Structure | None]) -> Fault:
 
 
 def _edit_response(edit: Callable[[bytes], bytes], *, close: bool = False) -> Fault:
-    def fault(call: Call, handle: Handle) -> Structure | None:
+    def plan(call: Call) -> None:
         call.response_edits.append(edit)
         call.close_after_response = close
+
+    return _before(plan)
+
+
+def _before(action: Callable[[Call], None]) -> Fault:
+    """Return a fault that does something to a call, with the cluster's lock held, and handles it."""
+
+    def fault(call: Call, handle: Handle) -> Structure | None:
+        with call.cluster.changes:
+            action(call)
         return handle()
 
     return fault

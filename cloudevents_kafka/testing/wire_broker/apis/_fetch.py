@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Final
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
@@ -16,7 +15,8 @@ from cloudevents_kafka.protocol.messages.fetch import (
 )
 from cloudevents_kafka.testing.wire_broker._call import Call
 from cloudevents_kafka.testing.wire_broker._cluster import Partition
-from cloudevents_kafka.testing.wire_broker._errors import ApiError
+from cloudevents_kafka.testing.wire_broker._errors import ApiError, error_in
+from cloudevents_kafka.testing.wire_broker._log import Log
 
 _DEBUGGER: Final = -2
 """The replica id that may read from nodes other than the leader."""
@@ -26,9 +26,7 @@ def fetch(call: Call, request: FetchRequest) -> FetchResponse:
     """Return the records once there are enough bytes, an error, or no time left; refuse sessions."""
     if request.session_id != 0:
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, responses=[])
-    end = time.monotonic() + max(0, request.max_wait_ms) / 1000
-    while not _is_enough(call, request) and time.monotonic() < end:
-        call.cluster.changes.wait_until(end)
+    call.cluster.changes.sleep(max(0, request.max_wait_ms) / 1000, lambda: _is_enough(call, request))
     response = FetchResponse(responses=[])
     left = request.max_bytes
     for topic in request.topics:
@@ -70,25 +68,19 @@ def _partition(call: Call, request: FetchRequest, topic: FetchTopic, wanted: Fet
 def _row(
     call: Call, request: FetchRequest, topic: FetchTopic, wanted: FetchPartition, left: int
 ) -> PartitionData:
-    try:
-        partition = _partition(call, request, topic, wanted)
-    except ApiError as error:
-        return PartitionData(
-            partition_index=wanted.partition, error_code=error.code, high_watermark=-1, records=b""
-        )
-    log = partition.log
-    return PartitionData(
-        partition_index=wanted.partition,
-        error_code=ErrorCode.NONE,
-        high_watermark=log.end,
-        last_stable_offset=log.end,
-        log_start_offset=log.start,
-        aborted_transactions=[] if request.isolation_level else None,
-        records=_records(call, partition, wanted, left, first=left == request.max_bytes),
+    row = PartitionData(
+        partition_index=wanted.partition, error_code=ErrorCode.NONE, high_watermark=-1, records=b""
     )
+    with error_in(row):
+        log = _partition(call, request, topic, wanted).log
+        row.high_watermark = row.last_stable_offset = log.end
+        row.log_start_offset = log.start
+        row.aborted_transactions = [] if request.isolation_level else None
+        row.records = _records(call, log, wanted, left, first=left == request.max_bytes)
+    return row
 
 
-def _records(call: Call, partition: Partition, wanted: FetchPartition, left: int, *, first: bool) -> bytes:
+def _records(call: Call, log: Log, wanted: FetchPartition, left: int, *, first: bool) -> bytes:
     """Return the records that fit: before version 4 cut anywhere, then in whole batches.
 
     From version 3 on the first entry of a response is complete, however large it is (KIP-74).
@@ -98,7 +90,7 @@ def _records(call: Call, partition: Partition, wanted: FetchPartition, left: int
     magic = 0 if version < 2 else 1 if version < 4 else 2
     if call.release.magic == 0:  # these brokers do not convert
         magic = 2
-    entries = list(partition.log.read(wanted.fetch_offset, max(1, max_bytes), magic))
+    entries = list(log.read(wanted.fetch_offset, max(1, max_bytes), magic))
     if first and version >= 3 and entries:
         max_bytes = max(max_bytes, len(entries[0]))
     data = b"".join(entries)

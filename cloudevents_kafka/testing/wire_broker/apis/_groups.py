@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages import groups as messages
 from cloudevents_kafka.testing.wire_broker._call import Call
-from cloudevents_kafka.testing.wire_broker._coordinator import MemberIdRequired
-from cloudevents_kafka.testing.wire_broker._errors import ApiError, error_code_of
+from cloudevents_kafka.testing.wire_broker._errors import ApiError, error_in
 from cloudevents_kafka.testing.wire_broker._group import JoinParameters
 
 _ID_FIRST: Final = 4
@@ -30,25 +31,19 @@ def find_coordinator(
         coordinators = [_coordinator(call, key, request.key_type) for key in request.coordinator_keys]
         return messages.FindCoordinatorResponse(coordinators=coordinators)
     found = _coordinator(call, request.key, request.key_type)
-    return messages.FindCoordinatorResponse(
-        error_code=found.error_code,
-        error_message=found.error_message,
-        node_id=found.node_id,
-        host=found.host,
-        port=found.port,
-    )
+    return msgspec.convert(found, messages.FindCoordinatorResponse, from_attributes=True)
 
 
 def _coordinator(call: Call, key: str, key_type: int) -> messages.Coordinator:
-    code = error_code_of(call.check) or (0 if key_type == 0 else ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    if code:
-        return messages.Coordinator(
-            key=key, node_id=-1, host="", port=-1, error_code=code, error_message=None
-        )
-    id, host, port = call.cluster.coordinator(key)
-    return messages.Coordinator(
-        key=key, node_id=id, host=host, port=port, error_code=ErrorCode.NONE, error_message=None
+    row = messages.Coordinator(
+        key=key, node_id=-1, host="", port=-1, error_code=ErrorCode.NONE, error_message=None
     )
+    with error_in(row):
+        call.check()
+        if key_type != 0:
+            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        row.node_id, row.host, row.port = call.cluster.coordinator(key)
+    return row
 
 
 def join_group(call: Call, request: messages.JoinGroupRequest) -> messages.JoinGroupResponse:
@@ -63,36 +58,40 @@ def join_group(call: Call, request: messages.JoinGroupRequest) -> messages.JoinG
         type=request.protocol_type,
         protocols={protocol.name: protocol.metadata for protocol in request.protocols},
     )
-    try:
-        check_coordinator(call, request.group_id)
-        joined = call.cluster.groups.join(request.group_id, parameters, id_first=call.version >= _ID_FIRST)
-    except ApiError as error:
-        new = error.member_id if isinstance(error, MemberIdRequired) else request.member_id
-        protocol = None if call.version >= 7 else ""
-        return messages.JoinGroupResponse(
-            error_code=error.code, protocol_name=protocol, leader="", member_id=new, members=[]
-        )
-    return messages.JoinGroupResponse(
+    response = messages.JoinGroupResponse(
         error_code=ErrorCode.NONE,
-        generation_id=joined.generation,
-        protocol_type=joined.type,
-        protocol_name=joined.protocol,
-        leader=joined.leader,
-        member_id=joined.member_id,
-        members=[
-            messages.JoinGroupResponseMember(
-                member_id=member.id,
-                group_instance_id=member.parameters.instance,
-                metadata=member.parameters.protocols[joined.protocol],
-            )
-            for member in joined.members
-        ],
+        protocol_name=None if call.version >= 7 else "",
+        leader="",
+        member_id=request.member_id,
+        members=[],
     )
+    with error_in(response):
+        check_coordinator(call, request.group_id)
+        group, member = call.cluster.groups.join(
+            request.group_id, parameters, id_first=call.version >= _ID_FIRST
+        )
+        response.generation_id, response.leader, response.member_id = (
+            group.generation,
+            group.leader,
+            member.id,
+        )
+        response.protocol_type, response.protocol_name = member.parameters.type, group.protocol
+        if group.leader == member.id:
+            response.members = [
+                messages.JoinGroupResponseMember(
+                    member_id=one.id,
+                    group_instance_id=one.parameters.instance,
+                    metadata=one.parameters.protocols[group.protocol or ""],
+                )
+                for one in group.members.values()
+            ]
+    return response
 
 
 def sync_group(call: Call, request: messages.SyncGroupRequest) -> messages.SyncGroupResponse:
     """Return the member's assignment once the leader has sent them."""
-    try:
+    response = messages.SyncGroupResponse(error_code=ErrorCode.NONE, assignment=b"")
+    with error_in(response):
         check_coordinator(call, request.group_id)
         group = call.cluster.groups.sync(
             request.group_id,
@@ -101,42 +100,35 @@ def sync_group(call: Call, request: messages.SyncGroupRequest) -> messages.SyncG
             (request.protocol_type, request.protocol_name),
             {one.member_id: one.assignment for one in request.assignments},
         )
-    except ApiError as error:
-        return messages.SyncGroupResponse(error_code=error.code, assignment=b"")
-    return messages.SyncGroupResponse(
-        error_code=ErrorCode.NONE,
-        protocol_type=group.type,
-        protocol_name=group.protocol,
-        assignment=group.members[request.member_id].assignment,
-    )
+        response.protocol_type, response.protocol_name = group.type, group.protocol
+        response.assignment = group.members[request.member_id].assignment
+    return response
 
 
 def heartbeat(call: Call, request: messages.HeartbeatRequest) -> messages.HeartbeatResponse:
     """Record that the member is alive, and return the response."""
-
-    def record() -> None:
+    response = messages.HeartbeatResponse(error_code=ErrorCode.NONE)
+    with error_in(response):
         check_coordinator(call, request.group_id)
         member = request.member_id, request.group_instance_id
         call.cluster.groups.heartbeat(request.group_id, member, request.generation_id)
-
-    return messages.HeartbeatResponse(error_code=error_code_of(record))
+    return response
 
 
 def leave_group(call: Call, request: messages.LeaveGroupRequest) -> messages.LeaveGroupResponse:
     """Remove one member, from version 3 on several, and return the response."""
+    response = messages.LeaveGroupResponse(error_code=ErrorCode.NONE)
+    with error_in(response):
+        check_coordinator(call, request.group_id)
+        if call.version < 3:
+            call.cluster.groups.leave(request.group_id, request.member_id, None)
+        response.members = [_leave(call, request.group_id, member) for member in request.members]
+    return response
 
-    def remove(member_id: str, instance: str | None) -> int:
-        return error_code_of(lambda: call.cluster.groups.leave(request.group_id, member_id, instance))
 
-    code = error_code_of(lambda: check_coordinator(call, request.group_id))
-    if code or call.version < 3:
-        return messages.LeaveGroupResponse(error_code=code or remove(request.member_id, None))
-    members = [
-        messages.MemberResponse(
-            member_id=member.member_id,
-            group_instance_id=member.group_instance_id,
-            error_code=remove(member.member_id, member.group_instance_id),
-        )
-        for member in request.members
-    ]
-    return messages.LeaveGroupResponse(error_code=ErrorCode.NONE, members=members)
+def _leave(call: Call, group_id: str, member: messages.MemberIdentity) -> messages.MemberResponse:
+    id, instance = member.member_id, member.group_instance_id
+    row = messages.MemberResponse(member_id=id, group_instance_id=instance, error_code=ErrorCode.NONE)
+    with error_in(row):
+        call.cluster.groups.leave(group_id, id, instance)
+    return row

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Final, TypeVar
+from typing import Final
+
+import msgspec
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages import offsets as messages
 from cloudevents_kafka.testing.wire_broker._call import Call
-from cloudevents_kafka.testing.wire_broker._coordinator import CommittedOffset
-from cloudevents_kafka.testing.wire_broker._errors import ApiError, error_code_of
+from cloudevents_kafka.testing.wire_broker._cluster import CommittedOffset
+from cloudevents_kafka.testing.wire_broker._errors import ApiError, error_in
 from cloudevents_kafka.testing.wire_broker._log import Log
 from cloudevents_kafka.testing.wire_broker.apis._groups import check_coordinator
 
@@ -18,9 +19,6 @@ _EARLIEST: Final = frozenset({-2, -4})
 """The first offset: -2 of the log, -4 of the part on the broker's disk."""
 _MAX_TIMESTAMP: Final = -3
 _MAX_METADATA: Final = 4096
-_NOT_COMMITTED: Final = CommittedOffset(-1)
-
-_Row = TypeVar("_Row", messages.OffsetFetchResponsePartition, messages.OffsetFetchResponsePartitions)
 
 
 def list_offsets(call: Call, request: messages.ListOffsetsRequest) -> messages.ListOffsetsResponse:
@@ -39,24 +37,16 @@ def _listed(
     call: Call, topic: str, wanted: messages.ListOffsetsPartition
 ) -> messages.ListOffsetsPartitionResponse:
     number = wanted.partition_index
-    try:
+    row = messages.ListOffsetsPartitionResponse(partition_index=number, error_code=ErrorCode.NONE)
+    with error_in(row):
         partition = call.led_partition(topic, number, wanted.current_leader_epoch)
-    except ApiError as error:
-        return messages.ListOffsetsPartitionResponse(partition_index=number, error_code=error.code)
-    if call.version == 0:
-        return messages.ListOffsetsPartitionResponse(
-            partition_index=number,
-            error_code=ErrorCode.NONE,
-            old_style_offsets=_segments(partition.log, wanted),
-        )
-    time, offset = _at(partition.log, wanted.timestamp)
-    return messages.ListOffsetsPartitionResponse(
-        partition_index=number,
-        error_code=ErrorCode.NONE,
-        timestamp=time,
-        offset=offset,
-        leader_epoch=partition.epoch if call.version >= 4 else -1,
-    )
+        if call.version == 0:
+            row.old_style_offsets = _segments(partition.log, wanted)
+        else:
+            row.timestamp, row.offset = _at(partition.log, wanted.timestamp)
+        if call.version >= 4:
+            row.leader_epoch = partition.epoch
+    return row
 
 
 def _segments(log: Log, wanted: messages.ListOffsetsPartition) -> list[int]:
@@ -79,51 +69,42 @@ def offset_commit(
     call: Call, request: messages.OffsetCommitRequest | messages.OffsetCommitRequestBeta
 ) -> messages.OffsetCommitResponse:
     """Store offsets and return the response; an error of the group is repeated for each partition."""
-    if isinstance(request, messages.OffsetCommitRequestBeta):
-        request = _released_layout(request)
-    code = error_code_of(partial(_check_group, call, request))
+    released = msgspec.convert(request, messages.OffsetCommitRequest, from_attributes=True)
     return messages.OffsetCommitResponse(
         topics=[
             messages.OffsetCommitResponseTopic(
                 name=topic.name,
                 topic_id=topic.topic_id,
-                partitions=[
-                    messages.OffsetCommitResponsePartition(
-                        partition_index=one.partition_index,
-                        error_code=code or _commit_one(call, request.group_id, topic, one),
-                    )
-                    for one in topic.partitions
-                ],
+                partitions=[_commit(call, released, topic, one) for one in topic.partitions],
             )
-            for topic in request.topics
+            for topic in released.topics
         ]
     )
 
 
-def _released_layout(request: messages.OffsetCommitRequestBeta) -> messages.OffsetCommitRequest:
-    """Return a request in the released layout; the timestamp of the guide's layout is dropped."""
-    return messages.OffsetCommitRequest(
-        group_id=request.group_id,
-        topics=[
-            messages.OffsetCommitRequestTopic(
-                name=topic.name,
-                partitions=[
-                    messages.OffsetCommitRequestPartition(
-                        partition_index=one.partition_index,
-                        committed_offset=one.committed_offset,
-                        committed_metadata=one.committed_metadata,
-                    )
-                    for one in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ],
-    )
+def _commit(
+    call: Call,
+    request: messages.OffsetCommitRequest,
+    topic: messages.OffsetCommitRequestTopic,
+    one: messages.OffsetCommitRequestPartition,
+) -> messages.OffsetCommitResponsePartition:
+    number, in_zookeeper = one.partition_index, _in_zookeeper(call)
+    row = messages.OffsetCommitResponsePartition(partition_index=number, error_code=ErrorCode.NONE)
+    with error_in(row):
+        if not in_zookeeper:  # every node writes there, without a check of the member
+            _check_group(call, request)
+        name = call.topic_name(topic.name, topic.topic_id)
+        call.check(name, number)
+        call.cluster.partition(name, number)
+        metadata = "" if in_zookeeper else one.committed_metadata or ""
+        if len(metadata.encode()) > _MAX_METADATA:
+            raise ApiError(ErrorCode.OFFSET_METADATA_TOO_LARGE)
+        offset = CommittedOffset(one.committed_offset, one.committed_leader_epoch, metadata)
+        call.cluster.committed_offsets[in_zookeeper, request.group_id][name, number] = offset
+    return row
 
 
 def _check_group(call: Call, request: messages.OffsetCommitRequest) -> None:
-    if _in_zookeeper(call):  # every node writes there, without a check of the member
-        return
     if call.version == 0 and not call.release.beta_offset_commit:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
     check_coordinator(call, request.group_id)
@@ -131,99 +112,69 @@ def _check_group(call: Call, request: messages.OffsetCommitRequest) -> None:
     call.cluster.groups.check_commit(request.group_id, member, request.generation_id_or_member_epoch)
 
 
-def _commit_one(
-    call: Call,
-    group: str,
-    topic: messages.OffsetCommitRequestTopic,
-    one: messages.OffsetCommitRequestPartition,
-) -> int:
-    def commit() -> None:
-        name = call.topic_name(topic.name, topic.topic_id)
-        call.check(name, one.partition_index)
-        call.cluster.partition(name, one.partition_index)
-        zookeeper = _in_zookeeper(call)
-        metadata = "" if zookeeper else one.committed_metadata or ""
-        if len(metadata.encode()) > _MAX_METADATA:
-            raise ApiError(ErrorCode.OFFSET_METADATA_TOO_LARGE)
-        offset = CommittedOffset(one.committed_offset, one.committed_leader_epoch, metadata)
-        call.cluster.committed_offsets.commit(group, name, one.partition_index, offset, zookeeper=zookeeper)
-
-    return error_code_of(commit)
-
-
 def offset_fetch(call: Call, request: messages.OffsetFetchRequest) -> messages.OffsetFetchResponse:
     """Return committed offsets; -1 if the group has not committed one."""
     if call.version >= 8:
         return messages.OffsetFetchResponse(groups=[_group(call, group) for group in request.groups])
-    group, zookeeper = request.group_id, _in_zookeeper(call)
-    code = 0 if zookeeper else error_code_of(partial(check_coordinator, call, group))
-    if code and call.version >= 2:
-        return messages.OffsetFetchResponse(error_code=code)
-    if request.topics is None:
-        wanted = _by_topic(call.cluster.committed_offsets.of(group, zookeeper=zookeeper))
-    else:
-        wanted = {topic.name: topic.partition_indexes for topic in request.topics}
-    kind, topics = messages.OffsetFetchResponsePartition, []
-    for name, numbers in wanted.items():
-        rows = [_fetched(kind, call, group, name, number, code=code) for number in numbers]
-        topics.append(messages.OffsetFetchResponseTopic(name=name, partitions=rows))
-    return messages.OffsetFetchResponse(topics=topics)
+    group = _group(call, msgspec.convert(request, messages.OffsetFetchRequestGroup, from_attributes=True))
+    return msgspec.convert(group, messages.OffsetFetchResponse, from_attributes=True)
 
 
 def _group(call: Call, request: messages.OffsetFetchRequestGroup) -> messages.OffsetFetchResponseGroup:
-    group, wanted = request.group_id, request.topics
-    code = error_code_of(lambda: check_coordinator(call, group))
-    if code:
-        return messages.OffsetFetchResponseGroup(group_id=group, topics=[], error_code=code)
-    if wanted is None:
-        topics = call.cluster.topics
-        wanted = [
-            messages.OffsetFetchRequestTopics(name=name, topic_id=topics[name].id, partition_indexes=numbers)
-            for name, numbers in _by_topic(call.cluster.committed_offsets.of(group)).items()
-        ]
-    return messages.OffsetFetchResponseGroup(
-        group_id=group, topics=[_topic(call, group, topic) for topic in wanted]
-    )
+    """Return the offsets of a group; before version 2 its error is repeated for each partition."""
+    response = messages.OffsetFetchResponseGroup(group_id=request.group_id, topics=[])
+    with error_in(response):
+        if not _in_zookeeper(call):
+            check_coordinator(call, request.group_id)
+    code = response.error_code
+    if call.version < 2:
+        response.error_code = ErrorCode.NONE
+    elif code:
+        return response
+    topics = _committed_topics(call, request.group_id) if request.topics is None else request.topics
+    response.topics = [_topic(call, request.group_id, topic, code) for topic in topics]
+    return response
+
+
+def _committed_topics(call: Call, group: str) -> list[messages.OffsetFetchRequestTopics]:
+    numbers: dict[str, list[int]] = {}
+    for topic, number in call.cluster.committed_offsets[_in_zookeeper(call), group]:
+        numbers.setdefault(topic, []).append(number)
+    return [
+        messages.OffsetFetchRequestTopics(
+            name=name, topic_id=call.cluster.topics[name].id, partition_indexes=found
+        )
+        for name, found in numbers.items()
+    ]
 
 
 def _topic(
-    call: Call, group: str, topic: messages.OffsetFetchRequestTopics
+    call: Call, group: str, topic: messages.OffsetFetchRequestTopics, code: int
 ) -> messages.OffsetFetchResponseTopics:
-    name, code = topic.name, 0
-    try:
-        name = call.topic_name(topic.name, topic.topic_id)
-    except ApiError as error:
-        code = error.code
-    kind = messages.OffsetFetchResponsePartitions
-    rows = [_fetched(kind, call, group, name, number, code=code) for number in topic.partition_indexes]
+    rows = [_fetched(call, group, topic, number, code) for number in topic.partition_indexes]
     return messages.OffsetFetchResponseTopics(name=topic.name, topic_id=topic.topic_id, partitions=rows)
 
 
-def _fetched(kind: type[_Row], call: Call, group: str, topic: str, number: int, *, code: int) -> _Row:
+def _fetched(
+    call: Call, group: str, topic: messages.OffsetFetchRequestTopics, number: int, code: int
+) -> messages.OffsetFetchResponsePartitions:
     """Return a row with a committed offset, or with an error; a missing one is an error in ZooKeeper."""
-    code = code or error_code_of(lambda: call.check(topic, number))
-    zookeeper = _in_zookeeper(call)
-    if call.version == 0 and not zookeeper and not call.release.beta_offset_commit:
-        code = code or ErrorCode.UNSUPPORTED_VERSION
-    committed = call.cluster.committed_offsets.of(group, zookeeper=zookeeper).get((topic, number))
-    if committed is None and zookeeper:
-        code = code or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if code or committed is None:
-        committed = _NOT_COMMITTED
-    return kind(
-        partition_index=number,
-        committed_offset=committed.offset,
-        committed_leader_epoch=committed.leader_epoch,
-        metadata=committed.metadata,
-        error_code=code,
+    row = messages.OffsetFetchResponsePartitions(
+        partition_index=number, committed_offset=-1, metadata="", error_code=code
     )
-
-
-def _by_topic(committed: dict[tuple[str, int], CommittedOffset]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for topic, number in committed:
-        found.setdefault(topic, []).append(number)
-    return found
+    with error_in(row):
+        if code:
+            raise ApiError(code)
+        name, in_zookeeper = call.topic_name(topic.name, topic.topic_id), _in_zookeeper(call)
+        call.check(name, number)
+        if call.version == 0 and not in_zookeeper and not call.release.beta_offset_commit:
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+        committed = call.cluster.committed_offsets[in_zookeeper, group].get((name, number))
+        if committed is not None:
+            row.committed_offset, row.committed_leader_epoch, row.metadata = committed
+        elif in_zookeeper:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return row
 
 
 def _in_zookeeper(call: Call) -> bool:

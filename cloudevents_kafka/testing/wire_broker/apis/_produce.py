@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages import produce as messages
 from cloudevents_kafka.testing.wire_broker._append import parse_message_set, parse_record_batch
 from cloudevents_kafka.testing.wire_broker._call import Call
 from cloudevents_kafka.testing.wire_broker._cluster import Partition
-from cloudevents_kafka.testing.wire_broker._errors import ApiError, CloseConnection, error_code_of
+from cloudevents_kafka.testing.wire_broker._errors import ApiError, CloseConnection, error_in
 
 
 def produce(call: Call, request: messages.ProduceRequest) -> messages.ProduceResponse | None:
@@ -34,7 +32,9 @@ def produce(call: Call, request: messages.ProduceRequest) -> messages.ProduceRes
             raise CloseConnection("a produce request without acks met an error")
         return None
     if request.acks > 1 and call.release.accepts_any_acks:
-        _await_replicas(call, request.timeout_ms, rows)
+        call.cluster.changes.sleep(max(0, request.timeout_ms) / 1000)  # in vain, for more replicas
+        for row in rows:
+            row.error_code = row.error_code or ErrorCode.REQUEST_TIMED_OUT
     return response
 
 
@@ -44,20 +44,14 @@ def _row(
     topic: messages.TopicProduceData,
     data: messages.PartitionProduceData,
 ) -> messages.PartitionProduceResponse:
-    try:
+    row = messages.PartitionProduceResponse(index=data.index, error_code=ErrorCode.NONE, base_offset=-1)
+    with error_in(row):
         partition = call.led_partition(call.topic_name(topic.name, topic.topic_id), data.index)
-        _check_acks(call, request.acks)
-        offset = _append(call, partition, data.records or b"")
-    except ApiError as error:
-        return messages.PartitionProduceResponse(index=data.index, error_code=error.code, base_offset=-1)
-    return messages.PartitionProduceResponse(
-        index=data.index, error_code=ErrorCode.NONE, base_offset=offset, log_start_offset=partition.log.start
-    )
-
-
-def _check_acks(call: Call, acks: int) -> None:
-    if acks not in {-1, 0, 1} and not call.release.accepts_any_acks:
-        raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
+        if request.acks not in {-1, 0, 1} and not call.release.accepts_any_acks:
+            raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
+        row.base_offset = _append(call, partition, data.records or b"")
+        row.log_start_offset = partition.log.start
+    return row
 
 
 def _append(call: Call, partition: Partition, records: bytes) -> int:
@@ -75,26 +69,17 @@ def _append(call: Call, partition: Partition, records: bytes) -> int:
     return offset
 
 
-def _await_replicas(call: Call, timeout_ms: int, rows: list[messages.PartitionProduceResponse]) -> None:
-    """Wait in vain for more replicas; the rows keep their offsets."""
-    end = time.monotonic() + max(0, timeout_ms) / 1000
-    while time.monotonic() < end:
-        call.cluster.changes.wait_until(end)
-    for row in rows:
-        row.error_code = row.error_code or ErrorCode.REQUEST_TIMED_OUT
-
-
 def init_producer_id(call: Call, request: messages.InitProducerIdRequest) -> messages.InitProducerIdResponse:
     """Return a new producer id, or the next epoch of one; transactional ids are refused."""
-    code = error_code_of(call.check)
-    if request.transactional_id is not None:
-        code = code or ErrorCode.INVALID_REQUEST
-    if code:
-        return messages.InitProducerIdResponse(throttle_time_ms=0, error_code=code, producer_epoch=-1)
-    if request.producer_id >= 0 and request.producer_epoch < 0x7FFF:
-        id, epoch = request.producer_id, request.producer_epoch + 1
-    else:
-        id, epoch = call.cluster.next_producer_id(), 0
-    return messages.InitProducerIdResponse(
-        throttle_time_ms=0, error_code=ErrorCode.NONE, producer_id=id, producer_epoch=epoch
+    response = messages.InitProducerIdResponse(
+        throttle_time_ms=0, error_code=ErrorCode.NONE, producer_epoch=-1
     )
+    with error_in(response):
+        call.check()
+        if request.transactional_id is not None:
+            raise ApiError(ErrorCode.INVALID_REQUEST)
+        if request.producer_id >= 0 and request.producer_epoch < 0x7FFF:
+            response.producer_id, response.producer_epoch = request.producer_id, request.producer_epoch + 1
+        else:
+            response.producer_id, response.producer_epoch = call.cluster.next_producer_id(), 0
+    return response

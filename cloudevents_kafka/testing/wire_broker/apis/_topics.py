@@ -6,10 +6,9 @@ from typing import Final
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages import topics as messages
-from cloudevents_kafka.protocol.schema import NO_UUID
 from cloudevents_kafka.testing.wire_broker._call import Call
 from cloudevents_kafka.testing.wire_broker._cluster import Topic
-from cloudevents_kafka.testing.wire_broker._errors import ApiError, error_code_of
+from cloudevents_kafka.testing.wire_broker._errors import ApiError, error_in
 
 _MAX_PARTITIONS: Final = 10_000
 
@@ -34,24 +33,16 @@ def metadata(call: Call, request: messages.MetadataRequest) -> messages.Metadata
 def _topic(
     call: Call, request: messages.MetadataRequestTopic, *, create: bool
 ) -> messages.MetadataResponseTopic:
-    name = request.name
-    try:
-        if request.topic_id != NO_UUID:
-            name = call.cluster.topic_by_id(request.topic_id).name
-        topic = _find_topic(call, name or "", create=create)
-    except ApiError as error:
-        return messages.MetadataResponseTopic(
-            error_code=error.code,
-            name=name if call.version >= 12 else name or "",
-            topic_id=request.topic_id,
-            partitions=[],
-        )
-    return messages.MetadataResponseTopic(
-        error_code=ErrorCode.NONE,
-        name=topic.name,
-        topic_id=topic.id,
-        partitions=[_partition(call, topic, number) for number in range(len(topic.partitions))],
+    name = request.name if call.version >= 12 else request.name or ""
+    row = messages.MetadataResponseTopic(
+        error_code=ErrorCode.NONE, name=name, topic_id=request.topic_id, partitions=[]
     )
+    with error_in(row):
+        row.name = call.topic_name(name or "", request.topic_id) or name
+        topic = _find_topic(call, row.name or "", create=create)
+        row.topic_id = topic.id
+        row.partitions = [_partition(call, topic, number) for number in range(len(topic.partitions))]
+    return row
 
 
 def _find_topic(call: Call, name: str, *, create: bool) -> Topic:
@@ -69,15 +60,17 @@ def _partition(call: Call, topic: Topic, number: int) -> messages.MetadataRespon
     partition = topic.partitions[number]
     others = [id for id in call.cluster.nodes if id != partition.leader]
     replicas = [partition.leader, *others] if partition.leader >= 0 else others
-    code = error_code_of(lambda: call.check(topic.name, number))
-    return messages.MetadataResponsePartition(
-        error_code=code or (ErrorCode.LEADER_NOT_AVAILABLE if partition.leader < 0 else 0),
+    row = messages.MetadataResponsePartition(
+        error_code=ErrorCode.LEADER_NOT_AVAILABLE if partition.leader < 0 else ErrorCode.NONE,
         partition_index=number,
         leader_id=partition.leader,
         leader_epoch=partition.epoch,
         replica_nodes=replicas,
         isr_nodes=replicas,
     )
+    with error_in(row):
+        call.check(topic.name, number)
+    return row
 
 
 def create_topics(call: Call, request: messages.CreateTopicsRequest) -> messages.CreateTopicsResponse:
@@ -90,32 +83,23 @@ def create_topics(call: Call, request: messages.CreateTopicsRequest) -> messages
 def _create_topic(
     call: Call, request: messages.CreatableTopic, *, validate_only: bool
 ) -> messages.CreatableTopicResult:
-    name, count = request.name, request.num_partitions
+    name, count, replicas = request.name, request.num_partitions, request.replication_factor
     if count == -1:
         count = len(request.assignments) or call.cluster.settings.partitions
-
-    def create() -> None:
+    row = messages.CreatableTopicResult(
+        name=name, error_code=ErrorCode.NONE, error_message=None, num_partitions=-1, replication_factor=-1
+    )
+    with error_in(row):
         call.check(name)
         if name in call.cluster.topics:
             raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS)
         if not 0 < count <= _MAX_PARTITIONS:
             raise ApiError(ErrorCode.INVALID_PARTITIONS)
-        if not (
-            request.replication_factor == -1 or 0 < request.replication_factor <= len(call.cluster.nodes)
-        ):
+        if replicas != -1 and not 0 < replicas <= len(call.cluster.nodes):
             raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR)
         if validate_only:
             call.cluster.check_topic_name(name)
         else:
-            call.cluster.create_topic(name, count)
-
-    code = error_code_of(create)
-    topic = call.cluster.topics.get(name)
-    return messages.CreatableTopicResult(
-        name=name,
-        topic_id=NO_UUID if code or topic is None else topic.id,
-        error_code=code,
-        error_message=None,
-        num_partitions=-1 if code else count,
-        replication_factor=-1 if code else len(call.cluster.nodes),
-    )
+            row.topic_id = call.cluster.create_topic(name, count).id
+        row.num_partitions, row.replication_factor = count, len(call.cluster.nodes)
+    return row
