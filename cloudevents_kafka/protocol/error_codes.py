@@ -41,11 +41,7 @@ class ErrorCode(BrokerErrorCode):
     CORRUPT_MESSAGE = 2, True, "a message does not match its checksum, or its size is wrong"
     UNKNOWN_TOPIC_OR_PARTITION = 3, True, "the broker does not have the topic or partition"
     INVALID_FETCH_SIZE = 4, False, "the requested size is negative"
-    LEADER_NOT_AVAILABLE = (
-        5,
-        True,
-        "the partition has no leader now: an election is in progress, or the topic is new",
-    )
+    LEADER_NOT_AVAILABLE = 5, True, "the partition has no leader during an election, or after its creation"
     NOT_LEADER_OR_FOLLOWER = 6, True, "the broker does not lead the partition; the client's metadata is stale"
     REQUEST_TIMED_OUT = 7, True, "the replicas did not acknowledge within the timeout of the request"
     BROKER_NOT_AVAILABLE = 8, False, "a broker is not available; used between brokers"
@@ -57,36 +53,16 @@ class ErrorCode(BrokerErrorCode):
     COORDINATOR_LOAD_IN_PROGRESS = 14, True, "the coordinator is loading the group's offsets"
     COORDINATOR_NOT_AVAILABLE = 15, True, "the coordinator is missing: its topic is new, or has no leader"
     NOT_COORDINATOR = 16, True, "the broker does not coordinate the group"
-    INVALID_TOPIC_EXCEPTION = (
-        17,
-        False,
-        "the topic's name is not allowed, or is the name of an internal topic",
-    )
+    INVALID_TOPIC_EXCEPTION = 17, False, "the topic's name is not allowed, or is internal"
     RECORD_LIST_TOO_LARGE = 18, False, "the batch is larger than a segment of the log (segment.bytes)"
     NOT_ENOUGH_REPLICAS = 19, True, "fewer replicas are in sync than min.insync.replicas requires"
-    NOT_ENOUGH_REPLICAS_AFTER_APPEND = (
-        20,
-        True,
-        "written, but to fewer replicas than min.insync.replicas requires",
-    )
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20, True, "written to fewer replicas than min.insync.replicas"
     INVALID_REQUIRED_ACKS = 21, False, "acks must be 0, 1 or -1"
     ILLEGAL_GENERATION = 22, False, "the group is in another generation; rejoin it"
-    INCONSISTENT_GROUP_PROTOCOL = (
-        23,
-        False,
-        "the members have no protocol in common, or the protocol type is not the group's",
-    )
+    INCONSISTENT_GROUP_PROTOCOL = 23, False, "the group has no such protocol or protocol type"
     INVALID_GROUP_ID = 24, False, "the group id is empty or not allowed"
-    UNKNOWN_MEMBER_ID = (
-        25,
-        False,
-        "the group does not have this member, perhaps because its session expired; rejoin as a new member",
-    )
-    INVALID_SESSION_TIMEOUT = (
-        26,
-        False,
-        "the session timeout is outside the broker's limits (group.min/max.session.timeout.ms)",
-    )
+    UNKNOWN_MEMBER_ID = 25, False, "the group does not have this member; its session may have expired; rejoin"
+    INVALID_SESSION_TIMEOUT = 26, False, "the session timeout is outside group.min/max.session.timeout.ms"
     REBALANCE_IN_PROGRESS = 27, False, "the group is rebalancing; rejoin it"
     INVALID_COMMIT_OFFSET_SIZE = 28, False, "the commit is larger than a message may be"
     TOPIC_AUTHORIZATION_FAILED = 29, False, "the client is not authorized for the topic"
@@ -98,11 +74,7 @@ class ErrorCode(BrokerErrorCode):
     UNSUPPORTED_VERSION = 35, False, "the broker does not support the version of the request"
     TOPIC_ALREADY_EXISTS = 36, False, "a topic with this name exists"
     INVALID_PARTITIONS = 37, False, "the number of partitions is less than 1, or less than the topic has"
-    INVALID_REPLICATION_FACTOR = (
-        38,
-        False,
-        "the replication factor is less than 1, or greater than the number of brokers",
-    )
+    INVALID_REPLICATION_FACTOR = 38, False, "the replication factor must be from 1 to the number of brokers"
     INVALID_REPLICA_ASSIGNMENT = 39, False, "the assignment of replicas is not possible"
     INVALID_CONFIG = 40, False, "a setting is unknown, or its value is not allowed"
     NOT_CONTROLLER = 41, True, "the broker is not the controller"
@@ -114,11 +86,7 @@ class ErrorCode(BrokerErrorCode):
     INVALID_PRODUCER_EPOCH = 47, False, "a newer producer uses the transactional id"
     INVALID_TXN_STATE = 48, False, "the state of the transaction does not allow the request"
     INVALID_PRODUCER_ID_MAPPING = 49, False, "the producer id does not belong to the transactional id"
-    INVALID_TRANSACTION_TIMEOUT = (
-        50,
-        False,
-        "the transaction timeout is larger than the broker allows (transaction.max.timeout.ms)",
-    )
+    INVALID_TRANSACTION_TIMEOUT = 50, False, "the timeout exceeds transaction.max.timeout.ms"
     CONCURRENT_TRANSACTIONS = 51, True, "the previous transaction is not complete yet"
     TRANSACTION_COORDINATOR_FENCED = 52, False, "the transaction coordinator was replaced"
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53, False, "the client is not authorized for the transactional id"
@@ -132,11 +100,7 @@ class ErrorCode(BrokerErrorCode):
     DELEGATION_TOKEN_AUTH_DISABLED = 61, False, "delegation tokens are disabled"
     DELEGATION_TOKEN_NOT_FOUND = 62, False, "the broker does not have the delegation token"
     DELEGATION_TOKEN_OWNER_MISMATCH = 63, False, "the delegation token belongs to another principal"
-    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED = (
-        64,
-        False,
-        "delegation tokens cannot be requested over this connection",
-    )
+    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED = 64, False, "this connection cannot request tokens"
     DELEGATION_TOKEN_AUTHORIZATION_FAILED = 65, False, "the client is not authorized for the delegation token"
     DELEGATION_TOKEN_EXPIRED = 66, False, "the delegation token has expired"
     INVALID_PRINCIPAL_TYPE = 67, False, "the type of the principal is unknown"
@@ -148,11 +112,7 @@ class ErrorCode(BrokerErrorCode):
     TOPIC_DELETION_DISABLED = 73, False, "the deletion of topics is disabled"
     FENCED_LEADER_EPOCH = 74, True, "the leader epoch is older than the broker's"
     UNKNOWN_LEADER_EPOCH = 75, True, "the leader epoch is newer than the broker's"
-    UNSUPPORTED_COMPRESSION_TYPE = (
-        76,
-        False,
-        "the version of the request does not support the compression type",
-    )
+    UNSUPPORTED_COMPRESSION_TYPE = 76, False, "the request's version does not support the codec"
     STALE_BROKER_EPOCH = 77, False, "the broker has registered again since"
     OFFSET_NOT_AVAILABLE = 78, True, "the new leader does not have the high watermark yet"
     MEMBER_ID_REQUIRED = 79, False, "join again with the member id of this response"
@@ -162,11 +122,7 @@ class ErrorCode(BrokerErrorCode):
     ELIGIBLE_LEADERS_NOT_AVAILABLE = 83, True, "none of the replicas can be elected"
     ELECTION_NOT_NEEDED = 84, True, "the requested leader leads the partition already"
     NO_REASSIGNMENT_IN_PROGRESS = 85, False, "a reassignment is not in progress"
-    GROUP_SUBSCRIBED_TO_TOPIC = (
-        86,
-        False,
-        "the offsets cannot be deleted while the group is subscribed to the topic",
-    )
+    GROUP_SUBSCRIBED_TO_TOPIC = 86, False, "subscribed topics keep their offsets"
     INVALID_RECORD = 87, False, "a record fails the broker's validation"
     UNSTABLE_OFFSET_COMMIT = 88, True, "the offset belongs to an open transaction"
     THROTTLING_QUOTA_EXCEEDED = 89, True, "the quota is exhausted for now"
@@ -177,11 +133,7 @@ class ErrorCode(BrokerErrorCode):
     INCONSISTENT_VOTER_SET = 94, False, "the set of voters differs; used between controllers"
     INVALID_UPDATE_VERSION = 95, False, "the version to update from is not the current one"
     FEATURE_UPDATE_FAILED = 96, False, "the feature could not be updated"
-    PRINCIPAL_DESERIALIZATION_FAILURE = (
-        97,
-        False,
-        "a forwarded principal cannot be decoded; used between brokers",
-    )
+    PRINCIPAL_DESERIALIZATION_FAILURE = 97, False, "the forwarded principal cannot be decoded"
     SNAPSHOT_NOT_FOUND = 98, False, "the snapshot does not exist; used between controllers"
     POSITION_OUT_OF_RANGE = 99, False, "the position is outside the snapshot; used between controllers"
     UNKNOWN_TOPIC_ID = 100, True, "the broker does not have the topic id"
@@ -213,11 +165,7 @@ class ErrorCode(BrokerErrorCode):
     DUPLICATE_VOTER = 126, False, "the voter is in the set already; used between controllers"
     VOTER_NOT_FOUND = 127, False, "the voter does not exist; used between controllers"
     INVALID_REGULAR_EXPRESSION = 128, False, "the regular expression of the subscription is not valid"
-    REBOOTSTRAP_REQUIRED = (
-        129,
-        False,
-        "the client's metadata is too old; start again from the bootstrap addresses",
-    )
+    REBOOTSTRAP_REQUIRED = 129, False, "the metadata is too old; use the bootstrap addresses"
     STREAMS_INVALID_TOPOLOGY = 130, False, "the topology of the streams group is not valid"
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131, False, "the epoch of the topology is not valid"
     STREAMS_TOPOLOGY_FENCED = 132, False, "the epoch of the topology is stale"

@@ -1,19 +1,19 @@
 """Descriptions of frames: each field with its bytes, type, value and meaning, and the problems.
 
 The functions accept any bytes: an invalid frame has the fields before the problem, and the problem. Read
-`_field` (the results), `_frame` and `_frame_v07` (requests, responses and captures), then `_records`.
-`grammar` prints the grammar of a message.
+`_field` (the results), `_cursor`, `_frame` and `_frame_v07` (requests, responses and captures), then
+`_records`. `grammar` prints the grammar of a message.
 """
 
 from __future__ import annotations
 
-from cloudevents_kafka.protocol.explain._field import Explained, Field, Problem
+from cloudevents_kafka.protocol.explain._field import ExplainedFrame, Field, Problem
 from cloudevents_kafka.protocol.explain._frame import CaptureExplainer, explain_request, explain_response
 from cloudevents_kafka.protocol.explain._frame_v07 import explain_request_07, explain_response_07
 
 __all__ = [
     "CaptureExplainer",
-    "Explained",
+    "ExplainedFrame",
     "Field",
     "Problem",
     "explain_request",

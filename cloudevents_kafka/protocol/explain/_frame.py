@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -13,8 +14,9 @@ from cloudevents_kafka.protocol.api_keys import ApiKey, api_name
 from cloudevents_kafka.protocol.client import CapturedFrame
 from cloudevents_kafka.protocol.codec import interpreter
 from cloudevents_kafka.protocol.error_codes import BrokerErrorCode, ErrorCode
-from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unsupported
-from cloudevents_kafka.protocol.explain._field import MAX_FIELDS, Cursor, Explained, Findings, describe_value
+from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unsupported
+from cloudevents_kafka.protocol.explain._cursor import Cursor
+from cloudevents_kafka.protocol.explain._field import MAX_FIELDS, ExplainedFrame, describe_value
 from cloudevents_kafka.protocol.explain._records import explain_records
 from cloudevents_kafka.protocol.layout import layout_of
 from cloudevents_kafka.protocol.messages import APIS
@@ -23,39 +25,39 @@ from cloudevents_kafka.protocol.schema import Structure
 
 _SIZE: Final = 4
 
-Read = Callable[[Cursor], Explained]
+Read = Callable[[Cursor], None]
 """Explains a frame from the cursor, which is after the size."""
 
-Inside = Callable[[Cursor, str], None]
+ReadContent = Callable[[Cursor, str], None]
 """Explains the content of a field, from the cursor to its end; called with the field's path."""
 
 
-def explain_request(data: bytes, *, sized: bool | None = None, max_fields: int = MAX_FIELDS) -> Explained:
+def explain_request(
+    data: bytes, *, sized: bool | None = None, max_fields: int = MAX_FIELDS
+) -> ExplainedFrame:
     """Return the explanation of a request; ``sized`` is whether it starts with its size (None: detect)."""
-    return best_reading(data, _request, sized, max_fields)
+    return explain_frame("request", data, _request, sized, max_fields)
 
 
 def explain_response(
     data: bytes, key: int, version: int, *, sized: bool | None = None, max_fields: int = MAX_FIELDS
-) -> Explained:
-    """Return the explanation of the response to an API and version; ``sized`` as for requests.
-
-    A response to ApiVersions may be of version 0, which a broker uses if it does not support the version
-    (KIP-511).
-    """
-    found = best_reading(data, lambda cursor: _response(cursor, key, version), sized, max_fields)
+) -> ExplainedFrame:
+    """Return the explanation of the response to an API and version; ``sized`` as for requests."""
+    found = explain_frame("response", data, partial(_response, key=key, version=version), sized, max_fields)
     if found.problems and key == ApiKey.API_VERSIONS and version:
-        other = best_reading(data, lambda cursor: _response(cursor, key, 0), sized, max_fields)
+        # KIP-511: a broker without the version answers in version 0.
+        other = explain_response(data, key, 0, sized=sized, max_fields=max_fields)
         return found if other.problems else other
     return found
 
 
-def best_reading(
+def explain_frame(
+    kind: str,
     data: bytes,
     read: Read,
     sized: bool | None = None,  # noqa: FBT001
     max_fields: int = MAX_FIELDS,
-) -> Explained:
+) -> ExplainedFrame:
     """Return the explanation of a frame with or without its size.
 
     If ``sized`` is None, a size that matches the data is one. Otherwise both readings are tried, and the
@@ -63,67 +65,59 @@ def best_reading(
     """
     if sized is None and len(data) >= _SIZE and struct.unpack_from(">i", data)[0] == len(data) - _SIZE:
         sized = True
-    readings: list[Explained] = []
+    readings: list[ExplainedFrame] = []
     for with_size in (False, True) if sized is None else (sized,):
-        cursor = Cursor(Findings(max_fields), data, 0, len(data))
-        readings.append(_sized(cursor, read) if with_size else read(cursor))
-        if not readings[-1].problems:
-            return readings[-1]
+        frame = ExplainedFrame(kind, len(data), max_fields)
+        _read(Cursor(frame, data, 0, len(data)), read, sized=with_size and len(data) >= _SIZE)
+        if not frame.problems:
+            return frame
+        readings.append(frame)
     # A small size or id starts with zeros, which look like API key 0.
     return max(readings, key=lambda found: (found.known, bool(found.key), found.read))
 
 
-def _sized(cursor: Cursor, read: Read) -> Explained:
-    data, end = cursor.data, cursor.end
-    if end < _SIZE:
-        return read(cursor)
-    (size,) = struct.unpack_from(">i", data)
-    cursor.add_field("size", _SIZE, "int32", size)
-    if size != end - _SIZE:
-        cursor.add_problem(f"the size must be {end - _SIZE:,}, got {size:,}", "size", 0)
-    stop = min(end, _SIZE + size) if size >= 0 else end
-    found = read(cursor.part(stop))
+def _read(cursor: Cursor, read: Read, *, sized: bool) -> None:
+    end = stop = cursor.end
+    if sized:
+        (size,) = struct.unpack_from(">i", cursor.data)
+        cursor.add_field("size", _SIZE, "int32", size)
+        if size != end - _SIZE:
+            # S0-F1: the size "does not include itself"
+            cursor.add_problem(f"the size must be {end - _SIZE:,}, got {size:,}", "size", 0)
+        stop = min(end, _SIZE + size) if size >= 0 else end
+    part = cursor.part(stop)
+    with part.stop_on_error(""):
+        read(part)
     if stop < end:
         cursor.at = stop
         cursor.stop(Malformed(f"the frame must end here, got {end - stop:,} more bytes"), "")
-    return found
 
 
-def _request(cursor: Cursor) -> Explained:
-    key = version = None
-    api, declared = "unknown", False
-    try:
-        cursor.check(4, "header")
-        key, version = struct.unpack_from(">hh", cursor.data, cursor.at)
-        api = api_name(key)
-        known = APIS.get(key)
-        declared = known is not None and version in known.versions
-        # An unsupported request has the client id, too: all headers but the first have it.
-        header = frames.request_header(key, version) if declared or version == 0 else 1
-        explain_structure(cursor, RequestHeader, header, "header.")
-        if known is None or not declared:
-            raise Unsupported(frames.unsupported(key, version))
-        explain_structure(cursor, known.request, version)
-        check_end(cursor, known.request.__name__)
-    except ProtocolError as error:
-        cursor.stop(error, "")
-    return cursor.explained("request", api, key, version, known=declared)
+def _request(cursor: Cursor) -> None:
+    cursor.check(4, "header")
+    key, version = struct.unpack_from(">hh", cursor.data, cursor.at)
+    known = _set_api(cursor.frame, key, version)
+    # An unsupported request has the client id, too: all headers but the first have it.
+    header = frames.request_header(key, version) if known or version == 0 else 1
+    explain_structure(cursor, RequestHeader, header, "header.")
+    if not known:
+        raise Unsupported(frames.unsupported(key, version))
+    explain_message(cursor, APIS[key].request, version)
 
 
-def _response(cursor: Cursor, key: int, version: int) -> Explained:
-    known = APIS.get(key)
-    declared = known is not None and version in known.versions
-    try:
-        if known is None or not declared:
-            explain_structure(cursor, ResponseHeader, 0, "header.")
-            raise Unsupported(frames.unsupported(key, version))
-        header = frames.response_header(known.response, version)
-        explain_structure(cursor, ResponseHeader, header, "header.")
-        explain_structure(cursor, known.response, version)
-        check_end(cursor, known.response.__name__)
-    except ProtocolError as error:
-        cursor.stop(error, "")
-    return cursor.explained("response", api_name(key), key, version, known=declared)
+def _response(cursor: Cursor, key: int, version: int) -> None:
+    known = _set_api(cursor.frame, key, version)
+    header = frames.response_header(APIS[key].response, version) if known else 0
+    explain_structure(cursor, ResponseHeader, header, "header.")
+    if not known:
+        raise Unsupported(frames.unsupported(key, version))
+    explain_message(cursor, APIS[key].response, version)
+
+
+def _set_api(frame: ExplainedFrame, key: int, version: int) -> bool:
+    frame.key, frame.version, frame.api = key, version, api_name(key)
+    frame.known = key in APIS and version in APIS[key].versions
+    return frame.known
 
 
 def explain_structure(
@@ -132,17 +126,17 @@ def explain_structure(
     version: int,
     prefix: str = "",
     *,
-    inside: Mapping[str, Inside] = MappingProxyType({"records": explain_records}),
+    contents: Mapping[str, ReadContent] = MappingProxyType({"records": explain_records}),
     codes: type[BrokerErrorCode] = ErrorCode,
 ) -> None:
-    """Add the fields of a structure, and those ``inside`` them by field name; raise as `interpreter`."""
+    """Add the fields of a structure, and the ``contents`` of some, by field name; raise as `interpreter`."""
 
     def visit(path: str, at: int, end: int, type: str, value: Any) -> None:
         name = path.rpartition(".")[2]
-        if name in inside and isinstance(value, bytes):
+        if name in contents and isinstance(value, bytes):
             if at < (begin := end - len(value)):
                 cursor.add_field(path, begin, type, len(value), "bytes")
-            inside[name](cursor.part(end), path)
+            contents[name](cursor.part(end), path)
             cursor.at = end
             return
         cursor.add_field(prefix + path, end, type, value, describe_value(name, value, codes))
@@ -156,10 +150,12 @@ def explain_structure(
         raise Truncated(error.missing, at=error.at, path=prefix + error.path) from None
 
 
-def check_end(cursor: Cursor, path: str) -> None:
-    """Raise `Malformed` if bytes follow the last field."""
+def explain_message(cursor: Cursor, structure: type[Structure], version: int, **options: Any) -> None:
+    """Explain a structure, as `explain_structure`, which must end with the cursor's bytes."""
+    explain_structure(cursor, structure, version, **options)
     if cursor.at < cursor.end:
-        raise Malformed(frames.trailing_bytes(cursor.end - cursor.at), at=cursor.at, path=path)
+        rule = frames.trailing_bytes(cursor.end - cursor.at)
+        raise Malformed(rule, at=cursor.at, path=structure.__name__)
 
 
 _MAX_WAITING: Final = 100  # requests with one id, one for each connection to a broker
@@ -179,14 +175,14 @@ class CaptureExplainer:
             lambda: deque(maxlen=_MAX_WAITING)
         )
 
-    def explain(self, frame: CapturedFrame) -> Explained:
+    def explain(self, frame: CapturedFrame) -> ExplainedFrame:
         """Return the explanation of the next frame."""
         if frame.direction == "sent":
             return self._request(frame)
         number = int.from_bytes(frame.data[4:8], "big", signed=True)
         waiting = self._waiting.get((frame.broker, number))
         if not waiting:
-            return _unpaired(frame.data)
+            return explain_frame("response", frame.data, _unpaired, sized=True)
         readings = [
             (request, explain_response(frame.data, *request, sized=True))
             for request in dict.fromkeys(waiting)
@@ -197,7 +193,7 @@ class CaptureExplainer:
             del self._waiting[frame.broker, number]
         return found
 
-    def _request(self, frame: CapturedFrame) -> Explained:
+    def _request(self, frame: CapturedFrame) -> ExplainedFrame:
         found = explain_request(frame.data, sized=True)
         number = found.value("header.correlation_id")
         unanswered = found.key == ApiKey.PRODUCE and found.value("acks") == 0
@@ -206,17 +202,10 @@ class CaptureExplainer:
         return found
 
 
-def _unpaired(data: bytes) -> Explained:
-    def read(cursor: Cursor) -> Explained:
-        try:
-            explain_structure(cursor, ResponseHeader, 0, "header.")
-            number = cursor.findings.fields[-1].value
-            raise Unsupported(
-                f"a request with the correlation id {number} is missing from the capture; "
-                "decode the frame alone, with --response, --api and --version"
-            )
-        except ProtocolError as error:
-            cursor.stop(error, "")
-        return cursor.explained("response", "unknown", None, None, known=False)
-
-    return best_reading(data, read, sized=True)
+def _unpaired(cursor: Cursor) -> None:
+    explain_structure(cursor, ResponseHeader, 0, "header.")
+    number = cursor.frame.fields[-1].value
+    raise Unsupported(
+        f"a request with the correlation id {number} is missing from the capture; "
+        "decode the frame alone, with --response, --api and --version"
+    )

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import struct
 import zlib
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Unsupported
-from cloudevents_kafka.protocol.explain._field import Cursor, Explained
-from cloudevents_kafka.protocol.explain._frame import best_reading, check_end, explain_structure
-from cloudevents_kafka.protocol.explain._records import (
-    decompress_field,
-    explain_checksum,
-    explain_integer,
-)
+from cloudevents_kafka.protocol.errors import Malformed, Unsupported
+from cloudevents_kafka.protocol.explain._cursor import Cursor
+from cloudevents_kafka.protocol.explain._field import ExplainedFrame
+from cloudevents_kafka.protocol.explain._frame import explain_frame, explain_message, explain_structure
 from cloudevents_kafka.protocol.schema import INT8, INT32, Structure
 from cloudevents_kafka.protocol.v07 import (
     REQUESTS,
@@ -31,54 +28,41 @@ _MAX_NESTING: Final = 8
 _PARTIAL: Final = "a partial message: brokers cut at the requested size"
 
 
-def explain_request_07(data: bytes, *, sized: bool | None = None) -> Explained:
+def explain_request_07(data: bytes, *, sized: bool | None = None) -> ExplainedFrame:
     """Return the explanation of a request of Kafka 0.7; ``sized`` as for `explain_request`."""
-    return best_reading(data, _request, sized)
+    return explain_frame("request", data, _request, sized)
 
 
-def explain_response_07(data: bytes, key: int, *, sized: bool | None = None) -> Explained:
+def explain_response_07(data: bytes, key: int, *, sized: bool | None = None) -> ExplainedFrame:
     """Return the explanation of a response of Kafka 0.7 to the request type ``key``."""
-    return best_reading(data, lambda cursor: _response(cursor, key), sized)
+    return explain_frame("response", data, partial(_response, key=key), sized)
 
 
-def _request(cursor: Cursor) -> Explained:
-    key = None
-    try:
-        explain_structure(cursor, RequestHeader, 0, "header.")
-        key = cursor.findings.fields[-1].value
-        if key not in REQUESTS:
-            raise Unsupported(unknown_request_type(key))
-        _explain(cursor, REQUESTS[key])
-        check_end(cursor, REQUESTS[key].__name__)
-    except ProtocolError as error:
-        cursor.stop(error, "")
-    return _explained(cursor, "request", key)
+def _request(cursor: Cursor) -> None:
+    explain_structure(cursor, RequestHeader, 0, "header.")
+    key = cursor.frame.fields[-1].value
+    _set_type(cursor.frame, key)
+    if key not in REQUESTS:
+        raise Unsupported(unknown_request_type(key))
+    _explain(cursor, REQUESTS[key])
 
 
-def _response(cursor: Cursor, key: int) -> Explained:
-    try:
-        if key not in RESPONSES:
-            raise Unsupported(
-                f"the request must have a response (FETCH, MULTIFETCH or OFFSETS), got {_name(key)}"
-            )
-        _explain(cursor, RESPONSES[key])
-        check_end(cursor, RESPONSES[key].__name__)
-    except ProtocolError as error:
-        cursor.stop(error, "")
-    return _explained(cursor, "response", key)
+def _response(cursor: Cursor, key: int) -> None:
+    _set_type(cursor.frame, key)
+    if key not in RESPONSES:
+        raise Unsupported(
+            f"the request must have a response (FETCH, MULTIFETCH or OFFSETS), got {cursor.frame.api}"
+        )
+    _explain(cursor, RESPONSES[key])
 
 
-def _explained(cursor: Cursor, kind: str, key: int | None) -> Explained:
-    api = "unknown" if key is None else _name(key)
-    return cursor.explained(kind, api, key, None, known=key in REQUESTS)
-
-
-def _name(key: int) -> str:
-    return RequestType(key).name if key in REQUESTS else f"request type {key}"
+def _set_type(frame: ExplainedFrame, key: int) -> None:
+    frame.key, frame.known = key, key in REQUESTS
+    frame.api = RequestType(key).name if frame.known else f"request type {key}"
 
 
 def _explain(cursor: Cursor, structure: type[Structure], prefix: str = "") -> None:
-    explain_structure(cursor, structure, 0, prefix, inside=_INSIDE, codes=ErrorCode)
+    explain_message(cursor, structure, 0, prefix=prefix, contents=_CONTENTS, codes=ErrorCode)
 
 
 def _responses(cursor: Cursor, path: str) -> None:
@@ -86,13 +70,11 @@ def _responses(cursor: Cursor, path: str) -> None:
     number = 0
     while cursor.at < cursor.end:
         where = f"{path}[{number}]"
-        try:
-            size = explain_integer(cursor, f"{where}.size", INT32)
+        with cursor.stop_on_error(where):
+            size = cursor.add_integer(f"{where}.size", INT32)
             part = cursor.part(cursor.check(max(size, 0), where))
             _explain(part, FetchResponse, f"{where}.")
             cursor.at = part.end
-        except ProtocolError as error:
-            cursor.stop(error, where)
         number += 1
 
 
@@ -107,22 +89,20 @@ def _messages(cursor: Cursor, path: str, depth: int = 0) -> None:
             cursor.add_field(where, cursor.end, "partial", cursor.end - cursor.at, _PARTIAL)
             return
         part = cursor.part(cursor.at + _LENGTH + max(length, 0))
-        try:
+        with part.stop_on_error(where):
             _message(part, where, depth)
-        except ProtocolError as error:
-            part.stop(error, where)
         cursor.at = part.end
         number += 1
 
 
 def _message(cursor: Cursor, path: str, depth: int) -> None:
-    explain_integer(cursor, f"{path}.length", INT32)
+    cursor.add_integer(f"{path}.length", INT32)
     at = cursor.at
-    magic = explain_integer(cursor, f"{path}.magic", INT8)
+    magic = cursor.add_integer(f"{path}.magic", INT8)
     if magic not in {0, 1}:
         raise Malformed(f"the magic must be 0 or 1 in Kafka 0.7, got {magic}", at=at, path=path)
-    codec = explain_integer(cursor, f"{path}.attributes", INT8, magic=0) & 3 if magic else 0
-    explain_checksum(cursor, f"{path}.crc", zlib.crc32(cursor.data[cursor.at + 4 : cursor.end]))
+    codec = cursor.add_integer(f"{path}.attributes", INT8, magic=0) & 3 if magic else 0
+    cursor.add_checksum(f"{path}.crc", zlib.crc32(cursor.data[cursor.at + 4 : cursor.end]))
     payload = cursor.data[cursor.at : cursor.end]
     cursor.add_field(f"{path}.payload", cursor.end, "rest", payload, "a compressed set" if codec else "")
     if not codec:
@@ -131,7 +111,7 @@ def _message(cursor: Cursor, path: str, depth: int) -> None:
         raise Malformed(
             f"compressed sets must be nested at most {_MAX_NESTING} deep", at=cursor.at, path=path
         )
-    _messages(decompress_field(cursor, f"{path}.payload", payload, codec), f"{path}.messages", depth + 1)
+    _messages(cursor.decompress(f"{path}.payload", payload, codec), f"{path}.messages", depth + 1)
 
 
-_INSIDE: Final = MappingProxyType({"messages": _messages, "responses": _responses})
+_CONTENTS: Final = MappingProxyType({"messages": _messages, "responses": _responses})

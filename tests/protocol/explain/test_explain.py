@@ -19,13 +19,13 @@ from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import ProtocolError
 from cloudevents_kafka.protocol.explain import (
     CaptureExplainer,
-    Explained,
+    ExplainedFrame,
     explain_request,
     explain_request_07,
     explain_response,
     explain_response_07,
 )
-from cloudevents_kafka.protocol.explain._field import Cursor, Findings
+from cloudevents_kafka.protocol.explain._cursor import Cursor
 from cloudevents_kafka.protocol.explain._frame import explain_structure
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
@@ -49,7 +49,7 @@ FRAMES = [frame for one in CAPTURED for frame in (one.request, one.response) if 
 ids = {"ids": lambda one: f"{one.file}-{one.number}"}
 
 
-def check(found: Explained, data: bytes) -> Explained:
+def check(found: ExplainedFrame, data: bytes) -> ExplainedFrame:
     """Return the explanation, after a check that its fields cover all bytes once and in order."""
     ends: dict[str, int] = defaultdict(int)
     parts: dict[str, bytes] = defaultdict(bytes)
@@ -62,11 +62,11 @@ def check(found: Explained, data: bytes) -> Explained:
     return found
 
 
-def values(found: Explained, *paths: str) -> list[Any]:
+def values(found: ExplainedFrame, *paths: str) -> list[Any]:
     return [found.value(path) for path in paths]
 
 
-def notes(found: Explained) -> dict[str, str]:
+def notes(found: ExplainedFrame) -> dict[str, str]:
     return {field.path: field.note for field in found.fields if field.note}
 
 
@@ -78,7 +78,7 @@ def produced(records: bytes, version: int) -> bytes:
     return frames.encode_request(message, version)
 
 
-def only_records(found: Explained) -> list[tuple[str, Any]]:
+def only_records(found: ExplainedFrame) -> list[tuple[str, Any]]:
     """Return key and value of each record, by the end of their path."""
     return [(f.path.rpartition(".")[2], f.value) for f in found.fields if f.path.endswith((".key", ".value"))]
 
@@ -138,8 +138,8 @@ def test_any_message(case, data):
     """The fields of any message in any version cover each byte once."""
     structure, version = case
     encoded = frames.encode(data.draw(messages(structure, version)), version)
-    into = Findings()
-    explain_structure(Cursor(into, encoded, 0, len(encoded)), structure, version, inside={})
+    into = ExplainedFrame("request", len(encoded))
+    explain_structure(Cursor(into, encoded, 0, len(encoded)), structure, version, contents={})
     assert b"".join(field.raw for field in into.fields) == encoded
     assert [field.at for field in into.fields[1:]] == [field.end for field in into.fields[:-1]]
 

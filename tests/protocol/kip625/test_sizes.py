@@ -21,9 +21,9 @@ from cloudevents_kafka.protocol.kip625.sizes import (
     SMALL,
     UNSIGNED,
     ZIGZAG,
-    Lists,
+    FirstNumbers,
+    ListLengths,
     MetadataByType,
-    Numbers,
     PartitionByType,
     TopicByType,
 )
@@ -203,8 +203,8 @@ def test_table():
 
 
 @given(
-    st.lists(st.builds(Lists, *[st.integers(0, 5)] * 3), max_size=120),
-    st.sampled_from([SMALL, LARGE, Numbers(1001, 64, 3, 5)]),
+    st.lists(st.builds(ListLengths, *[st.integers(0, 5)] * 3), max_size=120),
+    st.sampled_from([SMALL, LARGE, FirstNumbers(1001, 64, 3, 5)]),
     st.text("abc", max_size=20),
 )
 def test_sums(lists, numbers, topic):
@@ -220,7 +220,8 @@ def test_the_kip_omits_a_byte():
     """A partition has 18 bytes and 4 an entry, where the KIP counts 17; as varints 8 and 1, not 7."""
     for version, alone, entry in ((FIXED, 18, 4), (UNSIGNED, 8, 1)):
         none, one, filled = (
-            sizes.size(sizes.metadata(lists), version) for lists in ([], [Lists(0, 0, 0)], [Lists(2, 2, 1)])
+            sizes.size(sizes.metadata(lists), version)
+            for lists in ([], [ListLengths(0, 0, 0)], [ListLengths(2, 2, 1)])
         )
         assert (one - none, filled - one) == (alone, 5 * entry)
 
@@ -330,7 +331,7 @@ def test_staircases():
 
 def test_picture():
     """The picture is well-formed XML, and contains every size and every edge."""
-    root = ET.fromstring(sizes.picture())
+    root = ET.fromstring(sizes.svg())
     space = "{http://www.w3.org/2000/svg}"
     texts = {element.text for element in root.iter(f"{space}text")}
     assert {f"{size:,}" for row in sizes.rows() for size in row.sizes} <= texts

@@ -28,7 +28,7 @@ _MAX_BYTES: Final = 8
 _MAX_TEXT: Final = 80
 _LINE_RULE: Final = "a line must be a frame in hexadecimal digits, or a JSON object of a capture"
 
-Explain = Callable[[bytes], explain.Explained]
+Explain = Callable[[bytes], explain.ExplainedFrame]
 
 
 class _Frame(NamedTuple):
@@ -36,7 +36,7 @@ class _Frame(NamedTuple):
 
     where: str
     capture: dict[str, Any]
-    explained: explain.Explained
+    explained: explain.ExplainedFrame
 
 
 @click.command()
@@ -169,13 +169,13 @@ def _time_text(seconds: float) -> str:
 # --- printing frames ---
 
 
-def _frame_heading(frame: explain.Explained) -> str:
+def _frame_heading(frame: explain.ExplainedFrame) -> str:
     """Return the name and the size of a frame: ``Metadata request, version 1, 41 bytes``."""
     version = "" if frame.version is None else f", version {frame.version}"
     return f"{frame.api} {frame.kind}{version}, {pluralize(frame.size, 'byte')}"
 
 
-def _frame_lines(frame: explain.Explained, where: str) -> Iterator[StyledLine]:
+def _frame_lines(frame: explain.ExplainedFrame, where: str) -> Iterator[StyledLine]:
     """Yield the lines of a frame: position, bytes, path, type, value and its meaning; then the problems."""
     yield [(escape(where), Style.DIM), (f"  {_frame_heading(frame)}", Style.HEADING)]
     path_width = max((len(field.path) for field in frame.fields), default=0)
@@ -217,7 +217,7 @@ def _value_text(field: explain.Field) -> str:
     return pluralize(value, "byte") if field.type in {"unread", "cut"} else str(value)
 
 
-def _frame_json(frame: explain.Explained, where: dict[str, Any]) -> bytes:
+def _frame_json(frame: explain.ExplainedFrame, where: dict[str, Any]) -> bytes:
     """Return a frame as a JSON line: the members of ``where``, its name, fields and problems."""
     return encode_json(
         {

@@ -22,7 +22,7 @@ def command(picture: str | None, *, histogram: bool) -> None:
     """
     if picture is not None:
         try:
-            Path(picture).write_text(sizes.picture(), encoding="utf-8")
+            Path(picture).write_text(sizes.svg(), encoding="utf-8")
         except OSError as error:
             raise BadUsage(f"--picture: cannot write {picture}: {error.strerror}") from None
     click.echo(sizes.table())

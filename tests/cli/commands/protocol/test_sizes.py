@@ -15,7 +15,7 @@ def test_picture(run, tmp_path):
     """The picture is written to its file; a file that cannot be written is an error."""
     path = tmp_path / "sizes.svg"
     assert run("protocol", "sizes", "--picture", path).exit_code == 0
-    assert path.read_text() == sizes.picture()
+    assert path.read_text() == sizes.svg()
     result = run("protocol", "sizes", "--picture", tmp_path)
     assert (result.exit_code, result.stdout) == (2, "")
     assert f"--picture: cannot write {tmp_path}: Is a directory" in result.stderr
