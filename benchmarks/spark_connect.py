@@ -66,7 +66,7 @@ def _options() -> argparse.Namespace:
 
 
 def _write_jar(jar: Path) -> dict[str, str]:
-    """Write the jar by the command, also to the cache folder beside it, and return its settings."""
+    """Write the jar by the command, also to a cache folder next to it, and return its settings."""
     jar.parent.mkdir()
     command = [sys.executable, "-c", "from cloudevents_kafka.cli import main; main()", "spark-jar", str(jar)]
     variables = {**environment(), CACHE_VARIABLE: str(jar.parent)}

@@ -26,7 +26,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 collect_ignore = [] if find_spec("pyspark") else ["demo", "spark"]
 
 
-# What tests share on one worker of pytest-xdist, the longest first, as nothing runs beside the last one.
+# What tests share on one worker of pytest-xdist, the longest first, so that the others run at the same time.
 GROUPS = ("pipeline", "spark", "program", "old brokers", "broker", "")
 
 

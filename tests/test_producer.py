@@ -253,7 +253,7 @@ class Recorder:
 @pytest.mark.parametrize(
     "given", [{}, {"partition": 0}, {"timestamp": 0}, {"partition": 2, "timestamp": 1_234_567_890_123}]
 )
-def test_only_what_was_given_is_told_to_the_client(given: dict[str, int]) -> None:
+def test_only_passed_arguments_reach_the_client(given: dict[str, int]) -> None:
     """The client's defaults apply otherwise, also after a full queue."""
     client = Recorder()
     EventProducer(client, topic="t").send(order(), **given)
@@ -389,9 +389,9 @@ def test_a_cycle_through_a_delivery_is_collected() -> None:
 
     before = live()
     for number in range(100):
-        held: list[Any] = []
-        held.append(EventProducer(Silent(), topic="t").send(order(number), on_delivery=held.append))
-    del held
+        kept: list[Any] = []
+        kept.append(EventProducer(Silent(), topic="t").send(order(number), on_delivery=kept.append))
+    del kept
     assert live() == before
 
 

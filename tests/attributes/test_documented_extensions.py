@@ -105,7 +105,7 @@ def test_values_that_documents_allow(extensions: dict[str, Any], mode: Any) -> N
 
 
 @pytest.mark.parametrize(
-    ("headers", "told"),
+    ("headers", "problems"),
     [
         ({"tracestate": "a=b"}, {"traceparent"}),
         ({"bampid": "p"}, BAM.keys() - {"bampid"}),
@@ -122,12 +122,14 @@ def test_values_that_documents_allow(extensions: dict[str, Any], mode: Any) -> N
     ],
     ids=stable,
 )
-def test_lenient_reading_tolerates_invalid_extensions(headers: dict[str, str], told: set[str] | None) -> None:
+def test_lenient_reading_tolerates_invalid_extensions(
+    headers: dict[str, str], problems: set[str] | None
+) -> None:
     """Lenient reading keeps the attributes, typed if possible, and reports their problems."""
     texts = {**GOOD, **headers}
     result = decode(Record(headers=[(f"ce_{n}", v.encode()) for n, v in texts.items()]), lenient=True)
     assert isinstance(result, Decoded)
-    assert {p.attribute for p in result.tolerated} == (told or {"deprecationfrom", "deprecationsunset"})
+    assert {p.attribute for p in result.tolerated} == (problems or {"deprecationfrom", "deprecationsunset"})
     assert {name: result.event.text(name) for name in headers} == headers
 
 

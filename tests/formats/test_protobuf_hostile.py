@@ -90,7 +90,7 @@ def test_malformed_bytes_are_so_for_generated_code(event: Event, data: st.DataOb
     """Generated code refuses them, too, except groups and numbers that it cuts."""
     with suppress(EncodeError):
         value = data.draw(make.mutated(PROTOBUF.encode(event)))
-        told = str(outcome(value))
-        if "P-05" in told and any(why in told for why in ("too early", "beyond its end", "is not UTF-8")):
+        text = str(outcome(value))
+        if "P-05" in text and any(why in text for why in ("too early", "beyond its end", "is not UTF-8")):
             with pytest.raises((DecodeError, UnicodeDecodeError)):  # the latter where it is pure Python
                 CloudEvent.FromString(value)

@@ -46,10 +46,10 @@ class Exchange(NamedTuple):
     def version(self) -> int:
         return int.from_bytes(self.request[6:8], "big", signed=True)
 
-    def asked(self) -> Any:
+    def decoded_request(self) -> Any:
         return frames.decode_request(self.request[4:]).message
 
-    def answered(self) -> Any:
+    def decoded_response(self) -> Any:
         version = ANSWERED_IN.get(self.place, self.version)
         return frames.decode_response(APIS[self.key].response, version, self.response[4:])[1]
 
@@ -84,10 +84,10 @@ class RecordSet(NamedTuple):
 def record_sets() -> Iterator[RecordSet]:
     for one in CAPTURED:
         if one.key == 0 and one.name != "empty body":
-            for topic in one.asked().topic_data:
+            for topic in one.decoded_request().topic_data:
                 for part in topic.partition_data:
                     yield RecordSet(one.file, one.name, fetched=False, data=part.records)
         if one.key == 1 and one.response:
-            for topic in one.answered().responses:
+            for topic in one.decoded_response().responses:
                 for part in topic.partitions:
                     yield RecordSet(one.file, one.name, fetched=True, data=part.records)

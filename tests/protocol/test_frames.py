@@ -59,7 +59,7 @@ def test_cut_size(length):
 
 
 @pytest.mark.parametrize(
-    ("asked", "version", "data"),
+    ("sent", "version", "data"),
     [
         (BEAT, 0, "00000016 000c 0000 00000007 0002 6964 0001 67 00000001 0001 6d"),
         (BEAT, 4, "00000017 000c 0004 00000007 0002 6964 00 02 67 00000001 02 6d 00 00"),
@@ -67,13 +67,13 @@ def test_cut_size(length):
         (ApiVersionsRequest(), 3, "00000010 0012 0003 00000007 0002 6964 00 01 01 00"),
     ],
 )
-def test_request_bytes(asked, version, data):
+def test_request_bytes(sent, version, data):
     """The header of a flexible request is flexible; its client id is never compact."""
     data = bytes.fromhex(data)
-    assert frames.encode_request(asked, version, correlation_id=7, client_id="id") == data
+    assert frames.encode_request(sent, version, correlation_id=7, client_id="id") == data
     assert frames.decode_size(data) == len(data) - 4
     header, found = frames.decode_request(data[4:])
-    assert (found, header.client_id, header.correlation_id) == (asked, "id", 7)
+    assert (found, header.client_id, header.correlation_id) == (sent, "id", 7)
 
 
 def test_null_client_id():
@@ -128,11 +128,11 @@ def test_all_versions(api, version):
     @given(headers, st.randoms(use_true_random=False))
     def holds(header, random):
         number, client_id = header
-        asked = message(random, api.request, version, small=True)
-        data = frames.encode_request(asked, version, correlation_id=number, client_id=client_id)
+        request = message(random, api.request, version, small=True)
+        data = frames.encode_request(request, version, correlation_id=number, client_id=client_id)
         found = frames.decode_request(data[4:])
         assert (found.message, found.header.correlation_id, found.header.client_id) == (
-            asked,
+            request,
             number,
             client_id,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from cloudevents_kafka.attributes.extension_types import type_of
@@ -11,8 +11,9 @@ from cloudevents_kafka.attributes.timestamps import to_datetime
 from cloudevents_kafka.attributes.types import CORE, AttributeType
 from cloudevents_kafka.binding import Decoded, decode
 from cloudevents_kafka.codecs.payload import DataKind
-from cloudevents_kafka.errors import BrokenEvent, NotAnEvent, UnsupportedBatch
+from cloudevents_kafka.errors import BrokenEvent
 from cloudevents_kafka.event import Event, raw_parts
+from cloudevents_kafka.primitives.epoch import EPOCH, MICROSECOND
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ KAFKA_SCHEMA = (
     "key binary, value binary, topic string, partition int, offset long, timestamp timestamp, "
     "timestampType int, headers array<struct<key:string,value:binary>>"
 )
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TYPES = {bool: AttributeType.BOOLEAN, int: AttributeType.INTEGER, bytes: AttributeType.BINARY, str: None}
 
 
@@ -63,14 +63,13 @@ def expected(record: Record) -> dict[str, Any]:
         )
         return {**event_fields(decoded.event), "mode": "structured" if structured else "binary"}
     error = decoded.error
-    verdict = {NotAnEvent: "not-an-event", BrokenEvent: "broken-event", UnsupportedBatch: "batch"}
-    told = {"verdict": verdict.get(type(error), "unsupported-format"), "reason": error.reason}
+    fields = {"verdict": error.verdict, "reason": error.reason}
     if isinstance(error, BrokenEvent):
         first = error.problems[0]
-        told |= {"clause": first.clause} | (
+        fields |= {"clause": first.clause} | (
             {"attribute": first.attribute} if first.attribute is not None else {}
         )
-    return {"error": told}
+    return {"error": fields}
 
 
 def event_fields(event: Event) -> dict[str, Any]:
@@ -78,7 +77,7 @@ def event_fields(event: Event) -> dict[str, Any]:
     texts = {name: event.text(name) for name in event}
     fields: dict[str, Any] = {name: texts[name] for name in CORE if name in texts and name != "time"}
     if (time := event.text("time")) is not None:
-        fields |= {"time_text": time, "time": (to_datetime(time) - _EPOCH) // timedelta(microseconds=1)}
+        fields |= {"time_text": time, "time": (to_datetime(time) - EPOCH) // MICROSECOND}
     fields["extensions"] = {name: text for name, text in texts.items() if name not in CORE}
     types = {name: _TYPES[type(raw_parts(event)[0][name])] for name in fields["extensions"]}
     if listed := {name: kind.value for name, kind in types.items() if kind and kind is not type_of(name)}:

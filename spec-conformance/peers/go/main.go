@@ -71,15 +71,15 @@ func solve(line []byte) (result answer) {
 			result = answer{Error: fmt.Sprint("panic: ", problem)}
 		}
 	}()
-	var asked task
-	if err := json.Unmarshal(line, &asked); err != nil {
+	var job task
+	if err := json.Unmarshal(line, &job); err != nil {
 		return answer{Error: err.Error()}
 	}
 	var err error
-	if asked.Op == "decode" {
-		result.Event, err = decode(asked.Record)
+	if job.Op == "decode" {
+		result.Event, err = decode(job.Record)
 	} else {
-		result.Record, err = encode(&asked)
+		result.Record, err = encode(&job)
 	}
 	if err != nil {
 		return answer{Error: err.Error()}
@@ -87,9 +87,9 @@ func solve(line []byte) (result answer) {
 	return result
 }
 
-func decode(given *record) (*ce, error) {
-	message := &sarama.ConsumerMessage{Topic: "topic", Key: raw(given.Key), Value: raw(given.Value)}
-	for _, header := range given.Headers {
+func decode(input *record) (*ce, error) {
+	message := &sarama.ConsumerMessage{Topic: "topic", Key: raw(input.Key), Value: raw(input.Value)}
+	for _, header := range input.Headers {
 		message.Headers = append(message.Headers, &sarama.RecordHeader{Key: []byte(*header[0]), Value: raw(header[1])})
 	}
 	read, err := binding.ToEvent(context.Background(), kafka_sarama.NewMessageFromConsumerMessage(message))
@@ -103,7 +103,7 @@ func decode(given *record) (*ce, error) {
 }
 
 func describe(read *event.Event) (*ce, error) {
-	told := &ce{Attributes: [][3]string{
+	described := &ce{Attributes: [][3]string{
 		{"specversion", "String", read.SpecVersion()},
 		{"id", "String", read.ID()},
 		{"source", "URI-reference", read.Source()},
@@ -111,7 +111,7 @@ func describe(read *event.Event) (*ce, error) {
 	}}
 	add := func(name, kind, text string) {
 		if text != "" {
-			told.Attributes = append(told.Attributes, [3]string{name, kind, text})
+			described.Attributes = append(described.Attributes, [3]string{name, kind, text})
 		}
 	}
 	add("datacontenttype", "String", read.DataContentType())
@@ -125,12 +125,12 @@ func describe(read *event.Event) (*ce, error) {
 		if err != nil {
 			return nil, err
 		}
-		told.Attributes = append(told.Attributes, [3]string{name, typeOf(value), text})
+		described.Attributes = append(described.Attributes, [3]string{name, typeOf(value), text})
 	}
 	if read.Data() != nil {
-		told.Data = &data{Kind: "bytes", Hex: hex.EncodeToString(read.Data())}
+		described.Data = &data{Kind: "bytes", Hex: hex.EncodeToString(read.Data())}
 	}
-	return told, nil
+	return described, nil
 }
 
 func typeOf(value any) string {
@@ -151,8 +151,8 @@ func typeOf(value any) string {
 	return "String"
 }
 
-func encode(asked *task) (*record, error) {
-	made, err := build(asked.Event)
+func encode(job *task) (*record, error) {
+	made, err := build(job.Event)
 	if err != nil {
 		return nil, err
 	}
@@ -161,15 +161,15 @@ func encode(asked *task) (*record, error) {
 	}
 	ctx := binding.WithForceBinary(context.Background())
 	message := binding.ToMessage(made)
-	if asked.Mode == "structured" {
+	if job.Mode == "structured" {
 		ctx = binding.WithForceStructured(context.Background())
-		if asked.Format != "json" {
-			ctx = binding.UseFormatForEvent(ctx, format.Lookup("application/cloudevents+"+asked.Format))
+		if job.Format != "json" {
+			ctx = binding.UseFormatForEvent(ctx, format.Lookup("application/cloudevents+"+job.Format))
 		}
 	}
 	written := &sarama.ProducerMessage{Topic: "topic"}
-	if asked.Key != nil {
-		written.Key = sarama.ByteEncoder(raw(asked.Key))
+	if job.Key != nil {
+		written.Key = sarama.ByteEncoder(raw(job.Key))
 	}
 	if err := kafka_sarama.WriteProducerMessage(ctx, message, written); err != nil {
 		return nil, err
@@ -177,10 +177,10 @@ func encode(asked *task) (*record, error) {
 	return recordOf(written)
 }
 
-func build(given *ce) (*event.Event, error) {
+func build(input *ce) (*event.Event, error) {
 	made := event.New()
 	contentType := ""
-	for _, attribute := range given.Attributes {
+	for _, attribute := range input.Attributes {
 		name, kind, text := attribute[0], attribute[1], attribute[2]
 		switch name {
 		case "specversion":
@@ -212,19 +212,19 @@ func build(given *ce) (*event.Event, error) {
 			made.SetExtension(name, value)
 		}
 	}
-	if given.Data == nil {
+	if input.Data == nil {
 		return &made, nil
 	}
-	return &made, setData(&made, contentType, given.Data)
+	return &made, setData(&made, contentType, input.Data)
 }
 
-func setData(made *event.Event, contentType string, given *data) error {
-	bytes := raw(&given.Hex)
-	if given.Kind == "bytes" {
+func setData(made *event.Event, contentType string, input *data) error {
+	bytes := raw(&input.Hex)
+	if input.Kind == "bytes" {
 		return made.SetData(contentType, bytes)
 	}
 	var value any = string(bytes)
-	if given.Kind == "json" {
+	if input.Kind == "json" {
 		value = json.RawMessage(bytes)
 	}
 	return made.SetData(contentType, value)

@@ -45,9 +45,9 @@ function dataOf(data) {
 // --- writing ---
 
 function build({ attributes, data }) {
-  const given = Object.fromEntries(attributes.map(([name, type, text]) => [name, native(type, text)]));
-  if (data !== null) given.data = content(data);
-  return new CloudEvent(given);
+  const members = Object.fromEntries(attributes.map(([name, type, text]) => [name, native(type, text)]));
+  if (data !== null) members.data = content(data);
+  return new CloudEvent(members);
 }
 
 function native(type, text) {
@@ -76,10 +76,10 @@ const whole = (message) => ({
   headers: Object.fromEntries(Object.entries(message.headers).filter(([, value]) => value !== undefined)),
 });
 
-// The bytes of a header or value: kafkajs accepts text and buffers, and throws for other values.
+// The bytes of a header or value: kafkajs accepts text and buffers, and throws on other values.
 function wire({ key, value, headers }) {
-  const told = Object.entries(headers).map(([name, value]) => [name, part(value)]);
-  return { key: part(key), value: part(value), headers: told };
+  const pairs = Object.entries(headers).map(([name, value]) => [name, part(value)]);
+  return { key: part(key), value: part(value), headers: pairs };
 }
 
 function part(value) {

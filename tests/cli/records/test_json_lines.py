@@ -276,7 +276,7 @@ def test_lines_of_tolerated_problems():
 
 
 @pytest.mark.parametrize(
-    "data", [b'{"t":"cut \\ud83d"}', make.deep(b"[", 5000, b"]")], ids=["half a pair", "deep"]
+    "data", [b'{"t":"cut \\ud83d"}', make.deep(b"[", 100_000, b"]")], ids=["lone surrogate", "deep"]
 )
 @pytest.mark.parametrize("content_type", ["application/json", None])
 @pytest.mark.parametrize("mode", ["binary", "structured"])
@@ -292,7 +292,7 @@ def test_data_that_parsers_refuse_becomes_base64(data, content_type, mode):
 
 
 @pytest.mark.parametrize(
-    "data", [b'{"t":"cut \\ud83d"}', make.deep(b"[", 5000, b"]")], ids=["half a pair", "deep"]
+    "data", [b'{"t":"cut \\ud83d"}', make.deep(b"[", 100_000, b"]")], ids=["lone surrogate", "deep"]
 )
 def test_lines_of_other_tools_with_such_data(data):
     """An event with such data is read from a line of its own or from the line of a record."""

@@ -60,8 +60,8 @@ def test_a_client_is_traced(broker, connect, tmp_path, kind):
     assert [frame.direction for frame in got] == ["sent", "received"] * 2
     assert {frame.broker for frame in got} == {broker.bootstrap_servers}
     assert all(int.from_bytes(frame.data[:4], "big") == len(frame.data) - 4 for frame in got)
-    header, asked = frames.decode_request(got[2].data[4:])
-    assert (header.request_api_key, type(asked)) == (3, MetadataRequest)
+    header, request = frames.decode_request(got[2].data[4:])
+    assert (header.request_api_key, type(request)) == (3, MetadataRequest)
 
 
 def test_a_file_is_not_left_open(tmp_path):

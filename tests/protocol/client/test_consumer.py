@@ -302,11 +302,11 @@ def test_pause_and_resume(start, connect, reader):
     fill(client, [b"b%d" % n for n in range(5)], partition=1)
     consumer = reader(broker, T0, T1)
     first = consumer.poll(5)
-    held, other = (T0, b"b") if first.partition() == 0 else (T1, b"a")
-    consumer.pause([held])
+    paused, other = (T0, b"b") if first.partition() == 0 else (T1, b"a")
+    consumer.pause([paused])
     assert take(consumer, 5) == [other + b"%d" % n for n in range(5)]
     assert consumer.poll(0.2) is None
-    consumer.resume([held])
+    consumer.resume([paused])
     assert take(consumer, 4) == [first.value()[:1] + b"%d" % n for n in range(1, 5)]
 
 

@@ -49,7 +49,7 @@ def join(connect, stack):
     return join
 
 
-def settle(*consumers, until, seconds=8.0):
+def poll_until(*consumers, until, seconds=8.0):
     """Poll all in turn until something holds."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -98,7 +98,7 @@ def test_two_members_share_partitions(start, connect, join, assignors):
     one = join(broker, log=log, assignors=assignors)
     assert len(take(one, 12)) == 12
     two = join(broker, assignors=assignors)
-    assert settle(one, two, until=lambda: len(owned(one)) == len(owned(two)) == 2)
+    assert poll_until(one, two, until=lambda: len(owned(one)) == len(owned(two)) == 2)
     assert [kind for kind, _ in log] == ["assign", "revoke", "assign"]
     assert sorted(log[1][1]) == [("t", n, 3) for n in range(4)]
     assert sorted(owned(one) + owned(two)) == [("t", n) for n in range(4)]
@@ -108,7 +108,7 @@ def test_two_members_share_partitions(start, connect, join, assignors):
     found = [take(one, 2), take(two, 2)]
     assert found == [[b"new"] * 2] * 2
     two.close()
-    assert settle(one, until=lambda: len(owned(one)) == 4)
+    assert poll_until(one, until=lambda: len(owned(one)) == 4)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_heartbeat_error_makes_the_member_rejoin(broker, client, join, code):
     consumer = join(broker, log=log, session_timeout=0.3, rebalance_timeout=0.5)
     assert take(consumer, 3) == numbers(3)
     broker.faults.add(faults.error(code), api=HEARTBEAT)
-    assert settle(consumer, until=lambda: len(log) == 3)
+    assert poll_until(consumer, until=lambda: len(log) == 3)
     assert [kind for kind, _ in log] == ["assign", "revoke", "assign"]
     fill(client, [b"3"])
     found = take(consumer, 1)
@@ -237,13 +237,13 @@ def test_closing_while_joining(start, connect, join):
     broker = start(settings={"partitions": 2})
     connect(broker).partitions("t")
     one = join(broker, rebalance_timeout=30.0)
-    assert settle(one, until=lambda: len(owned(one)) == 2)
+    assert poll_until(one, until=lambda: len(owned(one)) == 2)
     two = join(broker, rebalance_timeout=30.0)
     two.poll(0.3)
     began = time.monotonic()
     two.close()
     assert time.monotonic() - began < 2
-    assert settle(one, until=lambda: len(owned(one)) == 2)
+    assert poll_until(one, until=lambda: len(owned(one)) == 2)
 
 
 @pytest.mark.parametrize("api", [FIND, JOIN, SYNC, HEARTBEAT])
@@ -354,7 +354,7 @@ def test_a_failed_auto_commit_is_repeated(broker, client, join):
     broker.faults.add(faults.drop_before(), api=COMMIT, times=2)
     consumer = join(broker, auto_commit=0.05)
     assert take(consumer, 3) == numbers(3)
-    assert settle(consumer, until=lambda: broker.committed_offsets("g"))
+    assert poll_until(consumer, until=lambda: broker.committed_offsets("g"))
     assert broker.committed_offsets("g")[("t", 0)].offset == 3
 
 

@@ -159,9 +159,9 @@ def until(holds, *consumers, seconds=30.0):
     for thread in threads:
         thread.start()
     end = time.monotonic() + seconds
-    while not (held := holds()) and time.monotonic() < end:
+    while not (found := holds()) and time.monotonic() < end:
         time.sleep(0.02)
     over.set()
     for thread in threads:
         thread.join()
-    assert held
+    assert found

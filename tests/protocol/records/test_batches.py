@@ -89,5 +89,5 @@ def test_the_extra_is_not_imported_with_the_package():
         "import sys, cloudevents_kafka.protocol.records;"
         "print(sorted({'cramjam', 'google_crc32c', 'pyspark', 'confluent_kafka'} & set(sys.modules)))"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

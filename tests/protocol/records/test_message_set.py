@@ -211,8 +211,8 @@ def test_an_empty_set_has_no_bytes(codec):
     [
         (Record(headers=[("a", b"1")]), {"magic": 1}, "headers"),
         (Record(), {"magic": 2}, "must be 0 or 1"),
-        (Record(timestamp=2**63), {"magic": 1}, "too large"),
-        (Record(), {"magic": 0, "base_offset": 2**63}, "too large"),
+        (Record(timestamp=2**63), {"magic": 1}, "must fit their fields"),
+        (Record(), {"magic": 0, "base_offset": 2**63}, "must fit their fields"),
     ],
 )
 def test_values_that_a_message_cannot_carry(record, options, says):

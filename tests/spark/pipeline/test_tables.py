@@ -13,6 +13,7 @@ import pytest
 from confluent_kafka import Producer
 
 from cloudevents_kafka import Event, to_record
+from cloudevents_kafka.primitives.epoch import EPOCH, MICROSECOND
 
 from .lake import Lake
 
@@ -115,7 +116,7 @@ def moment(text: str) -> dt.datetime:
 
 
 def micros(text: str) -> int:
-    return (moment(text) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1)
+    return (moment(text) - EPOCH) // MICROSECOND
 
 
 def check_columns(file: Path) -> None:

@@ -24,12 +24,12 @@ def named(file, name):
     return next(one.number for one in FILES[file] if one.name == name)
 
 
-def asked(file, number):
-    return FILES[file][number].asked()
+def request_of(file, number):
+    return FILES[file][number].decoded_request()
 
 
-def answered(file, number):
-    return FILES[file][number].answered()
+def response_of(file, number):
+    return FILES[file][number].decoded_response()
 
 
 def produced(message):
@@ -86,10 +86,10 @@ def test_metadata(file, port):
     """Brokers have id, host and port, topics an error and partitions; a request for no topic returns all."""
     one = (0, 1, [1], [1])
     whole = [(1, HOST, port)], [(0, "t1", {0: one, 1: one})]
-    assert described(answered(file, named(file, "metadata t1"))) == whole
+    assert described(response_of(file, named(file, "metadata t1"))) == whole
     everything = named(file, "metadata all")
-    assert asked(file, everything).topics == []
-    brokers, topics = described(answered(file, everything))
+    assert request_of(file, everything).topics == []
+    brokers, topics = described(response_of(file, everything))
     assert brokers == whole[0]
     assert whole[1][0] in topics
 
@@ -100,9 +100,9 @@ def test_metadata_makes_topics():
         [named(file, name) for file in BOTH]
         for name in ("metadata t1 (first: autocreate)", "metadata bad topic")
     )
-    assert described(answered(RELEASED, first[0])) == ([], [(5, "t1", {})])
-    assert described(answered(BETA, first[1]))[1] == [(5, "t1", {})]
-    assert [described(answered(file, number)) for file, number in zip(BOTH, bad, strict=True)] == [
+    assert described(response_of(RELEASED, first[0])) == ([], [(5, "t1", {})])
+    assert described(response_of(BETA, first[1]))[1] == [(5, "t1", {})]
+    assert [described(response_of(file, number)) for file, number in zip(BOTH, bad, strict=True)] == [
         ([], [(17, "no space!", {})])
     ] * 2
 
@@ -112,11 +112,11 @@ def test_replicas():
     both, one = (
         named(RELEASED, name) for name in ("two-broker metadata RF=2", "metadata after broker 2 died")
     )
-    assert described(answered(RELEASED, both)) == (
+    assert described(response_of(RELEASED, both)) == (
         [(1, HOST, 29121), (2, HOST, 29122)],
         [(0, "rr", {0: (0, 2, [2, 1], [2, 1]), 1: (0, 1, [1, 2], [1, 2])})],
     )
-    assert described(answered(RELEASED, one)) == (
+    assert described(response_of(RELEASED, one)) == (
         [(1, HOST, 29121)],
         [(0, "rr", {0: (9, 1, [1], [1]), 1: (9, 1, [1], [1])})],
     )
@@ -144,8 +144,8 @@ def test_replicas():
 def test_produce(name, acks, answer):
     """A partition's response has an error and the first message's offset, -1 if nothing was appended."""
     number = named(RELEASED, name)
-    assert asked(RELEASED, number).acks == acks
-    assert produced(answered(RELEASED, number)) == [answer]
+    assert request_of(RELEASED, number).acks == acks
+    assert produced(response_of(RELEASED, number)) == [answer]
 
 
 @pytest.mark.parametrize("file", BOTH)
@@ -153,10 +153,10 @@ def test_acks_0(file):
     """Acks 0 has no response, and the message is appended."""
     number = named(file, "acks=0 sent")
     assert FILES[file][number].response is None
-    sent = asked(file, number)
+    sent = request_of(file, number)
     assert (type(sent), sent.acks) == (ProduceRequest, 0)
     part = only(only(sent.topic_data).partition_data)
-    _, _, error, end, size = only(fetched(answered(file, named(file, "fetch p1 acks0 data"))))
+    _, _, error, end, size = only(fetched(response_of(file, named(file, "fetch p1 acks0 data"))))
     assert (part.index, error, size) == (1, 0, len(part.records))
     assert end == len(list(Batches(part.records).records())) == 3
 
@@ -165,7 +165,7 @@ def test_acks_0(file):
 def test_only_leaders(partition):
     """A broker that does not lead responds with 6 to Produce, Fetch and ListOffsets."""
     names = (f"produce p{partition} to", f"fetch p{partition} from", f"offsets p{partition} from")
-    records, fetch, offsets = (answered(RELEASED, named(RELEASED, f"{name} non-leader")) for name in names)
+    records, fetch, offsets = (response_of(RELEASED, named(RELEASED, f"{name} non-leader")) for name in names)
     assert produced(records) == [("rr", partition, 6, -1)]
     assert fetched(fetch) == [("rr", partition, 6, -1, 0)]
     assert listed(offsets) == [("rr", partition, 6, [])]
@@ -175,9 +175,9 @@ def test_only_leaders(partition):
 def test_gzip_is_compressed_again(file):
     """Offsets in a compressed set become the log's, so it is compressed again; the wrapper has the last."""
     number = named(file, "produce gzip")
-    base = produced(answered(file, number))[0][3]
-    sent = only(Batches(only(only(asked(file, number).topic_data).partition_data).records))
-    fetch = answered(file, named(file, "fetch mid-compressed"))
+    base = produced(response_of(file, number))[0][3]
+    sent = only(Batches(only(only(request_of(file, number).topic_data).partition_data).records))
+    fetch = response_of(file, named(file, "fetch mid-compressed"))
     got = only(Batches(only(only(fetch.responses).partitions).records))
     came, kept = sent.records(), got.records()
     assert [(r.key, r.value) for r in came] == [(r.key, r.value) for r in kept]
@@ -188,9 +188,9 @@ def test_gzip_is_compressed_again(file):
 
 def test_any_offset_is_accepted():
     """A message with the offset -7 gets the broker's offset."""
-    sent = only(only(asked(RELEASED, named(RELEASED, "offset field -7")).topic_data).partition_data)
+    sent = only(only(request_of(RELEASED, named(RELEASED, "offset field -7")).topic_data).partition_data)
     assert [record.offset for record in Batches(sent.records).records()] == [-7]
-    assert produced(answered(RELEASED, named(RELEASED, "offset field -7")))[0][3] == 5
+    assert produced(response_of(RELEASED, named(RELEASED, "offset field -7")))[0][3] == 5
 
 
 def test_raw_snappy_gets_framing():
@@ -198,8 +198,8 @@ def test_raw_snappy_gets_framing():
     framed = b"\x82SNAPPY\0" + bytes([0, 0, 0, 1] * 2)
     for name, came_framed in (("snappy xerial", True), ("snappy raw", False)):
         number = named(RELEASED, name)
-        sent = only(only(asked(RELEASED, number).topic_data).partition_data).records
-        got = only(only(answered(RELEASED, number + 1).responses).partitions).records
+        sent = only(only(request_of(RELEASED, number).topic_data).partition_data).records
+        got = only(only(response_of(RELEASED, number + 1).responses).partitions).records
         assert (framed in sent, framed in got) == (came_framed, True)
         came, kept = ([(r.key, r.value) for r in Batches(data).records()] for data in (sent, got))
         assert came == kept
@@ -209,11 +209,11 @@ def test_raw_snappy_gets_framing():
 def test_several_topics():
     """A request is for several topics and partitions; the response has all of them, in any order."""
     number = named(RELEASED, "multi produce")
-    sent = [(t.name, p.index) for t in asked(RELEASED, number).topic_data for p in t.partition_data]
-    got = [row[:2] for row in produced(answered(RELEASED, number))]
+    sent = [(t.name, p.index) for t in request_of(RELEASED, number).topic_data for p in t.partition_data]
+    got = [row[:2] for row in produced(response_of(RELEASED, number))]
     assert sorted(got) == sorted(sent)
     assert got != sent
-    assert len(fetched(answered(RELEASED, named(RELEASED, "multi fetch")))) == 3
+    assert len(fetched(response_of(RELEASED, named(RELEASED, "multi fetch")))) == 3
 
 
 @pytest.mark.parametrize(
@@ -233,8 +233,8 @@ def test_several_topics():
 def test_fetch(name, answer):
     """A partition's response has an error, the high watermark, and a set of at most the requested size."""
     number = named(RELEASED, name)
-    assert fetched(answered(RELEASED, number)) == [answer]
-    request = asked(RELEASED, number)
+    assert fetched(response_of(RELEASED, number)) == [answer]
+    request = request_of(RELEASED, number)
     assert request.replica_id == (-2 if "-2" in name else -1)
     assert answer[4] <= only(only(request.topics).partitions).partition_max_bytes
 
@@ -252,14 +252,14 @@ def test_fetch(name, answer):
 def test_offsets(file, name, time, answer):
     """Starts of segments and the end, highest first; -1 is the end, -2 the start, otherwise a time."""
     number = named(file, name)
-    assert only(only(asked(file, number).topics).partitions).timestamp == time
-    assert listed(answered(file, number)) == [answer]
+    assert only(only(request_of(file, number).topics).partitions).timestamp == time
+    assert listed(response_of(file, number)) == [answer]
 
 
 @pytest.mark.parametrize(("file", "port"), [(RELEASED, 29092), (BETA, 29093)])
 def test_coordinators(file, port):
     """The coordinator has id, host and port; with the first error, 15, they are empty."""
-    found = [one.answered() for one in FILES[file] if one.name == "consumer metadata"]
+    found = [one.decoded_response() for one in FILES[file] if one.name == "consumer metadata"]
     rows = [(a.error_code, a.node_id, a.host, a.port) for a in found[:3]]
     assert rows == [(15, -1, "", -1), (0, 1, HOST, port), (0, 1, HOST, port)]
 
@@ -281,11 +281,11 @@ def test_committed_offsets(file, number, rows):
 
     Exchange 46 follows a commit in the guide's layout: the released broker lost the metadata.
     """
-    assert kept(answered(file, number)) == rows
+    assert kept(response_of(file, number)) == rows
 
 
 def joined(file, scenario):
-    found = [(one.asked(), one.answered()) for one in FILES[file] if one.name == scenario]
+    found = [(one.decoded_request(), one.decoded_response()) for one in FILES[file] if one.name == scenario]
     return found if len(found) > 1 else only(found)
 
 
