@@ -41,15 +41,17 @@ from cloudevents_kafka.extensions import (
     size_problem,
     store_data,
 )
-from cloudevents_kafka.extensions.signing import (
+from cloudevents_kafka.extensions.dsse import (
     DSSE_MATERIAL,
     PAYLOAD_TYPE,
-    SigningError,
-    VerificationError,
-    drop_stale_signature,
     pre_authentication_encoding,
     read_envelope,
     read_material,
+)
+from cloudevents_kafka.extensions.signing import (
+    SigningError,
+    VerificationError,
+    drop_stale_signature,
     sign,
     verify,
 )

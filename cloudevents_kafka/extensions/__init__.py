@@ -4,7 +4,7 @@
 * `_expiry`: skip events after their ``expirytime``;
 * `_trackers`: find duplicates, gaps between sequences, and severities that contradict each other;
 * `_tracing`: pass trace context along;
-* `signing`: sign and verify events;
+* `signing`: sign and verify events, by the envelopes and digests of `dsse`;
 * `_advice`: the recommendations of all of them; read it last.
 
 The types and rules of extension attributes are in `attributes.documented_extensions` and

@@ -22,7 +22,7 @@ from cloudevents_kafka.event import Event, raw_parts
 from cloudevents_kafka.extensions._dataref import decode_event_json, has_json
 from cloudevents_kafka.extensions._tracing import is_traceparent
 from cloudevents_kafka.extensions._trackers import SEVERITY_NAMES
-from cloudevents_kafka.extensions.signing import (
+from cloudevents_kafka.extensions.dsse import (
     DSSE_MATERIAL,
     PAYLOAD_TYPE,
     Material,
@@ -30,7 +30,7 @@ from cloudevents_kafka.extensions.signing import (
     read_material,
 )
 
-_AUTH_TYPES: Final = [
+_AUTHTYPES: Final = [
     "app_user",
     "user",
     "service_account",
@@ -40,6 +40,10 @@ _AUTH_TYPES: Final = [
     "unknown",
 ]
 _LABELS: Final = ("public", "internal", "confidential", "restricted")
+_TRACE_RULE: Final = "should be version-trace-parent-flags of W3C Trace Context"
+_MIGRATION: Final = "should be used with deprecationmigration, which names the replacement"
+_PLAIN_RULE: Final = "should be ASCII letters, digits, hyphens, underscores and periods"
+_DSSE_RULE: Final = "should be a DSSE envelope around digests of the event"
 _PLAIN: Final = re.compile(r"[A-Za-z0-9._-]+")
 _TOKEN: Final = re.compile(r"(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]|PRIVATE KEY-----")  # JWT or PEM
 _SIGNED: Final = {name for name, extension in DOCUMENTED.items() if extension.clause in ("X-10", "X-12")}
@@ -49,24 +53,24 @@ _OPC_UA_HEADERS: Final = ({"MessageId", "Messages"}, {"DataSetWriterId", "Payloa
 
 def unmet_recommendations(event: Event) -> list[Problem]:
     """Return the recommendations that an event does not follow, as problems."""
-    found = [problem for name in event for problem in _name_problems(name)]
-    for name, clause, rule, follows in _RECOMMENDATIONS:
+    problems = [problem for name in event for problem in _name_problems(name)]
+    for name, clause, rule, is_met in _RECOMMENDATIONS:
         text = event.text(name)
-        if text is not None and not follows(text, event):
-            found.append(Problem(name, rule, clause, preview(text)))
+        if text is not None and not is_met(text, event):
+            problems.append(Problem(name, rule, clause, preview(text)))
     if _has_credentials(event.text("authclaims") or ""):
-        found.append(Problem("authclaims", "should not contain a token or a key", "X-31"))  # not quoted
-    return found + _signature_problems(event) + _opc_ua_problems(event)
+        problems.append(Problem("authclaims", "should not contain a token or a key", "X-31"))  # not quoted
+    return problems + _signature_problems(event) + _opc_ua_problems(event)
 
 
 def _name_problems(name: str) -> list[Problem]:
-    found = []
+    problems = []
     if name not in CORE and name not in DOCUMENTED:
         if name[:1].isdigit():
-            found.append(Problem(name, "should start with a letter", "N-02"))
+            problems.append(Problem(name, "should start with a letter", "N-02"))
         if len(name) > 20:
-            found.append(Problem(name, "should not have more than 20 characters", "N-06", f"{len(name)}"))
-    return found
+            problems.append(Problem(name, "should not have more than 20 characters", "N-06", f"{len(name)}"))
+    return problems
 
 
 def _not_before_time(text: str, event: Event) -> bool:
@@ -83,10 +87,6 @@ def _is_past(text: str, _: Event) -> bool:
 def _is_severity(text: str, _: Event) -> bool:
     """Return whether a text is a recommended name, in any case, or a short name such as WARN2."""
     return (text[:-1] if text[-1:] in ("2", "3", "4") else text).upper() in SEVERITY_NAMES
-
-
-def _is_plain(text: str, _: Event) -> bool:
-    return _PLAIN.fullmatch(text) is not None
 
 
 def _is_label(text: str, event: Event) -> bool:
@@ -114,14 +114,14 @@ def _material(event: Event) -> Material | None:
 
 
 def _signature_problems(event: Event) -> list[Problem]:
-    """Return the attributes of a signed event that its signature covers not at all or not exactly."""
+    """Return the attributes of a signed event that should be signed, or should not be empty."""
     material = _material(event)
     if material is None:
         return []
     empty = "should not be empty: its signature is the same for an absent attribute"
-    found = [Problem(name, empty, "X-60") for name in material.names if event.text(name) == ""]
+    problems = [Problem(name, empty, "X-60") for name in material.names if event.text(name) == ""]
     unsigned = [name for name in event if name in _SIGNED and name not in material.names]
-    return found + [Problem(name, "should be signed if the event is", "X-62") for name in unsigned]
+    return problems + [Problem(name, "should be signed if the event is", "X-62") for name in unsigned]
 
 
 def _opc_ua_problems(event: Event) -> list[Problem]:
@@ -137,13 +137,8 @@ def _opc_ua_problems(event: Event) -> list[Problem]:
     rule = f"should be present in an OPC UA message of type {event.type}"
     missing = [Problem(name, rule, "X-40") for name in names if name not in event]
     return missing + [
-        Problem(name, rule, "X-64") for name, rule, follows in _OPC_UA_RULES if not follows(event)
+        Problem(name, rule, "X-64") for name, rule, is_met in _OPC_UA_RULES if not is_met(event)
     ]
-
-
-def _is_in_binary_mode(event: Event) -> bool:
-    _, wire = raw_parts(event)
-    return wire is None  # an event that was not read from a record has no mode yet
 
 
 def _is_typed_json(event: Event) -> bool:
@@ -176,52 +171,30 @@ def _is_one_dataset(event: Event) -> bool:
 
 _RECOMMENDATIONS: Final[tuple[tuple[str, str, str, Callable[[str, Event], bool]], ...]] = (
     ("type", "R-17", "should start with a reverse DNS name", lambda text, _: "." in text.strip(".")),
-    (
-        "traceparent",
-        "X-02",
-        "should be version-trace-parent-flags of W3C Trace Context",
-        lambda text, _: is_traceparent(text),
-    ),
+    ("traceparent", "X-02", _TRACE_RULE, lambda text, _: is_traceparent(text)),
     ("dataref", "X-04", "should refer to the data", lambda text, _: text != ""),
     ("expirytime", "X-16", "should not be earlier than time", _not_before_time),
     ("recordedtime", "X-20", "should not be earlier than time", _not_before_time),
     ("recordedtime", "X-54", "should not be in the future", _is_past),
     ("severitytext", "X-23", "should be in upper case", lambda text, _: text == text.upper()),
     ("severitytext", "X-50", f"should be one of {', '.join(SEVERITY_NAMES)}", _is_severity),
-    ("authtype", "X-30", f"should be one of {', '.join(_AUTH_TYPES)}", lambda text, _: text in _AUTH_TYPES),
+    ("authtype", "X-30", f"should be one of {', '.join(_AUTHTYPES)}", lambda text, _: text in _AUTHTYPES),
     ("authclaims", "X-10", "should be JSON", _is_claims),
-    (
-        "deprecated",
-        "X-70",
-        "should be used with deprecationmigration, which names the replacement",
-        lambda _, event: "deprecationmigration" in event,
-    ),
+    ("deprecated", "X-70", _MIGRATION, lambda _, event: "deprecationmigration" in event),
     ("deprecationfrom", "X-27", "should not be in the future", _is_past),
     *(
-        (name, "X-33", "should be ASCII letters, digits, hyphens, underscores and periods", _is_plain)
+        (name, "X-33", _PLAIN_RULE, lambda text, _: _PLAIN.fullmatch(text) is not None)
         for name in ("bampid", "bamptxid", "bamptxsid", "bamptxsstatus")
     ),
     ("dataclassification", "X-35", f"should be one of {', '.join(_LABELS)}", _is_label),
-    (
-        DSSE_MATERIAL,
-        "X-43",
-        "should be a DSSE envelope around digests of the event",
-        lambda _, event: _material(event) is not None,
-    ),
+    (DSSE_MATERIAL, "X-43", _DSSE_RULE, lambda _, event: _material(event) is not None),
 )
 
+# An event that was not read from a record has no mode yet.
 _OPC_UA_RULES: Final[tuple[tuple[str | None, str, Callable[[Event], bool]], ...]] = (
-    (None, "should be in binary mode for an OPC UA message", _is_in_binary_mode),
-    (
-        "datacontenttype",
-        "should be application/json if the data of an OPC UA message is JSON",
-        _is_typed_json,
-    ),
+    (None, "should be in binary mode for an OPC UA message", lambda event: raw_parts(event)[1] is None),
+    ("datacontenttype", "should be application/json for JSON data of an OPC UA message", _is_typed_json),
     ("dataschema", "should be present if the data of an OPC UA message is not JSON", _has_schema),
-    (
-        "subject",
-        "should end with a slash and the EventId in an OPC UA message of type ua-event",
-        _has_event_id,
-    ),
+    ("subject", "should end with a slash and the EventId in an OPC UA message of ua-event", _has_event_id),
     ("data", "should be one OPC UA dataset message without headers", _is_one_dataset),
 )

@@ -51,7 +51,7 @@ def size_problem(record: Record | Any, limit: int = SIZE_LIMIT) -> Problem | Non
     if size <= limit:
         return None
     rule = f"should not be larger than {limit} bytes on the wire: store its data and send a dataref"
-    return Problem(None, rule, "S-02", f"{size} bytes")
+    return Problem(None, rule, "S-02", f"{size} bytes")  # no record has 1 byte
 
 
 def _field(content: bytes | None) -> int:
@@ -77,7 +77,7 @@ def store_data(event: Event, store: Store, *, limit: int = SIZE_LIMIT, keep: boo
         )
     if keep:
         return event.replace(dataref=reference)
-    return with_content_type(event).replace(data=None, dataref=reference)  # without data it implies nothing
+    return with_content_type(event).replace(data=None, dataref=reference)  # R-10: only data implies JSON
 
 
 def fetch_data(event: Event, fetch: Fetch) -> Event:
@@ -99,13 +99,13 @@ def fetch_data(event: Event, fetch: Fetch) -> Event:
     fetched = bytes(fetched)
     if event.payload is None:
         return event.replace(data=fetched)
-    if fetched != event.payload and not _is_same_json(fetched, event):
+    if fetched != event.payload and not _is_same_json(fetched, event):  # X-04
         raise DataError("data and the data at dataref must be identical (X-04, extension dataref)")
     return event
 
 
 def _largest_size(event: Event) -> int:
-    sizes = [len(event.payload or b"")]
+    sizes = [len(event.payload or b"")]  # S-03: the largest encoding counts
     for mode in get_args(ContentMode):
         with suppress(EncodeError):  # if one mode cannot represent the event, the other is sent
             sizes.append(wire_size(to_record(event, mode=mode)))
@@ -119,7 +119,7 @@ def has_json(event: Event) -> bool:
 
 
 def decode_event_json(event: Event, data: bytes) -> Any:
-    """Return data of an event's content type as JSON; raise `DataError` or `RecursionError`."""
+    """Return data of an event's content type as JSON. Raises `DataError` if it is not."""
     return decode_json(to_utf8(data, event.datacontenttype))
 
 
@@ -128,10 +128,10 @@ def _is_same_json(fetched: bytes, event: Event) -> bool:
     if not has_json(event):
         return False
     try:
-        one, other = (
+        texts = {
             msgspec.json.encode(decode_event_json(event, data), order="sorted")
             for data in (fetched, event.payload or b"")
-        )
+        }
     except (DataError, RecursionError):
         return False
-    return one == other
+    return len(texts) == 1

@@ -131,7 +131,7 @@ def start_trace(event: Event, trace: Trace | None = None) -> tuple[Event, Header
     """
     origin = origin_trace(event)
     trace = trace or origin or Trace.begin()
-    if TRACEPARENT not in event:
+    if TRACEPARENT not in event:  # X-02: the attributes of an event are not rewritten on the way
         event = event.replace(**{TRACESTATE: None, **trace.carrier()})
     return event, _headers(trace)
 
@@ -169,6 +169,6 @@ def _clean_tracestate(text: str) -> str | None:
 
 
 def _random_id(size: int) -> str:
-    while not (drawn := secrets.token_bytes(size)).strip(b"\0"):
+    while not (id := secrets.token_bytes(size)).strip(b"\0"):
         pass  # an id of zeros is invalid
-    return drawn.hex()
+    return id.hex()

@@ -19,7 +19,7 @@ from cloudevents_kafka.primitives.bounded import Window
 
 _MAX_DIGITS: Final = 100  # of a number; to convert a longer one takes quadratic time
 
-_ONE_NUMBER: Final = "should be used with {} at this source, as before: a text belongs to one number"
+_ONE_NUMBER: Final = "should be used with {} as before, since in a source a text belongs to one number"
 
 SEVERITY_NAMES: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 """The recommended names; each covers four numbers, the first from 1 to 4."""
@@ -101,7 +101,7 @@ class SequenceTracker:
 
 
 def _step(highest: str, text: str) -> Step:
-    if text <= highest:
+    if text <= highest:  # X-03: sequences are compared by character
         return Step("same" if text == highest else "earlier")
     if not (_is_number(highest) and _is_number(text) and len(highest) == len(text)):
         return Step("later")
@@ -126,7 +126,7 @@ def severity_name(event: Event) -> str | None:
 
 
 class SeverityTracker:
-    """A tracker of the severities of each source, where a text belongs to one number and the reverse.
+    """A tracker of the severities of each source, which finds a text with two numbers, and the reverse.
 
     The first use of a text or number counts. It keeps the first ``pairs`` of text and number of each
     of the ``sources`` that it observed last.

@@ -1,25 +1,184 @@
-"""Mask secrets in settings, URLs and texts before they are printed."""
+"""Mask secrets in settings, URLs and texts before they are printed. In doubt, text is masked.
 
-from cloudevents_kafka.redaction._masking import (
-    MASK,
-    is_secret_name,
-    mask_assignments,
-    mask_credentials,
-    mask_name,
-    mask_setting,
-    mask_settings,
-    mask_url,
-    mask_urls,
+A URL may have secrets before its last ``@``, since a password may have any character, and after its
+first ``?`` or ``#``. Settings are masked except harmless ones in ``known_settings.toml`` with values of
+the right form: an unknown name may be mistyped or new, and a password may be under a wrong name. The
+file has the names of librdkafka and of Kafka's Java client, to which ``kafka.`` may be prefixed.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+MASK: Final = "********"
+# Text between white space and quotes, which end a URL.
+_WORD: Final = re.compile(r"[^\s'\"<>]+")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_LOGIN: Final = re.compile(r"[^:@]+:.*@", re.DOTALL)
+
+_HOSTS: Final = ("bootstrap.servers", "metadata.broker.list")
+_URLS: Final = ("sasl.oauthbearer.token.endpoint.url",)
+_NUMBERED: Final = (".ms", ".bytes", ".kbytes")  # suffixes of numeric settings
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}(\.[0-9]{1,19})?")
+_HOST: Final = re.compile(r"\s*([A-Za-z_]+://)?([\w.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?\s*")
+_URL: Final = re.compile(r"https?://\S+")
+_PATH: Final = re.compile(r"(\.{0,2}|~[\w-]*)/[^\n:;|@]*|[^\n:;|@]*\.\w{2,8}|probe")
+_LABEL: Final = re.compile(r"[\w.$/ @-]{1,120}")
+# Names of secrets. Other unknown names are masked too.
+_SECRET_NAME: Final = re.compile(
+    r"pass|secret|token|credential|jaas|user\.info|pem$|private|keystore\.key|(access|api|ssl).?key|auth",
+    re.IGNORECASE,
 )
+_SEGMENT: Final = r"[A-Za-z0-9]{1,24}"
+_NAME: Final = re.compile(rf"{_SEGMENT}([._-]{_SEGMENT})*")
+_PLAIN_NAME: Final = re.compile(r"[a-z][a-z_]{0,23}(\.[a-z_]{1,24})+")
+_FIRST: Final = frozenset({"spark", "kafka", "schema", "basic", "https"})  # in addition to librdkafka's
+_MIN_LENGTH: Final = 2  # characters; to mask a single one would make a text unreadable
+_MIN_LENGTH_OF_SPARK: Final = 8  # for Spark's settings, many of which are short and harmless
+_MIN_LINE_LENGTH: Final = 8  # characters of a line of a PEM key that is masked separately
 
-__all__ = [
-    "MASK",
-    "is_secret_name",
-    "mask_assignments",
-    "mask_credentials",
-    "mask_name",
-    "mask_setting",
-    "mask_settings",
-    "mask_url",
-    "mask_urls",
-]
+
+def mask_urls(text: str) -> str:
+    """Return a text with the credentials and queries of its URLs masked.
+
+    Without a scheme, ``user:password@host`` is masked and ``user@host`` is not.
+    """
+    return _WORD.sub(lambda word: mask_url(word[0]), text)
+
+
+def mask_credentials(text: str) -> str:
+    """Return a text with the credentials of its URLs masked, but not their queries."""
+    return _WORD.sub(lambda word: mask_url(word[0]) if "@" in word[0] else word[0], text)
+
+
+def mask_url(url: str) -> str:
+    """Return one URL masked; its password may have white space and quotes."""
+    scheme = _SCHEME.search(url)
+    if scheme is None:
+        return f"{MASK}@{url.rpartition('@')[2]}" if _LOGIN.match(url) else url
+    before, rest = url[: scheme.end()], url[scheme.end() :]
+    login, at, host = rest.rpartition("@")
+    if not at:
+        return before + _without_query(rest)
+    # In an address without a scheme, the match may be part of a password.
+    before = "" if ":" in url[: scheme.start()] else before
+    # After a question mark, the @ and the text after it may be part of a query.
+    return before + (MASK if re.search(r"[?#]", login) else f"{MASK}@{_without_query(host)}")
+
+
+def _without_query(rest: str) -> str:
+    query = re.search(r"[?#]", rest)
+    return rest if query is None else f"{rest[: query.end()]}{MASK}"
+
+
+def mask_setting(name: str, value: str) -> str:
+    """Return a setting's value, its harmless part, or `MASK`."""
+    known = name.removeprefix("kafka.")
+    if known in _HOSTS:
+        return _hosts(value)
+    if known in _URLS:
+        return mask_url(value) if _URL.fullmatch(value) else MASK
+    return value if _is_harmless(known, value) else MASK
+
+
+def mask_name(name: str) -> str:
+    """Return a setting's name, or `MASK` if it does not resemble a name.
+
+    A secret may be in the place of a name: base64 may end in ``=``, which ends a name.
+    """
+    first = re.split(r"[._]", name, maxsplit=1)[0]
+    if name in _known_names() or _PLAIN_NAME.fullmatch(name):
+        return name
+    return name if first in _first_segments() and _NAME.fullmatch(name) else MASK
+
+
+def is_secret_name(name: str) -> bool:
+    """Return whether a setting's name is that of a secret; settings with other names may be secrets too."""
+    return _SECRET_NAME.search(name) is not None
+
+
+def mask_settings(text: str, settings: Mapping[str, str]) -> str:
+    """Return a text, such as a client's error, with the values masked that `mask_setting` masks."""
+    masks = {piece: mask for item in settings.items() for piece, mask in _pieces(*item)}
+    masks |= {name: MASK for name in settings if len(name) >= _MIN_LENGTH and mask_name(name) == MASK}
+    for piece in sorted(masks, key=len, reverse=True):
+        text = text.replace(piece, masks[piece])
+    return mask_urls(text)
+
+
+def mask_assignments(text: str) -> str:
+    """Return a text with each ``a.name=value`` masked to the end of its line if the name is of a secret."""
+    return re.sub(
+        r"(?<![\w.])([\w-]+\.[\w.-]+)(@?\s*=\s*)(\S.*)",
+        lambda match: f"{match[1]}{match[2]}{MASK}" if is_secret_name(match[1]) else match[0],
+        text,
+    )
+
+
+@cache
+def _listed(shape: str) -> frozenset[str]:
+    text = (files("cloudevents_kafka.redaction") / "known_settings.toml").read_text(encoding="utf-8")
+    return frozenset(tomllib.loads(text)[shape].split())
+
+
+@cache
+def _known_names() -> frozenset[str]:
+    return frozenset(_HOSTS + _URLS) | _listed("choices") | _listed("paths") | _listed("labels")
+
+
+@cache
+def _first_segments() -> frozenset[str]:
+    return _FIRST | {re.split(r"[._]", name, maxsplit=1)[0] for name in _known_names()}
+
+
+def _is_harmless(name: str, value: str) -> bool:
+    if name in _listed("paths"):
+        return _PATH.fullmatch(value) is not None
+    if name in _listed("labels"):
+        return _LABEL.fullmatch(value) is not None
+    if name in _listed("choices") or (name.endswith(_NUMBERED) and not is_secret_name(name)):
+        return _is_plain(value)
+    return False
+
+
+def _is_plain(value: str) -> bool:
+    """Return whether a value is a number, or known words of settings."""
+    words = (part.strip().lower() for part in value.split(","))
+    return _NUMBER.fullmatch(value.strip()) is not None or all(word in _listed("words") for word in words)
+
+
+def _hosts(value: str) -> str:
+    """Return addresses with the text before the last ``@`` masked: a password may have commas."""
+    login, at, rest = value.rpartition("@")
+    plain = all(not part.strip() or _HOST.fullmatch(part) for part in rest.split(","))
+    if not plain or re.search(r"[?#]", login):
+        return MASK  # a password may continue after a comma or an @
+    return f"{MASK}@{rest}" if at else rest
+
+
+def _pieces(name: str, value: str) -> Iterator[tuple[str, str]]:
+    """Yield the secret parts of a value, in the forms in which clients print them, and their replacements."""
+    replacement, is_secret = mask_setting(name, value), is_secret_name(name)
+    shortest = _MIN_LENGTH_OF_SPARK if name.startswith("spark.") and not is_secret else _MIN_LENGTH
+    if replacement == value or len(value) < shortest or (_is_plain(value) and not is_secret):
+        return
+    yield from ((part, MASK) for part in _forms(value) if len(part) >= _MIN_LENGTH)
+    yield value, replacement
+
+
+def _forms(value: str) -> Iterator[str]:
+    yield value.strip()
+    yield value.replace("\\", "\\\\").replace('"', '\\"')  # as in a line of JAAS
+    lines = value.splitlines()
+    yield from (line for line in lines[: 0 if len(lines) == 1 else None] if len(line) >= _MIN_LINE_LENGTH)
+    login, at, _ = value.rpartition("://")[2].rpartition("@")
+    if at:  # librdkafka prints parts of an address
+        yield from (login, login.partition(":")[2], *re.split(r"[,@/]", login.partition(":")[2]))
+    query = re.split(r"[?#]", value, maxsplit=1)[1:]
+    pairs = [pair for text in query for pair in (text, *text.split("&"))]
+    yield from (part for pair in pairs for part in (pair, pair.partition("=")[2]))

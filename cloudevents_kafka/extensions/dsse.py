@@ -30,16 +30,8 @@ DSSE_MATERIAL: Final = "dssematerial"
 """The attribute with the signature, which does not cover it."""
 
 PAYLOAD_TYPE: Final = "https://cloudevents.io/verifiability/dsse/v0.1"
-_CORE_NAMES: Final = [
-    "id",
-    "source",
-    "specversion",
-    "type",
-    "datacontenttype",
-    "dataschema",
-    "subject",
-    "time",
-]
+# X-44: the order in which the digests of the core attributes are concatenated
+_SIGNED_ORDER: Final = ("id", "source", "specversion", *CORE[3:])
 _NOT_TEXT: Final = {AttributeType.BOOLEAN: bool, AttributeType.INTEGER: int, AttributeType.BINARY: bytes}
 _URL_SAFE: Final = str.maketrans("-_", "+/")
 _MAX_SIGNATURES: Final = 64  # their number is untrusted input, and each check reads the whole message
@@ -120,10 +112,7 @@ def read_envelope(content: bytes) -> Envelope:
 
 
 def sign_envelope(payload_type: str, payload: bytes, keyid: str, signer: Signer) -> bytes:
-    """Return an envelope with one signature as JSON text.
-
-    Raises what ``signer`` raises, and `TypeError` if it does not return bytes.
-    """
+    """Return an envelope with one signature as JSON text. Raises `TypeError` if it is not bytes."""
     signature = signer(pre_authentication_encoding(payload_type, payload))
     if not isinstance(signature, bytes | bytearray | memoryview):
         raise TypeError(f"a signature must be bytes, got {type(signature).__name__}")
@@ -138,25 +127,25 @@ def pre_authentication_encoding(payload_type: str, payload: bytes) -> bytes:
 
 
 def digest_event(event: Event, names: Sequence[str]) -> Material:
-    """Return the digests of an event and of some extensions; raise `ValueError` as `canonical_bytes` does."""
+    """Return the digests of an event and of some extensions. Raises as `canonical_bytes` does."""
     core = core_digest(event)
     return Material(core, extension_digest(event, names), tuple(names)) if names else Material(core)
 
 
 def read_material(payload: bytes) -> Material:
-    """Return the digests in a JSON object; raise `ValueError` if it is malformed or breaks a rule."""
+    """Return the digests in a JSON object. Raises `ValueError` if it is malformed or breaks a rule."""
     try:
         material = _decode_material(payload.decode())  # as in `read_envelope`
     except RecursionError:
         raise ValueError("the digests must be a JSON object") from None
-    if (material.ext is msgspec.UNSET) is not (material.signedextattrs is msgspec.UNSET):
+    if (material.ext is msgspec.UNSET) is not (material.signedextattrs is msgspec.UNSET):  # X-43
         raise ValueError("ext and signedextattrs must be present together or not at all")
     check_signed_names(material.names)
     return material
 
 
 def check_signed_names(names: Sequence[str]) -> None:
-    """Raise `ValueError` for a repeated name, a core attribute or the signature's own attribute."""
+    """Raise `ValueError` if a name is repeated, or is a core attribute or the signature's own (X-43)."""
     if len(set(names)) < len(names):
         raise ValueError("signedextattrs must not name an attribute twice")
     for name in names:
@@ -166,7 +155,7 @@ def check_signed_names(names: Sequence[str]) -> None:
 
 def core_digest(event: Event) -> bytes:
     """Return the digest of the core attributes and the exact bytes of the data."""
-    return _digest([*(canonical_bytes(event, name) for name in _CORE_NAMES), event.payload or b""])
+    return _digest([*(canonical_bytes(event, name) for name in _SIGNED_ORDER), event.payload or b""])
 
 
 def extension_digest(event: Event, names: Sequence[str]) -> bytes:

@@ -20,19 +20,19 @@ from cloudevents_kafka.attributes.types import CORE
 from cloudevents_kafka.conformance import MODES_AND_FORMATS, Dataset
 from cloudevents_kafka.conformance.notation import as_record
 from cloudevents_kafka.event import with_content_type
-from cloudevents_kafka.extensions.signing import (
+from cloudevents_kafka.extensions.dsse import (
     PAYLOAD_TYPE,
+    core_digest,
+    extension_digest,
+    sign_envelope,
+    untyped_extensions,
+)
+from cloudevents_kafka.extensions.signing import (
     SigningError,
     VerificationError,
     drop_stale_signature,
     sign,
     verify,
-)
-from cloudevents_kafka.extensions.signing._envelope import (
-    core_digest,
-    extension_digest,
-    sign_envelope,
-    untyped_extensions,
 )
 from cloudevents_kafka.registry import temporarily
 

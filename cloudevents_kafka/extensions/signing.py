@@ -19,7 +19,7 @@ from cloudevents_kafka.attributes.types import AttributeValue, is_name, is_strin
 from cloudevents_kafka.clauses import SECTIONS
 from cloudevents_kafka.errors import CloudEventsKafkaError, message_without_data, preview
 from cloudevents_kafka.event import Event, select_attributes, with_content_type
-from cloudevents_kafka.extensions.signing._envelope import (
+from cloudevents_kafka.extensions.dsse import (
     DSSE_MATERIAL,
     PAYLOAD_TYPE,
     Envelope,
@@ -96,6 +96,7 @@ def sign(event: Event, key: Signer, *, keyid: str, extensions: Sequence[str] = (
         raise SigningError(
             f"an extension name must have only a-z and 0-9 and not be 'data', got {preview(wrong[0])}"
         )
+    # X-44: of a String and a Timestamp with the same text, the signed bytes differ.
     if unknown := [name for name in untyped_extensions(event, names) if isinstance(event[name], str)]:
         raise SigningError(
             f"signed extensions must have a known type, got {', '.join(unknown)} "
@@ -121,12 +122,12 @@ def verify(
     behaviour: Behaviour = "strict",
     required: bool | Callable[[Event], bool] = True,
 ) -> Verification:
-    """Return the verified parts of an event; raise `VerificationError` if it must be discarded.
+    """Return the verified parts of an event.
 
     ``keys`` are the verifiers of the keys that may sign such an event, by id: functions of a message
     and a signature. An unsigned event is an error unless ``required`` is False, since any intermediary
-    can remove a signature. Raises what a verifier raises, since that does not decide about the event,
-    and `ValueError` for an unknown ``behaviour``.
+    can remove a signature. Raises `VerificationError` if the event must be discarded, `ValueError` if
+    ``behaviour`` is unknown, and what a verifier raises, since that does not decide about the event.
     """
     if behaviour not in _BEHAVIOURS:
         raise ValueError(f"behaviour must be one of {', '.join(_BEHAVIOURS)}, got {preview(behaviour)}")
@@ -137,14 +138,17 @@ def verify(
         return Verification(event, "nothing")
     envelope = _read_signature(content, event)
     keyid = envelope.signed_by(keys)
-    if keyid is None:
+    if keyid is None:  # X-46: each of these errors discards the event
         raise VerificationError("it must have a signature of a trusted key", event)
     try:
         material = read_material(envelope.payload)
         scope = _verify_digests(event, material, behaviour)
     except ValueError as error:
         raise VerificationError(message_without_data(error), event) from None
-    return _result(event, material, scope, keyid, behaviour)
+    verified = material.names if scope == "core and extensions" else ()
+    others = event.extensions.keys() - set(verified)  # X-62: unsigned extensions only on request
+    unverified = {name: event.extensions[name] for name in others} if behaviour == "passthrough" else {}
+    return Verification(select_attributes(event, event.attributes.keys() - others), scope, keyid, unverified)
 
 
 def drop_stale_signature(event: Event, received: Event) -> Event:
@@ -172,7 +176,7 @@ def _read_signature(content: object, event: Event) -> Envelope:
 
 
 def _verify_digests(event: Event, material: Material, behaviour: Behaviour) -> Scope:
-    """Return the parts whose digests match the event; raise `ValueError` if digests differ."""
+    """Return the parts whose digests match the event. Raises `ValueError` if digests differ."""
     if material.core != core_digest(event):
         raise ValueError("its core attributes or data have changed since it was signed")
     if material.ext is msgspec.UNSET or behaviour == "core-only":
@@ -182,13 +186,6 @@ def _verify_digests(event: Event, material: Material, behaviour: Behaviour) -> S
     if material.ext != extension_digest(event, material.names):
         raise ValueError(f"its extensions {', '.join(material.names)} have changed since it was signed")
     return "core and extensions"
-
-
-def _result(event: Event, material: Material, scope: Scope, keyid: str, behaviour: Behaviour) -> Verification:
-    trusted = material.names if scope == "core and extensions" else ()
-    others = event.extensions.keys() - set(trusted)
-    unverified = {name: event.extensions[name] for name in others} if behaviour == "passthrough" else {}
-    return Verification(select_attributes(event, event.attributes.keys() - others), scope, keyid, unverified)
 
 
 def _is_unchanged(event: Event, received: Event) -> bool:

@@ -11,7 +11,7 @@ import strategies as make
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka.extensions.signing._envelope import (
+from cloudevents_kafka.extensions.dsse import (
     Base64,
     MalformedEnvelope,
     Signature,
