@@ -55,25 +55,25 @@ _ASYNCIO = ("send", "getone", "start")  # coroutines of aiokafka's clients, whic
 
 def check_client(client: object, protocol: type) -> None:
     """Raise `TypeError` unless a client has the methods of `Producer` or `Consumer`."""
-    kind = protocol.__name__
-    needed = [name for name in vars(protocol) if not name.startswith("_")]
-    problem = _problem(client, kind, needed)
+    name = protocol.__name__
+    needed = [method for method in vars(protocol) if not method.startswith("_")]
+    problem = _problem(client, name, needed)
     if problem is not None:
         methods = f"{', '.join(needed[:-1])} and {needed[-1]}"
         raise TypeError(
-            f"{kind.lower()} must be a confluent_kafka.{kind}, or have its {methods}, got {problem}"
+            f"{name.lower()} must be a confluent_kafka.{name}, or have its {methods}, got {problem}"
         )
 
 
-def _problem(client: object, kind: str, needed: list[str]) -> str | None:
+def _problem(client: object, name: str, needed: list[str]) -> str | None:
     if isinstance(client, type):
         return f"the class {client.__name__}; create an instance of it first"
-    name = type(client).__name__
+    got = type(client).__name__
     if isinstance(client, dict):
-        return f"{name}; create a client with the settings: Event{kind}(confluent_kafka.{kind}(settings))"
+        return f"{got}; create a client with the settings: Event{name}(confluent_kafka.{name}(settings))"
     methods = {method: getattr(client, method, None) for method in needed}
     asyncio = [getattr(type(client), method, None) for method in _ASYNCIO]
     if any(map(inspect.iscoroutinefunction, (*methods.values(), *asyncio))):
-        return f"{name}, an asyncio client; use {kind} of confluent_kafka instead"
-    missing = [method for method, found in methods.items() if not callable(found)]
-    return f"{name}, which has no {' and no '.join(missing)}" if missing else None
+        return f"{got}, an asyncio client; use {name} of confluent_kafka instead"
+    missing = [method for method in needed if not callable(methods[method])]
+    return f"{got}, which has no {' and no '.join(missing)}" if missing else None

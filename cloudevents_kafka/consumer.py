@@ -59,7 +59,7 @@ class EventConsumer(Generic[ConsumerT]):
     def poll(self, timeout: float = 1.0) -> Decoded | Undecodable | None:
         """Return the next record, or None if none arrives within ``timeout`` seconds.
 
-        Raises `ConsumeError` for an error from which the client does not recover, and with
+        Raises `ConsumeError` if the client has an error from which it does not recover, and with
         ``strict`` the `DecodeError` of a bad record.
         """
         message = self._waiting.pop(0) if self._waiting else self.consumer.poll(timeout)
@@ -73,10 +73,10 @@ class EventConsumer(Generic[ConsumerT]):
 
     def items(self, *, idle_timeout: float | None = None) -> Iterator[Decoded | Undecodable]:
         """Yield records until `stop`, `close`, or ``idle_timeout`` seconds without a record."""
-        turn = _POLL_SECONDS if idle_timeout is None else min(_POLL_SECONDS, idle_timeout)
+        wait = _POLL_SECONDS if idle_timeout is None else min(_POLL_SECONDS, idle_timeout)
         idle_since = time.monotonic()
         while not self._stopped:
-            message = self._waiting.pop(0) if self._waiting else self.consumer.poll(turn)
+            message = self._waiting.pop(0) if self._waiting else self.consumer.poll(wait)
             if message is not None and (message.error() is None or _is_record(message)):
                 yield self._read(message)
                 if idle_timeout is not None:

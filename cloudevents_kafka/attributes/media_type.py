@@ -26,23 +26,13 @@ _PARAMETER: Final = re.compile(rf"[ \t]*+;[ \t]*+({_WORD})=({_VALUE})")
 _ESSENCE: Final = re.compile(rf"({_WORD})/({_WORD})")
 _FORMAT: Final = re.compile(r"application/cloudevents\+([a-z0-9.-]+)")
 _UTF8: Final = ("utf-8", "utf8", "us-ascii")
-_OTHER_CODECS: Final = {
-    "base64_codec",
-    "bz2_codec",
-    "hex_codec",
-    "mbcs",
-    "quopri_codec",
-    "rot_13",
-    "uu_codec",
-    "zlib_codec",
-}
 # The codecs of charsets by name. codecs.lookup() would search for a module of another name and keep
 # the name. Other codecs of Python are not charsets: idna and punycode (of quadratic cost), unicode_escape.
 _CHARSETS: Final = {
     name: codec
     for alias, codec in [*aliases.items(), ("koi8_u", "koi8_u"), ("windows_874", "cp874")]
     for name in (alias, codec)
-    if codec not in _OTHER_CODECS
+    if not codec.endswith("_codec") and codec not in ("mbcs", "rot_13")
 }
 _BATCH: Final = "application/cloudevents-batch"
 
@@ -76,7 +66,7 @@ def python_codec(media: MediaType) -> str:
         return "utf-8"
     codec = _CHARSETS.get(normalize_encoding(media.charset).lower())
     if codec is None:
-        raise LookupError(f"unknown charset {media.charset[:60]!r}")
+        raise LookupError(f"charset must be one that Python has a codec for, got {media.charset[:60]!r}")
     return codec
 
 

@@ -1,7 +1,6 @@
 """Binary content mode: attributes in ``ce_`` headers, the data as the record's value.
 
 Header values are the canonical texts of attributes in UTF-8, without quotes or percent-encoding.
-An event without data has a null value (Kafka binding 3.2).
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from cloudevents_kafka.binding._headers import (
     CONTENT_TYPE,
     CONTENT_TYPE_COPY,
     attribute_of,
+    decode_text,
     header_names,
     header_of,
     name_in,
@@ -28,17 +28,14 @@ from cloudevents_kafka.primitives.bounded import remember
 from cloudevents_kafka.record import Headers, Record
 
 _JSON: Final = b"application/json"
-_NOT_PLAIN: Final = "?"  # replaces the name of an attribute that is invalid or not a text
+_NOT_TEXT: Final = "?"  # replaces the name of an attribute that is invalid or not a text
 
 
-# --- reading -----------------------------------------------------------------
-
-
-def plain_attributes(headers: Headers) -> dict[str, Any] | None:
-    """Return the attributes in headers, or None if `decode_binary` must read them.
+def read_text_attributes(headers: Headers) -> dict[str, Any] | None:
+    """Return the attributes in headers if all are texts, or None if `decode_binary` must read them.
 
     It must if a header of the event is null, not UTF-8 or repeated, or if its attribute has an invalid
-    name or is not a text.
+    name or another type.
     """
     attributes: dict[str, Any] = {}
     others = 0
@@ -51,10 +48,10 @@ def plain_attributes(headers: Headers) -> dict[str, Any] | None:
             else:
                 attributes[name] = value.decode()  # type: ignore[union-attr]  # None raises AttributeError
     except KeyError:
-        return plain_attributes(headers) if _cache_names(headers, names) else None
+        return read_text_attributes(headers) if _cache_names(headers, names) else None
     except (AttributeError, UnicodeDecodeError):
         return None
-    if len(attributes) + others != len(headers) or _NOT_PLAIN in attributes:
+    if len(attributes) + others != len(headers) or _NOT_TEXT in attributes:
         return None
     return attributes
 
@@ -64,17 +61,19 @@ def _cache_names(headers: Headers, names: dict[str, str | None]) -> bool:
     for header, _ in headers:
         if isinstance(header, str):
             name = attribute_of(header)
-            remember(names, header, name if name is None or are_text_names({name}) else _NOT_PLAIN)
+            remember(names, header, name if name is None or are_text_names({name}) else _NOT_TEXT)
     return all(header in names for header, _ in headers)
 
 
 def decode_binary(record: Record) -> Event:
     """Return the event of a record in binary mode; raise `InvalidEvent` with every problem."""
     texts, problems = _read_headers(record.headers)
-    unread = [attribute_of(str(problem.attribute)) for problem in problems]
-    attributes, problems = validate(texts, problems, unread)
+    unreadable = [attribute_of(str(problem.attribute)) for problem in problems]
+    attributes, problems = validate(texts, problems, unreadable)
     if problems:
         raise InvalidEvent(problems)
+    # K-03: "placed into the Kafka message's value section as-is"
+    # K-07: "no data is a Kafka message with no value"
     return unchecked_event(attributes, record.value)
 
 
@@ -88,38 +87,27 @@ def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Pro
         if value is None or attribute_of(header) is None:
             continue
         counts[header] += 1
-        try:
-            text = value.decode()
-        except UnicodeDecodeError:
-            problems.append(Problem(header, "header value must be UTF-8", "K-06", preview(value)))
-            continue
-        if header == CONTENT_TYPE_COPY:
+        text = decode_text(header, value, problems)
+        if text is not None and header == CONTENT_TYPE_COPY:
             copies.append(text)
-        else:
+        elif text is not None:
             attributes[name_in(header)] = text  # of repeated headers the last, as in JSON
-    problems += [
+    problems += [  # N-05: "MUST only appear at most once"
         Problem(name_in(header), f"header {header} occurs more than once", "N-05")
         for header, count in counts.items()
         if count > 1
     ]
-    return attributes, problems + _copy_problems(copies, attributes.get("datacontenttype"))
-
-
-def _copy_problems(texts: list[str], content_type: AttributeValue | None) -> list[Problem]:
-    """Return a problem if ce_datacontenttype is not a copy of content-type (K-04)."""
+    # K-04: "MUST be mapped directly"; a copy that agrees does no harm.
     rule = "must be in the content-type header, not in ce_datacontenttype"
-    others = [text for text in texts if text != content_type]
-    return [Problem("datacontenttype", rule, "K-04", preview(text)) for text in others[:1]]
-
-
-# --- writing -------------------------------------------------------------------
+    others = [text for text in copies if text != attributes.get("datacontenttype")]
+    problems += [Problem("datacontenttype", rule, "K-04", preview(text)) for text in others[:1]]
+    return attributes, problems
 
 
 def encode_binary(event: Event) -> tuple[Headers, bytes | None]:
     """Return the headers of an event, in the order of its attributes, and its value.
 
-    JSON data without a content type gets ``application/json`` (R-10: an absent datacontenttype
-    implies it). Raises `EncodeError` for a datacontenttype of structured mode (K-20).
+    Raises `EncodeError` for a datacontenttype that readers take for structured mode.
     """
     attributes, _ = raw_parts(event)
     names = header_names
@@ -129,9 +117,9 @@ def encode_binary(event: Event) -> tuple[Headers, bytes | None]:
         headers = [(header_of(name), canonical_text(value).encode()) for name, value in attributes.items()]
     content_type = attributes.get("datacontenttype")
     if not isinstance(content_type, str):
-        if event.kind is DataKind.JSON:
+        if event.kind is DataKind.JSON:  # R-10: "SHOULD be set explicitly to the implied `datacontenttype`"
             headers.append((CONTENT_TYPE, _JSON))
-    elif media_type(content_type).cloudevents:
+    elif media_type(content_type).cloudevents:  # K-20: if "prefixed with the CloudEvents media type"
         raise EncodeError(
             "datacontenttype must not start with application/cloudevents in binary mode "
             f"(K-20, Kafka binding 3), got {preview(content_type)}; use structured mode"

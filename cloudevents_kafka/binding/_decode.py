@@ -13,9 +13,9 @@ import msgspec
 
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.validation import are_valid_texts, is_valid_fast
-from cloudevents_kafka.binding._binary import decode_binary, plain_attributes
+from cloudevents_kafka.binding._binary import decode_binary, read_text_attributes
 from cloudevents_kafka.binding._lenient import read_lenient
-from cloudevents_kafka.binding._sniffer import Mode, Verdict, decode_error, sniff, unsupported_format
+from cloudevents_kafka.binding._sniffer import Mode, Verdict, decode_error, sniff
 from cloudevents_kafka.binding._structured import check_content_type, decode_structured
 from cloudevents_kafka.errors import BrokenEvent, DecodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, unchecked_event
@@ -40,23 +40,25 @@ class Undecodable(msgspec.Struct, frozen=True):
 def from_record(record: RecordInput, *, lenient: bool = False) -> Event:
     """Return the event of a record, in either content mode and any known event format.
 
-    The record may be a client's: see `Record.of`. Raises `NotAnEvent`, `BrokenEvent`,
-    `UnsupportedFormat` or `UnsupportedBatch`, and no other error for any bytes; each has the
-    record. ``lenient`` accepts deviations of known producers; `decode` lists them.
+    The record may be a client's: see `Record.of`. ``lenient`` accepts deviations of known
+    producers; `decode` lists them. Raises `NotAnEvent`, `BrokenEvent`, `UnsupportedFormat` or
+    `UnsupportedBatch`, which have the record, if it is not a valid event, and no other error
+    for any bytes.
     """
     if type(record) is not Record:
         record = Record.of(record)
     if lenient:
         return _read_lenient(record)[0]
     try:
-        # The fast path: one pass over plain headers finds the attributes, and they show the mode.
-        attributes = plain_attributes(record.headers)
+        # The fast path, before the table of readers: most records have only headers of texts, and one
+        # pass over these finds both the attributes and the mode.
+        attributes = read_text_attributes(record.headers)
         if attributes is not None:
             content_type = attributes.get("datacontenttype")
             media = None if content_type is None else media_type(content_type)
-            if media is not None and media.cloudevents:
+            if media is not None and media.cloudevents:  # K-09: "prefixed with the CloudEvents media type"
                 event = decode_structured(record.value, media)
-                if event is not None:  # else a batch, or an unknown format
+                if event is not None:  # otherwise a batch, or an unknown format
                     return event
             elif (media is None or media.valid) and are_valid_texts(attributes, "".join(attributes.values())):
                 return unchecked_event(attributes, record.value)
@@ -84,31 +86,27 @@ def decode(record: RecordInput, *, lenient: bool = False) -> Decoded | Undecodab
 
 
 def _read_slow(record: Record) -> Event:
-    """Return the event of any record; raise `InvalidEvent` or a `DecodeError`, with every problem."""
+    """Return the event of any record; raise `InvalidEvent` or a `DecodeError` if it has none."""
     record = with_bytes_headers(record)
-    verdict = sniff(record.headers)
-    return _READERS[verdict.mode](record, verdict)
+    sniffed = sniff(record.headers)
+    return _READERS[sniffed.mode](record, sniffed)
 
 
-def _read_binary(record: Record, _: Verdict) -> Event:
-    return decode_binary(record)
-
-
-def _read_structured(record: Record, verdict: Verdict) -> Event:
-    media = media_type(str(verdict.media_type))
+def _read_structured(record: Record, sniffed: Verdict) -> Event:
+    media = media_type(str(sniffed.media_type))
     check_content_type(record, media)
     event = decode_structured(record.value, media)
     if event is None:
-        raise decode_error(unsupported_format(verdict.media_type), record)
+        raise decode_error(sniffed, record)
     return event
 
 
-def _refuse(record: Record, verdict: Verdict) -> NoReturn:
-    raise decode_error(verdict, record)
+def _refuse(record: Record, sniffed: Verdict) -> NoReturn:
+    raise decode_error(sniffed, record)
 
 
 _READERS: Final[dict[Mode, Callable[[Record, Verdict], Event]]] = {
-    "binary": _read_binary,
+    "binary": lambda record, _: decode_binary(record),
     "structured": _read_structured,
     "unsupported-format": _read_structured,
     "batch": _refuse,
@@ -119,17 +117,17 @@ _READERS: Final[dict[Mode, Callable[[Record, Verdict], Event]]] = {
 def _read_lenient(record: Record) -> tuple[Event, tuple[Problem, ...]]:
     """Return the event of a record and the problems that lenient reading accepts."""
     record = with_bytes_headers(record)
-    verdict = sniff(record.headers)
+    sniffed = sniff(record.headers)
     outcome: Event | InvalidEvent | DecodeError
     try:
-        attributes = plain_attributes(record.headers) if verdict.mode == "binary" else None
+        attributes = read_text_attributes(record.headers) if sniffed.mode == "binary" else None
         if attributes is not None and is_valid_fast(attributes):
             outcome = unchecked_event(attributes, record.value)
         else:
-            outcome = _READERS[verdict.mode](record, verdict)
+            outcome = _READERS[sniffed.mode](record, sniffed)
     except (InvalidEvent, DecodeError) as error:
         outcome = error
     try:
-        return read_lenient(record, verdict, outcome)
+        return read_lenient(record, sniffed, outcome)
     except InvalidEvent as error:
         raise BrokenEvent(error.problems, record) from error.__cause__

@@ -54,10 +54,10 @@ def to_record(
         event = Event.of(event)
     mapped = None if key is None and key_mapper is None else _map_key(event, key, key_mapper)
     if like is not None:
-        return _to_record_like(
-            event, like, mode=mode, format=format, key=mapped, headers=headers, topic=topic
-        )
-    if format is None and (mode is None or mode == "binary"):
+        like = _record_like(like)
+        written, value = _encode_like(event, like, mode, format)
+        mapped = like.key if mapped is None else mapped
+    elif format is None and (mode is None or mode == "binary"):
         written, value = encode_binary(event)
     else:
         if mode != "structured":  # which accepts any format that encode_structured finds
@@ -99,7 +99,7 @@ def _map_key(event: Event, key: bytes | str | None, key_mapper: KeyMapper | None
     if key is None and key_mapper is not None:
         key = key_mapper(event)
     try:
-        return to_bytes(key)
+        return to_bytes(key)  # K-12: "map the user provided record key"
     except ValueError as error:
         raise EncodeError(f"the key cannot be written: {error}") from None
 
@@ -109,37 +109,33 @@ def _check_header_names(headers: Headers) -> None:
         if not isinstance(name, str):
             raise TypeError(f"a header name must be a str, got {type(name).__name__}")
         if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
+            # K-06: "header keys and header values MUST be encoded as UTF-8"
             raise EncodeError(f"a header name must be UTF-8 (K-06), got {name!r}; remove the header")
 
 
-def _to_record_like(
-    event: Event,
-    like: RecordInput,
-    *,
-    mode: ContentMode | None,
-    format: str | None,
-    key: bytes | None,
-    headers: HeaderInput,
-    topic: str | None,
-) -> Record:
+def _record_like(like: RecordInput) -> Record:
     try:
-        like = with_bytes_headers(Record.of(like))
+        return with_bytes_headers(Record.of(like))
     except ValueError as error:
         raise EncodeError(f"the record in like cannot be written: {error}") from None
-    verdict = sniff(like.headers)
+
+
+def _encode_like(
+    event: Event, like: Record, mode: ContentMode | None, format: str | None
+) -> tuple[Headers, bytes | None]:
+    sniffed = sniff(like.headers)
     if mode is None:
-        mode = "structured" if verdict.mode == "structured" else "binary"
+        mode = "structured" if sniffed.mode == "structured" else "binary"
     if format is None and mode == "structured":
-        format = verdict.format
+        format = sniffed.format
     written = to_record(event, mode=mode, format=format)
-    _, wire = raw_parts(event)
-    if wire is not None and written.value is wire[1] and wire[1] == like.value:
-        kept = list(like.headers)  # the unchanged event: its content-type and copies of attributes stay too
+    _, encoded = raw_parts(event)
+    if encoded is not None and written.value is encoded[1] and encoded[1] == like.value:
+        headers = list(like.headers)  # the unchanged event: its content-type and copies of attributes stay
     else:
-        kept = _merge_headers(written.headers, like.headers, same_mode=mode == verdict.mode)
-    _check_header_names(kept)
-    key = like.key if key is None else key
-    return Record(key=key, value=written.value, headers=kept + extra_headers(headers), topic=topic)
+        headers = _merge_headers(written.headers, like.headers, same_mode=mode == sniffed.mode)
+    _check_header_names(headers)
+    return headers, written.value
 
 
 def _merge_headers(written: Headers, like: Headers, *, same_mode: bool) -> Headers:

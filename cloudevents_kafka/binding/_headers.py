@@ -1,19 +1,18 @@
-"""The headers that carry attributes in binary mode, and the attributes that they carry.
-
-``content-type`` carries ``datacontenttype``, and ``ce_`` + name any other attribute (Kafka binding
-3.2.3).
-"""
+"""The headers that carry attributes in binary mode, and the attributes that they carry."""
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from cloudevents_kafka.attributes.types import is_name
+from cloudevents_kafka.errors import Problem, preview
 from cloudevents_kafka.primitives.bounded import remember
 
-CONTENT_TYPE: Final = "content-type"
+CONTENT_TYPE: Final = "content-type"  # K-04: "MUST be mapped directly to the CloudEvents datacontenttype"
 CONTENT_TYPE_COPY: Final = "ce_datacontenttype"  # which some producers write in addition to content-type
-PREFIX: Final = "ce_"
+PREFIX: Final = "ce_"  # K-05: "CloudEvent attributes are prefixed with ce_"
+OTHER_PREFIXES: Final = re.compile("ce-|cloudevents[:_]")  # of the bindings for HTTP and AMQP
 
 header_names: Final[dict[str, str]] = {}
 """The headers of the attributes of earlier calls of `header_of`."""
@@ -38,3 +37,12 @@ def attribute_of(header: str) -> str | None:
 def name_in(header: str) -> str:
     """Return the attribute name in a header of the event, valid or not."""
     return attribute_of(header) or header[len(PREFIX) :]
+
+
+def decode_text(header: str, value: bytes, problems: list[Problem]) -> str | None:
+    """Return the text of a header's value; if it is not UTF-8, return None and add a problem."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:  # K-06: "header values MUST be encoded as UTF-8"
+        problems.append(Problem(header, "header value must be UTF-8", "K-06", preview(value)))
+        return None

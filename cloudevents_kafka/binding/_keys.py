@@ -1,7 +1,7 @@
 """Key mappers: from an event to the key of its record, and back.
 
-By default a record has the key that the caller passes, or none (Kafka binding 3.1). A
-mapper does not change the event, and the attributes that it reads are sent as well.
+By default a record has the key that the caller passes, or none. A mapper must not change the
+event (K-14: "A mapping function MUST NOT modify the CloudEvent"), whose attributes are all sent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ReverseKeyMapper = Callable[[Event, Record], Event]
 
 
 def partition_key(event: Event) -> str | None:
-    """Return the ``partitionkey`` extension as the key (Kafka binding 3.1)."""
+    """Return the ``partitionkey`` extension as the key (K-13: "as-is, if present")."""
     return event.text("partitionkey")
 
 

@@ -26,18 +26,18 @@ from cloudevents_kafka.attributes.types import (
     is_string,
 )
 from cloudevents_kafka.attributes.validation import validate
-from cloudevents_kafka.binding._headers import CONTENT_TYPE, attribute_of
+from cloudevents_kafka.binding._headers import CONTENT_TYPE, attribute_of, decode_text
 from cloudevents_kafka.binding._lenient_headers import (
     Report,
     add_headers,
     decode_texts,
-    left_out,
+    mark_ignored,
     normalize_headers,
 )
 from cloudevents_kafka.binding._sniffer import Verdict, decode_error, sniff
 from cloudevents_kafka.binding._structured import (
     InvalidContentType,
-    check_charset,
+    charset_problem,
     decode_structured,
     null_value,
 )
@@ -56,14 +56,15 @@ Outcome = Event | InvalidEvent | DecodeError
 """The result of strict reading: an event or the error."""
 
 
-def read_lenient(record: Record, verdict: Verdict, outcome: Outcome) -> tuple[Event, tuple[Problem, ...]]:
+def read_lenient(record: Record, sniffed: Verdict, outcome: Outcome) -> tuple[Event, tuple[Problem, ...]]:
     """Return the event of a record, and the problems that were accepted.
 
-    ``verdict`` and ``outcome`` are the results of strict reading, so that headers are not sniffed
-    and values not parsed again. Raises `InvalidEvent` or a `DecodeError`.
+    ``sniffed`` and ``outcome`` are the results of strict reading, so that values are not parsed
+    again, and headers sniffed again only if their names change. Raises `InvalidEvent` or a
+    `DecodeError` if lenient reading refuses the record, too.
     """
     headers, report = normalize_headers(record.headers)
-    was_structured = verdict.mode == "structured"
+    was_structured = sniffed.mode == "structured"
     exact = not (report.tolerated or report.refused)
     if isinstance(outcome, Event):
         if was_structured:
@@ -71,44 +72,44 @@ def read_lenient(record: Record, verdict: Verdict, outcome: Outcome) -> tuple[Ev
         event = outcome if exact else add_headers(outcome, record, headers, report)
         return event, tuple(report.tolerated)
     if not exact:
-        verdict = sniff(headers.items())
-    if verdict.mode == "binary":
+        sniffed = sniff(headers.items())
+    if sniffed.mode == "binary":
         attributes = _correct(decode_texts(headers, report.refused), report)
         return _make_event(attributes, record.value, DataKind.BYTES, report), tuple(report.tolerated)
     report = report.of_content_type()  # the other headers do not affect the event
     content_type = headers.get(CONTENT_TYPE, b"")
-    event = _read_structured(record, verdict, content_type, report, outcome if was_structured else None)
+    event = _read_structured(record, sniffed, content_type, report, outcome if was_structured else None)
     return event, tuple(report.tolerated)
 
 
 def _read_structured(
-    record: Record, verdict: Verdict, content_type: bytes, report: Report, outcome: Outcome | None
+    record: Record, sniffed: Verdict, content_type: bytes, report: Report, outcome: Outcome | None
 ) -> Event:
     """Read a structured record, or one whose value is a complete event in JSON.
 
     ``outcome`` is the result of strict reading if it has read the value in its format.
     """
-    envelope = _complete_envelope(record.value) if verdict.mode == "not-an-event" else None
-    if verdict.mode == "batch" or (verdict.mode == "not-an-event" and envelope is None):
-        raise decode_error(verdict, record)
+    envelope = _complete_envelope(record.value) if sniffed.mode == "not-an-event" else None
+    if sniffed.mode == "batch" or (sniffed.mode == "not-an-event" and envelope is None):
+        raise decode_error(sniffed, record)
     _check_content_type(content_type, report)
-    if verdict.mode == "structured":
-        event = _read_format(record.value, media_type(str(verdict.media_type)), outcome, report)
+    if sniffed.mode == "structured":
+        event = _read_format(record.value, media_type(str(sniffed.media_type)), outcome, report)
         if event is not None:
             return event
-    elif _is_read_as_json(verdict.media_type, report.tolerated):
-        return _read_json(record.value, envelope, report, verdict.media_type)
-    raise decode_error(verdict, record)
+    elif _is_read_as_json(sniffed.media_type, report.tolerated):
+        return _read_json(record.value, envelope, report, sniffed.media_type)
+    raise decode_error(sniffed, record)
 
 
 def _check_content_type(content_type: bytes, report: Report) -> None:
     """Raise `InvalidEvent` for a content-type that is ambiguous, not UTF-8, or has another charset."""
-    texts = decode_texts({CONTENT_TYPE: content_type}, report.refused)
+    media = media_type(decode_text(CONTENT_TYPE, content_type, report.refused) or "")
+    is_event = media.essence == CLOUDEVENTS or media.format in formats.names()
+    if is_event and not media.utf8 and not report.refused:
+        report.refused.append(charset_problem(media))
     if report.refused:
         raise InvalidEvent(report.refused)
-    media = media_type(texts["datacontenttype"])
-    if media.essence == CLOUDEVENTS or media.format in formats.names():
-        check_charset(media)
 
 
 def _is_read_as_json(content_type: str | None, tolerated: list[Problem]) -> bool:
@@ -208,9 +209,9 @@ def _lower(name: str) -> str:
     return name.lower() if name.isascii() else ""
 
 
-def _is_same_scalar(one: Any, other: Any) -> bool:
+def _is_same_scalar(left: Any, right: Any) -> bool:
     """Return whether two scalars are equal; a nested value may be too deep to compare."""
-    return type(one) is type(other) and not isinstance(one, dict | list) and bool(one == other)
+    return type(left) is type(right) and not isinstance(left, dict | list) and bool(left == right)
 
 
 def _keep_json_texts(
@@ -220,7 +221,7 @@ def _keep_json_texts(
     kept = dict(members)
     for name, value in members.items():
         if isinstance(value, dict | list) and is_name(name) and name not in CORE:
-            source = name if name in texts else next(each for each in texts if _lower(each) == name)
+            source = name if name in texts else next(member for member in texts if _lower(member) == name)
             kept[name] = msgspec.json.format(bytes(texts[source]), indent=-1).decode()
             tolerated.append(Problem(name, "is an object or a list: kept as its JSON text", "J-03"))
     return kept
@@ -242,12 +243,12 @@ def _read_data(
 
 def _correct(texts: dict[str, Any], report: Report) -> dict[str, AttributeValue]:
     """Return attributes with corrected values."""
-    unread = [attribute_of(str(problem.attribute)) for problem in report.refused]
-    attributes, found = validate(texts, report.refused, unread)
-    for problem in found[len(report.refused) :]:
+    unreadable = [attribute_of(str(problem.attribute)) for problem in report.refused]
+    attributes, problems = validate(texts, report.refused, unreadable)
+    for problem in problems[len(report.refused) :]:
         count = len(attributes)
         if _tolerate(problem, attributes):
-            report.tolerated.append(problem if len(attributes) == count else left_out(problem))
+            report.tolerated.append(problem if len(attributes) == count else mark_ignored(problem))
         else:
             report.refused.append(problem)
     return attributes
@@ -281,13 +282,14 @@ def _tolerate(problem: Problem, attributes: dict[str, Any]) -> bool:
 
 def _corrected(name: str, text: str) -> AttributeValue | None:
     """Return the value of a text in quotes, of a time with a space, or of True for true; else None."""
-    plain = text[1:-1] if len(text) > 2 and text[0] == text[-1] == '"' else text
-    if type_of(name) is AttributeType.TIMESTAMP and plain[10:11] == " ":
-        plain = f"{plain[:10]}T{plain[11:]}"
-    elif type_of(name) is AttributeType.BOOLEAN:
-        plain = plain.lower()
-    alone, problems = validate({name: plain})
-    return None if any(problem.attribute == name for problem in problems) else alone[name]
+    if len(text) > 2 and text[0] == text[-1] == '"':  # K-06: a canonical text has no quotes
+        text = text[1:-1]
+    if type_of(name) is AttributeType.TIMESTAMP and text[10:11] == " ":
+        text = f"{text[:10]}T{text[11:]}"
+    elif type_of(name) is AttributeType.BOOLEAN:  # T-03: "case-sensitive"
+        text = text.lower()
+    values, problems = validate({name: text})
+    return None if any(problem.attribute == name for problem in problems) else values[name]
 
 
 def _keep_scalar(problem: Problem, name: str, value: Any, attributes: dict[str, Any]) -> bool:

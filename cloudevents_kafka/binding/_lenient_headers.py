@@ -7,7 +7,6 @@ exact one, are ambiguous.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container
 from typing import Any, Final
 
@@ -17,7 +16,14 @@ from cloudevents_kafka.attributes.extension_types import find_extension, parse_v
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import REQUIRED, AttributeValue
 from cloudevents_kafka.attributes.validation import validate
-from cloudevents_kafka.binding._headers import CONTENT_TYPE, CONTENT_TYPE_COPY, PREFIX, name_in
+from cloudevents_kafka.binding._headers import (
+    CONTENT_TYPE,
+    CONTENT_TYPE_COPY,
+    OTHER_PREFIXES,
+    PREFIX,
+    decode_text,
+    name_in,
+)
 from cloudevents_kafka.errors import Problem, preview
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.record import Headers, Record
@@ -26,7 +32,6 @@ _IS_COPY: Final = f"is in {CONTENT_TYPE_COPY}"
 _IGNORED_MODE: Final = (
     "was ignored: if all required ce_ headers are present, only content-type makes an event structured"
 )
-_OTHER_PREFIXES: Final = re.compile("ce-|cloudevents[:_]")  # of the bindings for HTTP and AMQP
 
 
 class Report(msgspec.Struct):
@@ -50,7 +55,7 @@ def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Report]:
     exact = frozenset(values)
     for name, variants in misspelled.items():
         contents = {content for _, content in variants}
-        found, rule = report.tolerated, f"was read as {name}"
+        problems, rule = report.tolerated, f"was read as {name}"
         if name in exact:
             rule = f"was ignored: {name} is present"
         elif name == CONTENT_TYPE and all(_changes_mode(content, exact) for content in contents):
@@ -58,8 +63,8 @@ def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Report]:
         else:
             values[name] = variants[-1][1]
             if len(contents) > 1:
-                found, rule = report.refused, f"is one of several headers for {name} that differ"
-        found += [Problem(variant, rule, "K-05") for variant, _ in variants]
+                problems, rule = report.refused, f"is one of several headers for {name} that differ"
+        problems += [Problem(variant, rule, "K-05") for variant, _ in variants]
     _use_copy(values, report.tolerated)
     return values, report
 
@@ -86,8 +91,8 @@ def _split_exact(
 
 def _exact_name(name: str) -> str | None:
     folded = str(name).lower()
-    if other := _OTHER_PREFIXES.match(folded):
-        folded = PREFIX + folded[other.end() :]
+    if prefix := OTHER_PREFIXES.match(folded):
+        folded = PREFIX + folded[prefix.end() :]
     return folded if folded == CONTENT_TYPE or (folded.startswith(PREFIX) and folded != PREFIX) else None
 
 
@@ -113,27 +118,23 @@ def _use_copy(values: dict[str, bytes], tolerated: list[Problem]) -> None:
 
 
 def _content_type_problems(problems: list[Problem]) -> list[Problem]:
-    found = []
+    renamed = []
     for problem in problems:
         if str(problem.attribute).lower() == CONTENT_TYPE:
-            found.append(problem)
+            renamed.append(problem)
         elif problem.rule == _IS_COPY or (problem.attribute, problem.clause) == ("datacontenttype", "N-05"):
-            found.append(msgspec.structs.replace(problem, attribute=CONTENT_TYPE))
-    return found
+            renamed.append(msgspec.structs.replace(problem, attribute=CONTENT_TYPE))
+    return renamed
 
 
 def decode_texts(headers: dict[str, bytes], problems: list[Problem]) -> dict[str, Any]:
     """Return the texts of headers by attribute; report those that are not UTF-8."""
-    texts: dict[str, Any] = {}
-    for header, content in headers.items():
-        try:
-            texts[name_in(header)] = content.decode()
-        except UnicodeDecodeError:
-            problems.append(Problem(header, "header value must be UTF-8", "K-06", preview(content)))
-    return texts
+    texts = {name_in(header): decode_text(header, value, problems) for header, value in headers.items()}
+    return {name: text for name, text in texts.items() if text is not None}
 
 
-def left_out(problem: Problem) -> Problem:
+def mark_ignored(problem: Problem) -> Problem:
+    """Return a problem of a value that is left out."""
     return msgspec.structs.replace(problem, rule=f"{problem.rule}: left out")
 
 
@@ -144,13 +145,14 @@ def add_headers(event: Event, record: Record, values: dict[str, bytes], report: 
     """
     if report.refused:
         names = {problem.attribute for problem in report.refused}
-        values, others = normalize_headers([pair for pair in record.headers if pair[0] not in names])
-        report.tolerated = [*map(left_out, report.refused), *others.tolerated]
+        # Without the ambiguous headers, ce_datacontenttype may replace one of them.
+        values, rest = normalize_headers([pair for pair in record.headers if pair[0] not in names])
+        report.tolerated = [*map(mark_ignored, report.refused), *rest.tolerated]
     attributes, _ = raw_parts(event)
     unreadable: list[Problem] = []
     missing = {name: text for name, text in values.items() if name_in(name) not in attributes}
     texts = decode_texts(missing, unreadable)
-    report.tolerated += map(left_out, unreadable)
+    report.tolerated += map(mark_ignored, unreadable)
     if more := _select_valid(attributes, texts, report.tolerated):
         event = unchecked_event(parse_values({**attributes, **more}), event.payload, event.kind)
     return event
@@ -163,11 +165,11 @@ def _select_valid(
     broken = {problem.attribute: problem for problem in validate({**attributes, **more})[1]}
     if not (more and broken):
         return more
-    faults = {name: broken[each] for name in more for each in (name, *_needs(name)) if each in broken}
+    faults = {name: broken[needed] for name in more for needed in (name, *_needs(name)) if needed in broken}
     faults = faults or dict.fromkeys(more, next(iter(broken.values())))
     for name, problem in faults.items():
         rule = problem.rule if problem.attribute == name else f"{problem.attribute} {problem.rule}"
-        tolerated.append(left_out(Problem(name, rule, problem.clause, problem.value)))
+        tolerated.append(mark_ignored(Problem(name, rule, problem.clause, problem.value)))
     return _select_valid(attributes, {name: more[name] for name in more if name not in faults}, tolerated)
 
 

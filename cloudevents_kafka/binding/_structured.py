@@ -1,7 +1,7 @@
 """Structured content mode: the whole event in the record's value, in an event format.
 
 The content-type header names the format. Other headers, also copies of attributes in
-``ce_`` headers, do not affect the event (Kafka binding 3.3).
+``ce_`` headers, which a record may have (K-17), do not affect the event.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from cloudevents_kafka import formats
 from cloudevents_kafka.attributes.media_type import MediaType
-from cloudevents_kafka.binding._headers import CONTENT_TYPE
+from cloudevents_kafka.binding._headers import CONTENT_TYPE, decode_text
 from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Headers, Record
@@ -19,20 +19,20 @@ from cloudevents_kafka.record import Headers, Record
 def decode_structured(value: bytes | None, media: MediaType) -> Event | None:
     """Return the event in a value of this media type, or None if its format is unknown.
 
-    Raises `InvalidEvent` with every problem.
+    Raises `InvalidEvent`, which has every problem, if the value is not a valid event.
     """
     try:
-        found = formats.find(media.format)
+        form = formats.find(media.format)
     except Exception as error:  # a user's factory may raise anything, and must not stop a loop
         raise InvalidEvent([_unreadable(_raised_by(media.format, "make", error))]) from error
-    if found is None:
+    if form is None:
         return None
     if value is None:
         raise InvalidEvent([null_value()])
     if not media.utf8:
-        check_charset(media)
+        raise InvalidEvent([charset_problem(media)])
     try:
-        event = found.decode(value)
+        event = form.decode(value)
     except InvalidEvent:
         raise
     except Exception as error:  # so may a user's format
@@ -60,15 +60,13 @@ def check_content_type(record: Record, media: MediaType) -> None:
     Headers that occur twice and agree name one format, so the problems of the value are reported too.
     """
     values = [value for name, value in record.headers if name == CONTENT_TYPE and value is not None]
-    if len(values) > 1:
+    problems: list[Problem] = []
+    if len(values) > 1:  # N-05: "MUST only appear at most once"
         repeated = Problem(CONTENT_TYPE, "header occurs more than once", "N-05")
         outcome = _outcome(record.value, media) if len(set(values)) == 1 else None
         raise InvalidContentType([repeated, *getattr(outcome, "problems", ())], outcome)
-    try:
-        values[0].decode()
-    except UnicodeDecodeError:
-        problem = Problem(CONTENT_TYPE, "header value must be UTF-8", "K-06", preview(values[0]))
-        raise InvalidContentType([problem]) from None
+    if decode_text(CONTENT_TYPE, values[0], problems) is None:
+        raise InvalidContentType(problems)
 
 
 def _outcome(value: bytes | None, media: MediaType) -> Event | InvalidEvent | None:
@@ -80,14 +78,14 @@ def _outcome(value: bytes | None, media: MediaType) -> Event | InvalidEvent | No
 
 def null_value() -> Problem:
     """Return the problem of a structured record without a value."""
+    # K-08: "a Kafka message which still has a data section"
     return Problem(None, "the value of a structured record must be an event, got null", "K-08")
 
 
-def check_charset(media: MediaType) -> None:
-    """Raise `InvalidEvent` if an event format's media type names a charset other than UTF-8."""
-    if not media.utf8:
-        rule = "the charset of an event format must be UTF-8"
-        raise InvalidEvent([Problem(CONTENT_TYPE, rule, "K-15", preview(media.charset))])
+def charset_problem(media: MediaType) -> Problem:
+    """Return the problem of an event format's media type with a charset other than UTF-8."""
+    rule = "the charset of an event format must be UTF-8"
+    return Problem(CONTENT_TYPE, rule, "K-15", preview(media.charset))
 
 
 def encode_structured(event: Event, name: str) -> tuple[Headers, bytes]:
@@ -97,13 +95,13 @@ def encode_structured(event: Event, name: str) -> tuple[Headers, bytes]:
     for any error of a user's format.
     """
     try:
-        found = formats.find(name)
+        form = formats.find(name)
     except Exception as error:
         raise _unwritable(name, _raised_by(name, "make", error)) from error
-    if found is None:
+    if form is None:
         raise EncodeError(f"format must be one of {', '.join(formats.writable())}, got {name!r}")
     try:
-        value = found.encode(event)
+        value = form.encode(event)
     except EncodeError:
         raise
     except Exception as error:
@@ -112,6 +110,7 @@ def encode_structured(event: Event, name: str) -> tuple[Headers, bytes]:
         if not isinstance(value, bytes | bytearray | memoryview):
             raise _unwritable(name, f"its encode returned a {type(value).__name__}, not bytes")
         value = bytes(value)
+    # K-15: "MUST be set to the media type of an event format"
     return [(CONTENT_TYPE, formats.content_type_of(name))], value
 
 
