@@ -3,7 +3,7 @@
 Read `_broker` first: `WireBroker` listens (`_listener`), and a `_connection` reads the requests of a
 client (`_requests`, as the emulated release of `_releases` does) and hands each as a `Call`, past the
 `faults` that tests plan, to a handler of `apis`. The handlers work on the `_cluster`: its partitions
-(`_log`, `_append`) and its groups (`_coordinator`, `_group`). `_v07` is Kafka 0.7.
+(`_log`, `_append`) and its groups (`_group`). `_v07` is Kafka 0.7.
 """
 
 from __future__ import annotations

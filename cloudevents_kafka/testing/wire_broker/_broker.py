@@ -145,7 +145,8 @@ class WireBroker:
     def rebalance(self, group: str) -> None:
         """Make all members of a group join again."""
         with self._changing() as cluster:
-            cluster.groups.rebalance(group)
+            if cluster.group(group).members:
+                cluster.group(group).rebalance()
 
     def records(self, topic: str, partition: int = 0) -> list[Record]:
         """Return the records of a partition."""
@@ -155,7 +156,7 @@ class WireBroker:
     def group(self, group: str) -> Group:
         """Return a group; it keeps changing while you look at it."""
         with self._changing() as cluster:
-            return cluster.groups.find(group)
+            return cluster.group(group)
 
     def committed_offsets(self, group: str) -> CommittedOffsets:
         """Return a group's committed offsets, by topic and partition."""

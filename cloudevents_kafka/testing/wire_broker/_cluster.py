@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.testing.wire_broker._append import Sequences
-from cloudevents_kafka.testing.wire_broker._coordinator import Changes, GroupCoordinator
 from cloudevents_kafka.testing.wire_broker._errors import ApiError
+from cloudevents_kafka.testing.wire_broker._group import Changes, Group
 from cloudevents_kafka.testing.wire_broker._log import Log
 
 _TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}\Z")
@@ -81,9 +81,7 @@ class Cluster:
         self.id: Final = uuid.uuid4().hex[:22]
         self.nodes: dict[int, Node] = {}
         self.topics: dict[str, Topic] = {}
-        self.groups: Final = GroupCoordinator(
-            self.changes, settings.session_timeouts, settings.rebalance_delay
-        )
+        self._groups: Final[dict[str, Group]] = {}
         self.committed_offsets: Final[defaultdict[tuple[bool, str], CommittedOffsets]] = defaultdict(dict)
         """Offsets by store and group; the store of API version 0, which is ZooKeeper, is True."""
         self._coordinators: dict[str, int] = {}
@@ -145,6 +143,12 @@ class Cluster:
         partition.leader = to
         partition.epoch += 1
         self.changes.notify_all()
+
+    def group(self, id: str) -> Group:
+        """Return a group in its present state; a group that nobody joined is empty."""
+        group = self._groups.setdefault(id, Group(self.changes, self.settings.rebalance_delay / 1000))
+        group.tick()
+        return group
 
     def coordinator(self, group: str) -> Node:
         """Return the node that coordinates a group."""

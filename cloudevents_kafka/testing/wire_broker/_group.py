@@ -1,4 +1,4 @@
-"""`Group`: the members of one consumer group, its generations and rebalances.
+"""`Group`: the members of one consumer group, its generations and rebalances; `Changes`, its lock.
 
 ::
 
@@ -9,16 +9,41 @@
                         └────────────────────────────────────────────────────────── STABLE
 
 A rebalance also begins anew from COMPLETING_REBALANCE. A group has no thread: callers call
-`tick` before they look at it, and wait for it until `next_deadline` at most.
+`tick` before they look at it, with the lock held. Methods that wait release it meanwhile.
 """
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
+from cloudevents_kafka.protocol.error_codes import ErrorCode
+from cloudevents_kafka.testing.wire_broker._errors import ApiError, CloseConnection
+
 _LONG_WAIT: Final = 3600.0
+
+
+class Changes(threading.Condition):
+    """The lock of a cluster's state, which is notified of each change, and can be closed for good."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.closed = False
+
+    def close(self) -> None:
+        """Wake all waiting threads; each raises `CloseConnection`."""
+        with self:
+            self.closed = True
+            self.notify_all()
+
+    def sleep(self, seconds: float, unless: Callable[[], bool] = lambda: False) -> None:
+        """Wait for some time, or until a condition holds; `CloseConnection` once closed."""
+        self.wait_for(lambda: self.closed or unless(), seconds)
+        if self.closed:
+            raise CloseConnection
 
 
 class State(Enum):
@@ -34,7 +59,6 @@ class JoinParameters(NamedTuple):
     """The parameters of a JoinGroup request; times in seconds."""
 
     member_id: str
-    client_id: str
     instance: str | None
     session_timeout: float
     rebalance_timeout: float
@@ -58,8 +82,9 @@ class Member:
 class Group:
     """A group's members by id, in the order in which they joined."""
 
-    def __init__(self, delay: float) -> None:
+    def __init__(self, changes: Changes, delay: float) -> None:
         """Begin empty; the first rebalance waits ``delay`` seconds for more members."""
+        self._changes: Final = changes
         self.state = State.EMPTY
         self.generation = 0
         self.protocol: str | None = None
@@ -111,7 +136,39 @@ class Group:
         self._deadline = now + max(timeouts, default=0.0)
         self.state = State.PREPARING_REBALANCE
 
-    def next_deadline(self) -> float:
+    def wait_for_generation(self, member: Member) -> None:
+        """Wait until the next generation begins; `ApiError` if it begins without the member."""
+        join = member.pending_join = object()
+        self.tick()
+        self._wait_while(lambda: member.pending_join is join)
+        if member.pending_join is not None or self.members.get(member.id) is not member:
+            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+        if self.state is State.PREPARING_REBALANCE:  # the next rebalance began before this thread woke
+            raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
+
+    def wait_for_leader(self, member: Member) -> None:
+        """Wait until the leader has sent the assignments; `ApiError` if a rebalance begins before."""
+        generation = self.generation
+        member.pending_syncs += 1
+        try:
+            self._wait_while(
+                lambda: self.state is State.COMPLETING_REBALANCE and self.generation == generation
+            )
+        finally:
+            member.pending_syncs -= 1
+            member.last_heartbeat = time.monotonic()
+        if self.generation != generation or self.state is not State.STABLE:
+            raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
+
+    def _wait_while(self, is_waiting: Callable[[], bool]) -> None:
+        while is_waiting():
+            if not self._changes.closed:
+                self._changes.wait(max(0.0, self._next_deadline() - time.monotonic()))
+            if self._changes.closed:
+                raise CloseConnection
+            self.tick()
+
+    def _next_deadline(self) -> float:
         """Return when time alone changes the group next (`time.monotonic`)."""
         ends = [self._session_end(m) for m in self.members.values() if not self._has_pending_request(m)]
         if self.state is State.PREPARING_REBALANCE:
@@ -122,16 +179,17 @@ class Group:
 
     def tick(self) -> None:
         """Apply what is due: expire members and ids, end a rebalance."""
-        now = time.monotonic()
+        now, before = time.monotonic(), (self.state, self.generation)
         self.pending_ids = {id: end for id, end in self.pending_ids.items() if end > now}
         for member in list(self.members.values()):
             if not self._has_pending_request(member) and self._session_end(member) <= now:
                 self.remove(member.id)
-        if self.state is not State.PREPARING_REBALANCE or now < self._not_before:
-            return
-        all_joined = all(member.pending_join is not None for member in self.members.values())
-        if (all_joined and not self.pending_ids) or now >= self._deadline:
-            self._begin_generation()
+        if self.state is State.PREPARING_REBALANCE and now >= self._not_before:
+            all_joined = all(member.pending_join is not None for member in self.members.values())
+            if (all_joined and not self.pending_ids) or now >= self._deadline:
+                self._begin_generation()
+        if before != (self.state, self.generation):
+            self._changes.notify_all()
 
     def assign(self, assignments: dict[str, bytes]) -> None:
         """Set the leader's assignments; members that it left out are assigned nothing."""
@@ -139,6 +197,7 @@ class Group:
             member.assignment = assignments.get(member.id, b"")
             member.last_heartbeat = time.monotonic()
         self.state = State.STABLE
+        self._changes.notify_all()
 
     def _begin_generation(self) -> None:
         """Begin a generation with the members that have joined."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
+import uuid
 from typing import Final
 
 import msgspec
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages import groups as messages
+from cloudevents_kafka.protocol.messages.offsets import OffsetCommitRequest
 from cloudevents_kafka.testing.wire_broker._call import Call
 from cloudevents_kafka.testing.wire_broker._errors import ApiError, error_in
-from cloudevents_kafka.testing.wire_broker._group import JoinParameters
+from cloudevents_kafka.testing.wire_broker._group import Group, JoinParameters, Member, State
 
 _ID_FIRST: Final = 4
 """The version of JoinGroup from which new members receive an id first, and join with it (KIP-394)."""
@@ -48,16 +51,6 @@ def _coordinator(call: Call, key: str, key_type: int) -> messages.Coordinator:
 
 def join_group(call: Call, request: messages.JoinGroupRequest) -> messages.JoinGroupResponse:
     """Return the response once the generation begins; an error repeats the member's id."""
-    session = request.session_timeout_ms / 1000
-    parameters = JoinParameters(
-        member_id=request.member_id,
-        client_id=call.client_id or "",
-        instance=request.group_instance_id,
-        session_timeout=session,
-        rebalance_timeout=max(0, request.rebalance_timeout_ms) / 1000 if call.version else session,
-        type=request.protocol_type,
-        protocols={protocol.name: protocol.metadata for protocol in request.protocols},
-    )
     response = messages.JoinGroupResponse(
         error_code=ErrorCode.NONE,
         protocol_name=None if call.version >= 7 else "",
@@ -66,10 +59,7 @@ def join_group(call: Call, request: messages.JoinGroupRequest) -> messages.JoinG
         members=[],
     )
     with error_in(response):
-        check_coordinator(call, request.group_id)
-        group, member = call.cluster.groups.join(
-            request.group_id, parameters, id_first=call.version >= _ID_FIRST
-        )
+        group, member = _join(call, request)
         response.generation_id, response.leader, response.member_id = (
             group.generation,
             group.leader,
@@ -88,18 +78,69 @@ def join_group(call: Call, request: messages.JoinGroupRequest) -> messages.JoinG
     return response
 
 
+def _join(call: Call, request: messages.JoinGroupRequest) -> tuple[Group, Member]:
+    """Return the group in its next generation, and the member."""
+    check_coordinator(call, request.group_id)
+    if not request.group_id:
+        raise ApiError(ErrorCode.INVALID_GROUP_ID)
+    least, greatest = call.cluster.settings.session_timeouts
+    if not least <= request.session_timeout_ms <= greatest:
+        raise ApiError(ErrorCode.INVALID_SESSION_TIMEOUT)
+    group = call.cluster.group(request.group_id)
+    session = request.session_timeout_ms / 1000
+    parameters = JoinParameters(
+        member_id=request.member_id,
+        instance=request.group_instance_id,
+        session_timeout=session,
+        rebalance_timeout=max(0, request.rebalance_timeout_ms) / 1000 if call.version else session,
+        type=request.protocol_type,
+        protocols={protocol.name: protocol.metadata for protocol in request.protocols},
+    )
+    _check_protocols(group, parameters)
+    member = group.add_or_update(_with_member_id(call, group, parameters))
+    if group.state is State.PREPARING_REBALANCE:
+        group.wait_for_generation(member)
+    return group, member
+
+
+def _check_protocols(group: Group, parameters: JoinParameters) -> None:
+    if not parameters.protocols:
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    others = [m.parameters for m in group.members.values() if m.id != parameters.member_id]
+    if any(other.type != parameters.type for other in others):
+        raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    if others and not any(all(name in o.protocols for o in others) for name in parameters.protocols):
+        raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+
+
+def _with_member_id(call: Call, group: Group, parameters: JoinParameters) -> JoinParameters:
+    """Return the parameters with an id; a static member replaces the last one of its instance."""
+    if parameters.member_id:
+        if parameters.member_id not in group.pending_ids:
+            _member(group, parameters.member_id, parameters.instance)
+        return parameters
+    new = parameters._replace(member_id=f"{call.client_id or ''}-{uuid.uuid4()}")
+    former = group.static_member(parameters.instance)
+    if former is not None:
+        group.remove(former.id)
+    elif call.version >= _ID_FIRST and parameters.instance is None:
+        group.pending_ids[new.member_id] = time.monotonic() + parameters.session_timeout
+        raise ApiError(ErrorCode.MEMBER_ID_REQUIRED, member_id=new.member_id)
+    return new
+
+
 def sync_group(call: Call, request: messages.SyncGroupRequest) -> messages.SyncGroupResponse:
     """Return the member's assignment once the leader has sent them."""
     response = messages.SyncGroupResponse(error_code=ErrorCode.NONE, assignment=b"")
     with error_in(response):
-        check_coordinator(call, request.group_id)
-        group = call.cluster.groups.sync(
-            request.group_id,
-            (request.member_id, request.group_instance_id),
-            request.generation_id,
-            (request.protocol_type, request.protocol_name),
-            {one.member_id: one.assignment for one in request.assignments},
-        )
+        group, member = _present_member(call, request)
+        _check_state(group, request.generation_id)
+        type, name = request.protocol_type, request.protocol_name
+        if type not in {None, group.type} or name not in {None, group.protocol}:
+            raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        if group.state is State.COMPLETING_REBALANCE and group.leader == member.id:
+            group.assign({one.member_id: one.assignment for one in request.assignments})
+        group.wait_for_leader(member)
         response.protocol_type, response.protocol_name = group.type, group.protocol
         response.assignment = group.members[request.member_id].assignment
     return response
@@ -109,9 +150,8 @@ def heartbeat(call: Call, request: messages.HeartbeatRequest) -> messages.Heartb
     """Record that the member is alive, and return the response."""
     response = messages.HeartbeatResponse(error_code=ErrorCode.NONE)
     with error_in(response):
-        check_coordinator(call, request.group_id)
-        member = request.member_id, request.group_instance_id
-        call.cluster.groups.heartbeat(request.group_id, member, request.generation_id)
+        group, _ = _present_member(call, request)
+        _check_state(group, request.generation_id)
     return response
 
 
@@ -121,7 +161,7 @@ def leave_group(call: Call, request: messages.LeaveGroupRequest) -> messages.Lea
     with error_in(response):
         check_coordinator(call, request.group_id)
         if call.version < 3:
-            call.cluster.groups.leave(request.group_id, request.member_id, None)
+            _remove(call, request.group_id, request.member_id, None)
         response.members = [_leave(call, request.group_id, member) for member in request.members]
     return response
 
@@ -130,5 +170,60 @@ def _leave(call: Call, group_id: str, member: messages.MemberIdentity) -> messag
     id, instance = member.member_id, member.group_instance_id
     row = messages.MemberResponse(member_id=id, group_instance_id=instance, error_code=ErrorCode.NONE)
     with error_in(row):
-        call.cluster.groups.leave(group_id, id, instance)
+        _remove(call, group_id, id, instance)
     return row
+
+
+def _remove(call: Call, group_id: str, member_id: str, instance: str | None) -> None:
+    """Remove a member at once; a static member may leave by its instance id alone."""
+    group = call.cluster.group(group_id)
+    static = group.static_member(instance)
+    if static is not None and not member_id:
+        member_id = static.id
+    if group.pending_ids.pop(member_id, None) is None:
+        group.remove(_member(group, member_id, instance).id)
+    group.tick()
+    call.cluster.changes.notify_all()
+
+
+def check_commit(call: Call, request: OffsetCommitRequest) -> None:
+    """Raise `ApiError` unless members of this generation, or all clients, may commit."""
+    check_coordinator(call, request.group_id)
+    if not request.group_id:
+        raise ApiError(ErrorCode.INVALID_GROUP_ID)
+    generation = request.generation_id_or_member_epoch
+    if generation < 0 and not call.cluster.group(request.group_id).members:
+        return
+    group, _ = _present_member(call, request)
+    if generation != group.generation:
+        raise ApiError(ErrorCode.ILLEGAL_GENERATION)
+    if group.state is State.COMPLETING_REBALANCE:
+        raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
+
+
+def _present_member(
+    call: Call, request: messages.SyncGroupRequest | messages.HeartbeatRequest | OffsetCommitRequest
+) -> tuple[Group, Member]:
+    """Return the group and the member that sent a request, which shows that it is alive."""
+    check_coordinator(call, request.group_id)
+    group = call.cluster.group(request.group_id)
+    member = _member(group, request.member_id, request.group_instance_id)
+    member.last_heartbeat = time.monotonic()
+    return group, member
+
+
+def _member(group: Group, member_id: str, instance: str | None) -> Member:
+    static = group.static_member(instance)
+    if static is not None and static.id != member_id:
+        raise ApiError(ErrorCode.FENCED_INSTANCE_ID)
+    if member_id not in group.members:
+        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+    return group.members[member_id]
+
+
+def _check_state(group: Group, generation: int) -> None:
+    """Raise `ApiError` during a rebalance, of any generation, and for another generation."""
+    if group.state is State.PREPARING_REBALANCE:
+        raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
+    if generation != group.generation:
+        raise ApiError(ErrorCode.ILLEGAL_GENERATION)

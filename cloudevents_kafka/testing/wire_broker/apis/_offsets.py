@@ -12,7 +12,7 @@ from cloudevents_kafka.testing.wire_broker._call import Call
 from cloudevents_kafka.testing.wire_broker._cluster import CommittedOffset
 from cloudevents_kafka.testing.wire_broker._errors import ApiError, error_in
 from cloudevents_kafka.testing.wire_broker._log import Log
-from cloudevents_kafka.testing.wire_broker.apis._groups import check_coordinator
+from cloudevents_kafka.testing.wire_broker.apis._groups import check_commit, check_coordinator
 
 _LATEST: Final = -1
 _EARLIEST: Final = frozenset({-2, -4})
@@ -91,8 +91,10 @@ def _commit(
     number, in_zookeeper = one.partition_index, _in_zookeeper(call)
     row = messages.OffsetCommitResponsePartition(partition_index=number, error_code=ErrorCode.NONE)
     with error_in(row):
+        if call.version == 0 and not in_zookeeper and not call.release.beta_offset_commit:
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
         if not in_zookeeper:  # every node writes there, without a check of the member
-            _check_group(call, request)
+            check_commit(call, request)
         name = call.topic_name(topic.name, topic.topic_id)
         call.check(name, number)
         call.cluster.partition(name, number)
@@ -102,14 +104,6 @@ def _commit(
         offset = CommittedOffset(one.committed_offset, one.committed_leader_epoch, metadata)
         call.cluster.committed_offsets[in_zookeeper, request.group_id][name, number] = offset
     return row
-
-
-def _check_group(call: Call, request: messages.OffsetCommitRequest) -> None:
-    if call.version == 0 and not call.release.beta_offset_commit:
-        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
-    check_coordinator(call, request.group_id)
-    member = request.member_id, request.group_instance_id
-    call.cluster.groups.check_commit(request.group_id, member, request.generation_id_or_member_epoch)
 
 
 def offset_fetch(call: Call, request: messages.OffsetFetchRequest) -> messages.OffsetFetchResponse:
