@@ -141,48 +141,36 @@ def _count(batch: RecordBatch) -> int:
 # --- sequence numbers ------------------------------------------------------------------
 
 
-class _Appended(NamedTuple):
-    first: int
-    last: int
-    offset: int
-
-
-class _Producer:
-    def __init__(self, epoch: int) -> None:
-        self.epoch = epoch
-        self.appended: deque[_Appended] = deque(maxlen=_REMEMBERED)
-
-
 class Sequences:
     """The last batches of each idempotent producer in one partition (KIP-98)."""
 
     def __init__(self) -> None:
-        self._producers: dict[int, _Producer] = {}
+        self._producers: dict[int, tuple[int, deque[tuple[tuple[int, int], int]]]] = {}
+        """The epoch of each producer, and sequence numbers and offset of its batches."""
 
     def offset_of_duplicate(self, batch: RecordBatch) -> int | None:
         """Return the offset of a batch that was appended before, None for the producer's next batch.
 
-        `ApiError` with 45 if batches are missing before it, 46 for an old batch whose offset is
-        forgotten, 47 for an old epoch of the producer.
+        `ApiError` if batches are missing before it, for an old batch whose offset is forgotten,
+        and for an old epoch of the producer.
         """
-        known = self._producers.get(batch.producer_id)
-        if batch.producer_id < 0 or known is None:
+        if batch.producer_id not in self._producers:
             return None
-        if batch.producer_epoch < known.epoch:
+        epoch, appended = self._producers[batch.producer_id]
+        if batch.producer_epoch < epoch:
             raise ApiError(ErrorCode.INVALID_PRODUCER_EPOCH)
-        if batch.producer_epoch > known.epoch:
+        if batch.producer_epoch > epoch:
             if batch.base_sequence != 0:
                 raise ApiError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
             return None
-        for one in known.appended:
-            if (one.first, one.last) == _range(batch):
-                return one.offset
-        ahead = (batch.base_sequence - known.appended[-1].last - 1) % _NUMBERS
+        for sequence, offset in appended:
+            if sequence == _range(batch):
+                return offset
+        ahead = (batch.base_sequence - appended[-1][0][1] - 1) % _NUMBERS
         if ahead:
+            is_gap = ahead < _NUMBERS // 2
             raise ApiError(
-                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-                if ahead < _NUMBERS // 2
-                else ErrorCode.DUPLICATE_SEQUENCE_NUMBER
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER if is_gap else ErrorCode.DUPLICATE_SEQUENCE_NUMBER
             )
         return None
 
@@ -190,10 +178,11 @@ class Sequences:
         """Remember the offset of an appended batch."""
         if batch.producer_id < 0:
             return
-        known = self._producers.get(batch.producer_id)
-        if known is None or known.epoch != batch.producer_epoch:
-            known = self._producers[batch.producer_id] = _Producer(batch.producer_epoch)
-        known.appended.append(_Appended(*_range(batch), offset))
+        epoch, appended = self._producers.get(batch.producer_id, (-1, None))
+        if appended is None or epoch != batch.producer_epoch:
+            appended = deque(maxlen=_REMEMBERED)
+            self._producers[batch.producer_id] = batch.producer_epoch, appended
+        appended.append((_range(batch), offset))
 
 
 def _range(batch: RecordBatch) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from cloudevents_kafka.protocol.schema import Structure
 from cloudevents_kafka.testing.wire_broker import _requests as requests
 from cloudevents_kafka.testing.wire_broker._call import Call
 from cloudevents_kafka.testing.wire_broker._cluster import Cluster, Node
-from cloudevents_kafka.testing.wire_broker._errors import CloseConnection, NoResponse
+from cloudevents_kafka.testing.wire_broker._errors import CloseConnection
 from cloudevents_kafka.testing.wire_broker._listener import ClientSocket
 from cloudevents_kafka.testing.wire_broker._releases import Release
 from cloudevents_kafka.testing.wire_broker._sasl import Login, LoginFailed
@@ -61,8 +61,10 @@ class Connection:
             return
         try:
             request = requests.read_request(self._state.release, frame)
-        except NoResponse as unread:
-            self._record_error(f"not answered: {unread}")
+        except ProtocolError as error:
+            if not self._state.release.drops_unreadable:
+                raise
+            self._record_error(f"not answered: {error}")
             return
         call = Call(
             **vars(request),

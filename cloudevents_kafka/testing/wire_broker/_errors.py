@@ -1,4 +1,4 @@
-"""Ends of a request other than a response; Kafka's error codes as exceptions."""
+"""The end of a connection, and Kafka's error codes, as exceptions."""
 
 from __future__ import annotations
 
@@ -25,10 +25,6 @@ class CloseConnection(Exception):
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-class NoResponse(Exception):
-    """The request stays unanswered and the connection open, as 0.9 does with unreadable requests."""
 
 
 @contextmanager

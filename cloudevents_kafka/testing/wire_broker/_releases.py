@@ -8,8 +8,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from cloudevents_kafka.protocol.messages import APIS
+from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.schema import Versions
+
+_VERSIONS: Final = """
+                    0.8.2 0.9   0.10  1.1   3.9   4.3
+PRODUCE             0     0-1   0-2   0-5   0-11  3-13
+FETCH               0     0-1   0-3   0-7   0-17  4-18
+LIST_OFFSETS        0     0     0-1   0-2   0-9   1-11
+METADATA            0     0     0-2   0-5   0-12  0-13
+OFFSET_COMMIT       0-1   0-2   0-2   0-3   0-9   2-10
+OFFSET_FETCH        0-1   0-1   0-2   0-3   0-9   1-10
+FIND_COORDINATOR    0     0     0     0-1   0-6   0-6
+JOIN_GROUP          none  0     0-1   0-2   0-9   0-9
+HEARTBEAT           none  0     0     0-1   0-4   0-4
+LEAVE_GROUP         none  0     0     0-1   0-5   0-5
+SYNC_GROUP          none  0     0     0-1   0-5   0-5
+SASL_HANDSHAKE      none  none  0     0-1   0-1   0-1
+API_VERSIONS        none  none  0     0-1   0-4   0-4
+CREATE_TOPICS       none  none  0-1   0-2   0-7   2-7
+INIT_PRODUCER_ID    none  none  none  0     0-5   0-5
+SASL_AUTHENTICATE   none  none  none  0     0-2   0-2
+"""
+"""The API versions that each release accepts."""
 
 
 class Release(NamedTuple):
@@ -20,8 +41,6 @@ class Release(NamedTuple):
 
     name: str
     versions: Mapping[int, Versions]
-    advertised: Mapping[int, Versions]
-    """The ranges that ApiVersions lists, which differ from ``versions`` in 4.x."""
     magic: int = 2
     """The message format of the log; older formats are converted when they are appended."""
     clamped_apis: frozenset[int] = frozenset()
@@ -38,71 +57,44 @@ class Release(NamedTuple):
     accepts_any_acks: bool = False
     """Whether acks above 1 wait for that many replicas; later brokers refuse them."""
 
-    def with_versions(self, versions: Mapping[int, str]) -> Release:
-        """Return a release with other versions of some APIs, as `Versions` reads them; "none" removes one."""
-        changed = {key: Versions.parse(text) for key, text in versions.items()}
-        return self._replace(
-            versions=_merged(self.versions, changed), advertised=_merged(self.advertised, changed)
-        )
+    @property
+    def advertised(self) -> Mapping[int, Versions]:
+        """The ranges that ApiVersions lists."""
+        if self.name != "4.3":
+            return self.versions
+        # KAFKA-18659: Produce 0 to 2 are listed for librdkafka, and refused.
+        return {**self.versions, ApiKey.PRODUCE: Versions(0, self.versions[ApiKey.PRODUCE].last)}
 
 
-def _merged(versions: Mapping[int, Versions], changed: Mapping[int, Versions]) -> Mapping[int, Versions]:
-    merged = {**versions, **changed}
-    return {key: merged[key] for key in sorted(merged) if merged[key].first <= merged[key].last}
+def _versions(release: str) -> dict[int, Versions]:
+    heading, *rows = (line.split() for line in _VERSIONS.strip().splitlines())
+    ranges = {ApiKey[name]: cells[heading.index(release)] for name, *cells in rows}
+    return {key: Versions.parse(text) for key, text in ranges.items() if text != "none"}
 
 
-def _ranges(newest: Mapping[int, int], oldest: Mapping[int, int] | None = None) -> dict[int, Versions]:
-    first = oldest or {}
-    return {key: Versions(first.get(key, 0), last).common(APIS[key].versions) for key, last in newest.items()}
-
-
-_V0_8: Final = _ranges({0: 0, 1: 0, 2: 0, 3: 0, 8: 1, 9: 1, 10: 0})
-_V0_9: Final = _ranges({0: 1, 1: 1, 2: 0, 3: 0, 8: 2, 9: 1, 10: 0, 11: 0, 12: 0, 13: 0, 14: 0})
-_V0_10: Final = _ranges(
-    {0: 2, 1: 3, 2: 1, 3: 2, 8: 2, 9: 2, 10: 0, 11: 1, 12: 0, 13: 0, 14: 0, 17: 0, 18: 0, 19: 1}
+_BETA: Final = Release(
+    "0.8.2-beta",
+    _versions("0.8.2"),
+    magic=0,
+    clamped_apis=frozenset({ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.METADATA}),
+    ignores_trailing_bytes=True,
+    beta_offset_commit=True,
+    accepts_any_acks=True,
 )
-_V1_1: Final = _ranges(
-    {0: 5, 1: 7, 2: 2, 3: 5, 8: 3, 9: 3, 10: 1, 11: 2, 12: 1, 13: 1, 14: 1, 17: 1, 18: 1, 19: 2, 22: 0, 36: 0}
+_V0_8: Final = _BETA._replace(name="0.8.2", beta_offset_commit=False, zookeeper=True)
+_V0_9: Final = _V0_8._replace(
+    name="0.9", versions=_versions("0.9"), accepts_any_acks=False, drops_unreadable=True
 )
-_SAME_IN_3_9_AND_4_3: Final = {10: 6, 11: 9, 12: 4, 13: 5, 14: 5, 17: 1, 18: 4, 19: 7, 22: 5, 36: 2}
-_V3_9: Final = _ranges({0: 11, 1: 17, 2: 9, 3: 12, 8: 9, 9: 9, **_SAME_IN_3_9_AND_4_3})
-_V4_3: Final = _ranges(
-    {0: 13, 1: 18, 2: 11, 3: 13, 8: 10, 9: 10, **_SAME_IN_3_9_AND_4_3},
-    oldest={0: 3, 1: 4, 2: 1, 8: 2, 9: 1, 19: 2},
-)
-_CLAMPED: Final = frozenset({0, 1, 3})
-
 RELEASES: Final = {
     release.name: release
     for release in (
-        Release(
-            "0.8.2-beta",
-            _V0_8,
-            {},
-            0,
-            _CLAMPED,
-            ignores_trailing_bytes=True,
-            beta_offset_commit=True,
-            accepts_any_acks=True,
-        ),
-        Release(
-            "0.8.2",
-            _V0_8,
-            {},
-            0,
-            _CLAMPED,
-            ignores_trailing_bytes=True,
-            zookeeper=True,
-            accepts_any_acks=True,
-        ),
-        Release(
-            "0.9", _V0_9, {}, 0, _CLAMPED, drops_unreadable=True, ignores_trailing_bytes=True, zookeeper=True
-        ),
-        Release("0.10", _V0_10, _V0_10, 1, ignores_trailing_bytes=True, zookeeper=True),
-        Release("1.1", _V1_1, _V1_1, ignores_trailing_bytes=True, zookeeper=True),
-        Release("3.9", _V3_9, _V3_9, lists_api_versions=True),
-        # KAFKA-18659: Produce 0 to 2 are listed for librdkafka, and refused.
-        Release("4.3", _V4_3, {**_V4_3, 0: Versions(0, 13)}, lists_api_versions=True),
+        _BETA,
+        _V0_8,
+        _V0_9,
+        Release("0.10", _versions("0.10"), magic=1, ignores_trailing_bytes=True, zookeeper=True),
+        Release("1.1", _versions("1.1"), ignores_trailing_bytes=True, zookeeper=True),
+        Release("3.9", _versions("3.9"), lists_api_versions=True),
+        Release("4.3", _versions("4.3"), lists_api_versions=True),
     )
 }
 """The releases by name; ``0.8.2-beta`` follows the 0.8 guide to the letter."""
