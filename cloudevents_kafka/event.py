@@ -89,6 +89,7 @@ class Event:
                 data, content_type if isinstance(content_type, str) else None, attributes
             )
         except DataError as error:
+            # J-10: "MUST translate the data value to a JSON value"
             problems.append(Problem("data", str(error), "J-10"))
         if problems:
             raise InvalidEvent(problems)
@@ -253,7 +254,7 @@ class Event:
         )
 
     def __hash__(self) -> int:
-        """Return the hash of id and source, which identify an event (core: id)."""
+        """Return the hash of id and source, which identify an event (R-03)."""
         return hash((self.id, self.source))
 
     def __repr__(self) -> str:

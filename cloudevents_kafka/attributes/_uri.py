@@ -6,14 +6,14 @@ import re
 from typing import Final
 
 # RFC 3986 and non-ASCII letters. A character of a part is not one of the delimiters that %s names, and
-# a % is followed by two hexadecimal digits.
+# a % is followed by two hexadecimal digits (RFC 3986 2.1).
 _CHARACTER: Final = r'[^\s\x00-\x20\x7f-\x9f<>"{}|\\^`%%?#\[\]%s]++|%%[0-9A-Fa-f]{2}'
 _PATH: Final = _CHARACTER % ""
 _QUERY: Final = _PATH.replace("?", "", 1)
 _HOST: Final = _CHARACTER % ":@/"
 _USER_INFO: Final = _CHARACTER % "@/"
 _URI_REFERENCE: Final = re.compile(
-    r"(?:[A-Za-z][A-Za-z0-9+.-]*+:|(?![^/?#]*:))"  # a scheme, or no colon in the first segment
+    r"(?:[A-Za-z][A-Za-z0-9+.-]*+:|(?![^/?#]*:))"  # a scheme, or a first segment "without any colon"
     rf"(?://(?:(?:{_USER_INFO})*+@)?"
     rf"(?:\[(?:[vV][0-9A-Fa-f]+\.[A-Za-z0-9._~!$&'()*+,;=:-]+|(?P<address>[0-9A-Fa-f:.]+))\]|(?:{_HOST})*+)"
     r"(?::[0-9]*+)?(?=[/?#]|\Z)|(?!//))"
@@ -39,5 +39,5 @@ def _is_ipv6(text: str) -> bool:
 
 
 def is_uri(text: str) -> bool:
-    """Return whether a text is a URI with a scheme; a fragment is allowed."""
+    """Return whether a text is a URI with a scheme; a fragment is allowed (T-10)."""
     return _SCHEME.match(text) is not None and is_uri_reference(text)

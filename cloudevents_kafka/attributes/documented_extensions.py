@@ -79,8 +79,8 @@ def _document(
 ) -> dict[str, Extension]:
     """Return the attributes of one document, from its clause, REQUIRED attributes, types and rules."""
     return {
-        name: Extension(kind, tuple(rules), tuple(other for other in required if other != name), clause)
-        for name, (kind, *rules) in attributes.items()
+        name: Extension(type_, tuple(rules), tuple(other for other in required if other != name), clause)
+        for name, (type_, *rules) in attributes.items()
     }
 
 

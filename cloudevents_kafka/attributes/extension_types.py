@@ -71,14 +71,11 @@ def register_extension(
             f"the name of an extension must have only a-z and 0-9, and not be a core attribute, got {name!r}"
         )
     if not isinstance(type, AttributeType):
-        raise TypeError(f"the type of {name} must be an AttributeType, such as AttributeType.STRING")
+        raise TypeError(f"the type of {name} must be an AttributeType, got {preview(type)}")
     if not (accepts is None or callable(accepts)) or not isinstance(rule, str):
         raise TypeError(f"for {name}, accepts must be a function of the value, and rule a str")
-    if (
-        isinstance(needs, str)
-        or not isinstance(needs, Collection)
-        or not all(isinstance(other, str) for other in needs)
-    ):
+    is_list = isinstance(needs, Collection) and not isinstance(needs, str)
+    if not is_list or not all(isinstance(other, str) for other in needs):
         raise TypeError(f"for {name}, needs must be a list of names, got {preview(needs)}")
     if invalid := [other for other in needs if not is_name(other)]:
         raise ValueError(
@@ -111,7 +108,7 @@ def restore(extensions: Mapping[str, Extension]) -> None:
 
 
 def type_of(name: str, table: ExtensionTable | None = None) -> AttributeType:
-    """Return the type of an attribute: String if it is unknown."""
+    """Return the type of an attribute: String if it is unknown, since a header does not name its type."""
     if name in CORE:
         return _EVENT_TYPES.get(name, AttributeType.STRING)
     extension = (table or current.table).extensions.get(name)

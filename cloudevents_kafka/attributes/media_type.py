@@ -71,7 +71,7 @@ def python_codec(media: MediaType) -> str:
 
 
 def _parse(text: str) -> MediaType:
-    essence = text.partition(";")[0].strip(" \t").lower()
+    essence = text.partition(";")[0].strip(" \t").lower()  # compared without regard to case
     match = _ESSENCE.match(text)
     subtype = essence.partition("/")[2]
     found = _FORMAT.fullmatch(essence)
@@ -82,8 +82,10 @@ def _parse(text: str) -> MediaType:
         valid=valid,
         charset=charset,
         utf8=charset is None or charset.lower() in _UTF8,
+        # J-08: "has the form `*/json` or `*/*+json`"
         is_json=bool(match) and (subtype == "json" or subtype.endswith("+json")),
         is_text=essence.startswith("text/"),
+        # K-09: "prefixed with the CloudEvents media type"
         cloudevents=text[: len(CLOUDEVENTS)].lower() == CLOUDEVENTS,
         batch=essence.startswith(_BATCH),
         format=None if found is None else found[1],

@@ -15,7 +15,7 @@ import msgspec
 
 from cloudevents_kafka.primitives.epoch import EPOCH, SECOND
 
-_RFC3339: Final = re.compile(
+_RFC3339: Final = re.compile(  # RFC 3339 5.6: "T" and "Z" "may alternatively be lower case"
     r"(\d{4}-\d\d-\d\d)[Tt]((?:[01]\d|2[0-3]):[0-5]\d):([0-5]\d|60)(?:\.(\d+))?"
     r"([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)",
     re.ASCII,
@@ -145,7 +145,7 @@ def _parse(text: str) -> tuple[datetime, str] | None:
     except ValueError:  # 31 June
         return None
     if leap and _utc_minute(moment) != _LAST_MINUTE:
-        return None  # leap seconds are inserted before midnight UTC only
+        return None  # RFC 3339 5.7: leap seconds are inserted before midnight UTC only
     if year_0:
         return datetime.min.replace(tzinfo=moment.tzinfo), text
     return moment, _LEAP + digits.rstrip("0") if leap else digits[6:].rstrip("0")

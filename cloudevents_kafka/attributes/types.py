@@ -37,19 +37,22 @@ class AttributeType(Enum):
     TIMESTAMP = "Timestamp"
 
 
-_NAME: Final = re.compile(r"[a-z0-9]+", re.ASCII)
+_NAME: Final = re.compile(r"[a-z0-9]+", re.ASCII)  # N-01: "from the ASCII character set"
+# T-05: "Integer component of the JSON Number", which has no leading zeros
 _INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)", re.ASCII)
+# T-06: "control characters"; T-07: "identified as noncharacters by Unicode"; T-08: "unless used properly in
+# pairs", which are one character of a str
 _FORBIDDEN: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef"
     + "".join(f"{chr(plane << 16 | 0xFFFE)}{chr(plane << 16 | 0xFFFF)}" for plane in range(17))
     + "]"
 )
-INTEGER_RANGE: Final = range(-(2**31), 2**31)
+INTEGER_RANGE: Final = range(-(2**31), 2**31)  # T-04: "a signed, 32-bit, twos-complement encoding"
 
 
 def is_name(text: str) -> bool:
     """Return whether a text is a name of an attribute: a-z and 0-9, and not ``data``."""
-    return _NAME.fullmatch(text) is not None and text != "data"
+    return _NAME.fullmatch(text) is not None and text != "data"  # N-04: "MUST NOT have the name `data`"
 
 
 def is_string(text: str) -> bool:
@@ -64,7 +67,7 @@ def _parse_integer(text: str) -> int:
 
 
 def _parse_boolean(text: str) -> bool:
-    if text not in ("true", "false"):
+    if text not in ("true", "false"):  # T-03: "case-sensitive"
         raise ValueError("a Boolean must be true or false")
     return text == "true"
 
@@ -82,7 +85,7 @@ def parse_binary(text: str) -> bytes:
 
 
 def canonical_text(value: AttributeValue) -> str:
-    """Return the canonical text of a value (core: Type System)."""
+    """Return the canonical text of a value (T-02)."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -99,12 +102,12 @@ _PARSERS: Final[dict[AttributeType, Callable[[str], AttributeValue]]] = {
 }
 
 
-def parse(kind: AttributeType, text: str) -> AttributeValue:
+def parse(attribute_type: AttributeType, text: str) -> AttributeValue:
     """Return the value of a canonical text: the text itself for the four types of text.
 
-    Raises `ValueError`.
+    Raises `ValueError` if a Boolean, an Integer or a Binary has another form.
     """
-    parser = _PARSERS.get(kind)
+    parser = _PARSERS.get(attribute_type)
     return text if parser is None else parser(text)
 
 
