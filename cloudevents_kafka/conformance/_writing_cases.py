@@ -83,13 +83,11 @@ def _through_broker(record: Record, broker: str) -> Record:
 
     version = _PRODUCE[broker]
     sent = records.Record(key=record.key, value=record.value, headers=record.headers)
-    queued = client.QueuedRecord("t", 0, sent, None, client.Deadline(0))
     try:
-        client.check_headers(queued, version)
+        client.check_headers("t", sent, version)
     except Unsupported as error:
         raise EncodeError(str(error)) from error
-    batch = client.ProducerBatch(("t", 0), [queued], client.NO_PRODUCER_ID, -1)
-    (arrived,) = records.Batches(batch.encode(version, records.Codec.NONE)).records()
+    (arrived,) = records.Batches(client.encode_records([sent], version, records.Codec.NONE)).records()
     return Record(key=arrived.key, value=arrived.value, headers=list(arrived.headers))
 
 

@@ -10,12 +10,7 @@ by `_sasl`, with the credentials of `_security`), `_cluster` (metadata, leaders,
 from __future__ import annotations
 
 from cloudevents_kafka.protocol.client._api_versions import CLIENT_VERSIONS, VERSIONS_0_8, VERSIONS_0_9
-from cloudevents_kafka.protocol.client._batches import (
-    NO_PRODUCER_ID,
-    ProducerBatch,
-    QueuedRecord,
-    check_headers,
-)
+from cloudevents_kafka.protocol.client._batches import check_headers, encode_records
 from cloudevents_kafka.protocol.client._capture import CapturedFrame, parse_line, stream_trace
 from cloudevents_kafka.protocol.client._client import Client
 from cloudevents_kafka.protocol.client._consumer import Consumer
@@ -39,7 +34,6 @@ __all__ = [
     "EARLIEST",
     "LATEST",
     "MAX_SECONDS",
-    "NO_PRODUCER_ID",
     "SCRAM_HASHES",
     "STORED",
     "UNKNOWN",
@@ -55,14 +49,13 @@ __all__ = [
     "Message",
     "Plain",
     "Producer",
-    "ProducerBatch",
-    "QueuedRecord",
     "Scram",
     "ScramKeys",
     "TopicPartition",
     "at_random",
     "by_key",
     "check_headers",
+    "encode_records",
     "parse_line",
     "round_robin",
     "stream_trace",

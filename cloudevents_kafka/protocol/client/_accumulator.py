@@ -16,7 +16,7 @@ from cloudevents_kafka.protocol.client._batches import (
 )
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._message import TopicAndPartition
-from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable_or_timeout
+from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable
 from cloudevents_kafka.protocol.client._settings import ProducerSettings
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, ProtocolError, Unsupported
@@ -33,11 +33,9 @@ Complete: TypeAlias = Callable[[Sequence[QueuedRecord], ProtocolError | None, in
 class Idempotence:
     """The producer id, requested on first use, and the next sequence number of each partition."""
 
-    def __init__(self, cluster: Cluster, *, enabled: bool, required: bool) -> None:
-        """Request an id if ``enabled``; fail if ``required`` and the broker has no ids."""
+    def __init__(self, cluster: Cluster, settings: ProducerSettings) -> None:
         self._cluster: Final = cluster
-        self._enabled: Final = enabled
-        self._required: Final = required
+        self._settings: Final = settings
         self._producer_id: ProducerId | None = None
         self._sequences: dict[TopicAndPartition, int] = defaultdict(int)
 
@@ -67,11 +65,12 @@ class Idempotence:
             self._sequences.clear()
 
     def _request_id(self, deadline: Deadline) -> ProducerId:
-        if not self._enabled:
+        required = self._settings.idempotent
+        if required is False or (required is None and self._settings.acks != -1):
             return NO_PRODUCER_ID
         broker = self._cluster.any_broker(deadline)
         if spec_of(InitProducerIdRequest).key not in broker.versions:
-            if self._required:
+            if required:
                 raise Unsupported(f"{broker.address}: idempotent producing needs a broker of 0.11")
             return NO_PRODUCER_ID
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
@@ -95,12 +94,7 @@ class Accumulator:
         self._cluster: Final = cluster
         self._settings: Final = settings
         self._complete: Final = complete
-        acks_all = settings.acks == -1
-        self._idempotence: Final = Idempotence(
-            cluster,
-            enabled=acks_all if settings.idempotent is None else settings.idempotent,
-            required=bool(settings.idempotent),
-        )
+        self._idempotence: Final = Idempotence(cluster, settings)
         self._max_records: dict[TopicAndPartition, int] = {}
         self._unassigned: dict[str, deque[QueuedRecord]] = {}
         self._failed_lookups: dict[str, _FailedLookup] = {}
@@ -115,13 +109,10 @@ class Accumulator:
             else:
                 self._unassigned.setdefault(queued.topic, deque()).append(queued)
 
-    def prepare(self) -> None:
-        """Choose partitions, and fill a batch for each partition that has none."""
+    def sendable(self) -> list[ProducerBatch]:
+        """Choose partitions, fill a batch of each, and return the batches whose backoff has expired."""
         self._assign_partitions()
         self._fill_batches()
-
-    def sendable(self) -> list[ProducerBatch]:
-        """Return the ready batches whose backoff has expired."""
         return [batch for batch in self._ready.values() if batch.backoff.expired()]
 
     def expired(self) -> list[ProducerBatch]:
@@ -157,7 +148,7 @@ class Accumulator:
         supported = []
         for queued in batch.queued:
             try:
-                check_headers(queued, version)
+                check_headers(queued.topic, queued.record, version)
                 supported.append(queued)
             except Unsupported as error:
                 self._complete([queued], error, batch.topic_partition[1], -1)
@@ -206,7 +197,7 @@ class Accumulator:
         self._complete([queued], error, partition, -1)
 
     def _lookup_failed(self, topic: str, unassigned: deque[QueuedRecord], error: ProtocolError) -> None:
-        retriable = is_retriable_or_timeout(error)
+        retriable = is_retriable(error)
         if isinstance(error, DeadlineExceeded) and topic in self._failed_lookups:
             error = self._failed_lookups[topic].error  # more specific than a timeout
         while unassigned and (not retriable or unassigned[0].deadline.expired()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -73,22 +73,9 @@ class ProducerBatch:
     def __str__(self) -> str:
         return "{}[{}]".format(*self.topic_partition)
 
-    def encode(self, version: int, codec: Codec) -> bytes:
-        """Return the bytes for a version of Produce: message sets up to 2, record batches from 3 on."""
-        records = [queued.record for queued in self.queued]
-        if version >= RECORD_BATCH_VERSION:
-            return encode_batch(
-                records,
-                codec,
-                producer_id=self.producer_id.producer_id,
-                producer_epoch=self.producer_id.epoch,
-                base_sequence=self.sequence,
-            )
-        bare = [msgspec.structs.replace(record, headers=[]) for record in records]  # see `check_headers`
-        return encode_message_set(bare, 1 if version == 2 else 0, codec)  # magic 1: KIP-32
-
-    def back_off(self) -> None:
+    def back_off(self, error: ProtocolError) -> None:
         """Set the time of the next attempt; pauses grow."""
+        self.last_error = error
         self.backoff = Deadline(self._pause)
         self._pause = min(2 * self._pause, MAX_PAUSE)
 
@@ -97,15 +84,35 @@ class ProducerBatch:
         return self.queued[0].deadline.expired()
 
 
-def check_headers(queued: QueuedRecord, version: int) -> None:
+def encode_records(
+    records: Sequence[Record],
+    version: int,
+    codec: Codec,
+    producer: ProducerId = NO_PRODUCER_ID,
+    sequence: int = -1,
+) -> bytes:
+    """Return the bytes for a version of Produce: message sets up to 2, record batches from 3 on."""
+    if version >= RECORD_BATCH_VERSION:
+        return encode_batch(
+            records,
+            codec,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.epoch,
+            base_sequence=sequence,
+        )
+    bare = [msgspec.structs.replace(record, headers=[]) for record in records]  # see `check_headers`
+    return encode_message_set(bare, 1 if version == 2 else 0, codec)  # magic 1: KIP-32
+
+
+def check_headers(topic: str, record: Record, version: int) -> None:
     """Raise `Unsupported` for headers that a broker before 0.11 cannot store.
 
     A content-type alone may be dropped, because the value states it too.
     """
-    foreign = [name for name, _ in queued.record.headers if name.lower() != "content-type"]
+    foreign = [name for name, _ in record.headers if name.lower() != "content-type"]
     if version < RECORD_BATCH_VERSION and foreign:
         raise Unsupported(
-            f"{queued.topic}: brokers before 0.11 have no headers, and the record has "
+            f"{topic}: brokers before 0.11 have no headers, and the record has "
             f"{', '.join(foreign[:3])}{', ...' * (len(foreign) > 3)}; send structured mode"
         )
 

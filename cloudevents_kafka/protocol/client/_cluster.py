@@ -13,13 +13,7 @@ from typing import Final, TypeVar
 
 from cloudevents_kafka.protocol.client._broker import connect
 from cloudevents_kafka.protocol.client._connection import Connection
-from cloudevents_kafka.protocol.client._retry import (
-    FIRST_PAUSE,
-    MAX_PAUSE,
-    Deadline,
-    is_retriable,
-    is_unknown_server_error,
-)
+from cloudevents_kafka.protocol.client._retry import FIRST_PAUSE, MAX_PAUSE, Deadline, is_retriable
 from cloudevents_kafka.protocol.client._security import AuthenticationFailed
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
 from cloudevents_kafka.protocol.client._socket import Address
@@ -171,8 +165,7 @@ class Cluster:
             try:
                 return attempt()
             except ProtocolError as error:
-                retriable = is_retriable(error) or (unknown_errors and is_unknown_server_error(error))
-                if not retriable or deadline.expired():
+                if not is_retriable(error, unknown_errors=unknown_errors) or deadline.expired():
                     raise
                 self.invalidate()
                 last = error

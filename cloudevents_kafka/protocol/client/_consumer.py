@@ -26,7 +26,7 @@ from cloudevents_kafka.protocol.client._message import (
     key_of,
 )
 from cloudevents_kafka.protocol.client._offsets import GroupOffsets, offset_at, resolve_offsets
-from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable_or_timeout
+from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable
 from cloudevents_kafka.protocol.client._settings import ConsumerSettings
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, ProtocolError
 
@@ -234,8 +234,8 @@ class Consumer:
         if member.state == "rebalancing":
             self._revoke()
             member.rejoin()
-        elif member.state == "stable" and member.generation != self._generation:
-            generation = member.generation
+        elif member.state == "stable" and member.offsets.generation != self._generation:
+            generation = member.offsets.generation
             self._start_reading(self._resolve(dict.fromkeys(member.assignment, STORED)))
             self._generation = generation  # not before, so that a failure is repeated
             if self._on_assign is not None:
@@ -280,7 +280,7 @@ class Consumer:
             self._commit(self._buffer.uncommitted())  # the user polls again, so the returned records are done
         except ProtocolError as error:
             must_rejoin = isinstance(error, BrokerError) and error.code in REJOIN_ERRORS
-            if not must_rejoin and not is_retriable_or_timeout(error):
+            if not must_rejoin and not is_retriable(error):
                 raise
 
     def _request_deadline(self) -> Deadline:

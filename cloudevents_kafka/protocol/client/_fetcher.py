@@ -10,12 +10,8 @@ from typing import Final, NamedTuple
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._message import UNKNOWN, Message, Offsets, TopicAndPartition
-from cloudevents_kafka.protocol.client._offsets import resolve_offset
-from cloudevents_kafka.protocol.client._retry import (
-    Deadline,
-    is_retriable_or_timeout,
-    is_unknown_server_error,
-)
+from cloudevents_kafka.protocol.client._offsets import resolve_offsets
+from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable
 from cloudevents_kafka.protocol.client._settings import ConsumerSettings
 from cloudevents_kafka.protocol.client._socket import wait_readable
 from cloudevents_kafka.protocol.error_codes import ErrorCode
@@ -220,7 +216,7 @@ class Fetcher:
                 self._reset(topic_partition, error)
             except ProtocolError as failed:
                 self._errors[topic_partition] = failed
-        elif is_unknown_server_error(error) or is_retriable_or_timeout(error):
+        elif is_retriable(error, unknown_errors=True):
             self._cluster.invalidate()
             self._backoffs[topic_partition] = Deadline(_BACKOFF)
         else:
@@ -230,8 +226,8 @@ class Fetcher:
         if self._settings.reset == "error":
             raise error
         deadline = Deadline(self._settings.request_timeout)
-        self._positions[topic_partition] = resolve_offset(
-            self._cluster, topic_partition, UNKNOWN, self._settings.reset, deadline
+        self._positions |= resolve_offsets(
+            self._cluster, {topic_partition: UNKNOWN}, None, self._settings.reset, deadline
         )
 
 

@@ -7,8 +7,6 @@ rebalances, it keeps the member alive until the consumer has stopped reading and
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final, Literal, TypeAlias
 
 from cloudevents_kafka.protocol.client._assignors import (
@@ -21,8 +19,8 @@ from cloudevents_kafka.protocol.client._assignors import (
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._message import TopicAndPartition
-from cloudevents_kafka.protocol.client._offsets import GroupOffsets, find_coordinator
-from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable_or_timeout
+from cloudevents_kafka.protocol.client._offsets import GroupOffsets
+from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable
 from cloudevents_kafka.protocol.client._settings import ConsumerSettings
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Malformed, ProtocolError
@@ -63,13 +61,7 @@ class GroupMember:
         self._group: Final = group
         self._topics: Final = topics
         self._changed: Final = threading.Condition()
-        self._connection_lock: Final = threading.Lock()
-        self._broker: Connection | None = None
-        self._member_id = ""
-        self.generation = -1
-        self.offsets: Final = GroupOffsets(
-            cluster, group, self._coordinator, lambda: (self.generation, self._member_id)
-        )
+        self.offsets: Final = GroupOffsets(cluster, group)
         self.assignment: list[TopicAndPartition] = []
         self.state: State = "joining"
         self.error: ProtocolError | None = None
@@ -98,15 +90,16 @@ class GroupMember:
         if aborted := last_state == "joining" or self._thread.is_alive():
             self._cluster.abort()
             self._thread.join(deadline.at_most(_HEARTBEAT_TIMEOUT))
-        if last_state != "failed" and self._member_id:
+        if last_state != "failed" and self.offsets.member_id:
             cluster = self._cluster.clone() if aborted else self._cluster
             self._leave(cluster, Deadline(deadline.at_most(_LEAVE_TIMEOUT)))
         self._cluster.close()
 
     def _leave(self, cluster: Cluster, deadline: Deadline) -> None:
-        request = LeaveGroupRequest(group_id=self._group, member_id=self._member_id)
+        request = LeaveGroupRequest(group_id=self._group, member_id=self.offsets.member_id)
         try:
-            find_coordinator(cluster, self._group, deadline).request(request, deadline)
+            with GroupOffsets(cluster, self._group).coordinator(deadline) as broker:
+                broker.request(request, deadline)
         except ProtocolError:
             return  # the session will expire
         finally:
@@ -130,12 +123,10 @@ class GroupMember:
             return
         if code in REJOIN_ERRORS:
             if code == ErrorCode.UNKNOWN_MEMBER_ID:
-                self._member_id = ""
-            if self.state == "stable":
-                self._set_state("rebalancing", only_from="stable")
-            else:
+                self.offsets.member_id = ""
+            if not self._set_state("rebalancing", only_from="stable"):
                 self._sleep(_RETRY_PAUSE)
-        elif is_retriable_or_timeout(error):
+        elif is_retriable(error):
             self._cluster.invalidate()
             self._sleep(_RETRY_PAUSE)
         else:
@@ -145,13 +136,13 @@ class GroupMember:
     def _join(self) -> None:
         settings = self._settings
         deadline = Deadline(settings.rebalance_timeout + settings.request_timeout)
-        with self._coordinator(deadline) as broker:
+        with self.offsets.coordinator(deadline) as broker:
             if self.state != "joining":  # closed before there was a connection to abort
                 return
             joined = self._join_group(broker, deadline)
             assignment = self._sync_group(broker, joined, deadline)
             if self.state == "joining":
-                self.generation, self.assignment = joined.generation_id, assignment
+                self.offsets.generation, self.assignment = joined.generation_id, assignment
         self._set_state("stable", only_from="joining")
 
     def _join_group(self, broker: Connection, deadline: Deadline) -> JoinGroupResponse:
@@ -161,15 +152,15 @@ class GroupMember:
             group_id=self._group,
             session_timeout_ms=int(settings.session_timeout * 1000),
             rebalance_timeout_ms=int(settings.rebalance_timeout * 1000),
-            member_id=self._member_id,
+            member_id=self.offsets.member_id,
             protocol_type="consumer",
             protocols=[JoinGroupRequestProtocol(name=name, metadata=metadata) for name in settings.assignors],
         )
         response: JoinGroupResponse = broker.request(request, deadline)
         if response.error_code == ErrorCode.MEMBER_ID_REQUIRED:  # KIP-394: join again with this id
-            self._member_id = response.member_id
+            self.offsets.member_id = response.member_id
         self._check(response.error_code)
-        self._member_id = response.member_id
+        self.offsets.member_id = response.member_id
         return response
 
     def _sync_group(
@@ -179,7 +170,7 @@ class GroupMember:
         request = SyncGroupRequest(
             group_id=self._group,
             generation_id=joined.generation_id,
-            member_id=self._member_id,
+            member_id=self.offsets.member_id,
             protocol_type="consumer",
             protocol_name=joined.protocol_name,
             assignments=self._assignments(joined, deadline) if leads else [],
@@ -221,15 +212,12 @@ class GroupMember:
         if self.state not in {"stable", "rebalancing"}:
             return
         deadline = Deadline(self._settings.request_timeout)
-        with self._coordinator(deadline) as broker:
+        with self.offsets.coordinator(deadline) as broker:
             request = HeartbeatRequest(
-                group_id=self._group, generation_id=self.generation, member_id=self._member_id
+                group_id=self._group, generation_id=self.offsets.generation, member_id=self.offsets.member_id
             )
             response: HeartbeatResponse = broker.request(request, deadline)
-        if response.error_code == ErrorCode.REBALANCE_IN_PROGRESS:
-            self._set_state("rebalancing", only_from="stable")
-        else:
-            self._check(response.error_code)
+        self._check(response.error_code)
 
     # --- helpers -------------------------------------------------------------------------
 
@@ -237,26 +225,14 @@ class GroupMember:
         if code:
             raise BrokerError(code, f"group {self._group}")
 
-    @contextmanager
-    def _coordinator(self, deadline: Deadline) -> Iterator[Connection]:
-        """Yield the coordinator's connection to one thread at a time; look it up again after an error."""
-        if not self._connection_lock.acquire(timeout=deadline.at_most(threading.TIMEOUT_MAX)):
-            raise DeadlineExceeded("the connection is busy while the group rebalances")
-        try:
-            if self._broker is None or self._broker.closed:
-                self._broker = find_coordinator(self._cluster, self._group, deadline)
-            yield self._broker
-        except ProtocolError:
-            self._broker = None
-            raise
-        finally:
-            self._connection_lock.release()
-
-    def _set_state(self, state: State, *, only_from: State | None = None) -> None:
+    def _set_state(self, state: State, *, only_from: State | None = None) -> bool:
+        """Change the state unless the member is closed, and return whether it has changed."""
         with self._changed:
-            if self.state != "closed" and only_from in {None, self.state}:
-                self.state = state
+            if self.state == "closed" or only_from not in {None, self.state}:
+                return False
+            self.state = state
             self._changed.notify_all()
+            return True
 
     def _sleep(self, seconds: float) -> None:
         """Wait, until the state changes at most."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from cloudevents_kafka.protocol.client._cluster import Cluster
@@ -20,7 +21,7 @@ from cloudevents_kafka.protocol.client._message import (
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._settings import OffsetReset
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from cloudevents_kafka.protocol.errors import BrokerError
+from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, ProtocolError
 from cloudevents_kafka.protocol.messages.groups import FindCoordinatorRequest, FindCoordinatorResponse
 from cloudevents_kafka.protocol.messages.offsets import (
     ListOffsetsPartition,
@@ -66,125 +67,114 @@ def offset_at(
     return cluster.retry(f"offsets of {subject}", attempt, deadline, unknown_errors=True)
 
 
-def resolve_offset(
-    cluster: Cluster, key: TopicAndPartition, offset: int, reset: OffsetReset, deadline: Deadline
-) -> int:
-    """Return the number of an offset, which may be `EARLIEST`, `LATEST`, or any other negative: ``reset``."""
-    if offset >= 0:
+def resolve_offsets(
+    cluster: Cluster, offsets: Offsets, group: GroupOffsets | None, reset: OffsetReset, deadline: Deadline
+) -> Offsets:
+    """Return the offsets, with numbers for `STORED`, `UNKNOWN`, `EARLIEST` and `LATEST`."""
+    stored = [key for key, offset in offsets.items() if offset in {STORED, UNKNOWN}]
+    resolved = offsets | (group.committed(stored, deadline) if stored and group is not None else {})
+    for key, offset in resolved.items():
+        if offset < 0:
+            resolved[key] = offset_at(cluster, key, _reset_to(key, offset, reset), deadline) or 0
+    return resolved
+
+
+def _reset_to(key: TopicAndPartition, offset: int, reset: OffsetReset) -> int:
+    if offset in {EARLIEST, LATEST}:
         return offset
-    if offset not in {EARLIEST, LATEST}:
-        if reset == "error":
-            message = "no offset is committed, and reset is 'error'"
-            raise BrokerError(ErrorCode.OFFSET_OUT_OF_RANGE, "{}[{}]".format(*key), message)
-        offset = EARLIEST if reset == "earliest" else LATEST
-    return offset_at(cluster, key, offset, deadline) or 0
-
-
-def find_coordinator(cluster: Cluster, group: str, deadline: Deadline) -> Connection:
-    """Return the connection to a group's coordinator."""
-
-    def attempt() -> Connection:
-        broker = cluster.any_broker(deadline)
-        request = FindCoordinatorRequest(key=group, key_type=0)
-        response: FindCoordinatorResponse = broker.request(request, deadline)
-        if response.error_code:
-            raise BrokerError(response.error_code, f"group {group}", response.error_message)
-        return cluster.broker(response.node_id, deadline)
-
-    return cluster.retry(f"the coordinator of group {group}", attempt, deadline)
+    if reset == "error":
+        message = "no offset is committed, and reset is 'error'"
+        raise BrokerError(ErrorCode.OFFSET_OUT_OF_RANGE, "{}[{}]".format(*key), message)
+    return EARLIEST if reset == "earliest" else LATEST
 
 
 class GroupOffsets:
-    """The committed offsets of a group.
+    """The committed offsets of a group, and the connection to its coordinator, for one thread at a time.
 
-    ``coordinator`` yields the connection to the group's coordinator, and ``member`` returns the
-    generation and the member id, which a client that is not a member leaves out.
+    ``generation`` and ``member_id`` are sent with commits; a client that is not a member leaves them out.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        group: str,
-        coordinator: Callable[[Deadline], AbstractContextManager[Connection]] | None = None,
-        member: Callable[[], tuple[int, str]] = lambda: (-1, ""),
-    ) -> None:
+    def __init__(self, cluster: Cluster, group: str) -> None:
         self._cluster: Final = cluster
         self._group: Final = group
-        self._coordinator: Final = coordinator or self._find_coordinator
-        self._member: Final = member
+        self._lock: Final = threading.Lock()
+        self._connection: Connection | None = None
+        self.generation = -1
+        self.member_id = ""
+
+    @contextmanager
+    def coordinator(self, deadline: Deadline) -> Iterator[Connection]:
+        """Yield the connection to the coordinator; look it up again after an error."""
+        if not self._lock.acquire(timeout=deadline.at_most(threading.TIMEOUT_MAX)):
+            raise DeadlineExceeded("the connection is busy while the group rebalances")
+        try:
+            if self._connection is None or self._connection.closed:
+                self._connection = self._cluster.retry(
+                    f"the coordinator of group {self._group}", lambda: self._find(deadline), deadline
+                )
+            yield self._connection
+        except ProtocolError:
+            self._connection = None
+            raise
+        finally:
+            self._lock.release()
 
     def commit(self, offsets: Mapping[TopicAndPartition, int], deadline: Deadline) -> None:
         """Commit offsets; `BrokerError` if a member must rejoin, or if others are members."""
-
-        def attempt() -> None:
-            with self._coordinator(deadline) as broker:
-                self._commit(broker, offsets, deadline)
-
-        self._cluster.retry(f"offsets of group {self._group}", attempt, deadline)
-
-    def committed(self, partitions: Sequence[TopicAndPartition], deadline: Deadline) -> Offsets:
-        """Return the committed offsets; partitions without one are left out."""
-
-        def attempt() -> Offsets:
-            with self._coordinator(deadline) as broker:
-                return self._fetch(broker, partitions, deadline)
-
-        return self._cluster.retry(f"offsets of group {self._group}", attempt, deadline)
-
-    def _find_coordinator(self, deadline: Deadline) -> AbstractContextManager[Connection]:
-        return nullcontext(find_coordinator(self._cluster, self._group, deadline))
-
-    def _commit(
-        self, broker: Connection, offsets: Mapping[TopicAndPartition, int], deadline: Deadline
-    ) -> None:
         topics: dict[str, list[OffsetCommitRequestPartition]] = defaultdict(list)
         for (topic, partition), offset in offsets.items():
             row = OffsetCommitRequestPartition(
                 partition_index=partition, committed_offset=offset, committed_metadata=""
             )
             topics[topic].append(row)
-        generation, member_id = self._member()
-        request = OffsetCommitRequest(
-            group_id=self._group,
-            generation_id_or_member_epoch=generation,
-            member_id=member_id,
-            topics=[OffsetCommitRequestTopic(name=name, partitions=rows) for name, rows in topics.items()],
-        )
-        response: OffsetCommitResponse = broker.request(request, deadline)
-        for topic_response in response.topics:
-            for result in topic_response.partitions:
-                self._check(result.error_code, f": {topic_response.name}[{result.partition_index}]")
 
-    def _fetch(
-        self, broker: Connection, partitions: Sequence[TopicAndPartition], deadline: Deadline
-    ) -> Offsets:
+        def attempt() -> None:
+            request = OffsetCommitRequest(
+                group_id=self._group,
+                generation_id_or_member_epoch=self.generation,
+                member_id=self.member_id,
+                topics=[
+                    OffsetCommitRequestTopic(name=name, partitions=rows) for name, rows in topics.items()
+                ],
+            )
+            with self.coordinator(deadline) as broker:
+                response: OffsetCommitResponse = broker.request(request, deadline)
+                for committed in response.topics:
+                    for result in committed.partitions:
+                        self._check(result.error_code, f": {committed.name}[{result.partition_index}]")
+
+        self._cluster.retry(f"offsets of group {self._group}", attempt, deadline)
+
+    def committed(self, partitions: Sequence[TopicAndPartition], deadline: Deadline) -> Offsets:
+        """Return the committed offsets; partitions without one are left out."""
         topics: dict[str, list[int]] = defaultdict(list)
         for topic, partition in partitions:
             topics[topic].append(partition)
-        wanted = [OffsetFetchRequestTopic(name=name, partition_indexes=ids) for name, ids in topics.items()]
-        request = OffsetFetchRequest(group_id=self._group, topics=wanted)
-        response: OffsetFetchResponse = broker.request(request, deadline)
-        self._check(response.error_code)
-        committed: Offsets = {}
-        for rows in response.topics:
-            for row in rows.partitions:
-                self._check(row.error_code, f": {rows.name}[{row.partition_index}]")
-                if row.committed_offset >= 0:
-                    committed[rows.name, row.partition_index] = row.committed_offset
-        return committed
+        requested = [
+            OffsetFetchRequestTopic(name=name, partition_indexes=ids) for name, ids in topics.items()
+        ]
+        request = OffsetFetchRequest(group_id=self._group, topics=requested)
 
-    def _check(self, code: int, where: str = "") -> None:
+        def attempt() -> Offsets:
+            with self.coordinator(deadline) as broker:
+                response: OffsetFetchResponse = broker.request(request, deadline)
+                self._check(response.error_code)
+                committed: Offsets = {}
+                for rows in response.topics:
+                    for row in rows.partitions:
+                        self._check(row.error_code, f": {rows.name}[{row.partition_index}]")
+                        if row.committed_offset >= 0:
+                            committed[rows.name, row.partition_index] = row.committed_offset
+                return committed
+
+        return self._cluster.retry(f"offsets of group {self._group}", attempt, deadline)
+
+    def _find(self, deadline: Deadline) -> Connection:
+        request = FindCoordinatorRequest(key=self._group, key_type=0)
+        response: FindCoordinatorResponse = self._cluster.any_broker(deadline).request(request, deadline)
+        self._check(response.error_code, message=response.error_message)
+        return self._cluster.broker(response.node_id, deadline)
+
+    def _check(self, code: int, where: str = "", message: str | None = None) -> None:
         if code:
-            raise BrokerError(code, f"group {self._group}{where}")
-
-
-def resolve_offsets(
-    cluster: Cluster, offsets: Offsets, group: GroupOffsets | None, reset: OffsetReset, deadline: Deadline
-) -> Offsets:
-    """Return the offsets, with numbers for `STORED`, `UNKNOWN`, `EARLIEST` and `LATEST`."""
-    stored = [key for key, offset in offsets.items() if offset in {STORED, UNKNOWN}]
-    committed = group.committed(stored, deadline) if stored and group is not None else {}
-    return {
-        key: resolve_offset(cluster, key, committed.get(key, offset), reset, deadline)
-        for key, offset in offsets.items()
-    }
+            raise BrokerError(code, f"group {self._group}{where}", message)

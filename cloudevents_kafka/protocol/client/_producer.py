@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Final, Self, TypeAlias
 
+from cloudevents_kafka.protocol.client._accumulator import Accumulator
 from cloudevents_kafka.protocol.client._batches import DeliveryCallback, QueuedRecord
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._message import Message
@@ -35,7 +36,8 @@ class Producer:
         """Start the sending thread, which owns ``cluster`` from now on."""
         self._cluster: Final = cluster
         self._settings: Final = settings
-        self._sender: Final = Sender(cluster, settings, self._complete)
+        self._accumulator: Final = Accumulator(cluster, settings, self._complete)
+        self._sender: Final = Sender(cluster, settings, self._accumulator)
         self._changed: Final = threading.Condition()
         self._queue: deque[QueuedRecord] = deque()
         self._queue_bytes = 0
@@ -169,8 +171,8 @@ class Producer:
     # --- the sending thread --------------------------------------------------------------
 
     def _run(self) -> None:
-        while (records := self._next_records(self._sender.next_delay())) is not None:
-            self._sender.add(records)
+        while (records := self._next_records(self._accumulator.next_delay())) is not None:
+            self._accumulator.add(records)
             self._sender.run_once()
         self._sender.finish()
 

@@ -42,18 +42,11 @@ class Deadline:
             raise DeadlineExceeded(f"{action}: not done within {self.seconds} s")
 
 
-def is_retriable(error: ProtocolError) -> bool:
-    """Return whether the request may succeed later, with fresh metadata."""
+def is_retriable(error: ProtocolError, *, unknown_errors: bool = False) -> bool:
+    """Return whether the request may succeed later, with fresh metadata.
+
+    With ``unknown_errors`` also after UNKNOWN_SERVER_ERROR, as of 0.8 while a partition is created or moved.
+    """
     if isinstance(error, BrokerError):
-        return error.retriable
-    return isinstance(error, Disconnected)
-
-
-def is_retriable_or_timeout(error: ProtocolError) -> bool:
-    """Return whether the request may succeed later, or timed out."""
-    return is_retriable(error) or isinstance(error, DeadlineExceeded)
-
-
-def is_unknown_server_error(error: ProtocolError) -> bool:
-    """Return whether the broker failed for no reason, as 0.8 does while a partition is created or moved."""
-    return isinstance(error, BrokerError) and error.code == ErrorCode.UNKNOWN_SERVER_ERROR
+        return error.retriable or (unknown_errors and error.code == ErrorCode.UNKNOWN_SERVER_ERROR)
+    return isinstance(error, Disconnected | DeadlineExceeded)

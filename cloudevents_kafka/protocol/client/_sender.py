@@ -1,20 +1,19 @@
 """`Sender`: sends batches to the leaders of their partitions, and handles the responses.
 
-It is used by one thread, which calls `run_once` until `next_delay` is None.
+It is used by one thread, which calls `run_once` until the accumulator is empty.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from cloudevents_kafka.protocol.client._accumulator import Accumulator, Complete
-from cloudevents_kafka.protocol.client._batches import RECORD_BATCH_VERSION, ProducerBatch, QueuedRecord
+from cloudevents_kafka.protocol.client._accumulator import Accumulator
+from cloudevents_kafka.protocol.client._batches import RECORD_BATCH_VERSION, ProducerBatch, encode_records
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import Connection
-from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable_or_timeout
+from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable
 from cloudevents_kafka.protocol.client._settings import ProducerSettings
 from cloudevents_kafka.protocol.client._socket import Address
 from cloudevents_kafka.protocol.error_codes import ErrorCode
@@ -43,32 +42,22 @@ class _InFlight(NamedTuple):
 
 
 class Sender:
-    """Delivers records; ``complete`` is called with each result."""
+    """Delivers the batches of an accumulator."""
 
-    def __init__(self, cluster: Cluster, settings: ProducerSettings, complete: Complete) -> None:
+    def __init__(self, cluster: Cluster, settings: ProducerSettings, accumulator: Accumulator) -> None:
         self._cluster: Final = cluster
         self._settings: Final = settings
-        self._accumulator: Final = Accumulator(cluster, settings, complete)
+        self._accumulator: Final = accumulator
         self._unanswered: dict[Address, tuple[Connection, str]] = {}
-
-    def add(self, records: Iterable[QueuedRecord]) -> None:
-        """Queue records for `run_once`."""
-        self._accumulator.add(records)
 
     def run_once(self) -> None:
         """Send the batches that can be sent now, handle the responses, and fail what has expired."""
-        self._accumulator.prepare()
-        in_flight = self._send_all(self._accumulator.sendable())
-        for request in in_flight:
+        for request in self._send_all(self._accumulator.sendable()):
             self._handle_response(request)
         for batch in self._accumulator.expired():
             last = f"; the last error: {batch.last_error}" if batch.last_error else ""
             text = f"{batch}: not delivered in time; the broker may have appended it{last}"
             self._accumulator.fail(batch, DeadlineExceeded(text))
-
-    def next_delay(self) -> float | None:
-        """Return the seconds until `run_once` has something to do; None if all is done."""
-        return self._accumulator.next_delay()
 
     def finish(self) -> None:
         """Wait until brokers have processed the requests that they do not answer (acks 0).
@@ -138,8 +127,9 @@ class Sender:
             self._accumulator.fail_unsupported(batch, version)
             if not batch.queued:
                 return None
+        records = [queued.record for queued in batch.queued]
         try:
-            return batch.encode(version, self._settings.codec)
+            return encode_records(records, version, self._settings.codec, batch.producer_id, batch.sequence)
         except ProtocolError as error:
             self._retry_or_fail([batch], error)
             return None
@@ -180,9 +170,8 @@ class Sender:
     def _retry_or_fail(self, batches: list[ProducerBatch], error: ProtocolError) -> None:
         """Let batches back off if the error is retriable, else fail them."""
         for batch in batches:
-            if is_retriable_or_timeout(error):
+            if is_retriable(error):
                 self._cluster.invalidate()
-                batch.back_off()
-                batch.last_error = error
+                batch.back_off(error)
             else:
                 self._accumulator.fail(batch, error)

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka.protocol.client._batches import (
-    ProducerBatch,
     ProducerId,
     QueuedRecord,
     check_headers,
     drain,
+    encode_records,
 )
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.errors import Unsupported
@@ -39,8 +39,8 @@ def test_drain_keeps_all_records_in_order(sizes, most_records, most_bytes):
 @pytest.mark.parametrize(("version", "magic"), [(0, 0), (1, 0), (2, 1), (3, 2), (12, 2)])
 def test_each_version_has_its_format(version, magic):
     """Versions 0 to 2 send message sets; from 3 on record batches have producer id and sequence."""
-    batch = ProducerBatch(("t", 0), [pending(), pending()], ProducerId(7, 1), 5)
-    found = Batches(batch.encode(version, Codec.NONE))
+    records = [pending().record, pending().record]
+    found = Batches(encode_records(records, version, Codec.NONE, ProducerId(7, 1), 5))
     assert [record.value for record in found.records()] == [b"v", b"v"]
     first = next(iter(found))
     assert first.magic == magic
@@ -61,7 +61,7 @@ def test_each_version_has_its_format(version, magic):
 def test_headers_need_a_broker_of_0_11(headers, version, fits):
     """A content-type alone is dropped; other headers raise `Unsupported`."""
     if fits:
-        check_headers(pending(headers=headers), version)
+        check_headers("t", pending(headers=headers).record, version)
     else:
         with pytest.raises(Unsupported, match=r"brokers before 0.11 .* ce_id; send structured mode"):
-            check_headers(pending(headers=headers), version)
+            check_headers("t", pending(headers=headers).record, version)
