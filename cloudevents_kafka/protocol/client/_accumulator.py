@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from cloudevents_kafka.protocol.client._batches import (
     NO_PRODUCER_ID,
@@ -80,11 +80,13 @@ class Idempotence:
         return ProducerId(response.producer_id, response.producer_epoch)
 
 
-class _FailedLookup(NamedTuple):
-    """The last failure to find a topic, and when to try again."""
+class _Unassigned:
+    """Records without a partition; the topic is not looked up again before ``backoff`` expires."""
 
-    backoff: Deadline
-    error: ProtocolError
+    def __init__(self) -> None:
+        self.queue: Final[deque[QueuedRecord]] = deque()
+        self.backoff = Deadline(0)
+        self.last_error: ProtocolError | None = None
 
 
 class Accumulator:
@@ -96,18 +98,17 @@ class Accumulator:
         self._complete: Final = complete
         self._idempotence: Final = Idempotence(cluster, settings)
         self._max_records: dict[TopicAndPartition, int] = {}
-        self._unassigned: dict[str, deque[QueuedRecord]] = {}
-        self._failed_lookups: dict[str, _FailedLookup] = {}
-        self._queues: dict[TopicAndPartition, deque[QueuedRecord]] = {}
+        self._unassigned: dict[str, _Unassigned] = defaultdict(_Unassigned)
+        self._queues: dict[TopicAndPartition, deque[QueuedRecord]] = defaultdict(deque)
         self._ready: dict[TopicAndPartition, ProducerBatch] = {}
 
     def add(self, records: Iterable[QueuedRecord]) -> None:
         """Queue records, to be sent by a later round."""
         for queued in records:
             if queued.partition >= 0:
-                self._enqueue(queued, queued.partition)
+                self._queues[queued.topic, queued.partition].append(queued)
             else:
-                self._unassigned.setdefault(queued.topic, deque()).append(queued)
+                self._unassigned[queued.topic].queue.append(queued)
 
     def sendable(self) -> list[ProducerBatch]:
         """Choose partitions, fill a batch of each, and return the batches whose backoff has expired."""
@@ -124,12 +125,8 @@ class Accumulator:
         if self._queues.keys() - self._ready.keys():
             return 0.0
         backoffs = [batch.backoff for batch in self._ready.values()]
-        for topic in self._unassigned:
-            failed = self._failed_lookups.get(topic)
-            backoffs.append(Deadline(0) if failed is None else failed.backoff)
+        backoffs += [unassigned.backoff for unassigned in self._unassigned.values()]
         return min((backoff.at_most(1.0) for backoff in backoffs), default=None)
-
-    # --- the end of a batch --------------------------------------------------------------
 
     def complete(self, batch: ProducerBatch, offset: int) -> None:
         """Report the records of a delivered batch."""
@@ -161,10 +158,8 @@ class Accumulator:
         topic_partition = batch.topic_partition
         del self._ready[topic_partition]
         self._max_records[topic_partition] = len(batch.queued) // 2
-        self._queues.setdefault(topic_partition, deque()).extendleft(reversed(batch.queued))
+        self._queues[topic_partition].extendleft(reversed(batch.queued))
         self._idempotence.rewind(batch)
-
-    # --- partitions ----------------------------------------------------------------------
 
     def time_limit(self, queued: QueuedRecord) -> Deadline:
         """Return the deadline of a request for a record."""
@@ -173,21 +168,21 @@ class Accumulator:
     def _assign_partitions(self) -> None:
         """Choose partitions for records of known topics; topics do not wait for each other."""
         for topic, unassigned in list(self._unassigned.items()):
-            if topic in self._failed_lookups and not self._failed_lookups[topic].backoff.expired():
+            if not unassigned.backoff.expired():
                 continue
             try:
-                partitions = self._cluster.current_partitions(topic, self.time_limit(unassigned[0]))
+                partitions = self._cluster.current_partitions(topic, self.time_limit(unassigned.queue[0]))
             except ProtocolError as error:
                 self._lookup_failed(topic, unassigned, error)
                 continue
-            self._forget_lookup(topic)
-            for queued in unassigned:
+            del self._unassigned[topic]
+            for queued in unassigned.queue:
                 self._assign_partition(queued, partitions)
 
     def _assign_partition(self, queued: QueuedRecord, partitions: Sequence[int]) -> None:
         partition = self._settings.partitioner(queued.record.key, partitions)
         if partition in partitions:
-            self._enqueue(queued, partition)
+            self._queues[queued.topic, partition].append(queued)
             return
         error = BrokerError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -196,24 +191,17 @@ class Accumulator:
         )
         self._complete([queued], error, partition, -1)
 
-    def _lookup_failed(self, topic: str, unassigned: deque[QueuedRecord], error: ProtocolError) -> None:
-        retriable = is_retriable(error)
-        if isinstance(error, DeadlineExceeded) and topic in self._failed_lookups:
-            error = self._failed_lookups[topic].error  # more specific than a timeout
-        while unassigned and (not retriable or unassigned[0].deadline.expired()):
-            self._complete([unassigned.popleft()], error, -1, -1)
-        if unassigned:
+    def _lookup_failed(self, topic: str, unassigned: _Unassigned, error: ProtocolError) -> None:
+        queue, retriable = unassigned.queue, is_retriable(error)
+        if isinstance(error, DeadlineExceeded) and unassigned.last_error is not None:
+            error = unassigned.last_error  # more specific than a timeout
+        while queue and (not retriable or queue[0].deadline.expired()):
+            self._complete([queue.popleft()], error, -1, -1)
+        if queue:
             self._cluster.invalidate()
-            self._failed_lookups[topic] = _FailedLookup(Deadline(_LOOKUP_PAUSE), error)
+            unassigned.backoff, unassigned.last_error = Deadline(_LOOKUP_PAUSE), error
         else:
-            self._forget_lookup(topic)
-
-    def _forget_lookup(self, topic: str) -> None:
-        del self._unassigned[topic]
-        self._failed_lookups.pop(topic, None)
-
-    def _enqueue(self, queued: QueuedRecord, partition: int) -> None:
-        self._queues.setdefault((queued.topic, partition), deque()).append(queued)
+            del self._unassigned[topic]
 
     def _fill_batches(self) -> None:
         settings = self._settings

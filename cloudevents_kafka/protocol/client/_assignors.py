@@ -54,11 +54,6 @@ ASSIGNORS: Final[dict[str, Assignor]] = {"range": assign_range, "roundrobin": as
 """The assignors by their name in JoinGroup."""
 
 
-def encode_subscription(topics: Sequence[str]) -> bytes:
-    """Return the metadata of a member that subscribes to topics."""
-    return frames.encode(Subscription(topics=list(topics)), 0)
-
-
 def decode_subscription(metadata: bytes) -> list[str]:
     """Return the topics of a member; later versions of the metadata may have more fields."""
     subscription, _ = frames.decode_prefix(Subscription, 0, metadata)

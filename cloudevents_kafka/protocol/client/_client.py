@@ -75,8 +75,6 @@ class Client:
         )
         self._cluster: Final = self._new_cluster()
 
-    # --- requests ------------------------------------------------------------------------
-
     def metadata(self, topics: Sequence[str] | None = None) -> MetadataResponse:
         """Return the brokers, and the metadata of these topics or of all."""
         deadline = Deadline(self._timeout)
@@ -132,8 +130,6 @@ class Client:
 
         self._cluster.retry(f"creating topic {name}", attempt, deadline)
         self._cluster.partitions(name, deadline)
-
-    # --- producers and consumers -----------------------------------------------------------
 
     def producer(
         self,
@@ -214,8 +210,6 @@ class Client:
             request_timeout=self._timeout,
         )
         return Consumer(self._new_cluster, settings, group)
-
-    # --- the end ---------------------------------------------------------------------------
 
     def close(self) -> None:
         """Close the client's connections, but not those of its producers and consumers."""

@@ -26,12 +26,7 @@ from cloudevents_kafka.protocol.errors import (
     Malformed,
     ProtocolError,
 )
-from cloudevents_kafka.protocol.messages.topics import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-    MetadataResponseTopic,
-)
+from cloudevents_kafka.protocol.messages import topics as messages
 
 _Result = TypeVar("_Result")
 
@@ -44,11 +39,9 @@ class Cluster:
         self._settings: Final = settings
         self._connections: dict[Address, Connection] = {}
         self._addresses: dict[int, Address] = {}
-        self._topics: dict[str, MetadataResponseTopic] = {}
+        self._topics: dict[str, messages.MetadataResponseTopic] = {}
         self._aborted: Final = threading.Event()
         self.controller_id = -1
-
-    # --- brokers -------------------------------------------------------------------------
 
     def broker(self, node_id: int, deadline: Deadline) -> Connection:
         """Return the connection to a broker; `Disconnected` if the metadata does not have the broker."""
@@ -88,16 +81,14 @@ class Cluster:
             self._connections[address] = broker = connect(address, self._settings, deadline)
         return broker
 
-    # --- metadata ------------------------------------------------------------------------
-
-    def fetch_metadata(self, topics: Sequence[str] | None, deadline: Deadline) -> MetadataResponse:
+    def fetch_metadata(self, topics: Sequence[str] | None, deadline: Deadline) -> messages.MetadataResponse:
         """Request the metadata of topics (None: all) from any broker, keep it and return it."""
         broker = self.any_broker(deadline)
-        named = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
-        if named is None and broker.version(MetadataRequest) == 0:
+        named = None if topics is None else [messages.MetadataRequestTopic(name=name) for name in topics]
+        if named is None and broker.version(messages.MetadataRequest) == 0:
             named = []  # S0-A1: "If empty the request will yield metadata for all topics"
-        request = MetadataRequest(topics=named)
-        response: MetadataResponse = broker.request(request, deadline)
+        request = messages.MetadataRequest(topics=named)
+        response: messages.MetadataResponse = broker.request(request, deadline)
         if response.brokers:  # 0.8.2 lists no broker while it creates a topic
             self._addresses = {b.node_id: Address(b.host, b.port) for b in response.brokers}
         self._topics |= {t.name: t for t in response.topics if t.name is not None}
@@ -132,7 +123,7 @@ class Cluster:
             f"the topic has the partitions {_range(metadata)}",
         )
 
-    def _topic(self, topic: str, deadline: Deadline) -> MetadataResponseTopic:
+    def _topic(self, topic: str, deadline: Deadline) -> messages.MetadataResponseTopic:
         metadata = self._topics.get(topic)
         if metadata is None or metadata.error_code or not metadata.partitions:
             self.fetch_metadata([topic], deadline)
@@ -149,8 +140,6 @@ class Cluster:
         if not metadata.partitions:
             raise BrokerError(ErrorCode.LEADER_NOT_AVAILABLE, topic)
         return metadata
-
-    # --- retries -------------------------------------------------------------------------
 
     def retry(
         self, action: str, attempt: Callable[[], _Result], deadline: Deadline, *, unknown_errors: bool = False
@@ -180,8 +169,6 @@ class Cluster:
         self._aborted.wait(seconds)
         self._check_open()
 
-    # --- the end -------------------------------------------------------------------------
-
     def abort(self) -> None:
         """Make calls of other threads fail now, and all later calls."""
         self._aborted.set()
@@ -204,6 +191,6 @@ class Cluster:
         self._connections.clear()
 
 
-def _range(topic: MetadataResponseTopic) -> str:
+def _range(topic: messages.MetadataResponseTopic) -> str:
     numbers = sorted(part.partition_index for part in topic.partitions)
     return f"{numbers[0]} to {numbers[-1]}" if numbers else "none"

@@ -56,8 +56,6 @@ class Consumer:
         self._next_commit = Deadline(self._auto_commit)
         self._closed = False
 
-    # --- assignment ----------------------------------------------------------------------
-
     def subscribe(
         self,
         topics: Sequence[str],
@@ -115,8 +113,6 @@ class Consumer:
         """Continue with paused partitions."""
         self._buffer.paused -= {key_of(part) for part in partitions}
 
-    # --- records -------------------------------------------------------------------------
-
     def poll(self, timeout: float = -1) -> Message | None:
         """Return the next record, None if none arrives within ``timeout`` seconds; -1 waits forever.
 
@@ -161,8 +157,6 @@ class Consumer:
     def _fetch(self, deadline: Deadline) -> None:
         limit = Deadline(deadline.at_most(_POLL_INTERVAL))
         self._buffer.add(self._fetcher.fetch(self._buffer.paused, limit))
-
-    # --- offsets -------------------------------------------------------------------------
 
     def commit(
         self,
@@ -220,8 +214,6 @@ class Consumer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    # --- the group -----------------------------------------------------------------------
 
     def _follow_group(self, deadline: Deadline) -> None:
         member = self._member

@@ -74,8 +74,6 @@ class Fetcher:
             raise self._errors.pop(next(iter(self._errors)))
         return messages
 
-    # --- requests ------------------------------------------------------------------------
-
     def _send_requests(self, offsets: Mapping[TopicAndPartition, int]) -> None:
         requested = {tp for request in self._in_flight.values() for tp in request.offsets}
         by_leader: dict[int, Offsets] = defaultdict(dict)
@@ -125,8 +123,6 @@ class Fetcher:
             isolation_level=int(settings.committed_only),
             topics=[FetchTopic(topic=name, partitions=parts) for name, parts in topics.items()],
         )
-
-    # --- responses -----------------------------------------------------------------------
 
     def _readable_leaders(self, deadline: Deadline) -> list[int]:
         """Wait for a response; return the leaders with one, and those whose time is over."""
@@ -206,8 +202,6 @@ class Fetcher:
         if size >= self._settings.max_bytes:
             raise Malformed(f"a message must not be larger than max_bytes, {size:,} bytes")
         self._partition_bytes[topic_partition] = min(2 * max(size, partial_size), self._settings.max_bytes)
-
-    # --- errors --------------------------------------------------------------------------
 
     def _handle_error(self, topic_partition: TopicAndPartition, error: ProtocolError) -> None:
         """Let a partition back off if the error is retriable, else keep the error for `fetch`."""

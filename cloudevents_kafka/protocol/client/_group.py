@@ -9,12 +9,12 @@ from __future__ import annotations
 import threading
 from typing import Final, Literal, TypeAlias
 
+from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client._assignors import (
     ASSIGNORS,
     decode_assignment,
     decode_subscription,
     encode_assignment,
-    encode_subscription,
 )
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import Connection
@@ -24,17 +24,7 @@ from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable
 from cloudevents_kafka.protocol.client._settings import ConsumerSettings
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Malformed, ProtocolError
-from cloudevents_kafka.protocol.messages.groups import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    SyncGroupRequest,
-    SyncGroupRequestAssignment,
-    SyncGroupResponse,
-)
+from cloudevents_kafka.protocol.messages import groups
 
 State: TypeAlias = Literal["joining", "stable", "rebalancing", "failed", "closed"]
 
@@ -68,8 +58,6 @@ class GroupMember:
         self._thread: Final = threading.Thread(target=self._run, name="kafka-group", daemon=True)
         self._thread.start()
 
-    # --- for the consumer ----------------------------------------------------------------
-
     def rejoin(self) -> None:
         """Join again; the consumer has stopped reading its partitions."""
         self._set_state("joining", only_from="rebalancing")
@@ -96,7 +84,7 @@ class GroupMember:
         self._cluster.close()
 
     def _leave(self, cluster: Cluster, deadline: Deadline) -> None:
-        request = LeaveGroupRequest(group_id=self._group, member_id=self.offsets.member_id)
+        request = groups.LeaveGroupRequest(group_id=self._group, member_id=self.offsets.member_id)
         try:
             with GroupOffsets(cluster, self._group).coordinator(deadline) as broker:
                 broker.request(request, deadline)
@@ -104,8 +92,6 @@ class GroupMember:
             return  # the session will expire
         finally:
             cluster.close()
-
-    # --- the thread ----------------------------------------------------------------------
 
     def _run(self) -> None:
         while self.state not in {"closed", "failed"}:
@@ -145,18 +131,20 @@ class GroupMember:
                 self.offsets.generation, self.assignment = joined.generation_id, assignment
         self._set_state("stable", only_from="joining")
 
-    def _join_group(self, broker: Connection, deadline: Deadline) -> JoinGroupResponse:
+    def _join_group(self, broker: Connection, deadline: Deadline) -> groups.JoinGroupResponse:
         settings = self._settings
-        metadata = encode_subscription(self._topics)
-        request = JoinGroupRequest(
+        metadata = frames.encode(groups.Subscription(topics=list(self._topics)), 0)
+        request = groups.JoinGroupRequest(
             group_id=self._group,
             session_timeout_ms=int(settings.session_timeout * 1000),
             rebalance_timeout_ms=int(settings.rebalance_timeout * 1000),
             member_id=self.offsets.member_id,
             protocol_type="consumer",
-            protocols=[JoinGroupRequestProtocol(name=name, metadata=metadata) for name in settings.assignors],
+            protocols=[
+                groups.JoinGroupRequestProtocol(name=name, metadata=metadata) for name in settings.assignors
+            ],
         )
-        response: JoinGroupResponse = broker.request(request, deadline)
+        response: groups.JoinGroupResponse = broker.request(request, deadline)
         if response.error_code == ErrorCode.MEMBER_ID_REQUIRED:  # KIP-394: join again with this id
             self.offsets.member_id = response.member_id
         self._check(response.error_code)
@@ -164,10 +152,10 @@ class GroupMember:
         return response
 
     def _sync_group(
-        self, broker: Connection, joined: JoinGroupResponse, deadline: Deadline
+        self, broker: Connection, joined: groups.JoinGroupResponse, deadline: Deadline
     ) -> list[TopicAndPartition]:
         leads = joined.leader == joined.member_id and not joined.skip_assignment
-        request = SyncGroupRequest(
+        request = groups.SyncGroupRequest(
             group_id=self._group,
             generation_id=joined.generation_id,
             member_id=self.offsets.member_id,
@@ -175,11 +163,13 @@ class GroupMember:
             protocol_name=joined.protocol_name,
             assignments=self._assignments(joined, deadline) if leads else [],
         )
-        response: SyncGroupResponse = broker.request(request, deadline)
+        response: groups.SyncGroupResponse = broker.request(request, deadline)
         self._check(response.error_code)
         return decode_assignment(response.assignment)
 
-    def _assignments(self, joined: JoinGroupResponse, deadline: Deadline) -> list[SyncGroupRequestAssignment]:
+    def _assignments(
+        self, joined: groups.JoinGroupResponse, deadline: Deadline
+    ) -> list[groups.SyncGroupRequestAssignment]:
         """Return the assignments of all members, as the group's leader."""
         subscriptions = {member.member_id: decode_subscription(member.metadata) for member in joined.members}
         if (assign := ASSIGNORS.get(joined.protocol_name or "")) is None:
@@ -192,7 +182,7 @@ class GroupMember:
         share = min(_LOOKUP_TIMEOUT, self._settings.session_timeout / 3) / max(len(topics), 1)
         partitions = {topic: self._partitions(topic, Deadline(deadline.at_most(share))) for topic in topics}
         return [
-            SyncGroupRequestAssignment(member_id=member, assignment=encode_assignment(assigned))
+            groups.SyncGroupRequestAssignment(member_id=member, assignment=encode_assignment(assigned))
             for member, assigned in assign(subscriptions, partitions).items()
         ]
 
@@ -213,13 +203,11 @@ class GroupMember:
             return
         deadline = Deadline(self._settings.request_timeout)
         with self.offsets.coordinator(deadline) as broker:
-            request = HeartbeatRequest(
+            request = groups.HeartbeatRequest(
                 group_id=self._group, generation_id=self.offsets.generation, member_id=self.offsets.member_id
             )
-            response: HeartbeatResponse = broker.request(request, deadline)
+            response: groups.HeartbeatResponse = broker.request(request, deadline)
         self._check(response.error_code)
-
-    # --- helpers -------------------------------------------------------------------------
 
     def _check(self, code: int) -> None:
         if code:

@@ -22,20 +22,8 @@ from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._settings import OffsetReset
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, ProtocolError
+from cloudevents_kafka.protocol.messages import offsets as messages
 from cloudevents_kafka.protocol.messages.groups import FindCoordinatorRequest, FindCoordinatorResponse
-from cloudevents_kafka.protocol.messages.offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-    OffsetFetchRequest,
-    OffsetFetchRequestTopic,
-    OffsetFetchResponse,
-)
 
 
 def offset_at(
@@ -51,11 +39,11 @@ def offset_at(
 
     def attempt() -> int | None:
         broker = cluster.broker(cluster.leader(topic, partition, deadline), deadline)
-        wanted = ListOffsetsPartition(partition_index=partition, timestamp=timestamp)
-        request = ListOffsetsRequest(
-            replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[wanted])]
+        wanted = messages.ListOffsetsPartition(partition_index=partition, timestamp=timestamp)
+        request = messages.ListOffsetsRequest(
+            replica_id=-1, topics=[messages.ListOffsetsTopic(name=topic, partitions=[wanted])]
         )
-        response: ListOffsetsResponse = broker.request(request, deadline)
+        response: messages.ListOffsetsResponse = broker.request(request, deadline)
         for row in (p for t in response.topics if t.name == topic for p in t.partitions):
             if row.partition_index == partition:
                 if row.error_code:
@@ -121,24 +109,25 @@ class GroupOffsets:
 
     def commit(self, offsets: Mapping[TopicAndPartition, int], deadline: Deadline) -> None:
         """Commit offsets; `BrokerError` if a member must rejoin, or if others are members."""
-        topics: dict[str, list[OffsetCommitRequestPartition]] = defaultdict(list)
+        topics: dict[str, list[messages.OffsetCommitRequestPartition]] = defaultdict(list)
         for (topic, partition), offset in offsets.items():
-            row = OffsetCommitRequestPartition(
+            row = messages.OffsetCommitRequestPartition(
                 partition_index=partition, committed_offset=offset, committed_metadata=""
             )
             topics[topic].append(row)
 
         def attempt() -> None:
-            request = OffsetCommitRequest(
+            request = messages.OffsetCommitRequest(
                 group_id=self._group,
                 generation_id_or_member_epoch=self.generation,
                 member_id=self.member_id,
                 topics=[
-                    OffsetCommitRequestTopic(name=name, partitions=rows) for name, rows in topics.items()
+                    messages.OffsetCommitRequestTopic(name=name, partitions=rows)
+                    for name, rows in topics.items()
                 ],
             )
             with self.coordinator(deadline) as broker:
-                response: OffsetCommitResponse = broker.request(request, deadline)
+                response: messages.OffsetCommitResponse = broker.request(request, deadline)
                 for committed in response.topics:
                     for result in committed.partitions:
                         self._check(result.error_code, f": {committed.name}[{result.partition_index}]")
@@ -151,13 +140,13 @@ class GroupOffsets:
         for topic, partition in partitions:
             topics[topic].append(partition)
         requested = [
-            OffsetFetchRequestTopic(name=name, partition_indexes=ids) for name, ids in topics.items()
+            messages.OffsetFetchRequestTopic(name=name, partition_indexes=ids) for name, ids in topics.items()
         ]
-        request = OffsetFetchRequest(group_id=self._group, topics=requested)
+        request = messages.OffsetFetchRequest(group_id=self._group, topics=requested)
 
         def attempt() -> Offsets:
             with self.coordinator(deadline) as broker:
-                response: OffsetFetchResponse = broker.request(request, deadline)
+                response: messages.OffsetFetchResponse = broker.request(request, deadline)
                 self._check(response.error_code)
                 committed: Offsets = {}
                 for rows in response.topics:

@@ -168,8 +168,6 @@ class Producer:
                 "report the traceback that was printed"
             )
 
-    # --- the sending thread --------------------------------------------------------------
-
     def _run(self) -> None:
         while (records := self._next_records(self._accumulator.next_delay())) is not None:
             self._accumulator.add(records)

@@ -74,9 +74,6 @@ def _exchange_request(connection: Connection, deadline: Deadline, message: bytes
     return response.auth_bytes
 
 
-# --- SCRAM -------------------------------------------------------------------------------
-
-
 class ScramKeys:
     """The keys derived from a password, by which each side proves that it knows it."""
 

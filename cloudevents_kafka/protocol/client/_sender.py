@@ -18,13 +18,7 @@ from cloudevents_kafka.protocol.client._settings import ProducerSettings
 from cloudevents_kafka.protocol.client._socket import Address
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, ProtocolError, Unsupported
-from cloudevents_kafka.protocol.messages.produce import (
-    PartitionProduceData,
-    PartitionProduceResponse,
-    ProduceRequest,
-    ProduceResponse,
-    TopicProduceData,
-)
+from cloudevents_kafka.protocol.messages import produce
 from cloudevents_kafka.protocol.messages.topics import MetadataRequest, MetadataRequestTopic
 from cloudevents_kafka.protocol.records import Codec
 
@@ -71,8 +65,6 @@ class Sender:
                 broker.request(request, Deadline(_FINISH_TIMEOUT))
         self._unanswered.clear()
 
-    # --- requests ------------------------------------------------------------------------
-
     def _send_all(self, batches: list[ProducerBatch]) -> list[_InFlight]:
         """Send each leader its batches, and return the requests."""
         in_flight: list[_InFlight] = []
@@ -100,23 +92,25 @@ class Sender:
     def _send(self, broker: Connection, batches: list[ProducerBatch], deadline: Deadline) -> _InFlight:
         """Send one request with all batches that the broker can accept."""
         settings = self._settings
-        version = broker.version(ProduceRequest)
+        version = broker.version(produce.ProduceRequest)
         if settings.codec is Codec.ZSTD and version < _ZSTD_VERSION:
             raise Unsupported(f"{broker.address}: zstd needs a broker of 2.1")
-        topics: dict[str, list[PartitionProduceData]] = defaultdict(list)
+        topics: dict[str, list[produce.PartitionProduceData]] = defaultdict(list)
         sent = []
         for batch in batches:
             if (data := self._encode(batch, version)) is None:
                 continue
             topic, partition = batch.topic_partition
-            topics[topic].append(PartitionProduceData(index=partition, records=data))
+            topics[topic].append(produce.PartitionProduceData(index=partition, records=data))
             sent.append(batch)
         if not sent:
             return _InFlight(broker, sent, deadline, 0)
-        request = ProduceRequest(
+        request = produce.ProduceRequest(
             acks=settings.acks,
             timeout_ms=int(settings.request_timeout * 500),  # half of it; the network needs time too
-            topic_data=[TopicProduceData(name=name, partition_data=data) for name, data in topics.items()],
+            topic_data=[
+                produce.TopicProduceData(name=name, partition_data=data) for name, data in topics.items()
+            ],
         )
         correlation_id = broker.send(request, deadline, expects_response=settings.acks != 0)
         return _InFlight(broker, sent, deadline, correlation_id)
@@ -134,8 +128,6 @@ class Sender:
             self._retry_or_fail([batch], error)
             return None
 
-    # --- responses -----------------------------------------------------------------------
-
     def _handle_response(self, request: _InFlight) -> None:
         broker, batches, deadline, correlation_id = request
         if self._settings.acks == 0:
@@ -146,7 +138,7 @@ class Sender:
         if not batches:
             return
         try:
-            response: ProduceResponse = broker.receive(correlation_id, deadline)
+            response: produce.ProduceResponse = broker.receive(correlation_id, deadline)
         except ProtocolError as error:
             broker.close()
             self._retry_or_fail(batches, error)
@@ -155,7 +147,7 @@ class Sender:
         for batch in batches:
             self._handle_result(batch, results.get(batch.topic_partition))
 
-    def _handle_result(self, batch: ProducerBatch, result: PartitionProduceResponse | None) -> None:
+    def _handle_result(self, batch: ProducerBatch, result: produce.PartitionProduceResponse | None) -> None:
         if result is None:
             error = BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, str(batch), "the response omits it")
             self._retry_or_fail([batch], error)

@@ -19,29 +19,17 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed, Truncated, Unencodable
 from cloudevents_kafka.protocol.records import LIMIT, Codec, compress, decompress
-from cloudevents_kafka.protocol.schema import Int8, MessageSpec, Rest, Structure, UInt32, wire
 
 MAX_NESTING: Final = 8
 """The largest accepted nesting of compressed sets; producers nest once."""
 
 _LENGTH: Final = struct.Struct(">i")
-_MAGIC: Final = struct.Struct(">b")
+_CRC: Final = struct.Struct(">I")
 _MIN_LENGTH: Final = 5  # magic and checksum
-
-
-class Body(Structure, kw_only=True):
-    """The message after LENGTH and MAGIC; its version is the magic."""
-
-    spec: ClassVar = MessageSpec.of("0-1")
-
-    attributes: Annotated[Int8, wire("1+")] = 0
-    crc: UInt32
-    payload: Rest
 
 
 class Message(NamedTuple):
@@ -143,25 +131,27 @@ class MessageSet:
 
     def _message(self, at: int, end: int) -> Message:
         magic = self.data[at + 4]
-        body, _ = compiler.decode(Body, magic, self.data[at + 5 : end])
-        assert isinstance(body, Body)
-        if (crc := zlib.crc32(body.payload)) != body.crc:
+        start = at + 5 + magic  # only magic 1 has attributes
+        attributes = int.from_bytes(self.data[at + 5 : start], signed=True)
+        (expected,) = _CRC.unpack_from(self.data, start)
+        payload = self.data[start + _CRC.size : end]
+        if (crc := zlib.crc32(payload)) != expected:
             raise Corrupt(
-                f"the checksum must be {crc:08x}, got {body.crc:08x}; "
+                f"the checksum must be {crc:08x}, got {expected:08x}; "
                 "check that a message starts at this offset",
                 at=self.offset + at,
             )
-        return Message(body.payload, magic, body.attributes)
+        return Message(payload, magic, attributes)
 
 
 def _encoded(message: Message) -> bytes:
-    if not isinstance(message.payload, bytes):
-        raise Unencodable(f"the payload must be bytes, got {type(message.payload).__name__}")
-    if message.magic not in {0, 1}:
-        raise Unencodable(f"the magic must be 0 or 1 in Kafka 0.7, got {message.magic}")
-    body = Body(attributes=message.attributes, crc=zlib.crc32(message.payload), payload=message.payload)
-    raw = _MAGIC.pack(message.magic) + compiler.encode(body, message.magic)
-    return _LENGTH.pack(len(raw)) + raw
+    payload, magic, attributes = message
+    if not isinstance(payload, bytes):
+        raise Unencodable(f"the payload must be bytes, got {type(payload).__name__}")
+    if magic not in {0, 1} or attributes not in range(-128, 128 if magic else 1):
+        raise Unencodable(f"the magic must be 0, or 1 with attributes of a byte, got {magic}, {attributes}")
+    head = struct.pack(">bb", magic, attributes)[: 1 + magic] + _CRC.pack(zlib.crc32(payload))
+    return _LENGTH.pack(len(head) + len(payload)) + head + payload
 
 
 def _inner(entry: Entry, limit: int) -> Iterator[Entry]:

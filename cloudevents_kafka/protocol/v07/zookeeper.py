@@ -51,9 +51,6 @@ def connect(hosts: str, *, timeout: float = 10.0) -> Any:
     return client
 
 
-# --- watching nodes ----------------------------------------------------------------------
-
-
 class Watcher(Generic[_T]):
     """The value that ``read`` computes from some nodes, up to date with ZooKeeper's notifications.
 
@@ -170,9 +167,6 @@ def _parse_count(name: str, value: bytes, path: str) -> tuple[int, int]:
 
 def _parse_consumer(name: str, value: bytes, path: str) -> tuple[str, dict[str, int]]:
     return name, znodes.parse_topics(value, path)
-
-
-# --- creating nodes ----------------------------------------------------------------------
 
 
 def announce(client: Any, path: str, value: bytes, creator: str, *, timeout: float = TIMEOUT) -> None:
