@@ -27,7 +27,6 @@ HEAVY = (
     "cloudevents",
     "google.protobuf",
     "click",
-    "rich",
     "orjson",
     "dateutil",
     "pytest",

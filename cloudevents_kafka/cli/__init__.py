@@ -19,7 +19,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name != "click":
             raise
-        print("cloudevents-kafka needs click and rich: pip install 'cloudevents-kafka[cli]'", file=sys.stderr)
+        print("cloudevents-kafka needs click: pip install 'cloudevents-kafka[cli]'", file=sys.stderr)
         sys.exit(2)
     from cloudevents_kafka.cli.app import app
 

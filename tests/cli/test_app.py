@@ -19,7 +19,7 @@ from cloudevents_kafka.jvm import NoJars
 from cloudevents_kafka.producer import DeliveryError
 from cloudevents_kafka.testing import BrokerFailed
 
-HEAVY = ("confluent_kafka", "pyspark", "fastavro", "rich", "pandas", "pyarrow", "cloudevents")
+HEAVY = ("confluent_kafka", "pyspark", "fastavro", "pandas", "pyarrow", "cloudevents")
 LOADED = """
 import sys
 from cloudevents_kafka.cli import main
@@ -70,20 +70,8 @@ def test_without_click():
     """Without click the error has the command to install it; exit code 2."""
     result = python("import sys; sys.modules['click'] = None\nfrom cloudevents_kafka.cli import main\nmain()")
     assert result.returncode == 2
-    assert result.stderr == "cloudevents-kafka needs click and rich: pip install 'cloudevents-kafka[cli]'\n"
+    assert result.stderr == "cloudevents-kafka needs click: pip install 'cloudevents-kafka[cli]'\n"
     assert result.stdout == ""
-
-
-def test_without_rich():
-    """Without rich, text is plain."""
-    script = """
-import sys; sys.modules["rich"] = sys.modules["rich.console"] = None
-import io
-from cloudevents_kafka.cli.records.output import StyledPrinter
-StyledPrinter(sys.stdout, color=True).print_lines([[("a", "bold"), ("b", "")]])
-"""
-    result = python(script)
-    assert (result.stdout, result.stderr) == ("ab\n", "")
 
 
 def test_as_a_module():

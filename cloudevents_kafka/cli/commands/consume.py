@@ -11,7 +11,7 @@ import click
 from cloudevents_kafka.cli.kafka.reader import PositionType, RangeReader, ReadRequest
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
-from cloudevents_kafka.cli.records.output import OUTPUT_FORMATS, create_output, is_pipe_closed
+from cloudevents_kafka.cli.records.output import OUTPUT_FORMATS, Output, is_pipe_closed
 from cloudevents_kafka.cli.records.selection import Filter, RecordWriter
 from cloudevents_kafka.cli.terminal.parameters import header_option, parse_pairs
 from cloudevents_kafka.cli.terminal.signals import Interrupts
@@ -101,9 +101,7 @@ def command(
     """
     settings = pop_settings(options)
     request = ReadRequest(**{name: options.pop(name) for name in ReadRequest.__struct_fields__})
-    writer = RecordWriter(
-        create_output(output), Filter(**options), count=count, lenient=lenient, strict=strict
-    )
+    writer = RecordWriter(Output(output), Filter(**options), count=count, lenient=lenient, strict=strict)
     settings = _client_settings(settings, request.group)
     if show_config:
         click.echo(settings.to_text(), nl=False)

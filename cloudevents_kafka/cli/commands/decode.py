@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import click
-import msgspec
 
 from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.types import CORE, AttributeType
@@ -27,10 +25,7 @@ from cloudevents_kafka.cli.records.json_lines import (
     read_record,
 )
 from cloudevents_kafka.cli.records.output import (
-    Style,
-    StyledLine,
-    StyledPrinter,
-    bytes_text,
+    content_lines,
     data_text,
     header_lines,
     mode_text,
@@ -38,16 +33,17 @@ from cloudevents_kafka.cli.records.output import (
     row,
 )
 from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BadData, BadUsage
-from cloudevents_kafka.cli.terminal.escape import escape
 from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, header_option
 from cloudevents_kafka.cli.terminal.signals import Interrupts
-from cloudevents_kafka.errors import Problem
+from cloudevents_kafka.cli.terminal.text import Style, escape, print_lines, styled
+from cloudevents_kafka.errors import DecodeError, Problem
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.extensions import size_problem, unmet_recommendations
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Headers, Record
 
 _TYPE_WIDTH: Final = len("URI-reference") + 2
+Show = Callable[[Record, Verdict, Decoded | Undecodable, Decoded | Undecodable], None]
 
 
 @click.command()
@@ -93,24 +89,14 @@ def command(ctx: click.Context, /, output: str, files: tuple[str, ...], **option
     ctx.exit(BAD_DATA if events[False] else 0)
 
 
-def _explain(record: Record | BadData, show: Callable[[Explanation], None]) -> bool:
+def _explain(record: Record | BadData, show: Show) -> bool:
     """Print the explanation of a record, or the error of a line; return whether it is an event."""
     if isinstance(record, BadData):
         record.show()
         return False
-    explanation = Explanation(record, sniff(record.headers), decode(record), decode(record, lenient=True))
-    show(explanation)
-    return explanation.verdict == "event"
-
-
-def _print_json(explanation: Explanation) -> None:
-    click.echo(encode_json(_explanation_object(explanation)))
-
-
-def _print_text(explanation: Explanation) -> None:
-    printer = StyledPrinter(sys.stdout, color=sys.stdout.isatty())
-    printer.print_lines([*_explanation_lines(explanation), []])
-    printer.flush()
+    strict = decode(record)
+    show(record, sniff(record.headers), strict, decode(record, lenient=True))
+    return isinstance(strict, Decoded)
 
 
 def _read_records(files: tuple[str, ...]) -> Iterator[Record | BadData]:
@@ -146,30 +132,14 @@ def _record(
 # --- explanations ---
 
 
-class Explanation(msgspec.Struct, frozen=True):
-    """A record, its content mode, and the results of strict and lenient decoding."""
+def _verdict(item: Decoded | Undecodable) -> str:
+    return "event" if isinstance(item, Decoded) else item.error.verdict
 
-    record: Record
-    sniffed: Verdict
-    strict: Decoded | Undecodable
-    lenient: Decoded | Undecodable
 
-    @property
-    def verdict(self) -> str:
-        """``event``, or the verdict of the error."""
-        return "event" if isinstance(self.strict, Decoded) else self.strict.error.verdict
-
-    @property
-    def problems(self) -> tuple[Problem, ...]:
-        """Every rule that a broken event breaks; empty for other records."""
-        return self.strict.error.problems if isinstance(self.strict, Undecodable) else ()
-
-    @property
-    def advice(self) -> list[Problem]:
-        """The recommendations of the specification that an event does not follow."""
-        large = size_problem(self.record)
-        advice = unmet_recommendations(self.strict.event) if isinstance(self.strict, Decoded) else []
-        return advice if large is None else [*advice, large]
+def _advice(record: Record, event: Event) -> list[Problem]:
+    """Return the recommendations of the specification that an event does not follow."""
+    large = size_problem(record)
+    return [*unmet_recommendations(event), *([] if large is None else [large])]
 
 
 def _type_name(event: Event, name: str) -> str:
@@ -183,28 +153,27 @@ def _type_name(event: Event, name: str) -> str:
 # --- as JSON --
 
 
-def _explanation_object(explanation: Explanation) -> dict[str, Any]:
-    """Return an explanation as a JSON object."""
-    result: dict[str, Any] = {"verdict": explanation.verdict}
-    if explanation.record.where:
-        result["record"] = explanation.record.where
-    sniffed = explanation.sniffed
+def _print_json(
+    record: Record, sniffed: Verdict, strict: Decoded | Undecodable, lenient: Decoded | Undecodable
+) -> None:
+    result: dict[str, Any] = {"verdict": _verdict(strict)}
+    if record.where:
+        result["record"] = record.where
     result["sniffed"] = {
         "mode": sniffed.mode,
         "format": sniffed.format,
         "content-type": sniffed.media_type,
         "reason": sniffed.reason,
     }
-    if isinstance(explanation.strict, Decoded):
-        result |= _event_members(explanation.strict.event)
-        if explanation.advice:
-            result["advice"] = _problem_objects(explanation.advice)
+    if isinstance(strict, Decoded):
+        result |= _event_members(strict.event)
+        if advice := _advice(record, strict.event):
+            result["advice"] = _problem_objects(advice)
     else:
-        result["error"] = error_object(explanation.strict.error)
-        result["problems"] = _problem_objects(explanation.problems)
-        result["lenient"] = _lenient_object(explanation.lenient)
-    result["key"] = bytes_to_json(explanation.record.key)
-    return result
+        result["error"] = error_object(strict.error)
+        result["problems"] = _problem_objects(strict.error.problems)
+        result["lenient"] = _lenient_object(lenient)
+    click.echo(encode_json({**result, "key": bytes_to_json(record.key)}))
 
 
 def _event_members(event: Event) -> dict[str, Any]:
@@ -213,8 +182,9 @@ def _event_members(event: Event) -> dict[str, Any]:
 
 def _lenient_object(item: Decoded | Undecodable) -> dict[str, Any]:
     if isinstance(item, Undecodable):
-        return {"verdict": item.error.verdict, "error": error_object(item.error)}
-    return {"verdict": "event", "tolerated": _problem_objects(item.tolerated)} | _event_members(item.event)
+        return {"verdict": _verdict(item), "error": error_object(item.error)}
+    tolerated = _problem_objects(item.tolerated)
+    return {"verdict": _verdict(item), "tolerated": tolerated, **_event_members(item.event)}
 
 
 def _problem_objects(problems: Iterable[Problem]) -> list[dict[str, Any]]:
@@ -233,46 +203,49 @@ def _problem_objects(problems: Iterable[Problem]) -> list[dict[str, Any]]:
 # --- as text --
 
 
-def _explanation_lines(explanation: Explanation) -> list[StyledLine]:
-    """Return an explanation as lines of text."""
-    record, strict = explanation.record, explanation.strict
-    verdict_style = Style.GOOD if isinstance(strict, Decoded) else Style.ERROR
-    lines = [record_heading(record), row("verdict", explanation.verdict, verdict_style)]
-    if explanation.sniffed.mode in ("binary", "structured"):
-        lines.append(row("mode", mode_text(explanation.sniffed)))
-        lines.append(row("because", escape(explanation.sniffed.reason)))
+def _print_text(
+    record: Record, sniffed: Verdict, strict: Decoded | Undecodable, lenient: Decoded | Undecodable
+) -> None:
+    is_event = isinstance(strict, Decoded)
+    lines = [
+        record_heading(record),
+        row("verdict", styled(_verdict(strict), "good" if is_event else "error")),
+    ]
+    if sniffed.mode in ("binary", "structured"):
+        lines += [row("mode", mode_text(sniffed)), row("because", escape(sniffed.reason))]
     if isinstance(strict, Decoded):
         lines += _event_lines(strict.event)
-        lines += _problem_lines("advice", explanation.advice, Style.WARNING)
+        lines += _problem_lines("advice", _advice(record, strict.event), "warning")
         lines += header_lines(record, extra_only=True)
-        return lines
-    lines += _problem_lines("problem", explanation.problems) or [
-        row("because", escape(strict.error.reason), Style.ERROR)
-    ]
-    if strict.error.hint:
-        lines.append(row("hint", escape(strict.error.hint), Style.WARNING))
-    lines += header_lines(record, extra_only=False)
-    lines.append(row("value", bytes_text(record.value)))
-    return lines + _lenient_lines(explanation.lenient)
+    else:
+        lines += _error_lines(strict.error) + content_lines(record) + _lenient_lines(lenient)
+    print_lines([*lines, ""])
 
 
-def _event_lines(event: Event) -> list[StyledLine]:
+def _event_lines(event: Event) -> list[str]:
     lines = [_typed_row(name, _type_name(event, name), escape(str(event.text(name)))) for name in event]
     if event.payload is not None:
         lines.append(_typed_row("data", pluralize(len(event.payload), "byte"), data_text(event)))
     return lines
 
 
-def _typed_row(name: str, type_name: str, text: str) -> StyledLine:
-    return [*row(name, ""), (f"{type_name:<{_TYPE_WIDTH}}", Style.DIM), (text, Style.PLAIN)]
+def _typed_row(name: str, type_name: str, text: str) -> str:
+    return row(name, styled(f"{type_name:<{_TYPE_WIDTH}}", "dim") + text)
 
 
-def _problem_lines(name: str, problems: Iterable[Problem], style: str = Style.ERROR) -> list[StyledLine]:
-    return [row(name, escape(str(problem)), style) for problem in problems]
+def _error_lines(error: DecodeError) -> list[str]:
+    """Return the lines of every rule that a record breaks, or of the reason why it is not an event."""
+    reason = [row("because", styled(escape(error.reason), "error"))]
+    hint = [row("hint", styled(escape(error.hint), "warning"))] if error.hint else []
+    return (_problem_lines("problem", error.problems, "error") or reason) + hint
 
 
-def _lenient_lines(item: Decoded | Undecodable) -> list[StyledLine]:
+def _problem_lines(name: str, problems: Iterable[Problem], style: Style) -> list[str]:
+    return [row(name, styled(escape(str(problem)), style)) for problem in problems]
+
+
+def _lenient_lines(item: Decoded | Undecodable) -> list[str]:
     if isinstance(item, Undecodable):
-        return [row("lenient", f"also {item.error.verdict}")]
-    lines = [row("lenient", "an event, tolerating:", Style.GOOD)]
-    return lines + _problem_lines("", item.tolerated, Style.WARNING) + _event_lines(item.event)
+        return [row("lenient", f"also {_verdict(item)}")]
+    lines = [row("lenient", styled("an event, tolerating:", "good"))]
+    return lines + _problem_lines("", item.tolerated, "warning") + _event_lines(item.event)

@@ -11,9 +11,9 @@ import click
 
 from cloudevents_kafka.cli.kafka.settings import Settings, config_option, load_settings
 from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure, require_extra
-from cloudevents_kafka.cli.terminal.escape import escape_lines
 from cloudevents_kafka.cli.terminal.parameters import FILE, SecondsType
 from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.cli.terminal.text import escape_lines
 from cloudevents_kafka.spark.pipeline import (
     BatchProgress,
     InUse,

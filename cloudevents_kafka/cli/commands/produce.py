@@ -18,10 +18,10 @@ from cloudevents_kafka.cli.records.inputs import event_from_options, read_lines
 from cloudevents_kafka.cli.records.json_lines import JsonLine, read_line
 from cloudevents_kafka.cli.records.resolve import Overrides, encode_event, resolve_line
 from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure, require_extra
-from cloudevents_kafka.cli.terminal.escape import escape
 from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, header_option, parse_pairs
 from cloudevents_kafka.cli.terminal.signals import Interrupted, Interrupts
 from cloudevents_kafka.cli.terminal.streams import Progress
+from cloudevents_kafka.cli.terminal.text import escape
 from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.plural import pluralize

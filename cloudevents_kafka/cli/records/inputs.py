@@ -16,8 +16,8 @@ from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.timestamps import from_datetime
 from cloudevents_kafka.attributes.types import CORE
 from cloudevents_kafka.cli.terminal.errors import BadUsage
-from cloudevents_kafka.cli.terminal.escape import escape
 from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.cli.terminal.text import escape
 from cloudevents_kafka.codecs.json import is_json
 from cloudevents_kafka.codecs.payload import encode_text
 from cloudevents_kafka.errors import DataError, InvalidEvent

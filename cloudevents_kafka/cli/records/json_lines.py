@@ -45,7 +45,7 @@ from typing import Any, Final
 import msgspec
 
 from cloudevents_kafka.binding import Decoded, Undecodable, sniff
-from cloudevents_kafka.cli.terminal.escape import escape_json
+from cloudevents_kafka.cli.terminal.text import escape_json
 from cloudevents_kafka.codecs.json import is_json, is_parsable
 from cloudevents_kafka.codecs.json_grammar import blank_members
 from cloudevents_kafka.codecs.payload import DataKind, implies_utf8_json

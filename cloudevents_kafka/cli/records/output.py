@@ -1,74 +1,56 @@
 """The output of records: text for people, JSON lines, or bare values.
 
-Text has the attributes of an event, then other headers, aligned. A line of it is a list of (text,
-style) pairs. `StyledPrinter` prints it, in color if rich is installed and the terminal has colors.
-Text from records is escaped when a line is built.
+Text has the attributes of an event, then other headers, aligned. Text from records is escaped when a
+line is built.
 """
 
 from __future__ import annotations
 
 import base64
-import io
 import select
 import sys
-from collections.abc import Iterable
-from enum import StrEnum
 from typing import Any, Final
 
 from cloudevents_kafka.binding import Decoded, Undecodable, Verdict, attribute_of, sniff
 from cloudevents_kafka.cli.records.json_lines import write_line
-from cloudevents_kafka.cli.terminal.escape import escape, escape_lines
+from cloudevents_kafka.cli.terminal.text import escape, escape_lines, print_lines, styled
 from cloudevents_kafka.codecs.payload import decode_text, implies_json
 from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.epoch import format_milliseconds
 from cloudevents_kafka.record import Record
 
-StyledLine = list[tuple[str, str]]
-"""Texts and their styles, as `Style` or as rich names them."""
-
-
-class Style(StrEnum):
-    """Styles by their meaning; the values are rich's names."""
-
-    PLAIN = ""
-    HEADING = "bold"
-    NAME = "cyan"
-    GOOD = "bold green"
-    HEADER = "magenta"
-    DIM = "dim"
-    ERROR = "bold red"
-    WARNING = "yellow"
-
-
 OUTPUT_FORMATS: Final = ("json", "text", "raw")
 _SPACES: Final = str.maketrans("\n\r\t", "   ")  # JSON has these characters between tokens only
 _NAME_WIDTH: Final = len("datacontenttype")
 
 
-def item_lines(item: Decoded | Undecodable) -> list[StyledLine]:
+def item_lines(item: Decoded | Undecodable) -> list[str]:
     """Return the lines of one record, with an empty line at the end."""
-    lines = [record_heading(item.record)]
-    if isinstance(item, Decoded):
-        lines[0].append((f"  {mode_text(sniff(item.record.headers))}", Style.DIM))
-        lines += _event_lines(item.event)
-        lines += [row("tolerated", escape(str(problem)), Style.WARNING) for problem in item.tolerated]
-        lines += header_lines(item.record, extra_only=True)
-    else:
-        lines += [row(item.error.verdict, escape(item.error.reason), Style.ERROR)]
-        lines += header_lines(item.record, extra_only=False)
-        lines += [row("value", bytes_text(item.record.value))]
-    return [*lines, []]
+    heading, record = record_heading(item.record), item.record
+    if isinstance(item, Undecodable):
+        reason = row(item.error.verdict, styled(escape(item.error.reason), "error"))
+        return [heading, reason, *content_lines(record), ""]
+    return [
+        f"{heading}{styled(f'  {mode_text(sniff(record.headers))}', 'dim')}",
+        *_event_lines(item.event),
+        *(row("tolerated", styled(escape(str(problem)), "warning")) for problem in item.tolerated),
+        *header_lines(record, extra_only=True),
+        "",
+    ]
 
 
-def record_heading(record: Record) -> StyledLine:
+def record_heading(record: Record) -> str:
     """Return the line with a record's place, timestamp and key."""
-    line: StyledLine = [(escape(record.where) or "a record", Style.HEADING)]
+    line = styled(escape(record.where) or "a record", "heading")
     if record.timestamp is not None:
-        line.append((f"  {timestamp_text(record.timestamp)}", Style.DIM))
-    if record.key is not None:
-        line += [("  key=", Style.DIM), (bytes_text(record.key), Style.PLAIN)]
-    return line
+        line += styled(f"  {timestamp_text(record.timestamp)}", "dim")
+    return line if record.key is None else f"{line}{styled('  key=', 'dim')}{bytes_text(record.key)}"
+
+
+def content_lines(record: Record) -> list[str]:
+    """Return the lines of all headers of a record, and of its value."""
+    return [*header_lines(record, extra_only=False), row("value", bytes_text(record.value))]
 
 
 def mode_text(verdict: Verdict) -> str:
@@ -84,12 +66,10 @@ def timestamp_text(milliseconds: int) -> str:
         return str(milliseconds)
 
 
-def _event_lines(event: Event) -> list[StyledLine]:
+def _event_lines(event: Event) -> list[str]:
     """Return the lines of an event's attributes, in their order, and of its data."""
-    lines = [
-        row(name, escape(str(event.text(name))), Style.GOOD if name == "type" else Style.PLAIN)
-        for name in event
-    ]
+    texts = {name: escape(str(event.text(name))) for name in event}
+    lines = [row(name, styled(text, "good") if name == "type" else text) for name, text in texts.items()]
     return lines if event.payload is None else [*lines, row("data", data_text(event))]
 
 
@@ -105,19 +85,19 @@ def data_text(event: Event) -> str:
     return escape(text) or bytes_text(payload)
 
 
-def header_lines(record: Record, *, extra_only: bool) -> list[StyledLine]:
+def header_lines(record: Record, *, extra_only: bool) -> list[str]:
     """Return the lines of a record's headers; with ``extra_only``, without those of attributes."""
     return [
-        [*row("header", escape(name), Style.HEADER), (" is null" if value is None else " = ", Style.DIM)]
-        + ([] if value is None else [(bytes_text(value), Style.PLAIN)])
+        row("header", styled(escape(name), "header") + styled(" is null" if value is None else " = ", "dim"))
+        + ("" if value is None else bytes_text(value))
         for name, value in record.headers
         if not extra_only or attribute_of(name) is None
     ]
 
 
-def row(name: str, text: str, style: str = Style.PLAIN) -> StyledLine:
-    """Return the line of a name and a text, in aligned columns."""
-    return [(f"  {escape(name):<{_NAME_WIDTH}}  ", Style.NAME), (text, style)]
+def row(name: str, text: str) -> str:
+    """Return the line of a name and a styled text, in aligned columns."""
+    return styled(f"  {escape(name):<{_NAME_WIDTH}}  ", "name") + text
 
 
 def bytes_text(value: bytes | None) -> str:
@@ -130,90 +110,38 @@ def bytes_text(value: bytes | None) -> str:
         return f"base64:{base64.b64encode(value).decode()}"
 
 
-class StyledPrinter:
-    """A printer of styled lines on a text stream, in color by rich if it is installed."""
+class Output:
+    """The records that `consume` writes; they are on stdout once `flush` returns.
 
-    def __init__(self, stream: Any, *, color: bool) -> None:
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # the encoding may not be UTF-8
-        self._stream = stream
-        self._console = _console(stream) if color else None
-
-    def print_lines(self, lines: Iterable[StyledLine]) -> None:
-        """Print lines."""
-        if self._console is None:
-            self._stream.write("".join("".join(text for text, _ in line) + "\n" for line in lines))
-            return
-        from rich.text import Text
-
-        for line in lines:
-            self._console.print(Text.assemble(*line), soft_wrap=True)
-
-    def flush(self) -> None:
-        """Write what is buffered to the stream."""
-        self._stream.flush()
-
-
-def _console(stream: Any) -> Any:
-    try:
-        from rich.console import Console
-    except ModuleNotFoundError:
-        return None
-    return Console(file=stream, highlight=False, markup=False, emoji=False)
-
-
-# --- the output of `consume` ---
-
-
-class TextOutput(StyledPrinter):
-    """Aligned text, in color on a terminal."""
-
-    def write(self, item: Decoded | Undecodable) -> None:
-        """Add a record to the output."""
-        self.print_lines(item_lines(item))
-
-
-class BytesOutput:
-    """JSON lines; with ``raw``, the value of each record and a line end, and null as an empty line.
-
-    On a terminal, control characters in raw values are escaped.
+    The default format is text on a terminal, and JSON lines elsewhere. ``raw`` is the value of each
+    record and a line end, and null as an empty line; on a terminal, control characters are escaped.
     """
 
-    def __init__(self, *, raw: bool, terminal: bool) -> None:
-        self._raw = raw
-        self._terminal = terminal
-        self._stream = sys.stdout.buffer
-        self._buffer: list[bytes] = []
+    def __init__(self, format: str | None) -> None:
+        self._terminal = sys.stdout.isatty()
+        self._format = format or ("text" if self._terminal else "json")
+        self._buffer: list[Any] = []
 
     def write(self, item: Decoded | Undecodable) -> None:
         """Add a record to the output."""
-        if not self._raw:
+        if self._format == "json":
             self._buffer.append(write_line(item))
-            return
-        value = item.record.value or b""
-        if self._terminal:
-            value = escape_lines(value.decode("utf-8", "backslashreplace")).encode()
-        self._buffer.append(value + b"\n")
+        elif self._format == "text":
+            self._buffer += item_lines(item)
+        else:
+            value = item.record.value or b""
+            if self._terminal:
+                value = escape_lines(value.decode("utf-8", "backslashreplace")).encode()
+            self._buffer.append(value + b"\n")
 
     def flush(self) -> None:
-        """Write what is buffered to the stream."""
-        lines, self._buffer = self._buffer, []
-        self._stream.write(b"".join(lines))
-        self._stream.flush()
-
-
-Output = TextOutput | BytesOutput
-"""A writer of records; they are on stdout once `flush` returns."""
-
-
-def create_output(format: str | None) -> Output:
-    """Return the output of a format; the default is text on a terminal, and JSON lines elsewhere."""
-    terminal = sys.stdout.isatty()
-    if format is None:
-        format = "text" if terminal else "json"
-    if format == "text":
-        return TextOutput(sys.stdout, color=terminal)
-    return BytesOutput(raw=format == "raw", terminal=terminal)
+        """Write the added records to stdout."""
+        buffer, self._buffer = self._buffer, []
+        if self._format == "text":
+            print_lines(buffer)
+        else:
+            sys.stdout.buffer.write(b"".join(buffer))
+            sys.stdout.buffer.flush()
 
 
 def is_pipe_closed() -> bool:

@@ -21,7 +21,7 @@ from typing import Final
 
 import click
 
-from cloudevents_kafka.cli.terminal.escape import escape_lines
+from cloudevents_kafka.cli.terminal.text import escape_lines
 
 BAD_DATA: Final = 1
 BAD_USAGE: Final = 2

@@ -71,7 +71,7 @@ def test_missing_packages_are_reported_first(tmp_path, packages, words, message,
     [
         ("cramjam,google_crc32c,kazoo", ["protocol", "produce", "--compression", "gzip"]),
         ("google.protobuf", ["produce", "--format", "avro", *EVENT, "-b"]),
-        ("pyspark,py4j,pandas,pyarrow,jdk,rich", ["produce", *EVENT, "-b"]),
+        ("pyspark,py4j,pandas,pyarrow,jdk", ["produce", *EVENT, "-b"]),
     ],
 )
 def test_optional_packages(packages, words):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -12,11 +11,10 @@ import click
 
 from cloudevents_kafka.cli.records.inputs import InputLine, read_lines
 from cloudevents_kafka.cli.records.json_lines import bytes_to_json, encode_json
-from cloudevents_kafka.cli.records.output import Style, StyledLine, StyledPrinter
 from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BadData, BadUsage
-from cloudevents_kafka.cli.terminal.escape import escape, escape_lines
 from cloudevents_kafka.cli.terminal.parameters import FILE
 from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.cli.terminal.text import escape, escape_lines, print_lines, styled
 from cloudevents_kafka.primitives.epoch import EPOCH, SECOND
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.protocol import Malformed, explain
@@ -71,7 +69,6 @@ def command(ctx: click.Context, /, file: str, digits: str | None, *, as_json: bo
     if digits is not None and file != "-":
         raise click.UsageError("FILE and --hex exclude each other")
     explain_frame = _explainer(**options)
-    printer = StyledPrinter(sys.stdout, color=sys.stdout.isatty())
     frames = bad = 0
     with Interrupts() as interrupts:
         lines: Iterable[InputLine] = (
@@ -82,7 +79,7 @@ def command(ctx: click.Context, /, file: str, digits: str | None, *, as_json: bo
         for frame in _frames(lines, explain_frame):
             frames += 1
             if isinstance(frame, _Frame):
-                _print_frame(frame, printer, as_json=as_json)
+                _print_frame(frame, as_json=as_json)
             bad += _report_problems(frame)
     if not frames:
         raise BadUsage(
@@ -91,14 +88,13 @@ def command(ctx: click.Context, /, file: str, digits: str | None, *, as_json: bo
     ctx.exit(BAD_DATA if bad else 0)
 
 
-def _print_frame(frame: _Frame, printer: StyledPrinter, *, as_json: bool) -> None:
+def _print_frame(frame: _Frame, *, as_json: bool) -> None:
     if as_json:
         click.echo(_frame_json(frame.explained, {"where": frame.where, **frame.capture}))
         return
     texts = (_time_text(value) if name == "time" else value for name, value in frame.capture.items())
     place = "  ".join([frame.where, *texts])
-    printer.print_lines(_frame_lines(frame.explained, place))
-    printer.flush()
+    print_lines(_frame_lines(frame.explained, place))
 
 
 def _report_problems(frame: _Frame | BadData) -> bool:
@@ -175,9 +171,9 @@ def _frame_heading(frame: explain.ExplainedFrame) -> str:
     return f"{frame.api} {frame.kind}{version}, {pluralize(frame.size, 'byte')}"
 
 
-def _frame_lines(frame: explain.ExplainedFrame, where: str) -> Iterator[StyledLine]:
+def _frame_lines(frame: explain.ExplainedFrame, where: str) -> Iterator[str]:
     """Yield the lines of a frame: position, bytes, path, type, value and its meaning; then the problems."""
-    yield [(escape(where), Style.DIM), (f"  {_frame_heading(frame)}", Style.HEADING)]
+    yield styled(escape(where), "dim") + styled(f"  {_frame_heading(frame)}", "heading")
     path_width = max((len(field.path) for field in frame.fields), default=0)
     type_width = max((len(field.type) for field in frame.fields), default=0)
     within = ""
@@ -185,22 +181,23 @@ def _frame_lines(frame: explain.ExplainedFrame, where: str) -> Iterator[StyledLi
         if field.within != within:
             within = field.within
             text = f"{within} decompressed, positions start at 0" if within else "back in the frame"
-            yield [(f"        -- {text}", Style.DIM)]
+            yield styled(f"        -- {text}", "dim")
         yield _row(field, path_width, type_width)
     for problem in frame.problems:
-        yield [(f"{problem.at:6}  ! {escape(str(problem))}", Style.ERROR)]
-    yield []
+        yield styled(f"{problem.at:6}  ! {escape(str(problem))}", "error")
+    yield ""
 
 
-def _row(field: explain.Field, path_width: int, type_width: int) -> StyledLine:
+def _row(field: explain.Field, path_width: int, type_width: int) -> str:
     raw = field.raw[:_MAX_BYTES].hex() + ("…" if len(field.raw) > _MAX_BYTES else "")
-    return [
-        (f"{field.at:6}  {raw:<{2 * _MAX_BYTES + 1}}  ", Style.DIM),
-        (f"{field.path:<{path_width}}  ", Style.NAME),
-        (f"{field.type:<{type_width}}  ", Style.DIM),
-        (_value_text(field), Style.ERROR if field.type == "unread" else Style.PLAIN),
-        (f"  {field.note}" if field.note else "", Style.WARNING),
-    ]
+    value = _value_text(field)
+    return (
+        styled(f"{field.at:6}  {raw:<{2 * _MAX_BYTES + 1}}  ", "dim")
+        + styled(f"{field.path:<{path_width}}  ", "name")
+        + styled(f"{field.type:<{type_width}}  ", "dim")
+        + (styled(value, "error") if field.type == "unread" else value)
+        + (styled(f"  {field.note}", "warning") if field.note else "")
+    )
 
 
 def _value_text(field: explain.Field) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -17,16 +16,10 @@ from cloudevents_kafka.cli.commands.protocol._connection import (
 )
 from cloudevents_kafka.cli.kafka.reader import Position, PositionType, check_partitions, resolve_offset
 from cloudevents_kafka.cli.records.json_lines import encode_json, record_object
-from cloudevents_kafka.cli.records.output import (
-    StyledLine,
-    StyledPrinter,
-    bytes_text,
-    header_lines,
-    record_heading,
-    row,
-)
+from cloudevents_kafka.cli.records.output import content_lines, record_heading
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.cli.terminal.text import print_lines
 from cloudevents_kafka.protocol import Client, Consumer, TopicPartition
 from cloudevents_kafka.record import Record
 
@@ -66,14 +59,12 @@ def command(
     """
     if offset.kind == "stored":
         raise click.UsageError("--offset stored needs a group, and this command joins none")
-    printer = StyledPrinter(sys.stdout, color=sys.stdout.isatty())
     with Interrupts() as interrupts, interrupts.waiting(), connect(connection) as client:
         for number, record in enumerate(_read(client, connection, topic, partition, offset), 1):
             if as_json:
                 click.echo(encode_json(record_object(record)))
             else:
-                printer.print_lines(_record_lines(record))
-                printer.flush()
+                print_lines([record_heading(record), *content_lines(record), ""])
             if number == count:
                 break
 
@@ -132,12 +123,3 @@ def _partitions(
         return numbers
     check_partitions(topic, [partition], numbers)
     return [partition]
-
-
-def _record_lines(record: Record) -> list[StyledLine]:
-    return [
-        record_heading(record),
-        *header_lines(record, extra_only=False),
-        row("value", bytes_text(record.value)),
-        [],
-    ]

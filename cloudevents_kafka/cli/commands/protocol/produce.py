@@ -17,9 +17,9 @@ from cloudevents_kafka.cli.kafka.reader import check_partitions
 from cloudevents_kafka.cli.records.inputs import read_stdin
 from cloudevents_kafka.cli.records.json_lines import encode_json
 from cloudevents_kafka.cli.terminal.errors import BrokerFailure, require_extra
-from cloudevents_kafka.cli.terminal.escape import escape
 from cloudevents_kafka.cli.terminal.parameters import BYTES, header_option
 from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.cli.terminal.text import escape
 from cloudevents_kafka.protocol import Client, Message
 
 _STDIN: Final = b"-"

@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka.cli.terminal.escape import escape, escape_json
+from cloudevents_kafka.cli.terminal.text import escape, escape_json
 
 
 @given(st.text())

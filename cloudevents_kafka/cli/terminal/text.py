@@ -1,0 +1,69 @@
+"""Text for a terminal: escaped where a terminal would obey or hide it, styled, and printed."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+from collections.abc import Iterable
+from typing import Any, Final, Literal
+
+import click
+
+# C0 and C1 controls (0x9b starts a command as ESC [ does), characters that change the direction of
+# text or have no width, tags, line and paragraph separators, lone surrogates.
+_UNSAFE: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e0fff]"
+)
+Style = Literal["heading", "name", "good", "header", "dim", "error", "warning"]
+_STYLES: Final[dict[Style, dict[str, Any]]] = {
+    "heading": {"bold": True},
+    "name": {"fg": "cyan"},
+    "good": {"fg": "green", "bold": True},
+    "header": {"fg": "magenta"},
+    "dim": {"dim": True},
+    "error": {"fg": "red", "bold": True},
+    "warning": {"fg": "yellow"},
+}
+
+
+def escape(text: str) -> str:
+    r"""Return text with control and invisible characters escaped as in Python: ``\x1b``, ``\u202e``."""
+    return text if text.isascii() and text.isprintable() else _UNSAFE.sub(_python_escape, text)
+
+
+def escape_lines(text: str) -> str:
+    """Return text escaped as by `escape`, except for line ends."""
+    return "\n".join(map(escape, text.split("\n")))
+
+
+def escape_json(text: str) -> str:
+    """Return a JSON text with the same characters escaped as in JSON; its value stays the same."""
+    return _UNSAFE.sub(_json_escape, text)
+
+
+def _python_escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _json_escape(match: re.Match[str]) -> str:
+    # RFC 8259, 7: "encoding the UTF-16 surrogate pair"
+    units = match[0].encode("utf-16-be", "surrogatepass").hex()
+    return re.sub("....", r"\\u\g<0>", units)
+
+
+def styled(text: str, style: Style) -> str:
+    """Return escaped text with the control sequences of a style."""
+    return click.style(text, **_STYLES[style])
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines of styled text on stdout, in color on a terminal with colors."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # the encoding may not be UTF-8
+    # The variable NO_COLOR turns colors off with any text but "".
+    color = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    click.echo("".join(f"{line}\n" for line in lines), file=sys.stdout, nl=False, color=color)
