@@ -63,15 +63,15 @@ def blank_members(text: bytes, *names: str) -> tuple[bytes, dict[str, bytes]] | 
     The length of the text does not change. Of repeated members, the last text is returned.
     Returns None if the text is not an object by its grammar.
     """
-    blank, kept = bytearray(text), {}
-    found = _members(text)
-    if found is None:
+    blank, texts = bytearray(text), {}
+    members = _members(text)
+    if members is None:
         return None
-    for name, start, end in found:
+    for name, start, end in members:
         if name in names:
-            kept[name] = text[start:end]
+            texts[name] = text[start:end]
             blank[start:end] = b"0".ljust(end - start)
-    return bytes(blank), kept
+    return bytes(blank), texts
 
 
 def _members(text: bytes) -> list[tuple[str, int, int]] | None:
@@ -114,12 +114,12 @@ def _value_end(text: bytes, at: int) -> int | None:
 def _after_value(text: bytes, at: int, closers: bytearray) -> int | None:
     """Return the start of the next value, or the end of the outermost one; remove closed brackets."""
     while closers:
-        inside = closers[-1] == _IN_OBJECT
-        more = (_more_members if inside else _more_items).match(text, at)
+        in_object = closers[-1] == _IN_OBJECT
+        more = (_more_members if in_object else _more_items).match(text, at)
         at = at if more is None else more.end()
-        following = (_next_member if inside else _next_item).match(text, at)
-        if following is not None:
-            return following.end()
+        separator = (_next_member if in_object else _next_item).match(text, at)
+        if separator is not None:
+            return separator.end()
         closed = _closes.match(text, at)
         run = b"" if closed is None else closed[0].translate(None, _IGNORED)[: len(closers)]
         if not run or closers[: -len(run) - 1 : -1] != run:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka.attributes.media_type import MediaType, media_type
+from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import AttributeValue, is_string
 from cloudevents_kafka.attributes.validation import are_text_names, are_valid_texts
 from cloudevents_kafka.codecs.json import encode_json, is_json, is_utf8
@@ -22,7 +22,6 @@ from cloudevents_kafka.codecs.payload import (
     decode_text,
     encode_text,
     from_utf8,
-    implies_json,
     to_utf8,
 )
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
@@ -58,45 +57,44 @@ class JsonFormat(BaseFormat):
         self._text_data = text_data
 
     def _encode(self, event: Event, attributes: dict[str, AttributeValue]) -> bytes:
-        head = _write(attributes)
+        head = _write(attributes)  # J-03: a Boolean is true or false, an Integer a number, a Binary base64
         payload = event.payload
         return head if payload is None else b"%b,%b}" % (head[:-1], self._data_member(event, payload))
 
     def _data_member(self, event: Event, payload: bytes) -> bytes:
         content_type = event.datacontenttype
         try:
-            if event.kind is DataKind.JSON:
+            if event.kind is DataKind.JSON:  # J-10: the JSON value itself
                 return b'"data":' + to_utf8(payload, content_type)
-            if event.kind is DataKind.TEXT:
+            if event.kind is DataKind.TEXT:  # J-11: another value is a string
                 return b'"data":' + encode_json(decode_text(payload, content_type))
         except DataError as error:
             raise EncodeError(str(error)) from None
-        return self._bytes_member(payload, content_type)
-
-    def _bytes_member(self, payload: bytes, content_type: str | None) -> bytes:
-        """Return the member for bytes: JSON or text if they are that, else base64 (J-06, J-10)."""
-        try:
-            text = None if content_type is None else self._as_text(payload, content_type)
-        except DataError:
-            text = None
+        text = None if content_type is None else self._as_json(payload, content_type)
+        # J-06: Binary is data_base64. J-07: it does not get a content type.
         return b'"data_base64":"%b"' % base64.b64encode(payload) if text is None else b'"data":' + text
 
-    def _as_text(self, payload: bytes, content_type: str) -> bytes | None:
+    def _as_json(self, payload: bytes, content_type: str) -> bytes | None:
         """Return JSON that is read as the same bytes, or None: some charsets encode a text in two ways."""
-        if implies_json(content_type):
-            text = to_utf8(payload, content_type)
-            return text if is_json(text) and from_utf8(text, content_type) == payload else None
-        if self._text_data and _is_textual(media_type(content_type)):
-            text_data = decode_text(payload, content_type)
-            return encode_json(text_data) if encode_text(text_data, content_type) == payload else None
+        media = media_type(content_type)
+        try:
+            if media.is_json:
+                text = to_utf8(payload, content_type)
+                return text if is_json(text) and from_utf8(text, content_type) == payload else None
+            if self._text_data and (
+                media.is_text or media.charset is not None or media.essence.endswith(("/xml", "+xml"))
+            ):
+                text_data = decode_text(payload, content_type)
+                return encode_json(text_data) if encode_text(text_data, content_type) == payload else None
+        except DataError:
+            pass
         return None
 
     def decode(self, value: bytes) -> Event:
-        """Return the event of a JSON object; raise `InvalidEvent` with all problems.
+        """Return the event of a JSON object. Raises `InvalidEvent` with all problems.
 
         The fast path is for attributes that are strings without escapes, with JSON data as the
-        last member. The members before the data are parsed as an object; they have no repeats
-        if they have all quotation marks of the text. `_decode` reads all other objects.
+        last member. `_decode` reads all other objects.
         """
         value = value if type(value) is bytes else to_bytes(value) or b""
         head, data, rest = value.partition(_DATA)
@@ -108,29 +106,23 @@ class JsonFormat(BaseFormat):
             attributes = _parse_texts(head)
         except _NOT_PLAIN:
             return self._decode(value)
-        if (
-            head.count(_QUOTE) != 4 * len(attributes)
-            or _BACKSLASH in head
-            or _DEL in head  # the only control character that JSON does not escape
-            or not (value.isascii() or (is_utf8(value) and is_string("".join(attributes.values()))))
-            or not are_text_names(attributes.keys())
-            or not are_valid_texts(attributes)
-        ):
-            return self._decode(value)
         content_type = attributes.get("datacontenttype")
         media = None if content_type is None else media_type(content_type)
-        if media is not None and not media.valid:
-            return self._decode(value)
-        if not data:
-            return unchecked_event(attributes, None, DataKind.BYTES, (_NAME, value))
         if (
-            value[-1] != _BRACE
-            or payload[0] <= _SPACE
-            or payload[-1] <= _SPACE
-            or not (media is None or (media.is_json and media.utf8))
+            head.count(_QUOTE) == 4 * len(attributes)  # N-05: as many as there are without repeats
+            and _BACKSLASH not in head
+            and _DEL not in head  # T-06: the only control character that JSON does not escape
+            and (value.isascii() or (is_utf8(value) and is_string("".join(attributes.values()))))
+            and are_text_names(attributes.keys())
+            and are_valid_texts(attributes)
+            and (media is None or media.valid)
         ):
-            return self._decode(value)
-        return unchecked_event(attributes, payload, DataKind.JSON, (_NAME, value))
+            if not data:
+                return unchecked_event(attributes, None, DataKind.BYTES, (_NAME, value))
+            is_json = media is None or (media.is_json and media.utf8)  # J-09: without a content type it is
+            if is_json and value[-1] == _BRACE and payload[0] > _SPACE and payload[-1] > _SPACE:
+                return unchecked_event(attributes, payload, DataKind.JSON, (_NAME, value))
+        return self._decode(value)
 
     def _decode(self, value: bytes) -> Event:
         envelope = split_envelope(value)
@@ -147,10 +139,6 @@ class JsonFormat(BaseFormat):
             return build_event(attributes, payload, kind, (_NAME, value), problems)
         except InvalidEvent as error:
             raise InvalidEnvelope(error.problems, envelope) from None
-
-
-def _is_textual(media: MediaType) -> bool:
-    return media.is_text or media.charset is not None or media.essence.endswith(("/xml", "+xml"))
 
 
 def _type_problem(name: str, value: object) -> Problem:

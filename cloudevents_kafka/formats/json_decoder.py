@@ -52,7 +52,7 @@ class InvalidEnvelope(InvalidEvent):
 
 
 def split_envelope(value: bytes) -> Envelope:
-    """Return the members of a JSON object; raise `InvalidEvent` if the value is not one.
+    """Return the members of a JSON object. Raises `InvalidEvent` if the value is not one.
 
     ``data`` may be JSON that the parser refuses, such as a lone surrogate.
     """
@@ -80,6 +80,7 @@ def _split_members(value: bytes) -> Envelope:
     except msgspec.ValidationError:  # a number is out of the range of float
         values = [_value(bytes(text)) for text in members.values()]
     repeats = _find_repeats(value, texts + data + encoded, count)
+    # J-04: null is an absent attribute
     attributes = {name: value for name, value in zip(members, values, strict=True) if value is not None}
     texts_of = {name: members[name] for name in attributes}
     return Envelope(attributes, texts_of, data or None, None if encoded in (b"", _NULL) else encoded, repeats)
@@ -112,54 +113,53 @@ def _find_repeats(value: bytes, kept: bytes, count: int) -> list[Problem]:
 
 def _malformed(value: bytes, error: Exception) -> Problem:
     if isinstance(error, RecursionError):
-        return Problem(None, "the value must not be nested deeper than the parser allows", "J-01")
-    if value.startswith(b"\xef\xbb\xbf"):
-        return Problem(None, "the value must be JSON in UTF-8 without a byte order mark", "J-01")
-    if isinstance(error, UnicodeDecodeError):
-        return Problem(None, f"the value must be JSON in UTF-8, but byte {error.start} is not UTF-8", "J-01")
-    if blank_members(value) is not None and (half := find_lone_surrogate(value)) is not None:
-        rule = f"the value must be one JSON object, but the escape before byte {half} is a lone surrogate"
-        return Problem(None, rule, "J-01")
-    return Problem(None, f"the value must be one JSON object, but {error}", "J-01")
+        rule = "the value must not be nested deeper than the parser allows"
+    elif value.startswith(b"\xef\xbb\xbf"):  # RFC 8259 8.1: JSON on a network has no byte order mark
+        rule = "the value must be JSON in UTF-8 without a byte order mark"
+    elif isinstance(error, UnicodeDecodeError):
+        rule = f"the value must be JSON in UTF-8, but byte {error.start} is not UTF-8"
+    elif blank_members(value) is not None and (end := find_lone_surrogate(value)) is not None:
+        rule = f"the value must be one JSON object, but the escape before byte {end} is a lone surrogate"
+    else:
+        rule = f"the value must be one JSON object, but {error}"
+    return Problem(None, rule, "J-01")
 
 
 def read_data(
     data: bytes | None, encoded: bytes | None, content_type: AttributeValue | None
 ) -> tuple[bytes | None, DataKind]:
-    """Return the payload of the texts of ``data`` and ``data_base64``; raise `InvalidEvent`."""
+    """Return the payload in the JSON of ``data`` or ``data_base64``. Raises `InvalidEvent` if it is wrong."""
     if encoded is not None:
-        both = data is not None and data != _NULL
-        problems = [Problem("data", "data and data_base64 must not occur together", "J-12")] if both else []
-        payload = _read_base64(encoded)
-        if payload is None:
-            rule = "must be a string of base64, RFC 4648, with padding"
-            problems.append(Problem("data_base64", rule, "J-14"))
-        if problems:
-            raise InvalidEvent(problems)
-        return payload, DataKind.BYTES
+        return _read_base64(data, encoded), DataKind.BYTES
     if data is None:
         return None, DataKind.BYTES
     if not isinstance(content_type, str):
         content_type = None
     try:
-        if implies_json(content_type):
+        if implies_json(content_type):  # J-13: null is data, too
             return from_utf8(data, content_type), DataKind.JSON
-        if data.startswith(_QUOTE):  # a string; other JSON may be nested too deep to parse
+        if data.startswith(_QUOTE):  # J-15: a string, even if it resembles JSON
             return encode_text(_parse(data), content_type), DataKind.TEXT
+        rule = f"must be a string if datacontenttype is {preview_name(content_type)}"
     except DataError as error:
-        raise InvalidEvent([Problem("data", str(error), "J-16")]) from None
+        rule = str(error)
     except msgspec.MsgspecError as error:
-        rule = (
-            f"must be text in the charset of {preview_name(content_type)}, but {explain_error(data, error)}"
-        )
-        raise InvalidEvent([Problem("data", rule, "J-16")]) from None
-    raise InvalidEvent(
-        [Problem("data", f"must be a string if datacontenttype is {preview_name(content_type)}", "J-16")]
-    )
+        why = explain_error(data, error)
+        rule = f"must be text in the charset of {preview_name(content_type)}, but {why}"
+    raise InvalidEvent([Problem("data", rule, "J-16")])
 
 
-def _read_base64(encoded: bytes) -> bytes | None:
-    try:
-        return parse_binary(_parse(encoded)) if encoded.startswith(_QUOTE) else None
+def _read_base64(data: bytes | None, encoded: bytes) -> bytes:
+    problems = []
+    if data is not None and data != _NULL:
+        problems.append(Problem("data", "data and data_base64 must not occur together", "J-12"))
+    try:  # J-14: bytes, which are not JSON
+        payload = parse_binary(_parse(encoded)) if encoded.startswith(_QUOTE) else None
     except ValueError:
-        return None
+        payload = None
+    if payload is None:
+        rule = "must be a string of base64, RFC 4648, with padding"
+        problems.append(Problem("data_base64", rule, "J-14"))
+    if payload is None or problems:
+        raise InvalidEvent(problems)
+    return payload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib import import_module
@@ -45,6 +46,7 @@ _BUILT_IN: Final[dict[str, Callable[[], Format]]] = {
     "avro-compact": partial(_create_built_in, "avro_compact", "AvroCompactFormat"),
     "avrocompact": partial(_create_built_in, "avro_compact", "JavaAvroCompactFormat"),
 }
+_SUFFIX: Final = re.compile(r"[.-]*[a-z0-9][a-z0-9.-]*")
 _READ_ONLY: Final = ("avrocompact",)
 _registered: Final[dict[str, Callable[[], Format]]] = {}
 _factories: Final = dict(_BUILT_IN)
@@ -74,8 +76,8 @@ def writable() -> tuple[str, ...]:
 
 def find(name: str | None) -> Format | None:
     """Return a format, or None if it is not registered; its factory may raise any exception."""
-    found = _formats.get(name)  # type: ignore[arg-type]  # a dictionary has no key None
-    return _create(name) if found is None and name is not None else found
+    form = _formats.get(name)  # type: ignore[arg-type]  # a dictionary has no key None
+    return _create(name) if form is None and name is not None else form
 
 
 def _create(name: str) -> Format | None:
@@ -103,13 +105,7 @@ def register_format(name: str, make: Callable[[], Format]) -> None:
         raise TypeError(
             f"make must be callable, such as the class of the format, got a {type(make).__name__}"
         )
-    if (
-        not isinstance(name, str)
-        or not name
-        or not name.replace("-", "").replace(".", "").isalnum()
-        or name != name.lower()
-        or not name.isascii()
-    ):
+    if not (isinstance(name, str) and _SUFFIX.fullmatch(name)):
         raise ValueError(
             f"name must be a suffix of a media type, of lower-case letters, digits, '-' and '.', got {name!r}"
         )
@@ -126,10 +122,10 @@ def registered() -> dict[str, Callable[[], Format]]:
 def restore(factories: Mapping[str, Callable[[], Format]]) -> None:
     """Register these formats, and no others except the built-in ones."""
     with registration_lock:
-        for known, wanted in ((_registered, factories), (_factories, {**_BUILT_IN, **factories})):
-            changed = {name for name in known if known[name] is not wanted.get(name)}
-            known.update(wanted)  # before any entry is removed, since other threads read
+        for current, new in ((_registered, factories), (_factories, {**_BUILT_IN, **factories})):
+            changed = {name for name in current if current[name] is not new.get(name)}
+            current.update(new)  # before any entry is removed, since other threads read
             for name in changed:
                 _formats.pop(name, None)
-                if name not in wanted:
-                    del known[name]
+                if name not in new:
+                    del current[name]
