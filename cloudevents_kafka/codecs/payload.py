@@ -36,7 +36,7 @@ _BYTE_ORDER_MARKS: Final = {
     "utf_16": (codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE),
     "utf_32": (codecs.BOM_UTF32_BE, codecs.BOM_UTF32_LE),
 }
-_PLAIN: Final = (dict, str, list, int, float)
+_JSON_TYPES: Final = (dict, str, list, int, float)
 
 
 def implies_json(content_type: str | None) -> bool:
@@ -67,9 +67,9 @@ def to_payload(
     codec = find(content_type, attributes)
     if codec is not None and codec.encode is not None:
         return call_encode(codec.encode, data, content_type), DataKind.BYTES
-    if not isinstance(data, _PLAIN) and (message := _serialized_any(data)) is not None:
+    if not isinstance(data, _JSON_TYPES) and (message := _serialized_any(data)) is not None:
         return message, DataKind.PROTO
-    if implies_json(content_type):
+    if implies_json(content_type):  # J-09: without a content type, a value is JSON
         return from_utf8(encode_json(data), content_type), DataKind.JSON
     if isinstance(data, str):
         return encode_text(data, content_type), DataKind.TEXT
@@ -121,7 +121,7 @@ def from_payload(
 
 
 def to_utf8(payload: bytes, content_type: str | None) -> bytes:
-    """Return text in the charset of a content type as UTF-8; raise `DataError`."""
+    """Return text in the charset of a content type as UTF-8. Raises `DataError` if it has none."""
     if content_type is None or media_type(content_type).utf8:
         return payload
     try:
@@ -131,14 +131,17 @@ def to_utf8(payload: bytes, content_type: str | None) -> bytes:
 
 
 def from_utf8(text: bytes, content_type: str | None) -> bytes:
-    """Return UTF-8 in the charset of a content type; raise `DataError`."""
+    """Return UTF-8 in the charset of a content type. Raises `DataError` if that cannot encode it."""
     if content_type is None or media_type(content_type).utf8:
         return text
     return encode_text(text.decode(), content_type)
 
 
 def encode_text(text: str, content_type: str | None) -> bytes:
-    """Return text in the charset of a content type, by default UTF-8; raise `DataError`."""
+    """Return text in the charset of a content type, by default UTF-8.
+
+    Raises `DataError` if the charset cannot encode it.
+    """
     try:
         return text.encode("utf-8" if content_type is None else python_codec(media_type(content_type)))
     except (LookupError, ValueError) as error:
@@ -148,12 +151,13 @@ def encode_text(text: str, content_type: str | None) -> bytes:
 
 
 def decode_text(payload: bytes, content_type: str | None) -> str:
-    """Return the text of bytes in the charset of a content type, by default UTF-8; raise `DataError`.
+    """Return the text of bytes in the charset of a content type, by default UTF-8.
 
-    UTF-16 and UTF-32 without a byte order mark are big-endian (RFC 2781 4.3, Unicode 3.10 D101).
+    Raises `DataError` if the bytes are not text in it.
     """
     try:
         charset = "utf-8" if content_type is None else python_codec(media_type(content_type))
+        # RFC 2781 4.3: text without a byte order mark "SHOULD be interpreted as being big-endian".
         if not payload.startswith(_BYTE_ORDER_MARKS.get(charset, b"")):
             charset += "_be"  # Python's codec assumes the byte order of the machine
         return payload.decode(charset)

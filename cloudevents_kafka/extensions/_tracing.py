@@ -1,17 +1,9 @@
 """Trace context of an event and of each hop of its record.
 
 The extension distributed-tracing and W3C Trace Context use the names ``traceparent`` and
-``tracestate`` for two things. The attributes (headers ``ce_traceparent`` and ``ce_tracestate`` in
-binary mode) identify the trace in which the event originated and are not changed on the way. The
-headers ``traceparent`` and ``tracestate`` identify one hop, and each hop sets its own. A producer
-sets both, a relay sets the headers, a consumer may read either::
-
-    event, headers = start_trace(event)  # producer.send(event, headers=headers)
-    hop = hop_trace(record)  # in a relay; it may be None
-    record = with_hop_trace(record, hop.child() if hop else Trace.begin())
-    origin_trace(event), hop_trace(record)  # in a consumer
-
-`Trace.of` and `Trace.carrier` exchange traces with OpenTelemetry's propagators.
+``tracestate`` for two things. The attributes identify the trace in which the event originated and
+are not changed on the way. The headers of the record identify one hop, and each hop sets its own.
+A producer sets both (`start_trace`), a relay the headers (`with_hop_trace`).
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """The Avro event format, ``application/cloudevents+avro``.
 
-A value is one datum of the official schema, without a container file, a single-object
-header or a schema registry's prefix. The order of the union branches is part of the wire
-format. This module chooses the branch of each value, and fastavro writes the bytes. To read
-them, fastavro recurses in C without a limit, so that a hostile datum ends the process, and
-silently drops one of two attributes with the same name. So `read` decodes the schema, which
-is small and fixed, with `codecs.avro_binary`: every length is checked, and depth is limited.
+A value is one datum of the official schema, without a container file, a single-object header
+or a schema registry's prefix. fastavro writes it. To read it, fastavro would recurse in C without
+a limit, so that a hostile datum ends the process, and drop one of two attributes with the same
+name. So `read` decodes the schema, which is small and fixed, with limits.
 """
 
 from __future__ import annotations

@@ -5,18 +5,9 @@ one writes. A value is one datum of the record ``io.cloudevents.v1.avro.compact.
 The specversion is 1.0 and is not written. Data is always written, as bytes or null: the
 schema's default for it is a string, which is a mistake of the schema (AC-04).
 
-A changed event loses:
-
-* the offset of a Timestamp, but not the instant: one with digits below a microsecond raises
-  `EncodeError`;
-* that data was a JSON value or a text: it is written as bytes, with ``application/json`` for
-  a JSON value without a content type (R-10);
-* the types URI and URI-reference, which the schema does not have;
-* that an unregistered extension is a Timestamp: it is read as text, and written as a String.
-
-An event that was not changed is written as it was read.
-
-The Java SDK uses the same datum under another media type: `JavaAvroCompactFormat`.
+A changed event loses the offset of a Timestamp (one with digits below a microsecond raises
+`EncodeError`), the kind of its data, which is written as bytes, and types that the schema does
+not have (URI, URI-reference) or that are not registered (Timestamp).
 """
 
 from __future__ import annotations

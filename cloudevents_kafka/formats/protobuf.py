@@ -4,24 +4,17 @@ A value is one message ``io.cloudevents.v1.CloudEvent``. Its declaration has pre
 the document of the format, which has other field names and numbers. Reading needs no other
 package; writing needs protobuf, which the extra ``protobuf`` installs.
 
-Data: bytes are ``binary_data``, text and JSON are ``text_data`` in UTF-8. A Protobuf message
-is a ``google.protobuf.Any`` in ``proto_data``; the event has the serialized Any
-(`DataKind.PROTO`), as in the Java SDK: ``Any.FromString(event.data)``. Text with a JSON
-content type is JSON text, as the Java SDK writes it, or bytes if it is not valid JSON. (The
-Go SDK reads it as a string; with Go, send JSON as bytes.) Text without a content type is a
-JSON string, as in the other formats; another JSON value without a content type gets
-``application/json`` (R-10).
+The event of a Protobuf message has the serialized ``google.protobuf.Any`` as its payload
+(`DataKind.PROTO`), as in the Java SDK: ``Any.FromString(event.data)``. Text with a JSON content
+type is JSON text, as the Java SDK writes it, or bytes if it is not valid JSON.
 
-An extension of a known type is read from the field of its type, or from its canonical text
-in ``ce_string``, which producers write that received it in a header. A changed event loses:
+A changed event loses:
 
 * the offset of a Timestamp, but not the instant: one that seconds and nanoseconds cannot
   express, such as a leap second, raises `EncodeError`;
 * that an unregistered extension is a URI, URI-reference or Timestamp: it is read as text,
   and written as a String;
 * unknown fields, which Protobuf ignores.
-
-An event that was not changed is written as it was read.
 """
 
 from __future__ import annotations
@@ -39,21 +32,11 @@ from cloudevents_kafka.errors import DataError, EncodeError, Problem, preview
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats import protobuf_decoder
 from cloudevents_kafka.formats._base import BaseFormat, build_event, encode_epoch, malformed
-from cloudevents_kafka.formats.protobuf_decoder import AttributeField
+from cloudevents_kafka.formats.protobuf_decoder import ATTR_FIELDS, AttributeField
 from cloudevents_kafka.primitives.plural import pluralize
 
 # P-01: required attributes have fields of their own, all others are in the map.
 _FIELDS: Final = {"id": "id", "source": "source", "specversion": "spec_version", "type": "type"}
-# P-02: an attribute is in the field of its type.
-_ATTR_FIELDS: Final = {
-    AttributeType.BOOLEAN: "ce_boolean",
-    AttributeType.INTEGER: "ce_integer",
-    AttributeType.STRING: "ce_string",
-    AttributeType.BINARY: "ce_bytes",
-    AttributeType.URI: "ce_uri",
-    AttributeType.URI_REFERENCE: "ce_uri_ref",
-    AttributeType.TIMESTAMP: "ce_timestamp",
-}
 _STRING: Final = AttributeType.STRING
 
 
@@ -107,7 +90,7 @@ def _message_class() -> Any:
 
 def _write_attribute(attr: Any, name: str, value: AttributeValue) -> None:
     if not isinstance(value, str):
-        setattr(attr, _ATTR_FIELDS[native_type(value)], value)
+        setattr(attr, ATTR_FIELDS[native_type(value)], value)
         return
     attribute_type = type_of(name)
     if attribute_type is AttributeType.TIMESTAMP:
@@ -188,8 +171,8 @@ def _read_value(name: str, attribute_type: AttributeType | None, value: Any) -> 
         return None, Problem(name, "must have one field of the oneof attr", "P-02", pluralize(value, "field"))
     allowed = _allowed_types(name)
     if allowed and attribute_type not in allowed:
-        fields = " or ".join(_ATTR_FIELDS[allowed_type] for allowed_type in allowed)
-        return None, Problem(name, f"must be in the field {fields}", "P-02", _ATTR_FIELDS[attribute_type])
+        fields = " or ".join(ATTR_FIELDS[allowed_type] for allowed_type in allowed)
+        return None, Problem(name, f"must be in the field {fields}", "P-02", ATTR_FIELDS[attribute_type])
     if attribute_type is AttributeType.TIMESTAMP:
         try:
             return from_epoch(*value), None

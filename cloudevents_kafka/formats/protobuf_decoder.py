@@ -22,14 +22,19 @@ _DATA: Final = {0x32: "binary_data", 0x3A: "text_data", 0x42: "proto_data"}
 _KEY: Final = 0x0A
 _VALUE: Final = 0x12
 _CE_STRING: Final = 0x1A
+ATTR_FIELDS: Final = {
+    AttributeType.BOOLEAN: "ce_boolean",
+    AttributeType.INTEGER: "ce_integer",
+    AttributeType.STRING: "ce_string",
+    AttributeType.BINARY: "ce_bytes",
+    AttributeType.URI: "ce_uri",
+    AttributeType.URI_REFERENCE: "ce_uri_ref",
+    AttributeType.TIMESTAMP: "ce_timestamp",
+}
+"""The fields of the oneof ``attr`` by number, from 1: an attribute is in that of its type (P-02)."""
 _ATTR_TYPES: Final = {
-    0x08: AttributeType.BOOLEAN,
-    0x10: AttributeType.INTEGER,
-    _CE_STRING: AttributeType.STRING,
-    0x22: AttributeType.BINARY,
-    0x2A: AttributeType.URI,
-    0x32: AttributeType.URI_REFERENCE,
-    0x3A: AttributeType.TIMESTAMP,
+    number << 3 | (0 if number < 3 else 2): attribute_type
+    for number, attribute_type in enumerate(ATTR_FIELDS, 1)
 }
 _TEXTS: Final = (AttributeType.STRING, AttributeType.URI, AttributeType.URI_REFERENCE)
 _SECONDS: Final = 0x08
