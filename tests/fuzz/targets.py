@@ -14,7 +14,7 @@ from cloudevents_kafka.protocol.errors import ProtocolError
 from cloudevents_kafka.protocol.layout import layout_of
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.records import Batches
-from cloudevents_kafka.protocol.v07 import _message_set as set07
+from cloudevents_kafka.protocol.v07 import MessageSet
 from cloudevents_kafka.protocol.v07 import frames as frames07
 
 CORPUS: Final = Path(__file__).parent / "corpus"
@@ -57,7 +57,7 @@ def request07(data: bytes) -> None:
 
 def messages07(data: bytes) -> None:
     """Read a message set of Kafka 0.7."""
-    for _ in set07.MessageSet(data):
+    for _ in MessageSet(data):
         pass
 
 
