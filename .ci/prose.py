@@ -26,7 +26,7 @@ PACKAGE = "cloudevents_kafka"
 SUFFIXES = {".py", ".java", ".md", ".toml"}
 VALUELESS = {"None", "NoReturn", "Never"}
 SAYS: Final = {
-    "Return": re.compile(r"\breturn(s|ed|ing)?\b", re.IGNORECASE),
+    "Return": re.compile(r"\breturns?\b", re.IGNORECASE),
     "Return whether": re.compile(r"\breturns? (whether|true|false|``)", re.IGNORECASE),
     "Yield": re.compile(r"\b(yield|return)s?\b", re.IGNORECASE),
 }
@@ -120,7 +120,7 @@ def prose(path: Path, source: str) -> Iterator[tuple[int, str]]:
 
 
 def line_of(match: re.Match[str], text: str, first: int, lines: list[str]) -> int:
-    """Return the number of the line on which a match stands."""
+    """Return the number of the line of a match."""
     number = first + text.count("\n", 0, match.start())
     for at in range(number, min(number + 12, len(lines) + 1)):
         if match[0].strip() in lines[at - 1]:

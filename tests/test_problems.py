@@ -17,7 +17,7 @@ from cloudevents_kafka.primitives import varint, zigzag
 
 Entries = list[tuple[str, Any]]
 Found = set[tuple[str | None, str]]
-DATA: Final = "invalid data"  # stands for the data member that each format writes in its own way
+DATA: Final = "invalid data"  # replaced by the data member of each format
 
 
 class Case(NamedTuple):

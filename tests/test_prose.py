@@ -57,6 +57,7 @@ def test_each_word_can_be_found() -> None:
     ("signature", "docstring", "found"),
     [
         ("def size() -> int", "The size.", True),
+        ("def size() -> int", "The returned size.", True),
         ("def size() -> int", "Return the size.", False),
         ("def size() -> None", "Write the size.", False),
         ("def big() -> bool", "Return the size.", True),

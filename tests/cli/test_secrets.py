@@ -1,4 +1,4 @@
-"""No output of the command line contains a secret, in whatever way it was passed."""
+"""No output of the command line contains a secret, however it was passed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The declarations agree with Apache's own definitions, field by field in every version.
 
 The definitions stand as JSON in the jars of kafka-clients: 3.9.1 has the messages from
-version 0 on, 4.3.1 is what brokers speak today.
+version 0 on, 4.3.1 is what brokers support today.
 """
 
 from __future__ import annotations

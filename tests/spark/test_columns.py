@@ -241,7 +241,7 @@ def test_a_collation_changes_no_name_and_no_text(
 
 
 def test_a_collation_changes_no_text_that_is_written(spark: SparkSession) -> None:
-    """Attributes, extensions and the key are written as they are, whatever their collation."""
+    """Attributes, extensions and the key are written unchanged under any collation."""
     from cloudevents_kafka.spark import encode_events
 
     text = "string collate UTF8_LCASE"

@@ -341,7 +341,7 @@ def test_an_integer_beyond_32_bits_is_refused(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu"])
 def test_an_instant_among_extensions_is_written_as_rfc_3339(spark: SparkSession, zone: str) -> None:
-    """Instants are written in UTC, whatever the session's time zone is."""
+    """Instants are written in UTC in any time zone of the session."""
     from cloudevents_kafka.spark import encode_events
 
     before = str(spark.conf.get("spark.sql.session.timeZone"))

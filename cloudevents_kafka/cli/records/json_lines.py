@@ -19,8 +19,8 @@ or null.
 
 ``mode``, ``format`` and ``event`` are the decoded event: the mode is ``binary`` or ``structured``,
 the latter with a format; the event is in the JSON event format, its ``data`` with the text unchanged
-(line ends between tokens become spaces). JSON data that parsers refuse (half a surrogate pair, or
-nested too deeply) is in ``data_base64``. With --lenient, ``tolerated`` lists the problems that were
+(line ends between tokens become spaces). JSON data that parsers refuse (a lone surrogate, or nested
+too deeply) is in ``data_base64``. With --lenient, ``tolerated`` lists the problems that were
 tolerated. A record that is not an event has ``error`` instead::
 
     "error": {"verdict": "not-an-event", "reason": "…", "clauses": ["K-11"]}

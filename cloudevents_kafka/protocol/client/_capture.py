@@ -48,7 +48,7 @@ def stream_trace(stream: IO[str]) -> Trace:
 
 
 def _file_trace(path: Path) -> Trace:
-    """Return a trace that appends to a file, opened anew for each line."""
+    """Return a trace that appends to a file and opens it for each line."""
 
     def write(frame: CapturedFrame) -> None:
         with path.open("a", encoding="utf-8") as stream:

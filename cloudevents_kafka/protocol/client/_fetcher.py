@@ -38,7 +38,7 @@ class _InFlight(NamedTuple):
 
 
 class Fetcher:
-    """Reads partitions from given offsets on; for one thread."""
+    """A reader of partitions from their positions on; for one thread."""
 
     def __init__(self, cluster: Cluster, settings: ConsumerSettings) -> None:
         self._cluster: Final = cluster

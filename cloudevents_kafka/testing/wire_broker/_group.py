@@ -8,7 +8,7 @@
                         │ times out or changes                                          v
                         └────────────────────────────────────────────────────────── STABLE
 
-A rebalance also begins anew from COMPLETING_REBALANCE. A group has no thread: callers call
+A rebalance also begins again from COMPLETING_REBALANCE. A group has no thread: callers call
 `tick` before they look at it, with the lock held. Methods that wait release it meanwhile.
 """
 

@@ -125,7 +125,7 @@ def test_a_heartbeat_error_makes_the_member_rejoin(broker, client, join, code):
     assert [kind for kind, _ in log] == ["assign", "revoke", "assign"]
     fill(client, [b"3"])
     found = take(consumer, 1)
-    while code == ErrorCode.UNKNOWN_MEMBER_ID and b"3" not in found:  # those not committed come again
+    while code == ErrorCode.UNKNOWN_MEMBER_ID and b"3" not in found:  # uncommitted records are read again
         found += take(consumer, 1, 1.0)
     assert found[-1] == b"3"
     assert code == ErrorCode.UNKNOWN_MEMBER_ID or found == [b"3"]
@@ -310,7 +310,7 @@ def test_subscribing_again(broker, client, join):
 
 
 def test_commits(broker, client, join):
-    """Commits after a message, of given offsets, and of all positions; a refused commit is raised."""
+    """A member commits after a message, named offsets, and all positions; a refused commit is raised."""
     fill(client, numbers(5))
     consumer = join(broker, auto_commit=None)
     first = None

@@ -116,8 +116,8 @@ def await_leaders(client, topic, wanted):
 def test_leaders_move(pair, codes):
     """A broker stops and starts: leaders move to the other broker and back, and the stream continues.
 
-    Nothing that was acknowledged is lost. Going back kills no connection: brokers say that
-    they lead no more, and the client looks anew.
+    Acknowledged records remain. When leaders move back, connections stay: brokers refuse
+    requests, and the client reads the metadata again.
     """
     with Client(pair.bootstrap_servers, timeout=30.0) as client:
         client.partitions("moves")

@@ -52,14 +52,14 @@ public class Oracle {
         }
     }
 
-    static String message(String what, String name, short version, String given) throws Exception {
+    static String message(String what, String name, short version, String input) throws Exception {
         Class<?> data = Class.forName("org.apache.kafka.common.message." + name + "Data");
         Class<?> converter = Class.forName(data.getName() + "JsonConverter");
         if (what.equals("encode")) {
             return hex(converter.getMethod("read", JsonNode.class, short.class)
-                .invoke(null, JSON.readTree(given), version), version);
+                .invoke(null, JSON.readTree(input), version), version);
         }
-        byte[] bytes = given.equals("-") ? new byte[0] : HexFormat.of().parseHex(given);
+        byte[] bytes = input.equals("-") ? new byte[0] : HexFormat.of().parseHex(input);
         ByteBuffer buffer = ByteBuffer.wrap(bytes);
         Object message = data.getConstructor(Readable.class, short.class)
             .newInstance(new ByteBufferAccessor(buffer), version);
@@ -71,8 +71,8 @@ public class Oracle {
             : converter.getMethod("write", data, short.class).invoke(null, message, version).toString();
     }
 
-    static String hex(Object given, short version) {
-        Message message = (Message) given;
+    static String hex(Object input, short version) {
+        Message message = (Message) input;
         ObjectSerializationCache cache = new ObjectSerializationCache();
         byte[] bytes = new byte[message.size(cache, version)];
         message.write(new ByteBufferAccessor(ByteBuffer.wrap(bytes)), cache, version);

@@ -1,4 +1,4 @@
-"""A Java process that is killed at any call: one sentence and exit code 3, whatever error py4j raises."""
+"""A Java process that is killed at any call: one sentence and exit code 3 for any error of py4j."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pipeline with a real Kafka and Spark: all records land once, whatever is killed."""
+"""The pipeline with a real Kafka and Spark: all records land once when a process is killed."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def changed_session(session: SparkSession) -> Any:
 
 
 def test_times_in_files(lake: Lake, changed_session: SparkSession) -> None:
-    """Times of all years are those of the events, with a zone, whatever the settings of the session."""
+    """Times of all years are those of the events, with a zone, under any settings of the session."""
     send(
         lake, *(Event(id=str(i), source="/s", type="t", time=time, data=b"1") for i, time in enumerate(TIMES))
     )

@@ -335,7 +335,7 @@ def test_only_the_coordinator_answers_for_a_group():
 
 
 def test_stopping_closes_the_connections_of_waiting_members():
-    """A member that waits for others has its connection closed at once."""
+    """The broker closes the connection of a member that waits for others at once."""
     with WireBroker("4.3") as broker, Wire(broker.nodes[0]) as one, Wire(broker.nodes[0]) as two:
         alone(one)
         two.send(join(), 1)
