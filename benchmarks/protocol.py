@@ -13,6 +13,7 @@ import sys
 from _timing import row, time_by_turns
 
 from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.messages.topics import (
     MetadataResponse,
     MetadataResponseBroker,
@@ -106,17 +107,17 @@ def metadata():
 
 def metadata_pairs():
     ours = metadata()
-    data = frames.encode(ours, 9)
+    data = compiler.encode(ours, 9)
     theirs = TheirMetadata[9].decode(data)
     assert theirs.encode() == data
     return [
         (
             "MetadataResponse v9, 100 partitions, decode",
-            lambda: frames.decode(MetadataResponse, 9, data),
+            lambda: frames.decode_body(MetadataResponse, 9, data),
             lambda: TheirMetadata[9].decode(data),
             2,
         ),
-        ("the same, encode", lambda: frames.encode(ours, 9), theirs.encode, None),
+        ("the same, encode", lambda: compiler.encode(ours, 9), theirs.encode, None),
     ]
 
 

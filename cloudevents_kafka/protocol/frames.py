@@ -32,21 +32,6 @@ class Request(NamedTuple):
     message: Structure
 
 
-def encode(message: Structure, version: int) -> bytes:
-    """Return the bytes of a message without header and size; raise `Unencodable` or `Unsupported`."""
-    return compiler.encode(message, version)
-
-
-def decode(structure: type[Structure], version: int, data: bytes) -> Structure:
-    """Return the message of bytes without header and size; raise `Malformed` or `Truncated`."""
-    return decode_all(structure, version, data, 0)
-
-
-def decode_prefix(structure: type[Structure], version: int, data: bytes) -> tuple[Structure, int]:
-    """Return the message at the start of the bytes, and the index after it."""
-    return compiler.decode(structure, version, data)
-
-
 def encode_request(
     message: Structure, version: int, *, correlation_id: int = 0, client_id: str | None = None
 ) -> bytes:
@@ -75,8 +60,7 @@ def decode_request(data: bytes) -> Request:
     if api is None or version not in api.versions:
         raise Unsupported(unsupported(key, version))
     header, at = compiler.decode(RequestHeader, request_header(key, version), data)
-    assert isinstance(header, RequestHeader)
-    return Request(header, decode_all(api.request, version, data, at))
+    return Request(header, decode_body(api.request, version, data, at))
 
 
 def encode_response(message: Structure, version: int, *, correlation_id: int) -> bytes:
@@ -92,8 +76,7 @@ def decode_response(structure: type[Structure], version: int, data: bytes) -> tu
     Raises `Unsupported`, `Malformed` and `Truncated`.
     """
     header, at = compiler.decode(ResponseHeader, response_header(structure, version), data)
-    assert isinstance(header, ResponseHeader)
-    return header.correlation_id, decode_all(structure, version, data, at)
+    return header.correlation_id, decode_body(structure, version, data, at)
 
 
 def add_size(data: bytes) -> bytes:
@@ -141,10 +124,9 @@ def response_header(structure: type[Structure], version: int) -> int:
     return 1 if version in spec.flexible and spec.key != ApiKey.API_VERSIONS else 0
 
 
-def decode_all(structure: type[_S], version: int, data: bytes, at: int = 0) -> _S:
+def decode_body(structure: type[_S], version: int, data: bytes, at: int = 0) -> _S:
     """Return the message from index ``at`` to the end; raise `Malformed` if bytes follow it."""
     message, end = compiler.decode(structure, version, data, at)
     if end != len(data):
         raise Malformed(trailing_bytes(len(data) - end), at=end, path=structure.__name__)
-    assert isinstance(message, structure)
     return message

@@ -27,7 +27,7 @@ from cloudevents_kafka.protocol.schema import (
 )
 
 
-class Sized(NamedTuple):
+class LengthPrefixed(NamedTuple):
     """A string or bytes after a length, which is fixed or compact (length + 1, 0 for null); or the rest."""
 
     type: Prefixed
@@ -59,26 +59,26 @@ class Array(NamedTuple):
         return f"{'compact_' * self.compact}{'nullable_' * self.nullable}{'short_' * self.short}array"
 
 
-class Slot(NamedTuple):
-    """A field in one version."""
+class LayoutField(NamedTuple):
+    """A field in one version, and its declaration."""
 
     name: str
     codec: Codec
-    field: Field
+    declared: Field
 
 
 class Layout(NamedTuple):
     """A structure in one version.
 
-    ``slots`` are in wire order. ``tagged`` follow them by tag, if they differ from their default. The
-    version does not have ``absent``. The bytes may end before slot ``optional_from`` or a later one.
+    ``fields`` are in wire order. ``tagged`` follow them by tag, if they differ from their default. The
+    version does not have ``absent``. The bytes may end before field ``optional_from`` or a later one.
     """
 
     structure: type[Structure]
     version: int
     flexible: bool
-    slots: tuple[Slot, ...]
-    tagged: Mapping[int, Slot]
+    fields: tuple[LayoutField, ...]
+    tagged: Mapping[int, LayoutField]
     absent: tuple[Field, ...]
     optional_from: int
 
@@ -88,7 +88,7 @@ class Layout(NamedTuple):
         return self.structure.__name__
 
 
-Codec: TypeAlias = Fixed | Varint | Uuid | Sized | Array | Layout
+Codec: TypeAlias = Fixed | Varint | Uuid | LengthPrefixed | Array | Layout
 
 
 @cache
@@ -102,32 +102,31 @@ def layout_of(structure: type[Structure], version: int) -> Layout:
 
 @cache
 def _layout(structure: type[Structure], version: int, flexible: bool) -> Layout:  # noqa: FBT001  # a fact of the message
-    slots: list[Slot] = []
-    tagged: dict[int, Slot] = {}
+    fields: list[LayoutField] = []
+    tagged: dict[int, LayoutField] = {}
     absent: list[Field] = []
     optional_from = None
-    for field in fields_of(structure):
-        wire = field.wire
+    for declared in fields_of(structure):
+        wire = declared.wire
         if version not in wire.versions:
-            absent.append(field)
+            absent.append(declared)
             continue
-        slot = Slot(field.name, _codec(field, version, flexible), field)
+        field = LayoutField(declared.name, _codec(declared, version, flexible), declared)
         if version in wire.tagged:
-            tagged[wire.tag] = slot
+            tagged[wire.tag] = field
             continue
         if version in wire.optional and optional_from is None:
-            optional_from = len(slots)
-        slots.append(slot)
-    end = len(slots) if optional_from is None else optional_from
-    return Layout(
-        structure, version, flexible, tuple(slots), dict(sorted(tagged.items())), tuple(absent), end
-    )
+            optional_from = len(fields)
+        fields.append(field)
+    end = len(fields) if optional_from is None else optional_from
+    in_order = dict(sorted(tagged.items()))  # KIP-482: tags ascend
+    return Layout(structure, version, flexible, tuple(fields), in_order, tuple(absent), end)
 
 
 def _codec(field: Field, version: int, flexible: bool) -> Codec:  # noqa: FBT001
     def codec_of(type: Scalar | type[Structure], *, nullable: bool) -> Codec:
         if isinstance(type, Prefixed):
-            return Sized(type, compact, nullable)
+            return LengthPrefixed(type, compact, nullable)
         if isinstance(type, Fixed | Varint):
             return next((t for versions, t in field.wire.types.items() if version in versions), type)
         return type if isinstance(type, Uuid) else _layout(type, version, flexible)

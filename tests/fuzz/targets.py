@@ -26,8 +26,8 @@ _LIMIT: Final = 1 << 20  # bytes of decompressed data
 def request(data: bytes) -> None:
     """Read a request, write it again and read an equal one."""
     header, message = frames.decode_request(data)
-    again = frames.encode(message, header.request_api_version)
-    assert frames.decode(type(message), header.request_api_version, again) == message
+    again = compiler.encode(message, header.request_api_version)
+    assert frames.decode_body(type(message), header.request_api_version, again) == message
 
 
 def response(data: bytes) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from strategies import scaled
 
-from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, default_of, layout_of
+from cloudevents_kafka.protocol.layout import Array, Codec, Layout, LengthPrefixed, default_of, layout_of
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.connection import RequestHeader, ResponseHeader
 from cloudevents_kafka.protocol.messages.offsets import OffsetCommitRequestBeta
@@ -124,11 +124,11 @@ def any_case() -> SearchStrategy[tuple[type[Structure], int]]:
 
 def _structure(random: Random, layout: Layout, *, small: bool) -> Any:
     values = {field.name: default_of(field) for field in layout.absent}
-    values |= {slot.name: _value(random, slot.codec, small=small) for slot in layout.slots}
-    for slot in layout.tagged.values():
-        values[slot.name] = default_of(slot.field)
+    values |= {field.name: _value(random, field.codec, small=small) for field in layout.fields}
+    for field in layout.tagged.values():
+        values[field.name] = default_of(field.declared)
         if random.random() < 0.5:
-            values[slot.name] = _value(random, slot.codec, small=small)
+            values[field.name] = _value(random, field.codec, small=small)
     if layout.flexible and random.random() < 0.3:
         tags = {random.choice([6, 127, 128, 16_384, (1 << 31) - 2]) for _ in range(2)}
         values["unknown_tags"] = tuple((tag, random.choice(_SHORT_BLOBS)) for tag in sorted(tags))
@@ -138,11 +138,11 @@ def _structure(random: Random, layout: Layout, *, small: bool) -> Any:
 def _value(random: Random, codec: Codec, *, small: bool) -> Any:
     if isinstance(codec, Layout):
         return _structure(random, codec, small=small)
-    if isinstance(codec, Array | Sized) and codec.nullable and random.random() < 0.25:
+    if isinstance(codec, Array | LengthPrefixed) and codec.nullable and random.random() < 0.25:
         return None
     if isinstance(codec, Array):
         return _array(random, codec, small=small)
-    if isinstance(codec, Sized):
+    if isinstance(codec, LengthPrefixed):
         text = codec.type is STRING
         short: list[Any] = _SHORT_TEXTS if text else _SHORT_BLOBS
         return random.choice(short if small else short + (_TEXTS if text else _BLOBS))
@@ -160,8 +160,8 @@ def _array(random: Random, codec: Array, *, small: bool) -> list[Any]:
 
 def _has_arrays(codec: Codec) -> bool:
     return isinstance(codec, Layout) and any(
-        isinstance(slot.codec, Array) or _has_arrays(slot.codec)
-        for slot in (*codec.slots, *codec.tagged.values())
+        isinstance(field.codec, Array) or _has_arrays(field.codec)
+        for field in (*codec.fields, *codec.tagged.values())
     )
 
 

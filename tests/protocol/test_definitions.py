@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from cloudevents_kafka.protocol.api_keys import ApiKey, api_name
-from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, default_of, layout_of
+from cloudevents_kafka.protocol.layout import Array, Codec, Layout, LengthPrefixed, default_of, layout_of
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.schema import NO_UUID, ArrayOf, Field, Structure, Versions, spec_of
 
@@ -103,20 +103,20 @@ def ours(message: type[Structure], version: int) -> list[Row]:
     found: list[Row] = []
 
     def walk(layout: Layout, path: str) -> None:
-        for tag, slot in [*((-1, slot) for slot in layout.slots), *layout.tagged.items()]:
-            name = f"{path}.{camel(slot.name)}"
-            codec = slot.codec
-            sized = isinstance(codec, Sized | Array)
-            assert not sized or codec.nullable == (version in slot.field.wire.nullable)
+        for tag, field in [*((-1, field) for field in layout.fields), *layout.tagged.items()]:
+            name = f"{path}.{camel(field.name)}"
+            codec = field.codec
+            sized = isinstance(codec, LengthPrefixed | Array)
+            assert not sized or codec.nullable == (version in field.declared.wire.nullable)
             found.append(
                 Row(
                     name,
                     type_of(codec),
-                    version in slot.field.wire.nullable,
+                    version in field.declared.wire.nullable,
                     sized and codec.compact,
                     tag,
-                    our_default(slot.field),
-                    slot.field.wire.ignorable,
+                    our_default(field.declared),
+                    field.declared.wire.ignorable,
                 )
             )
             inner = codec.element if isinstance(codec, Array) else codec
@@ -140,7 +140,7 @@ def camel(name: str) -> str:
 def type_of(codec: Codec) -> str:
     if isinstance(codec, Array):
         return f"[]{type_of(codec.element)}"
-    if isinstance(codec, Sized):
+    if isinstance(codec, LengthPrefixed):
         return codec.type.name
     return {"boolean": "bool"}.get(codec.name, codec.name)
 

@@ -9,6 +9,7 @@ from protocol.generated import message, versions_of
 from strategies import examples
 
 from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable, Unsupported
 from cloudevents_kafka.protocol.messages import APIS
@@ -139,7 +140,7 @@ def test_all_versions(api, version):
         answer = message(random, api.response, version, small=True)
         data = frames.encode_response(answer, version, correlation_id=number)
         assert frames.decode_response(api.response, version, data[4:]) == (number, answer)
-        assert frames.decode(api.response, version, frames.encode(answer, version)) == answer
+        assert frames.decode_body(api.response, version, compiler.encode(answer, version)) == answer
 
     holds()
 
@@ -188,7 +189,7 @@ def test_trailing_bytes():
     with pytest.raises(Malformed, match="HeartbeatResponse at byte 6: 1 byte follows the last field"):
         frames.decode_response(HeartbeatResponse, 0, bytes(7))
     with pytest.raises(Malformed, match="at byte 2: 1 byte follows the last field"):
-        frames.decode(HeartbeatResponse, 0, bytes(3))
+        frames.decode_body(HeartbeatResponse, 0, bytes(3))
 
 
 def test_unencodable():

@@ -6,7 +6,7 @@ import pytest
 from protocol.generated import CASES, IDS, Everything, EverythingInner
 
 from cloudevents_kafka.protocol.errors import Unsupported
-from cloudevents_kafka.protocol.layout import Array, Layout, Sized, default_of, layout_of
+from cloudevents_kafka.protocol.layout import Array, Layout, LengthPrefixed, default_of, layout_of
 from cloudevents_kafka.protocol.messages.connection import RequestHeader
 from cloudevents_kafka.protocol.messages.fetch import FetchRequest, FetchTopic, ReplicaState
 from cloudevents_kafka.protocol.messages.topics import MetadataRequest
@@ -23,7 +23,7 @@ from cloudevents_kafka.protocol.schema import (
 
 
 def names(layout):
-    return [slot.name for slot in layout.slots]
+    return [field.name for field in layout.fields]
 
 
 @pytest.mark.parametrize(
@@ -40,30 +40,34 @@ def names(layout):
         ),
     ],
 )
-def test_slots(version, present):
+def test_fields(version, present):
     """A layout has the fields of its version in order; others are absent, tagged ones are by tag."""
     layout = layout_of(FetchRequest, version)
     assert names(layout) == present
-    assert {tag: slot.name for tag, slot in layout.tagged.items()} == (
+    assert {tag: field.name for tag, field in layout.tagged.items()} == (
         {0: "cluster_id", 1: "replica_state"} if version == 15 else {}
     )
-    everywhere = {*present, *(slot.name for slot in layout.tagged.values()), *(f.name for f in layout.absent)}
+    everywhere = {
+        *present,
+        *(field.name for field in layout.tagged.values()),
+        *(f.name for f in layout.absent),
+    }
     assert len(everywhere) == len(present) + len(layout.tagged) + len(layout.absent) == 12
 
 
 def test_compact_lengths():
     """Lengths are compact from the first flexible version on, except for fields with ``flexible``."""
-    assert layout_of(MetadataRequest, 8).slots[0].codec.compact is False
-    assert layout_of(MetadataRequest, 9).slots[0].codec.compact is True
-    client_id = layout_of(RequestHeader, 2).slots[3].codec
-    assert client_id == Sized(STRING, compact=False, nullable=True)
+    assert layout_of(MetadataRequest, 8).fields[0].codec.compact is False
+    assert layout_of(MetadataRequest, 9).fields[0].codec.compact is True
+    client_id = layout_of(RequestHeader, 2).fields[3].codec
+    assert client_id == LengthPrefixed(STRING, compact=False, nullable=True)
     assert layout_of(RequestHeader, 2).flexible
 
 
 def test_names():
     """Types have the names of Kafka's documents."""
-    assert Sized(STRING, compact=True, nullable=True).name == "compact_nullable_string"
-    assert Sized(RECORDS, compact=False, nullable=False).name == "records"
+    assert LengthPrefixed(STRING, compact=True, nullable=True).name == "compact_nullable_string"
+    assert LengthPrefixed(RECORDS, compact=False, nullable=False).name == "records"
     assert Array(INT32, compact=True, nullable=False).name == "compact_array"
     assert layout_of(FetchRequest, 0).name == "FetchRequest"
 
@@ -71,7 +75,7 @@ def test_names():
 @pytest.mark.parametrize("version", range(4))
 def test_types_by_version(version):
     """The encoding of a field may depend on the version (KIP-625)."""
-    slots = {slot.name: slot.codec for slot in layout_of(Everything, version).slots}
+    slots = {field.name: field.codec for field in layout_of(Everything, version).fields}
     signed = [Fixed("int64", "q", 8), VARINTS["unsigned_varint64"], VARINTS["varint64"], VARINTS["varint64"]]
     assert slots["signed"] == signed[version]
     lengths = slots["lengths"]
@@ -82,7 +86,7 @@ def test_types_by_version(version):
 def test_optional():
     """The bytes may end from the first optional field on, in the declared versions."""
     assert names(layout_of(Everything, 1))[layout_of(Everything, 1).optional_from :] == ["last", "very_last"]
-    assert layout_of(Everything, 2).optional_from == len(layout_of(Everything, 2).slots)
+    assert layout_of(Everything, 2).optional_from == len(layout_of(Everything, 2).fields)
 
 
 @pytest.mark.parametrize("version", [-1, 19, 99])
@@ -103,12 +107,12 @@ def test_defaults(structure, version):
     """Each field has a default of its type or null; a mutable default is a new object each time."""
 
     def check(layout: Layout) -> None:
-        for slot in (*layout.slots, *layout.tagged.values()):
-            first, second = default_of(slot.field), default_of(slot.field)
+        for field in (*layout.fields, *layout.tagged.values()):
+            first, second = default_of(field.declared), default_of(field.declared)
             assert first == second
             if isinstance(first, list | ReplicaState | EverythingInner):
                 assert first is not second
-            inner = slot.codec.element if isinstance(slot.codec, Array) else slot.codec
+            inner = field.codec.element if isinstance(field.codec, Array) else field.codec
             if isinstance(inner, Layout):
                 check(inner)
 

@@ -80,9 +80,11 @@ def oracles() -> Iterator[dict[str, Oracle]]:
 def as_json(layout: Layout, message: Structure) -> dict[str, Any]:
     """Return a message in Apache's JSON."""
     found = {}
-    for slot in (*layout.slots, *layout.tagged.values()):
-        head, *rest = slot.name.split("_")
-        found[head + "".join(word.title() for word in rest)] = plain(slot.codec, getattr(message, slot.name))
+    for field in (*layout.fields, *layout.tagged.values()):
+        head, *rest = field.name.split("_")
+        found[head + "".join(word.title() for word in rest)] = plain(
+            field.codec, getattr(message, field.name)
+        )
     return found
 
 

@@ -95,7 +95,7 @@ def test_offset_commit_of_the_guide(one):
     with pytest.raises(Malformed, match="bytes follow the last field"):
         frames.decode_request(one.request[4:])
     header, at = header_of(one)
-    message = frames.decode(OffsetCommitRequestBeta, 0, one.request[4 + at :])
+    message = frames.decode_body(OffsetCommitRequestBeta, 0, one.request[4 + at :])
     assert isinstance(message, OffsetCommitRequestBeta)
     assert {part.commit_timestamp for topic in message.topics for part in topic.partitions} == {-1}
     assert one.request == frames.encode_request(

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client._message import TopicAndPartition
+from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.messages.groups import AssignedTopic, Assignment, Subscription
 
 Assignor: TypeAlias = Callable[
@@ -56,8 +57,7 @@ ASSIGNORS: Final[dict[str, Assignor]] = {"range": assign_range, "roundrobin": as
 
 def decode_subscription(metadata: bytes) -> list[str]:
     """Return the topics of a member; later versions of the metadata may have more fields."""
-    subscription, _ = frames.decode_prefix(Subscription, 0, metadata)
-    assert isinstance(subscription, Subscription)
+    subscription, _ = compiler.decode(Subscription, 0, metadata)
     return subscription.topics
 
 
@@ -67,13 +67,12 @@ def encode_assignment(partitions: Iterable[TopicAndPartition]) -> bytes:
     for topic, partition in partitions:
         topics.setdefault(topic, []).append(partition)
     assigned = [AssignedTopic(topic=topic, partitions=numbers) for topic, numbers in topics.items()]
-    return frames.encode(Assignment(topics=assigned), 0)
+    return compiler.encode(Assignment(topics=assigned), 0)
 
 
 def decode_assignment(data: bytes) -> list[TopicAndPartition]:
     """Return the partitions of an assignment, which may be empty bytes."""
     if not data:
         return []
-    assignment = frames.decode(Assignment, 0, data)
-    assert isinstance(assignment, Assignment)
+    assignment = frames.decode_body(Assignment, 0, data)
     return [(topic.topic, partition) for topic in assignment.topics for partition in topic.partitions]

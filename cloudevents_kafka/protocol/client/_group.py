@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from typing import Final, Literal, TypeAlias
 
-from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client._assignors import (
     ASSIGNORS,
     decode_assignment,
@@ -22,6 +21,7 @@ from cloudevents_kafka.protocol.client._message import TopicAndPartition
 from cloudevents_kafka.protocol.client._offsets import GroupOffsets
 from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable
 from cloudevents_kafka.protocol.client._settings import ConsumerSettings
+from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages import groups
@@ -133,7 +133,7 @@ class GroupMember:
 
     def _join_group(self, broker: Connection, deadline: Deadline) -> groups.JoinGroupResponse:
         settings = self._settings
-        metadata = frames.encode(groups.Subscription(topics=list(self._topics)), 0)
+        metadata = compiler.encode(groups.Subscription(topics=list(self._topics)), 0)
         request = groups.JoinGroupRequest(
             group_id=self._group,
             session_timeout_ms=int(settings.session_timeout * 1000),

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.codec import interpreter
 from cloudevents_kafka.protocol.codec._function_source import FunctionSource
-from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, Slot, default_of
+from cloudevents_kafka.protocol.layout import Array, Codec, Layout, LayoutField, LengthPrefixed, default_of
 from cloudevents_kafka.protocol.schema import REST, STRING, Fixed, Structure, Uuid, Varint
 
 _MAX_KEPT: Final = 64
@@ -65,22 +65,22 @@ class _Builder(FunctionSource):
 
     def structure(self, layout: Layout) -> str:
         values = {field.name: self.default(default_of(field)) for field in layout.absent}
-        for number, slot in enumerate(layout.slots):
+        for number, field in enumerate(layout.fields):
             if number >= layout.optional_from:
-                values[slot.name] = self.optional(slot)
+                values[field.name] = self.optional(field)
             else:
-                values[slot.name] = self.value(slot.codec)
-        values |= {slot.name: self.default(default_of(slot.field)) for slot in layout.tagged.values()}
+                values[field.name] = self.value(field.codec)
+        values |= {field.name: self.default(default_of(field.declared)) for field in layout.tagged.values()}
         tags = self.next_byte() if layout.flexible else None
         self.flush()
         # msgspec looks keywords up one by one: pass all of them, in the order of declaration.
         values["unknown_tags"] = "()"
         arguments = ", ".join(f"{name}={values[name]}" for name in layout.structure.__struct_fields__)
-        result = self.fresh("s")
-        self.add(f"{result} = {self.refer(layout.structure, 'S')}({arguments})")
+        result = self.new_variable("s")
+        self.add(f"{result} = {self.global_name(layout.structure, 'S')}({arguments})")
         if tags is not None:
             with self.block(f"if {tags}:"):
-                self.add(f"at = decode_tags({self.refer(layout, 'L')}, {result}, data, at - 1)")
+                self.add(f"at = decode_tags({self.global_name(layout, 'L')}, {result}, data, at - 1)")
         return result
 
     def default(self, value: Any) -> str:
@@ -88,16 +88,16 @@ class _Builder(FunctionSource):
             return repr(value)
         if isinstance(value, Structure):
             arguments = (f"{name}={self.default(getattr(value, name))}" for name in value.__struct_fields__)
-            return f"{self.refer(type(value), 'S')}({', '.join(arguments)})"
-        return self.refer(value, "K")
+            return f"{self.global_name(type(value), 'S')}({', '.join(arguments)})"
+        return self.global_name(value, "K")
 
-    def optional(self, slot: Slot) -> str:
+    def optional(self, field: LayoutField) -> str:
         self.flush()
-        variable = self.fresh()
+        variable = self.new_variable()
         with self.block("if at == size:"):
-            self.add(f"{variable} = {self.default(default_of(slot.field))}")
+            self.add(f"{variable} = {self.default(default_of(field.declared))}")
         with self.block("else:"):
-            value = self.value(slot.codec)
+            value = self.value(field.codec)
             self.flush()
             self.add(f"{variable} = {value}")
         return variable
@@ -116,7 +116,7 @@ class _Builder(FunctionSource):
         return self.array(codec) if isinstance(codec, Array) else self.sized(codec)
 
     def fixed(self, code: str) -> str:
-        variable = self.fresh()
+        variable = self.new_variable()
         self.pending.append((variable, code))
         return variable
 
@@ -144,17 +144,17 @@ class _Builder(FunctionSource):
     def varint(self, codec: Varint) -> str:
         self.flush()
         decode = varint.decode_signed if codec.signed else varint.decode_unsigned
-        variable = self.fresh()
+        variable = self.new_variable()
         with self.block("if data[at] < 128:"):
             self.add(f"{variable} = data[at]")
             if codec.signed:
                 self.add(f"{variable} = ({variable} >> 1) ^ -({variable} & 1)")
             self.add("at += 1")
         with self.block("else:"):
-            self.add(f"{variable}, at = {self.refer(decode, 'decode')}(data, at, {codec.bits})")
+            self.add(f"{variable}, at = {self.global_name(decode, 'decode')}(data, at, {codec.bits})")
         return variable
 
-    def length(self, codec: Sized | Array) -> _Length:
+    def length(self, codec: LengthPrefixed | Array) -> _Length:
         if not codec.compact:
             variable = self.fixed("h" if codec.short else "i")
             self.flush()
@@ -164,13 +164,13 @@ class _Builder(FunctionSource):
             self.add(f"{variable}, at = decode_length(data, at - 1)")
         return _Length(variable, 1)
 
-    def sized(self, codec: Sized) -> str:
+    def sized(self, codec: LengthPrefixed) -> str:
         if codec.type is REST:
             self.flush()
-            self.add(f"{(variable := self.fresh())} = data[at:]; at = max(at, size)")
+            self.add(f"{(variable := self.new_variable())} = data[at:]; at = max(at, size)")
             return variable
         length = self.length(codec)
-        end, variable = self.fresh("e"), self.fresh()
+        end, variable = self.new_variable("e"), self.new_variable()
         with self.block(f"if {length.variable} >= {length.more}:"):
             self.add(f"{end} = at + {length}")
             self.add(f"{variable} = data[at:{end}]{'.decode()' * (codec.type is STRING)}")
@@ -186,7 +186,7 @@ class _Builder(FunctionSource):
 
     def array(self, codec: Array) -> str:
         count = self.length(codec)
-        variable = self.fresh("a")
+        variable = self.new_variable("a")
         with self.block(f"if {count.variable} > {count.more}:"):
             # Before anything is allocated.
             self.fall_back(f"if {count} > size - at:")
@@ -204,7 +204,7 @@ class _Builder(FunctionSource):
             self.add(f"at += {element.size} * ({count})")
             return
         self.add(f"{variable} = []")
-        append = self.fresh("add")
+        append = self.new_variable("add")
         self.add(f"{append} = {variable}.append")
         with self.block(f"for _ in range({count}):"):
             value = self.value(element)

@@ -8,7 +8,7 @@ import uuid
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.codec import interpreter
 from cloudevents_kafka.protocol.codec._function_source import FunctionSource
-from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, default_of
+from cloudevents_kafka.protocol.layout import Array, Codec, Layout, LengthPrefixed, default_of
 from cloudevents_kafka.protocol.schema import BOOLEAN, REST, STRING, Field, Fixed, Uuid, Varint
 
 
@@ -34,12 +34,12 @@ class _Builder(FunctionSource):
         self.pending: list[tuple[str, str]] = []
 
     def structure(self, layout: Layout, value: str) -> None:
-        self.check_class(value, self.refer(layout.structure, "S"))
-        for field in layout.absent:
-            if not field.wire.ignorable:
-                self.fall_back(f"if {self.differs(field, value)}:")
-        for slot in layout.slots:
-            self.value(slot.codec, f"{value}.{slot.name}")
+        self.check_class(value, self.global_name(layout.structure, "S"))
+        for declared in layout.absent:
+            if not declared.wire.ignorable:
+                self.fall_back(f"if {self.differs(declared, value)}:")
+        for field in layout.fields:
+            self.value(field.codec, f"{value}.{field.name}")
         if layout.flexible:
             self.tags(layout, value)
         else:
@@ -48,17 +48,17 @@ class _Builder(FunctionSource):
     def differs(self, field: Field, value: str) -> str:
         """Return the condition that a field differs from its default."""
         default = default_of(field)
-        return f"{value}.{field.name} != {self.refer(default, 'K') if default else repr(default)}"
+        return f"{value}.{field.name} != {self.global_name(default, 'K') if default else repr(default)}"
 
     def tags(self, layout: Layout, value: str) -> None:
         """Encode no tagged fields, the usual case, inline."""
         self.flush()
         conditions = [
             f"{value}.unknown_tags != ()",
-            *(self.differs(slot.field, value) for slot in layout.tagged.values()),
+            *(self.differs(field.declared, value) for field in layout.tagged.values()),
         ]
         with self.block(f"if {' or '.join(conditions)}:"):
-            self.add(f"encode_tags({self.refer(layout, 'L')}, {value}, out)")
+            self.add(f"encode_tags({self.global_name(layout, 'L')}, {value}, out)")
         with self.block("else:"):
             self.add("out.append(0)")
 
@@ -70,7 +70,7 @@ class _Builder(FunctionSource):
         elif isinstance(codec, Uuid):
             self.uuid(value)
         elif isinstance(codec, Layout):
-            variable = self.fresh("s")
+            variable = self.new_variable("s")
             self.flush()
             self.add(f"{variable} = {value}")
             self.structure(codec, variable)
@@ -94,18 +94,18 @@ class _Builder(FunctionSource):
         self.fall_back(f"if {value}.__class__ is not {name}:")
 
     def uuid(self, value: str) -> None:
-        variable = self.fresh()
+        variable = self.new_variable()
         self.add(f"{variable} = {value}")
-        self.check_class(variable, self.refer(uuid.UUID, "UUID"))
+        self.check_class(variable, self.global_name(uuid.UUID, "UUID"))
         self.pending.append((f"{variable}.bytes", "16s"))
 
     def varint(self, codec: Varint, value: str) -> None:
         self.flush()
         self.check_class(value, "int")
         encode = varint.encode_signed if codec.signed else varint.encode_unsigned
-        self.add(f"out += {self.refer(encode, 'encode')}({value}, {codec.bits})")
+        self.add(f"out += {self.global_name(encode, 'encode')}({value}, {codec.bits})")
 
-    def length(self, codec: Sized | Array, length: str) -> None:
+    def length(self, codec: LengthPrefixed | Array, length: str) -> None:
         if not codec.compact:
             self.pending.append((length, "h" if codec.short else "i"))
             self.flush()
@@ -116,8 +116,8 @@ class _Builder(FunctionSource):
         with self.block("else:"):
             self.add(f"out += encode_length({length} + 1)")
 
-    def sized(self, codec: Sized, value: str) -> None:
-        raw, length = self.fresh("b"), self.fresh("n")
+    def sized(self, codec: LengthPrefixed, value: str) -> None:
+        raw, length = self.new_variable("b"), self.new_variable("n")
         text = codec.type is STRING
         self.add(f"{raw} = {value}")
         if codec.nullable:
@@ -140,7 +140,7 @@ class _Builder(FunctionSource):
         self.add(f"{length} = len({raw})")
 
     def array(self, codec: Array, value: str) -> None:
-        values, length = self.fresh("a"), self.fresh("n")
+        values, length = self.new_variable("a"), self.new_variable("n")
         self.add(f"{values} = {value}")
         head = "if"
         if codec.nullable:
@@ -158,7 +158,7 @@ class _Builder(FunctionSource):
         if isinstance(element, Fixed) and element is not BOOLEAN:
             self.add(f'out += pack(f">{{len({values})}}{element.code}", *{values})')
             return
-        one = self.fresh("s")
+        one = self.new_variable("s")
         with self.block(f"for {one} in {values}:"):
             self.value(element, one)
             self.flush()

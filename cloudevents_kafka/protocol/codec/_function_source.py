@@ -45,16 +45,16 @@ class FunctionSource:
         with self.block(head):
             self.add("raise FallBack")
 
-    def fresh(self, prefix: str = "v") -> str:
+    def new_variable(self, prefix: str = "v") -> str:
         """Return an unused variable name."""
         return f"{prefix}{next(self._numbers)}"
 
-    def refer(self, value: object, prefix: str) -> str:
+    def global_name(self, value: object, prefix: str) -> str:
         """Return a global name for a value, the same name for the same value."""
         for name, known in self.names.items():
             if known is value:
                 return name
-        name = self.fresh(prefix)
+        name = self.new_variable(prefix)
         self.names[name] = value
         return name
 

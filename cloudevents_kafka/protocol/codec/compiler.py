@@ -12,7 +12,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from cloudevents_kafka.protocol.codec import interpreter
 from cloudevents_kafka.protocol.codec._decoder_source import decoder_source
@@ -22,7 +22,9 @@ from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable
 from cloudevents_kafka.protocol.layout import layout_of
 from cloudevents_kafka.protocol.schema import Structure
 
-Decoder: TypeAlias = Callable[[bytes, int], tuple[Structure, int]]
+_S = TypeVar("_S", bound=Structure)
+
+Decoder: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
 Encoder: TypeAlias = Callable[[Structure], bytes]
 
 _DECODE_FALLBACKS: Final = (
@@ -42,7 +44,7 @@ _ENCODE_FALLBACKS: Final = (
 )
 
 
-def decode(structure: type[Structure], version: int, data: bytes, at: int = 0) -> tuple[Structure, int]:
+def decode(structure: type[_S], version: int, data: bytes, at: int = 0) -> tuple[_S, int]:
     """Return the message at index ``at`` and the index after it.
 
     Raises `Unsupported`, `Malformed` and `Truncated`.

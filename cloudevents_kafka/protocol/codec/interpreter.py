@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import operator
 import struct
+import types
 import uuid
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
+from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.varint import MAX_BYTES
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unencodable
-from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, Slot, default_of
+from cloudevents_kafka.protocol.layout import Array, Codec, Layout, LayoutField, LengthPrefixed, default_of
 from cloudevents_kafka.protocol.schema import BOOLEAN, REST, STRING, Fixed, Structure, Uuid, Varint
 
 Visitor: TypeAlias = Callable[[str, int, int, str, Any], None]
@@ -25,10 +27,10 @@ The calls are in the order of the bytes and cover each byte once: for an array, 
 count before those for the elements; for tagged fields, one for the count and for each tag and size.
 """
 
-_LENGTH: Final = {True: ("h", 2), False: ("i", 4)}  # guide: strings have int16, bytes and arrays int32
+_LENGTH: Final = {True: ("h", 2), False: ("i", 4)}  # S0-P2 to P4: strings int16; bytes, arrays int32
 
 
-def decode(layout: Layout, data: bytes, at: int = 0, visit: Visitor | None = None) -> tuple[Structure, int]:
+def decode(layout: Layout, data: bytes, at: int = 0, visit: Visitor | None = None) -> tuple[Any, int]:
     """Return the structure at index ``at`` and the index after it; raise `Malformed` or `Truncated`."""
     return _Decoder(data, visit).structure(layout, at, "")
 
@@ -50,60 +52,51 @@ def decode_tags(layout: Layout, data: bytes, at: int) -> tuple[dict[str, Any], i
     return found, at
 
 
-def _ignore(*_: object) -> None:
-    """Visit nothing."""
-
-
 class _Decoder:
     def __init__(self, data: bytes, visit: Visitor | None) -> None:
         self.data: Final = data
         self.end = len(data)  # the end of a tagged field while it is decoded
-        self.visit: Final = visit or _ignore
+        self.visit: Final = visit or (lambda *_: None)
 
     def structure(self, layout: Layout, at: int, path: str) -> tuple[Structure, int]:
         found: dict[str, Any] = {field.name: default_of(field) for field in layout.absent}
-        found |= {slot.name: default_of(slot.field) for slot in layout.tagged.values()}
-        for number, slot in enumerate(layout.slots):
+        found |= {field.name: default_of(field.declared) for field in layout.tagged.values()}
+        for number, field in enumerate(layout.fields):
             if number >= layout.optional_from and at == self.end:
-                found[slot.name] = default_of(slot.field)
+                found[field.name] = default_of(field.declared)
                 continue
-            found[slot.name], at = self.field(slot, at, path)
+            found[field.name], at = self.value(field.codec, at, _join(path, field.name))
         if layout.flexible:
             found["unknown_tags"], at = self.tags(layout, at, path, found)
         return layout.structure(**found), at
 
-    def field(self, slot: Slot, at: int, path: str) -> tuple[Any, int]:
-        where = f"{path}.{slot.name}" if path else slot.name
-        value, end = self.value(slot.codec, at, where)
-        self.visit_whole(slot.codec, where, at, end, value)
+    def value(self, codec: Codec, at: int, path: str) -> tuple[Any, int]:
+        match codec:
+            case Layout():
+                return self.structure(codec, at, path)
+            case Array():
+                return self.array(codec, at, path)
+            case Fixed():
+                (value,) = struct.unpack(f">{codec.code}", self.take(codec.size, at, path))
+                end = at + codec.size
+            case Varint():
+                value, end = self.varint(at, path, codec)
+            case Uuid():
+                value, end = uuid.UUID(bytes=self.take(16, at, path)), at + 16
+            case LengthPrefixed():
+                value, end = self.length_prefixed(codec, at, path)
+        self.visit(path, at, end, codec.name, value)
         return value, end
 
-    def visit_whole(self, codec: Codec, path: str, at: int, end: int, value: Any) -> None:
-        if not isinstance(codec, Layout | Array):
-            self.visit(path, at, end, codec.name, value)
-
-    def value(self, codec: Codec, at: int, path: str) -> tuple[Any, int]:
-        if isinstance(codec, Layout):
-            return self.structure(codec, at, path)
-        if isinstance(codec, Fixed):
-            return struct.unpack(f">{codec.code}", self.take(codec.size, at, path))[0], at + codec.size
-        if isinstance(codec, Varint):
-            return self.varint(at, path, codec)
-        if isinstance(codec, Uuid):
-            return uuid.UUID(bytes=self.take(16, at, path)), at + 16
-        return self.array(codec, at, path) if isinstance(codec, Array) else self.sized(codec, at, path)
-
-    def sized(self, codec: Sized, at: int, path: str) -> tuple[Any, int]:
+    def length_prefixed(self, codec: LengthPrefixed, at: int, path: str) -> tuple[Any, int]:
         if codec.type is REST:
             return self.data[at:], len(self.data)
         length, at = self.length(codec, at, path)
         if length < 0:
             return None, at
         raw = self.take(length, at, path)
-        if codec.type is not STRING:
-            return raw, at + length
         try:
-            return raw.decode(), at + length
+            return raw.decode() if codec.type is STRING else raw, at + length
         except UnicodeDecodeError:
             raise Malformed("a string must be valid UTF-8", at=at, path=path) from None
 
@@ -117,18 +110,15 @@ class _Decoder:
             raise Truncated(count - (self.end - at), at=at, path=path)
         values = []
         for number in range(count):
-            where = f"{path}[{number}]"
-            value, end = self.value(codec.element, at, where)
-            self.visit_whole(codec.element, where, at, end, value)
+            value, at = self.value(codec.element, at, f"{path}[{number}]")
             values.append(value)
-            at = end
         return values, at
 
-    def length(self, codec: Sized | Array, at: int, path: str) -> tuple[int, int]:
+    def length(self, codec: LengthPrefixed | Array, at: int, path: str) -> tuple[int, int]:
         """Return a length or count, -1 for null, and the index after it."""
         if codec.compact:
             length, end = self.varint(at, path)
-            length -= 1
+            length -= 1  # KIP-482: length + 1, 0 for null
         else:
             code, size = _LENGTH[codec.short]
             (length,) = struct.unpack(f">{code}", self.take(size, at, path))
@@ -142,20 +132,20 @@ class _Decoder:
     def tags(
         self, layout: Layout, at: int, path: str, found: dict[str, Any]
     ) -> tuple[tuple[tuple[int, bytes], ...], int]:
-        count, at = self.counted(at, f"{path}.tags" if path else "tags", "tagged_fields")
+        count, at = self.counted(at, _join(path, "tags"), "tagged_fields")
         unknown, last = [], -1
         for number in range(count):
-            where = f"{path}.tags[{number}]" if path else f"tags[{number}]"
+            where = _join(path, f"tags[{number}]")
             tag, after = self.counted(at, f"{where}.tag", "unsigned_varint32")
             if tag <= last:
                 raise Malformed(f"tags must ascend, got {tag} after {last}", at=at, path=path)
             size, at = self.counted(after, f"{where}.size", "unsigned_varint32")
             raw = self.take(size, at, path)
-            if (slot := layout.tagged.get(tag)) is None:
+            if (field := layout.tagged.get(tag)) is None:
                 unknown.append((tag, raw))
                 self.visit(f"{where}.data", at, at + size, "bytes", raw)
             else:
-                found[slot.name] = self.tagged(slot, at, at + size, path)
+                found[field.name] = self.tagged(field, at, at + size, path)
             last, at = tag, at + size
         return tuple(unknown), at
 
@@ -165,12 +155,13 @@ class _Decoder:
         self.visit(path, at, end, name, number)
         return number, end
 
-    def tagged(self, slot: Slot, at: int, end: int, path: str) -> Any:
+    def tagged(self, field: LayoutField, at: int, end: int, path: str) -> Any:
         outer, self.end = self.end, end
-        value, after = self.field(slot, at, path)
+        value, after = self.value(field.codec, at, _join(path, field.name))
         self.end = outer
         if after != end:
-            raise Malformed(f"a tagged field must have {after - at} bytes, got {end - at}", at=at, path=path)
+            needed = pluralize(after - at, "byte")
+            raise Malformed(f"a tagged field must have {needed}, got {end - at}", at=at, path=path)
         return value
 
     def take(self, size: int, at: int, path: str) -> bytes:
@@ -194,17 +185,21 @@ class _Decoder:
         return value, at + size
 
 
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
 def _encode_structure(layout: Layout, value: Any, out: bytearray, path: str) -> None:
     if not isinstance(value, layout.structure):
         raise _unfit(path, layout.name, value)
-    for field in layout.absent:
-        if not field.wire.ignorable and getattr(value, field.name) != default_of(field):
+    for declared in layout.absent:
+        if not declared.wire.ignorable and getattr(value, declared.name) != default_of(declared):
             raise Unencodable(
-                f"{path}.{field.name} must be {default_of(field)!r} in version {layout.version}; "
-                f"versions {field.wire.versions} have the field"
+                f"{path}.{declared.name} must be {default_of(declared)!r} in version {layout.version}; "
+                f"versions {declared.wire.versions} have the field"
             )
-    for slot in layout.slots:
-        _encode(slot.codec, getattr(value, slot.name), out, f"{path}.{slot.name}")
+    for field in layout.fields:
+        _encode(field.codec, getattr(value, field.name), out, f"{path}.{field.name}")
     if layout.flexible:
         encode_tags(layout, value, out, path)
     elif value.unknown_tags:
@@ -217,49 +212,42 @@ def _encode(codec: Codec, value: Any, out: bytearray, path: str) -> None:
     match codec:
         case Layout():
             _encode_structure(codec, value, out, path)
-        case Fixed():
-            out += _packed(codec, value, path)
-        case Varint():
-            out += _variable(codec, value, path)
-        case Uuid():
-            if not isinstance(value, uuid.UUID):
-                raise _unfit(path, codec.name, value)
-            out += value.bytes
-        case _ if value is None and codec.nullable:
+        case Array() | LengthPrefixed() if value is None and codec.nullable:
             _encode_length(codec, -1, out, path)
         case Array():
             _encode_array(codec, value, out, path)
-        case Sized():
-            _encode_sized(codec, value, out, path)
+        case _:
+            try:
+                raw = _scalar(codec, value)
+            except (TypeError, OverflowError, struct.error, UnicodeEncodeError, Unencodable):
+                raise _unfit(path, codec.name, value) from None
+            if isinstance(codec, LengthPrefixed) and codec.type is not REST:
+                _encode_length(codec, len(raw), out, path)
+            out += raw
 
 
-def _packed(codec: Fixed, value: Any, path: str) -> bytes:
-    if codec is BOOLEAN and not isinstance(value, bool):  # struct packs the truth of any object
-        raise _unfit(path, codec.name, value)
-    try:
-        return struct.pack(f">{codec.code}", value)
-    except (struct.error, OverflowError, TypeError):
-        raise _unfit(path, codec.name, value) from None
+def _scalar(codec: Fixed | Varint | Uuid | LengthPrefixed, value: Any) -> bytes:
+    """Return the bytes of a value, without a length."""
+    match codec:
+        case Fixed():
+            if codec is BOOLEAN:  # struct packs the truth of any object
+                _check_class(value, bool)
+            return struct.pack(f">{codec.code}", value)
+        case Varint():
+            encode = varint.encode_signed if codec.signed else varint.encode_unsigned
+            return encode(operator.index(value), codec.bits)
+        case Uuid():
+            _check_class(value, uuid.UUID)
+            raw: bytes = value.bytes
+            return raw
+        case LengthPrefixed():
+            _check_class(value, str if codec.type is STRING else bytes | bytearray | memoryview)
+            return value.encode() if isinstance(value, str) else bytes(value)
 
 
-def _variable(codec: Varint, value: Any, path: str) -> bytes:
-    encode = varint.encode_signed if codec.signed else varint.encode_unsigned
-    try:
-        return encode(operator.index(value), codec.bits)
-    except (TypeError, Unencodable):
-        raise _unfit(path, codec.name, value) from None
-
-
-def _encode_sized(codec: Sized, value: Any, out: bytearray, path: str) -> None:
-    if not isinstance(value, str if codec.type is STRING else bytes | bytearray | memoryview):
-        raise _unfit(path, codec.name, value)
-    try:
-        raw: bytes = value.encode() if isinstance(value, str) else bytes(value)
-    except UnicodeEncodeError:
-        raise _unfit(path, codec.name, value) from None
-    if codec.type is not REST:
-        _encode_length(codec, len(raw), out, path)
-    out += raw
+def _check_class(value: object, wanted: type | types.UnionType) -> None:
+    if not isinstance(value, wanted):
+        raise TypeError(value)
 
 
 def _encode_array(codec: Array, value: Any, out: bytearray, path: str) -> None:
@@ -270,7 +258,7 @@ def _encode_array(codec: Array, value: Any, out: bytearray, path: str) -> None:
         _encode(codec.element, element, out, f"{path}[{number}]")
 
 
-def _encode_length(codec: Sized | Array, length: int, out: bytearray, path: str) -> None:
+def _encode_length(codec: LengthPrefixed | Array, length: int, out: bytearray, path: str) -> None:
     if codec.compact:
         out += varint.encode_unsigned(length + 1)
         return
@@ -282,10 +270,10 @@ def _encode_length(codec: Sized | Array, length: int, out: bytearray, path: str)
 def encode_tags(layout: Layout, value: Any, out: bytearray, path: str = "") -> None:
     """Append the tagged fields at the end of a structure, in the order of their tags."""
     tagged: dict[int, bytes] = {}
-    for tag, slot in layout.tagged.items():
-        if (field := getattr(value, slot.name)) != default_of(slot.field):
+    for tag, field in layout.tagged.items():
+        if (item := getattr(value, field.name)) != default_of(field.declared):
             part = bytearray()
-            _encode(slot.codec, field, part, f"{path}.{slot.name}")
+            _encode(field.codec, item, part, f"{path}.{field.name}")
             tagged[tag] = bytes(part)
     tagged |= _unknown(layout, value.unknown_tags, path)
     out += varint.encode_unsigned(len(tagged))

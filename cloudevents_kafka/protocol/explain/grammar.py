@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol import frames
-from cloudevents_kafka.protocol.layout import Array, Codec, Layout, Sized, Slot, layout_of
+from cloudevents_kafka.protocol.layout import Array, Codec, Layout, LayoutField, LengthPrefixed, layout_of
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.connection import RequestHeader, ResponseHeader
 from cloudevents_kafka.protocol.messages.produce import MessageSetEntry
@@ -71,11 +71,11 @@ def _lines(production: Production, indent: str) -> Iterator[str]:
 
 
 def _structure(layout: Layout) -> _Side:
-    sides = [_slot(slot, layout.version) for slot in layout.slots]
+    sides = [_field(field, layout.version) for field in layout.fields]
     words = [side.body for side in sides]
     if layout.optional_from < len(words):
         words[layout.optional_from :] = [f"|{' '.join(words[layout.optional_from :])}|"]
-    tagged = {tag: _slot(slot, layout.version) for tag, slot in layout.tagged.items()}
+    tagged = {tag: _field(field, layout.version) for tag, field in layout.tagged.items()}
     if layout.flexible:
         known = " ".join(f"{tag}:{side.body}" for tag, side in tagged.items())
         words.append(f"tagged_fields({known})" if known else "tagged_fields")
@@ -84,18 +84,20 @@ def _structure(layout: Layout) -> _Side:
     return _Side(" ".join(words).replace("] [", "]["), tuple(dict.fromkeys(parts)))
 
 
-def _slot(slot: Slot, version: int) -> _Side:
+def _field(field: LayoutField, version: int) -> _Side:
     """Return the right side of a field, by its name in the guide (see `schema.wire`)."""
-    name = slot.field.wire.guide
-    if isinstance(slot.codec, Sized) and slot.codec.type is RECORDS and version in MESSAGE_SETS:
+    name = field.declared.wire.guide
+    if isinstance(field.codec, LengthPrefixed) and field.codec.type is RECORDS and version in MESSAGE_SETS:
         return _Side(name or "", (Production((name or "").split()[0], "int32"),))
     if name is None or " " in name:
-        name = "".join(word.title() for word in slot.name.split("_"))
+        name = "".join(word.title() for word in field.name.split("_"))
     if not name:
-        return _inside(slot.codec)
-    if isinstance(slot.codec, Array) and name[0] == "[":
-        return _Side(_array(slot.codec, name[1:-1]), (Production(name[1:-1], *_inside(slot.codec.element)),))
-    return _Side(name, (Production(name, *_inside(slot.codec)),))
+        return _inside(field.codec)
+    if isinstance(field.codec, Array) and name[0] == "[":
+        return _Side(
+            _array(field.codec, name[1:-1]), (Production(name[1:-1], *_inside(field.codec.element)),)
+        )
+    return _Side(name, (Production(name, *_inside(field.codec)),))
 
 
 def _inside(codec: Codec) -> _Side:
@@ -104,7 +106,7 @@ def _inside(codec: Codec) -> _Side:
     if isinstance(codec, Array):
         element = _inside(codec.element)
         return _Side(_array(codec, element.body), element.parts)
-    if isinstance(codec, Sized):
+    if isinstance(codec, LengthPrefixed):
         return _Side(f"{'compact_' * codec.compact}{codec.type.name}")
     return _Side(codec.name)
 

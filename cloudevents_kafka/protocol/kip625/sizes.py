@@ -16,7 +16,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Annotated, ClassVar, Final, NamedTuple
 
-from cloudevents_kafka.protocol import frames, varint
+from cloudevents_kafka.protocol import varint
+from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.kip625 import _svg
 from cloudevents_kafka.protocol.messages.topics import MetadataResponseBroker
@@ -145,7 +146,7 @@ def metadata(
 
 def size(message: MetadataByType, version: int) -> int:
     """Return the size of the body in bytes, in a version."""
-    return len(frames.encode(message, version))
+    return len(compiler.encode(message, version))
 
 
 def _sizes(lists: Sequence[ListLengths], topic: str = "topic") -> tuple[int, int, int, int]:

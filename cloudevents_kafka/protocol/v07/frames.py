@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Truncated, Unsupported
-from cloudevents_kafka.protocol.frames import add_size, decode_all, decode_size
+from cloudevents_kafka.protocol.frames import add_size, decode_body, decode_size
 from cloudevents_kafka.protocol.schema import Structure, spec_of
 from cloudevents_kafka.protocol.v07._messages import REQUESTS, FetchResponse, RequestHeader, RequestType
 
@@ -27,11 +27,10 @@ def encode_request(request: Structure) -> bytes:
 def decode_request(data: bytes) -> Structure:
     """Return the request of a frame without its length; raise `Unsupported`, `Malformed` or `Truncated`."""
     header, at = compiler.decode(RequestHeader, 0, data)
-    assert isinstance(header, RequestHeader)
     structure = REQUESTS.get(header.request_type)
     if structure is None:
         raise Unsupported(unknown_request_type(header.request_type))
-    return decode_all(structure, 0, data, at)
+    return decode_body(structure, 0, data, at)
 
 
 def unknown_request_type(type: int) -> str:
@@ -47,7 +46,7 @@ def encode_response(response: Structure) -> bytes:
 
 def decode_response(structure: type[_S], data: bytes) -> _S:
     """Return the response of a frame without its length; raise `Malformed` or `Truncated`."""
-    return decode_all(structure, 0, data)
+    return decode_body(structure, 0, data)
 
 
 def split_responses(responses: bytes) -> list[FetchResponse]:

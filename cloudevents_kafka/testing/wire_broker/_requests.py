@@ -48,7 +48,6 @@ def read_request(release: Release, frame: bytes) -> ParsedRequest:
             raise Unsupported(f"{name}, version {version}: the broker {release.name} accepts {accepted}")
         version = accepted.last
     header, at = compiler.decode(RequestHeader, frames.request_header(key, version), frame)
-    assert isinstance(header, RequestHeader)
     if key == ApiKey.API_VERSIONS and not is_accepted:
         return ParsedRequest(
             key, 0, header.correlation_id, header.client_id, ApiVersionsRequest(), supported=False

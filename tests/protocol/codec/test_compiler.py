@@ -88,7 +88,7 @@ def test_same_bytes_and_values(structure, version):
         assert compiler.encoder(structure, version)(message) == data
         assert compiler.decoder(structure, version)(data, 0) == (message, len(data))
         assert interpreter.decode(layout, data) == (message, len(data))
-        inside = b"abc" + data + b"d" * (layout.optional_from == len(layout.slots))
+        inside = b"abc" + data + b"d" * (layout.optional_from == len(layout.fields))
         assert compiler.decoder(structure, version)(inside, 3) == (message, len(data) + 3)
         assert interpreter.decode(layout, inside, 3) == (message, len(data) + 3)
 
@@ -101,7 +101,7 @@ def test_cut_and_changed_bytes(structure, version):
         data = interpreter.encode(layout, message)
         for length in range(len(data)):
             result = read_both(structure, version, data[:length])
-            assert result[0] is Truncated or layout.optional_from < len(layout.slots)
+            assert result[0] is Truncated or layout.optional_from < len(layout.fields)
         for at in range(len(data)):
             changed = data[at] ^ (0xFF, 0x01)[number % 2]
             read_both(structure, version, data[:at] + bytes([changed]) + data[at + 1 :])

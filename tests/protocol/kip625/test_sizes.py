@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cloudevents_kafka.protocol import frames, varint
-from cloudevents_kafka.protocol.codec import interpreter
+from cloudevents_kafka.protocol.codec import compiler, interpreter
 from cloudevents_kafka.protocol.errors import Unencodable
 from cloudevents_kafka.protocol.kip625 import sizes
 from cloudevents_kafka.protocol.kip625.sizes import (
@@ -113,12 +113,12 @@ def messages(way, partition_values, broker_values=()):
 def test_both_ways_are_the_same(partition_values, broker_values, version):
     """Alternatives A and B encode all values to the same bytes in all versions, and decode them."""
     by_type, by_encoding = (messages(way, partition_values, broker_values) for way in (0, 1))
-    raw = frames.encode(by_type, version)
-    assert frames.encode(by_encoding, version) == raw
+    raw = compiler.encode(by_type, version)
+    assert compiler.encode(by_encoding, version) == raw
     assert interpreter.encode(layout_of(MetadataByType, version), by_type) == raw
-    again = frames.decode(MetadataByType, version, raw)
-    assert frames.encode(again, version) == raw
-    assert frames.encode(frames.decode(MetadataByEncoding, version, raw), version) == raw
+    again = frames.decode_body(MetadataByType, version, raw)
+    assert compiler.encode(again, version) == raw
+    assert compiler.encode(frames.decode_body(MetadataByEncoding, version, raw), version) == raw
     if version >= 8:  # all fields are there
         assert again == by_type
 
@@ -127,7 +127,7 @@ def test_both_ways_are_the_same(partition_values, broker_values, version):
 def test_old_versions_stay(partition_values, broker_values, version):
     """Up to version 9, the bytes are those of Kafka's MetadataResponse."""
     private, real = (messages(way, partition_values, broker_values) for way in (0, 2))
-    assert frames.encode(private, version) == frames.encode(real, version)
+    assert compiler.encode(private, version) == compiler.encode(real, version)
 
 
 @given(partitions)
@@ -139,7 +139,7 @@ def test_bytes_by_hand(values):
         wanted = encode(values["error_code"], 16)
         wanted += b"".join(encode(values[name]) for name in ("partition_index", "leader_id", "leader_epoch"))
         wanted += b"".join(bytes([len(its) + 1]) + b"".join(map(encode, its)) for its in lists) + b"\0"
-        raw, empty = (frames.encode(messages(0, its), version) for its in ([values], []))
+        raw, empty = (compiler.encode(messages(0, its), version) for its in ([values], []))
         assert len(raw) - len(empty) == len(wanted)
         assert wanted in raw
 
@@ -148,7 +148,7 @@ def test_java_type_is_the_widest():
     """The values of a field are those of its logical type, in any encoding."""
     for version in (FIXED, UNSIGNED, ZIGZAG):
         with pytest.raises(Unencodable, match="error_code"):
-            frames.encode(
+            compiler.encode(
                 messages(
                     0,
                     [
@@ -175,11 +175,11 @@ class Growing(Structure, kw_only=True):
 
 def test_types_may_widen():
     """A type that depends on the version may go from 32 to 64 bits; the value is the widest's."""
-    raws = [frames.encode(Growing(offset=-1), version) for version in range(3)]
+    raws = [compiler.encode(Growing(offset=-1), version) for version in range(3)]
     assert raws == [b"\xff" * 4, b"\xff" * 8, b"\1"]
-    assert frames.decode(Growing, 2, frames.encode(Growing(offset=1 << 40), 2)).offset == 1 << 40
+    assert frames.decode_body(Growing, 2, compiler.encode(Growing(offset=1 << 40), 2)).offset == 1 << 40
     with pytest.raises(Unencodable, match="offset"):
-        frames.encode(Growing(offset=1 << 40), 0)
+        compiler.encode(Growing(offset=1 << 40), 0)
 
 
 def expected(topic, partitions, entries):
@@ -230,9 +230,9 @@ def test_real_version_9():
     """With fixed integers the sizes are those of our MetadataResponse in version 9, Kafka's own."""
     for row in sizes.rows():
         private = sizes.metadata([row.lists] * PARTITIONS)
-        raw = frames.encode(private, FIXED)
-        real = frames.decode(MetadataResponse, 9, raw)
-        assert len(frames.encode(real, 9)) == row.sizes[0]
+        raw = compiler.encode(private, FIXED)
+        real = frames.decode_body(MetadataResponse, 9, raw)
+        assert len(compiler.encode(real, 9)) == row.sizes[0]
         assert [len(p.replica_nodes) for p in real.topics[0].partitions] == [row.lists.replicas] * PARTITIONS
 
 
