@@ -1,7 +1,16 @@
 """CloudEvents over Kafka: converters, clients, and a Spark pipeline.
 
 This module exports the names that most programs need; the folders of the package export
-more. Importing it imports neither a Kafka client nor Spark.
+more. Importing it imports neither a Kafka client nor Spark. Read the package in this order:
+
+* `record`, `clauses` and `errors`: the input, the requirements, and what breaks them;
+* `attributes`, `codecs`, `event` and `formats`: an event and its parts, and one as a value;
+* `binding`: a record to an event, and back;
+* `producer`, `consumer`, `_clients` and `serdes`: wrappers of Kafka clients;
+* `registry` and `extensions`: what users add, and what documented extensions ask for;
+* `protocol`: Kafka's protocol and a client; `testing`: brokers and fakes for tests;
+* `spark`: DataFrames and a pipeline; `cli`, `demo` and `conformance`: programs;
+* `primitives`, `redaction` and `jvm`: small parts, masking of secrets, and Java with its jars.
 """
 
 from __future__ import annotations

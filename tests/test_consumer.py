@@ -48,7 +48,7 @@ FOREIGN = (b"hello", None, None)
 BROKEN = (b"", [("ce_specversion", b"1.0"), ("ce_id", b""), ("ce_source", b"/s"), ("ce_type", b"t")], b"\xff")
 
 
-def test_gives_decoded_and_undecodable_in_order() -> None:
+def test_items_are_decoded_or_undecodable_in_order() -> None:
     """A bad record is an item like others and does not stop the loop."""
     with EventConsumer(topic_of(order(1), FOREIGN, BROKEN, order(2))) as events:
         items = list(events.items(idle_timeout=0.05))
@@ -77,7 +77,7 @@ def test_an_item_has_its_record() -> None:
     assert "partitionkey" not in item.event
 
 
-def test_poll_gives_none_where_nothing_came() -> None:
+def test_poll_returns_none_without_a_record() -> None:
     """An empty topic is not an error."""
     assert EventConsumer(topic_of()).poll(0.01) is None
 
@@ -91,7 +91,7 @@ def test_strict_raises_the_first_bad_record() -> None:
     assert caught.value.record.key == b"\xff"
 
 
-def test_lenient_reads_what_producers_are_known_to_send() -> None:
+def test_lenient_accepts_known_deviations() -> None:
     """Lenient reading reports what it accepts."""
     headers = [("ce-specversion", b"1.0"), ("ce-id", b"1"), ("ce-source", b"/s"), ("ce-type", b"t")]
     item = EventConsumer(topic_of((b"", headers, None)), lenient=True).poll()
@@ -104,7 +104,7 @@ def test_lenient_reads_what_producers_are_known_to_send() -> None:
     ]
 
 
-def test_a_reverse_key_mapper_makes_the_event_that_is_wanted() -> None:
+def test_a_reverse_key_mapper_changes_the_event() -> None:
     """The key is mapped if a mapper is passed, and the record does not change."""
     item = EventConsumer(topic_of(order(1)), reverse_key_mapper=key_to_attribute("partitionkey")).poll()
     assert isinstance(item, Decoded)
@@ -112,12 +112,12 @@ def test_a_reverse_key_mapper_makes_the_event_that_is_wanted() -> None:
     assert all(name != "ce_partitionkey" for name, _ in item.record.headers)
 
 
-def test_a_data_reader_says_what_data_is() -> None:
+def test_a_data_reader_decodes_the_data() -> None:
     """The reader is called when data is used, with the mapped event and its record; it raises DataErrors."""
-    asked: list[Any] = []
+    calls: list[Any] = []
 
     def read(event: Event, record: Record) -> Any:
-        asked.append((event["tenant"], record.topic, record.offset))
+        calls.append((event["tenant"], record.topic, record.offset))
         return 1 / (event.payload or b"").count(b"1")
 
     reader = EventConsumer(
@@ -126,7 +126,7 @@ def test_a_data_reader_says_what_data_is() -> None:
         data_reader=read,
     )
     one, two, foreign = list(reader.items(idle_timeout=0.05))
-    assert asked == []
+    assert calls == []
     assert isinstance(foreign, Undecodable)
     assert isinstance(one, Decoded)
     assert isinstance(two, Decoded)
@@ -134,10 +134,10 @@ def test_a_data_reader_says_what_data_is() -> None:
     assert one.event.data == 1
     with pytest.raises(DataError, match="ZeroDivisionError"):
         _ = two.event.data
-    assert asked == [("k", "orders", 0), ("k", "orders", 1)]
+    assert calls == [("k", "orders", 0), ("k", "orders", 1)]
 
 
-def test_batches_give_lists_that_are_never_empty() -> None:
+def test_batches_are_never_empty() -> None:
     """All records are yielded in order, in lists of at most max_records."""
     events = EventConsumer(topic_of(*map(order, range(7)), FOREIGN))
     batches = list(events.batches(3, 0.05, idle_timeout=0.05))
@@ -159,15 +159,15 @@ class _Gathers(FakeConsumer):
 
 def _read_on(events: EventConsumer[Any]) -> list[str]:
     """Return the ids of all events, and the names of errors, in batches."""
-    seen = []
+    read: list[str] = []
     while True:
         try:
             for batch in events.batches(10, 0.05, idle_timeout=0.05):
-                seen += [item.event.id for item in batch if isinstance(item, Decoded)]
+                read += [item.event.id for item in batch if isinstance(item, Decoded)]
         except (ConsumeError, DecodeError, LookupError) as error:
-            seen.append(type(error).__name__)
+            read.append(type(error).__name__)
         else:
-            return seen
+            return read
 
 
 def test_an_error_within_a_batch_loses_no_record() -> None:
@@ -226,16 +226,16 @@ def test_items_leave_unread_what_the_loop_has_not_seen() -> None:
 def test_stop_ends_iteration_after_the_record_at_hand() -> None:
     """stop() may be called in the loop, a thread or a signal handler."""
     events = EventConsumer(topic_of(*map(order, range(10))))
-    seen = []
+    items = []
     for item in events:
-        seen.append(item)
-        if len(seen) == 2:
+        items.append(item)
+        if len(items) == 2:
             events.stop()
-    assert len(seen) == 2
+    assert len(items) == 2
     assert list(events.batches()) == []
 
 
-def test_news_of_the_client_is_no_record() -> None:
+def test_transient_errors_are_not_records() -> None:
     """The end of a partition and transient errors are ignored."""
     consumer = topic_of(order(1))
     consumer.fail_next("_PARTITION_EOF")
@@ -244,7 +244,7 @@ def test_news_of_the_client_is_no_record() -> None:
     assert isinstance(events.poll(0.01), Decoded)
 
 
-def test_an_error_that_stays_is_raised() -> None:
+def test_an_error_that_is_not_transient_is_raised() -> None:
     """The error has the client's message, and reading can continue."""
     consumer = topic_of(order(1))
     consumer.fail_next("TOPIC_AUTHORIZATION_FAILED")

@@ -15,7 +15,7 @@ from cloudevents_kafka import DataError, Decoded, EncodeError, Record, decode, f
 from cloudevents_kafka.primitives.zigzag import encode as long
 
 GROWTH: Final = 8
-"""How much greater the greater input is: work may grow by three times that, which its square is beyond."""
+"""The factor from the small input to the large one; work may grow by three times that."""
 SIZE: Final = 300
 _MEMORY: Final = 300  # bytes at the peak for each byte of input: an empty object in Avro is one byte
 _NOISE: Final = 0.002  # seconds that are too short to be compared
@@ -78,9 +78,9 @@ REQUIRED: Final = b"".join(field(at, v) for at, v in ((1, b"1"), (2, b"/"), (3, 
 
 INPUTS: Final[dict[str, Callable[[int], Record]]] = {
     "many headers": headers(lambda n: [(f"ce_x{i}", b"v") for i in range(n)]),
-    "many foreign headers": headers(lambda n: [(f"x{i}", b"v") for i in range(n)]),
+    "many other headers": headers(lambda n: [(f"x{i}", b"v") for i in range(n)]),
     "one header again and again": headers(lambda n: [("ce_subject", b"v")] * n),
-    "one foreign header again and again": headers(lambda n: [("x", b"v")] * n),
+    "one other header again and again": headers(lambda n: [("x", b"v")] * n),
     "bad names": headers(lambda n: [(f"ce_X_{i}", b"v") for i in range(n)]),
     "one name in another case": headers(lambda n: [("CE_SUBJECT", b"v")] * n),
     "content types": headers(lambda n: [("content-type", b"a/b")] * n),
@@ -165,7 +165,7 @@ INPUTS: Final[dict[str, Callable[[int], Record]]] = {
     "one Protobuf attribute again and again": protobuf(
         lambda n: field(5, field(1, b"x") + field(2, field(3, b"v"))) * n
     ),
-    "Protobuf attributes without an arm": protobuf(lambda n: field(5, field(1, b"x") + field(2, b"")) * n),
+    "Protobuf attributes without a value": protobuf(lambda n: field(5, field(1, b"x") + field(2, b"")) * n),
     "Protobuf data again and again": protobuf(lambda n: field(7, b"x") * n),
     "empty Protobuf fields": protobuf(lambda n: b"\x78\x00" * n),
     "nested Protobuf groups": protobuf(lambda n: b"\x7b" * n),
@@ -206,11 +206,11 @@ def seconds(record: Record) -> float:
 @pytest.mark.parametrize("name", INPUTS)
 def test_work_is_linear(name: str) -> None:
     """An input of eight times the size takes about eight times the work."""
-    small, great = INPUTS[name](SIZE), INPUTS[name](SIZE * GROWTH)
+    small, large = INPUTS[name](SIZE), INPUTS[name](SIZE * GROWTH)
     allowed = 3 * GROWTH
     ratios = []
     for _ in range(3):  # a busy machine spoils a measurement, not three
-        ratios.append(seconds(great) / max(seconds(small), _NOISE))
+        ratios.append(seconds(large) / max(seconds(small), _NOISE))
         if ratios[-1] < allowed:
             return
     pytest.fail(f"work grows by {ratios}, where the input grows by {GROWTH}")

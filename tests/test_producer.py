@@ -422,7 +422,7 @@ def test_a_callback_that_raises_is_called_once() -> None:
 
 
 @pytest.mark.parametrize("purge", ["abort", "purge"])
-def test_what_a_user_gave_up_is_not_a_failure_at_close(purge: str) -> None:
+def test_what_a_user_ended_is_not_a_failure_at_close(purge: str) -> None:
     """Events that abort_transaction() or purge() removed have an error, and close does not raise it."""
     fake = FakeProducer(transactional=True)
     fake.init_transactions()
@@ -476,21 +476,21 @@ def test_other_objects_are_refused(client: Any, expected: str) -> None:
         EventProducer(client)
 
 
-@pytest.mark.parametrize("gave_up", ["forgotten", "closed", "waited"])
-def test_a_producer_that_is_forgotten_with_an_event_on_its_way_is_freed(gave_up: str) -> None:
+@pytest.mark.parametrize("ended", ["forgotten", "closed", "waited"])
+def test_a_producer_that_is_forgotten_with_an_event_on_its_way_is_freed(ended: str) -> None:
     """Callbacks, which the garbage collector does not see in a client, do not refer to the producer."""
     client = Producer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
     producer = EventProducer(client, topic="t")
     delivery = producer.send(order())
     with suppress(DeliveryError):
-        if gave_up == "closed":
+        if ended == "closed":
             producer.close(0.01)
-        elif gave_up == "waited":
+        elif ended == "waited":
             delivery.result(0.01)
-    seen = weakref.ref(producer)
+    reference = weakref.ref(producer)
     del client, producer, delivery
     gc.collect()
-    assert seen() is None
+    assert reference() is None
 
 
 def test_a_delivery_keeps_its_producer_until_it_is_done() -> None:

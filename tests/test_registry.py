@@ -72,10 +72,10 @@ def test_another_process_adopts_what_is_registered() -> None:
         register_all(mine)
         assert extension_types.type_of("mycount") is AttributeType.INTEGER
         assert extension_types.type_of("other") is AttributeType.URI
-    made = formats.find("lines")
+    found = formats.find("lines")
     register_all(mine)
     assert registered() == mine
-    assert formats.find("lines") is made
+    assert formats.find("lines") is found
 
 
 @pytest.mark.usefixtures("registry")

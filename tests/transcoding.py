@@ -311,8 +311,8 @@ _REFUSED: Final = _ids_by_form("refusals")
 def expected_after(event: Event, form: str) -> State | None:
     """Return the expected state of an event after a form, or None if the form refuses it."""
     state = state_of(event)
-    _, wire = raw_parts(event)
-    if wire is not None and wire[0] == form:
+    _, encoded = raw_parts(event)
+    if encoded is not None and encoded[0] == form:
         return state
     if any(REFUSALS[name](state) for name in _REFUSED[form]):
         return None

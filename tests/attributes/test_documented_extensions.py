@@ -100,8 +100,8 @@ def test_broken_rules_are_reported(extensions: dict[str, Any], clause: str, faul
 @pytest.mark.parametrize("mode", ["binary", "structured"])
 def test_values_that_documents_allow(extensions: dict[str, Any], mode: Any) -> None:
     """Values that a document only discourages or does not mention are valid, and both modes preserve them."""
-    made = event(**extensions)
-    assert from_record(to_record(made, mode=mode)) == made
+    written = event(**extensions)
+    assert from_record(to_record(written, mode=mode)) == written
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_lenient_reading_tolerates_invalid_extensions(
 def test_every_clause_has_its_attributes() -> None:
     """All fifteen documents have attributes, and the constrained ones are not accepted fast."""
     assert {extension.clause for extension in DOCUMENTED.values()} == {f"X-{n:02}" for n in range(1, 16)}
-    plain = {
+    text_names = {
         "partitionkey",
         "traceparent",
         "sequence",
@@ -145,4 +145,4 @@ def test_every_clause_has_its_attributes() -> None:
         "causationid",
         "dataclassification",
     }
-    assert DOCUMENTED.keys() - current.table.constrained == plain
+    assert DOCUMENTED.keys() - current.table.constrained == text_names

@@ -94,7 +94,7 @@ def test_an_exception_in_a_rule_refuses_the_value() -> None:
 
 @pytest.mark.usefixtures("registry")
 @pytest.mark.parametrize(
-    ("kind", "more", "said"),
+    ("type_", "more", "expected"),
     [
         ("Integer", {}, "must be an AttributeType"),
         (AttributeType.STRING, {"needs": "subject"}, "needs must be a list of names, got 'subject'"),
@@ -105,7 +105,7 @@ def test_an_exception_in_a_rule_refuses_the_value() -> None:
         (AttributeType.STRING, {"accepts": True}, "accepts must be a function"),
     ],
 )
-def test_arguments_of_other_types_are_refused(kind: Any, more: Any, said: str) -> None:
+def test_arguments_of_other_types_are_refused(type_: Any, more: Any, expected: str) -> None:
     """Registration checks its arguments at once."""
-    with pytest.raises(TypeError, match=said):
-        register_extension("mine", kind, **more)
+    with pytest.raises(TypeError, match=expected):
+        register_extension("mine", type_, **more)

@@ -46,8 +46,8 @@ def in_likes(record: Record, like: Like) -> Record:
 
 
 def is_of_bytes(event: Event) -> bool:
-    attributes, wire = raw_parts(event)
-    values = [*attributes.values(), event.payload, *(wire or ())]
+    attributes, encoded = raw_parts(event)
+    values = [*attributes.values(), event.payload, *(encoded or ())]
     return all(type(value) in {bytes, str, int, bool} for value in values)
 
 
@@ -83,12 +83,11 @@ def test_headers_alone_may_be_bytes_like(like: Like, way: dict[str, Any]) -> Non
     assert isinstance(decode(given, lenient=True), Decoded)
     broken = [(name, like(b"\xff") if name == "ce_id" else value) for name, value in headers]
     bytes_broken = [(name, bytes(value)) for name, value in broken]
-    seen = decode(Record(value=record.value, headers=broken))
-    wanted = decode(Record(value=record.value, headers=bytes_broken))
-    assert _said(seen) == _said(wanted)
+    outcomes = [decode(Record(value=record.value, headers=each)) for each in (broken, bytes_broken)]
+    assert _summary(outcomes[0]) == _summary(outcomes[1])
 
 
-def _said(decoded: Decoded | Undecodable) -> Event | str:
+def _summary(decoded: Decoded | Undecodable) -> Event | str:
     return decoded.event if isinstance(decoded, Decoded) else str(decoded.error)
 
 
