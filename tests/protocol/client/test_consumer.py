@@ -497,4 +497,4 @@ def test_no_socket_is_left(broker, client, reader):
     consumer.poll(0.2)
     consumer.close()
     client.close()
-    assert eventually(lambda: all(listener.connections == 0 for listener in broker._listeners.values()))
+    assert eventually(lambda: not any(listener._open for listener in broker._listeners.values()))
