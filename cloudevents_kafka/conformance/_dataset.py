@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal, Union
+from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import Struct
@@ -17,10 +17,8 @@ from cloudevents_kafka.conformance._case import KINDS, Case
 from cloudevents_kafka.conformance.notation import convert
 from cloudevents_kafka.errors import CloudEventsKafkaError
 
-_PACKAGE: Final = Path(__file__).parents[1]
-_IN_WHEEL: Final = _PACKAGE / "conformance" / "data"
-_IN_CHECKOUT: Final = _PACKAGE.parent / "spec-conformance"
-_DEFAULT: Final = _IN_CHECKOUT if _IN_CHECKOUT.is_dir() else _IN_WHEEL
+_IN_WHEEL: Final = Path(__file__).parent / "data"
+_IN_CHECKOUT: Final = Path(__file__).parents[2] / "spec-conformance"
 _CLAUSES: Final = "clauses.toml"
 _VECTORS: Final = "vectors"
 _SCHEMA: Final = "schema.json"
@@ -78,42 +76,44 @@ def as_case(value: Any, *, file: str, number: int = 1) -> Case:
     """Return the case of a JSON value in a vector file.
 
     A row of the decode matrix is a case of kind decode with a name and a number for an id. Raises
-    `ValueError`, which names the case, by its ``number`` if it has no id, and the wrong member.
+    `ValueError`, which names the case, by its ``number`` if it has no id, if a member is wrong.
     """
     if isinstance(value, dict) and "name" in value and "kind" not in value:
         row = {member: value[member] for member in value if member not in {"name", "row"}}
         value = {"id": f"decode-matrix/{value['name']}", "source": file, "kind": "decode"} | row
     try:
-        _check_kind(value)
-        case: Case = convert(value, _ANY_KIND)
+        return convert(value, _type_of(value))
     except ValueError as error:
         name = value.get("id", number) if isinstance(value, dict) else number
         raise ValueError(f"case {name}: {error}") from None
-    return case
 
 
-def _check_kind(value: Any) -> None:
-    if isinstance(value, dict) and (kind := value.get("kind")) not in [*KINDS]:  # which may be unhashable
+def _type_of(value: Any) -> type[Case]:
+    if not isinstance(value, dict):
+        return Case
+    kind = value.get("kind")
+    if kind not in [*KINDS]:  # which may be unhashable
         raise ValueError(f"kind must be one of {', '.join(sorted(KINDS))}, got {kind!r:.60}")
-
-
-_ANY_KIND: Final[Any] = Union[tuple(KINDS.values())]  # noqa: UP007  # the union of a table
+    return KINDS[kind]
 
 
 class Dataset:
-    """The clauses and vectors of a folder, by default those of this package."""
+    """The clauses and vectors of a folder, by default those of this package.
+
+    Attributes and methods raise `DatasetError` if a file is missing or has another shape.
+    """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder or _DEFAULT
+        self.folder = folder or (_IN_CHECKOUT if _IN_CHECKOUT.is_dir() else _IN_WHEEL)
 
     @property
     def clauses(self) -> tuple[Clause, ...]:
-        """All clauses, in the order of the file; raises `DatasetError`."""
+        """All clauses, in the order of the file."""
         return tuple(self._clause_file.clause)
 
     @property
     def documents(self) -> tuple[Document, ...]:
-        """The documents that contain the clauses; raises `DatasetError`."""
+        """The documents that contain the clauses."""
         return tuple(self._clause_file.document)
 
     @cached_property
@@ -132,10 +132,7 @@ class Dataset:
         return tuple(sorted(name for name in names if name != _SCHEMA))
 
     def file(self, name: str) -> VectorFile:
-        """Return a vector file after registering the extension types that it declares.
-
-        Raises `DatasetError`.
-        """
+        """Return a vector file after registering the extension types that it declares."""
         path = self.folder / _VECTORS / name
         try:
             file = msgspec.json.decode(path.read_bytes(), type=VectorFile)
@@ -149,7 +146,7 @@ class Dataset:
         return file
 
     def cases(self, name: str) -> list[Case]:
-        """Return the cases of a vector file; raises `DatasetError`."""
+        """Return the cases of a vector file."""
         ids = {clause.id for clause in self.clauses}
         try:
             cases = [as_case(value, file=name, number=n) for n, value in enumerate(self.file(name).cases, 1)]
@@ -162,7 +159,7 @@ class Dataset:
 
     @cached_property
     def all_cases(self) -> tuple[tuple[str, Case], ...]:
-        """All cases, each with the name of its file; raises `DatasetError`."""
+        """All cases, each with the name of its file."""
         if not self.files:
             raise DatasetError(f"{self.folder / _VECTORS} must contain JSON files with cases, got none")
         return tuple((name, case) for name in self.files for case in self.cases(name))

@@ -15,7 +15,7 @@ from cloudevents_kafka.conformance._dataset import Clause, Dataset
 from cloudevents_kafka.errors import CloudEventsKafkaError
 
 Status = Literal["accepted", "refused", "passed", "FAILED", "not run"]
-"""A case that holds is accepted or refused, by what it is of; a test that holds is passed."""
+"""A case that passes is accepted or refused, as what it reads or writes is; a test is passed."""
 
 _WORST_FIRST: Final[tuple[Status, ...]] = ("FAILED", "not run", "passed")
 _FUNCTION: Final = re.compile(r"\w*")  # before "[parameters]" and pytest-xdist's "@group"
@@ -48,7 +48,7 @@ def read_results(path: Path) -> dict[str, Result]:
     """Return the results of tests in a JUnit XML file by name, ``path::function``.
 
     The cases of a parametrized test count as one test: it failed if one of them failed, and
-    was not run if one of them was skipped. Raises `ResultsError`.
+    was not run if one of them was skipped. Raises `ResultsError` if it is not such a file.
     """
     try:
         elements = list(ET.parse(path).iter("testcase"))  # noqa: S314  # expat limits the expansion of entities
@@ -135,7 +135,7 @@ def run_clauses(
     """Run the cases of all clauses, or of ``only`` those, and return a result for each clause in order.
 
     ``tests`` are results by name, as `read_results` returns them; a test without a result
-    was not run. ``progress`` is called with the number of cases before they run. Raises `DatasetError`.
+    was not run. ``progress`` is called with the number of cases before they run.
     """
     clauses = [clause for clause in dataset.clauses if not only or clause.id in only]
     ids = {clause.id for clause in clauses}

@@ -77,7 +77,7 @@ def encoded(
 
 
 def _through_broker(record: Record, broker: str) -> Record:
-    """Return what arrives of a record by a broker of a version; `EncodeError` if it refuses the record."""
+    """Return what a broker of a version delivers of a record; raise `EncodeError` if it refuses it."""
     from cloudevents_kafka.protocol import client, records  # slow to import
     from cloudevents_kafka.protocol.errors import Unsupported
 

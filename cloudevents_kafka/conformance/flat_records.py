@@ -28,7 +28,7 @@ _ABOUT: Final = (
 
 
 def document(dataset: Dataset) -> str:
-    """Return a vector file of all records, one on each line; raises `CaseFailed`."""
+    """Return a vector file of all records, one on each line; raise `CaseFailed` if a case fails."""
     declared: dict[str, str] = {}
     for name in dataset.files:
         declared |= {extension: kind.value for extension, kind in dataset.file(name).declared.items()}

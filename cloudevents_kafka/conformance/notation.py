@@ -105,7 +105,7 @@ class Expected(Struct, frozen=True, forbid_unknown_fields=True):
 def convert(value: object, type: type[_T]) -> _T:
     """Return a JSON value as a type of this module or one that contains them.
 
-    Raises `ValueError`, which names the wrong member.
+    Raises `ValueError`, which names the member, if one is wrong.
     """
     return msgspec.convert(value, type, dec_hook=_new)
 
@@ -161,7 +161,7 @@ def as_record(notation: RecordNotation) -> Record:
 
 
 def as_event(notation: EventNotation) -> Event:
-    """Return the event of a notation; raises `InvalidEvent`."""
+    """Return the event of a notation; raise `InvalidEvent` if it breaks a rule."""
     return Event(data=notation.data.value, **notation.values)
 
 

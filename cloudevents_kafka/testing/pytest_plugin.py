@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from cloudevents_kafka.testing import LocalBroker
+from cloudevents_kafka.testing.local import LocalBroker
 
 _numbers = itertools.count(1)
 
@@ -17,8 +15,6 @@ _numbers = itertools.count(1)
 @pytest.fixture(scope="session")
 def kafka_broker() -> Iterator[LocalBroker]:
     """Run one real local Kafka for the whole test session."""
-    from cloudevents_kafka.testing import LocalBroker
-
     with LocalBroker() as broker:
         yield broker
 

@@ -1,15 +1,25 @@
-"""The results of tests, read from JUnit XML."""
+"""The results of clauses: of their cases, and of tests, which are read from JUnit XML."""
 
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from cloudevents_kafka.conformance import ResultsError, read_results
+from cloudevents_kafka.conformance import (
+    ClauseResult,
+    Dataset,
+    Result,
+    ResultsError,
+    read_results,
+    run_clauses,
+)
+
+DATASET = Dataset()
 
 JUNIT = """<?xml version="1.0" encoding="utf-8"?>
 <testsuites name="pytest tests"><testsuite name="pytest" tests="9">{cases}</testsuite></testsuites>
@@ -98,3 +108,39 @@ def test_a_file_that_is_not_junit_xml(tmp_path: Path, content: bytes | None, mes
     with pytest.raises(ResultsError, match=re.escape(message)) as error:
         read_results(file)
     assert str(file) in str(error.value)
+
+
+def test_a_failure_counts_against_its_clause(tmp_path: Path) -> None:
+    """A case that fails makes its clause fail, and no other."""
+    shutil.copytree(DATASET.folder, tmp_path / "data")
+    file = tmp_path / "data" / "vectors" / "spec-rows" / "sdk.json"
+    text = file.read_text("utf-8")
+    assert text.count('"mode": "not-an-event"') == 1
+    file.write_text(text.replace('"mode": "not-an-event"', '"mode": "structured"'), "utf-8")
+    results = run_clauses(Dataset(tmp_path / "data"))
+    (failed,) = [result for result in results if result.status == "FAILED"]
+    assert failed.clause.id == "D-03"
+    details = [failure.detail for failure in failed.failures]
+    assert details == ["the mode must be 'structured', not 'not-an-event'"]
+
+
+def _clause_of(test: str, results: list[ClauseResult]) -> ClauseResult:
+    return next(result for result in results if test in result.clause.tests and not result.cases)
+
+
+def test_a_clause_has_the_results_of_its_tests() -> None:
+    """A test counts for each clause that names it; one without a result was not run."""
+    test = next(clause.tests[0] for clause in DATASET.clauses if clause.tests and not clause.vectors)
+    assert _clause_of(test, run_clauses(DATASET)).status == "not run"
+    passed = run_clauses(DATASET, tests={test: Result(test, "passed")})
+    assert _clause_of(test, passed).status == "shown"
+    failed = run_clauses(DATASET, tests={test: Result(test, "FAILED", detail="no")})
+    assert [failure.detail for failure in _clause_of(test, failed).failures] == ["no"]
+
+
+def test_some_clauses_can_run_alone() -> None:
+    """Only the cases of the given clauses run."""
+    numbers: list[int] = []
+    (result,) = run_clauses(DATASET, ["D-03"], progress=numbers.append)
+    assert numbers == [3]
+    assert (result.status, result.count("accepted"), result.count("refused")) == ("shown", 2, 1)

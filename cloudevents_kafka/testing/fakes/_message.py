@@ -104,7 +104,7 @@ class FakeMessage:
 
 
 def to_bytes(value: Any) -> bytes | None:
-    """Return a key or value as bytes, as the client does; TypeError for types that it refuses."""
+    """Return a key or value as bytes, as the client does; raise `TypeError` if it refuses the type."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -117,7 +117,7 @@ def to_bytes(value: Any) -> bytes | None:
 
 
 def to_headers(headers: Any) -> list[tuple[str, bytes | None]] | None:
-    """Return headers as a consumer reads them; TypeError for types that the client refuses.
+    """Return headers as a consumer reads them; raise `TypeError` if the client refuses the type.
 
     A name in bytes becomes its ``repr``, as in the client.
     """

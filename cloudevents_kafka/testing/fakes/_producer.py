@@ -72,7 +72,7 @@ class FakeProducer:
         timestamp: int = 0,
         headers: object = None,
     ) -> None:
-        """Queue a message; BufferError if the queue is full.
+        """Queue a message; raise `BufferError` if the queue is full.
 
         Without a partition the CRC-32 of the key chooses one, as in the real client by default;
         messages without a key go to partition 0.

@@ -64,7 +64,7 @@ class PreparedBroker:
 def prepare(version: str = KAFKA_VERSION) -> PreparedBroker:
     """Return what a broker of a version needs: from the cache, else downloaded and prepared in a minute.
 
-    Raises `NoJava`, `NoJars`, or `BrokerFailed`.
+    Raises `NoJava`, `NoJars`, or `BrokerFailed` if one of these is missing or does not run.
     """
     java = find_java()
     jars = tuple(resolve(kafka_coordinates(version)))

@@ -71,10 +71,10 @@ class SentBatch(NamedTuple):
 
 
 def parse_message_set(data: bytes, max_bytes: int, magic: int) -> list[SentBatch]:
-    """Return the entries of a message set, converted to the log's ``magic``; `ApiError`.
+    """Return the entries of a message set, converted to the log's ``magic``.
 
     The set may be empty. Brokers before 0.10 keep a message of magic 1, and fail on a compressed
-    wrapper of such messages.
+    wrapper of such messages. Raises `ApiError` if the broker refuses the set.
     """
     sent = _all(data, max_bytes)
     if any(isinstance(one.batch, RecordBatch) for one in sent):
@@ -93,7 +93,7 @@ def _converted(run: list[SentBatch], codec: Codec, magic: int) -> bytes:
 
 
 def parse_record_batch(data: bytes, max_bytes: int) -> tuple[RecordBatch, SentBatch]:
-    """Return the only record batch of the data; `ApiError`."""
+    """Return the only record batch of the data; raise `ApiError` if the broker refuses it."""
     sent = _all(data, max_bytes)
     if len(sent) != 1:
         raise ApiError(ErrorCode.INVALID_RECORD)
@@ -151,8 +151,8 @@ class Sequences:
     def offset_of_duplicate(self, batch: RecordBatch) -> int | None:
         """Return the offset of a batch that was appended before, None for the producer's next batch.
 
-        `ApiError` if batches are missing before it, for an old batch whose offset is forgotten,
-        and for an old epoch of the producer.
+        Raises `ApiError` if batches are missing before it, if it is so old that its offset is
+        forgotten, or if its producer has a newer epoch.
         """
         if batch.producer_id not in self._producers:
             return None

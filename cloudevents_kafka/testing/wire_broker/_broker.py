@@ -46,7 +46,7 @@ class WireBroker:
         users: Mapping[str, str] | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """Prepare the cluster; ValueError for an unknown release. `start`, or ``with``, listens."""
+        """Prepare the cluster, which `start` or ``with`` starts; raise `ValueError` if ``release`` is unknown."""
         if brokers < 1:
             raise ValueError(f"brokers must be at least 1, got {brokers}")
         if isinstance(release, str):
@@ -123,7 +123,7 @@ class WireBroker:
             cluster.create_topic(name, partitions)
 
     def topic_id(self, name: str) -> uuid.UUID:
-        """Return a topic's id; KeyError if the topic does not exist."""
+        """Return a topic's id; raise `KeyError` if the topic does not exist."""
         with self._changing() as cluster:
             return cluster.topics[name].id
 

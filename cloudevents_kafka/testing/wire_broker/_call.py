@@ -45,10 +45,10 @@ class Call(ParsedRequest):
                 raise ApiError(injected.code)
 
     def topic_name(self, name: str, id: uuid.UUID) -> str:
-        """Return ``name``, or the name of the topic with ``id`` as newer versions send; `ApiError`."""
+        """Return ``name``, or the name of the topic with the id that newer versions send instead."""
         return self.cluster.topic_by_id(id).name if id != NO_UUID else name
 
     def led_partition(self, topic: str, partition: int, epoch: int = -1) -> Partition:
-        """Return a partition that this node must lead; `ApiError`."""
+        """Return a partition; raise `ApiError` if this node does not lead it."""
         self.check(topic, partition)
         return self.cluster.led_partition(self.node.id, topic, partition, epoch)

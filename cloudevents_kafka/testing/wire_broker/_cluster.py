@@ -88,7 +88,7 @@ class Cluster:
         self._producers = 0
 
     def create_topic(self, name: str, partitions: int | None = None) -> Topic:
-        """Create and return a topic, led by all nodes in turn; `ApiError` for an illegal name."""
+        """Create and return a topic, led by all nodes in turn; raise `ApiError` if the name is illegal."""
         self.check_topic_name(name)
         nodes = sorted(self.nodes)
         count = self.settings.partitions if partitions is None else partitions
@@ -99,12 +99,12 @@ class Cluster:
 
     @staticmethod
     def check_topic_name(name: str) -> None:
-        """Raise `ApiError` for an illegal name."""
+        """Raise `ApiError` if a name is illegal."""
         if not _TOPIC_NAME.match(name):
             raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
 
     def topic(self, name: str, *, create: bool) -> Topic:
-        """Return a topic, created if it is missing and ``create``; `ApiError`."""
+        """Return a topic, created if it is missing and ``create``; raise `ApiError` if it is missing."""
         if (topic := self.topics.get(name)) is not None:
             return topic
         self.check_topic_name(name)
@@ -113,21 +113,21 @@ class Cluster:
         return self.create_topic(name)
 
     def topic_by_id(self, id: uuid.UUID) -> Topic:
-        """Return the topic with an id; `ApiError`."""
+        """Return the topic with an id; raise `ApiError` if the id is unknown."""
         for topic in self.topics.values():
             if topic.id == id:
                 return topic
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
 
     def partition(self, name: str, number: int) -> Partition:
-        """Return a partition, on any leader; `ApiError`."""
+        """Return a partition of any leader; raise `ApiError` if it does not exist."""
         topic = self.topics.get(name)
         if topic is None or not 0 <= number < len(topic.partitions):
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return topic.partitions[number]
 
     def led_partition(self, node: int, name: str, number: int, epoch: int = -1) -> Partition:
-        """Return a partition that a node must lead, in the epoch that the client expects; `ApiError`."""
+        """Return a partition; raise `ApiError` if a node does not lead it, in the epoch of the client."""
         partition = self.partition(name, number)
         if partition.leader != node:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)

@@ -40,7 +40,7 @@ class Changes(threading.Condition):
             self.notify_all()
 
     def sleep(self, seconds: float, unless: Callable[[], bool] = lambda: False) -> None:
-        """Wait for some time, or until a condition holds; `CloseConnection` once closed."""
+        """Wait for some time, or until a condition holds; raise `CloseConnection` once closed."""
         self.wait_for(lambda: self.closed or unless(), seconds)
         if self.closed:
             raise CloseConnection
@@ -137,7 +137,7 @@ class Group:
         self.state = State.PREPARING_REBALANCE
 
     def wait_for_generation(self, member: Member) -> None:
-        """Wait until the next generation begins; `ApiError` if it begins without the member."""
+        """Wait until the next generation begins; raise `ApiError` if it begins without the member."""
         join = member.pending_join = object()
         self.tick()
         self._wait_while(lambda: member.pending_join is join)
@@ -147,7 +147,7 @@ class Group:
             raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
 
     def wait_for_leader(self, member: Member) -> None:
-        """Wait until the leader has sent the assignments; `ApiError` if a rebalance begins before."""
+        """Wait until the leader has sent the assignments; raise `ApiError` if a rebalance begins before."""
         generation = self.generation
         member.pending_syncs += 1
         try:

@@ -23,7 +23,7 @@ class ClientSocket:
         self._socket: Final = sock
 
     def read_frame(self, max_bytes: int) -> bytes | None:
-        """Return a frame without its size; `Malformed` if the size is negative or above ``max_bytes``."""
+        """Return a frame without its size; raise `Malformed` if that is negative or above ``max_bytes``."""
         prefix = self.read(4)
         return None if prefix is None else self.read(frames.decode_size(prefix, max_size=max_bytes))
 

@@ -51,7 +51,7 @@ class Login:
         return not self._users or self.user is not None or key in _BEFORE_LOGIN
 
     def begin(self, mechanism: str, *, raw: bool) -> None:
-        """Choose a mechanism; `ApiError`."""
+        """Choose a mechanism; raise `ApiError` if it is not on offer."""
         if mechanism not in self.mechanisms:
             raise ApiError(ErrorCode.UNSUPPORTED_SASL_MECHANISM)
         self._exchange = _MECHANISMS[mechanism](self._users)
@@ -59,7 +59,7 @@ class Login:
         self.user, self.raw = None, raw
 
     def answer(self, message: bytes) -> bytes:
-        """Return the answer to a message of the mechanism; `LoginFailed`, `ApiError` out of turn."""
+        """Return the answer to a message; raise `LoginFailed`, or `ApiError` if no message is expected."""
         if self._exchange is None:
             reason = "no mechanism is chosen, or the login is done"
             raise ApiError(ErrorCode.ILLEGAL_SASL_STATE, error_message=reason)

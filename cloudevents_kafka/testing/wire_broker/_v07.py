@@ -111,7 +111,7 @@ class WireBroker07:
 
     @property
     def port(self) -> int:
-        """The port; RuntimeError before the broker listens."""
+        """The port; raises `RuntimeError` before the broker listens."""
         if self._listener is None:
             raise RuntimeError("the broker does not listen yet; enter it by with")
         return self._listener.port

@@ -54,7 +54,7 @@ def _is_enough(call: Call, request: FetchRequest) -> bool:
 
 
 def _partition(call: Call, request: FetchRequest, topic: FetchTopic, wanted: FetchPartition) -> Partition:
-    """Return the partition if it has the offset; `ApiError`."""
+    """Return the partition; raise `ApiError` if it does not have the offset."""
     name, number = call.topic_name(topic.topic, topic.topic_id), wanted.partition
     if request.replica_id == _DEBUGGER:
         partition = call.cluster.partition(name, number)

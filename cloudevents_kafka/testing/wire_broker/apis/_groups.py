@@ -20,7 +20,7 @@ _ID_FIRST: Final = 4
 
 
 def check_coordinator(call: Call, group_id: str) -> None:
-    """Raise `ApiError` unless this node coordinates the group."""
+    """Raise `ApiError` if another node coordinates the group."""
     call.check()
     if call.cluster.coordinator(group_id).id != call.node.id:
         raise ApiError(ErrorCode.NOT_COORDINATOR)
@@ -187,7 +187,7 @@ def _remove(call: Call, group_id: str, member_id: str, instance: str | None) -> 
 
 
 def check_commit(call: Call, request: OffsetCommitRequest) -> None:
-    """Raise `ApiError` unless members of this generation, or all clients, may commit."""
+    """Raise `ApiError` if the sender may not commit: all clients may if the group is empty."""
     check_coordinator(call, request.group_id)
     if not request.group_id:
         raise ApiError(ErrorCode.INVALID_GROUP_ID)
@@ -222,7 +222,7 @@ def _member(group: Group, member_id: str, instance: str | None) -> Member:
 
 
 def _check_state(group: Group, generation: int) -> None:
-    """Raise `ApiError` during a rebalance, of any generation, and for another generation."""
+    """Raise `ApiError` if a rebalance is in progress, or the generation is another one."""
     if group.state is State.PREPARING_REBALANCE:
         raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
     if generation != group.generation:

@@ -1,24 +1,14 @@
-"""The runner finds cases that fail and combines their results with those of tests."""
+"""Cases of every kind fail if the library does something else than they expect."""
 
 from __future__ import annotations
 
 import copy
 import re
-import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cloudevents_kafka.conformance import (
-    Case,
-    CaseFailed,
-    ClauseResult,
-    Dataset,
-    Result,
-    _raw_encoders,
-    run_clauses,
-)
+from cloudevents_kafka.conformance import Case, CaseFailed, Dataset, _raw_encoders
 from cloudevents_kafka.conformance._case import require_equal
 from cloudevents_kafka.conformance._dataset import KINDS, as_case
 
@@ -162,39 +152,3 @@ def test_a_wrong_verdict_comes_first(reader: str, message: str) -> None:
     with pytest.raises(CaseFailed) as error:
         changed("real/javascript-binary", **{reader: {"verdict": "batch"}}).run()
     assert str(error.value).startswith(message)
-
-
-def test_a_failure_counts_against_its_clause(tmp_path: Path) -> None:
-    """A case that fails makes its clause fail, and no other."""
-    shutil.copytree(DATASET.folder, tmp_path / "data")
-    file = tmp_path / "data" / "vectors" / "spec-rows" / "sdk.json"
-    text = file.read_text("utf-8")
-    assert text.count('"mode": "not-an-event"') == 1
-    file.write_text(text.replace('"mode": "not-an-event"', '"mode": "structured"'), "utf-8")
-    results = run_clauses(Dataset(tmp_path / "data"))
-    (failed,) = [result for result in results if result.status == "FAILED"]
-    assert failed.clause.id == "D-03"
-    details = [failure.detail for failure in failed.failures]
-    assert details == ["the mode must be 'structured', not 'not-an-event'"]
-
-
-def _clause_of(test: str, results: list[ClauseResult]) -> ClauseResult:
-    return next(result for result in results if test in result.clause.tests and not result.cases)
-
-
-def test_a_clause_has_the_results_of_its_tests() -> None:
-    """A test counts for each clause that names it; one without a result was not run."""
-    test = next(clause.tests[0] for clause in DATASET.clauses if clause.tests and not clause.vectors)
-    assert _clause_of(test, run_clauses(DATASET)).status == "not run"
-    passed = run_clauses(DATASET, tests={test: Result(test, "passed")})
-    assert _clause_of(test, passed).status == "shown"
-    failed = run_clauses(DATASET, tests={test: Result(test, "FAILED", detail="no")})
-    assert [failure.detail for failure in _clause_of(test, failed).failures] == ["no"]
-
-
-def test_some_clauses_can_run_alone() -> None:
-    """Only the cases of the named clauses run."""
-    numbers: list[int] = []
-    (result,) = run_clauses(DATASET, ["D-03"], progress=numbers.append)
-    assert numbers == [3]
-    assert (result.status, result.count("accepted"), result.count("refused")) == ("shown", 2, 1)
