@@ -8,7 +8,7 @@ no writer writes.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from msgspec import UNSET, UnsetType
@@ -100,14 +100,13 @@ class EntryCase(Case):
         self, values: dict[str, Any], texts: dict[str, Any], names: Iterable[str] | None = None
     ) -> Iterator[Input]:
         """Yield the inputs of entry points that can express values, or in headers texts."""
-        for name in names or ENTRY_POINTS:
-            types, encode = ENTRY_POINTS[name]
+        for name in names or _TYPES:
             attributes = texts if name == "headers" else values
-            if not all(isinstance(value, types) for value in attributes.values()):
+            if not all(isinstance(value, _TYPES[name]) for value in attributes.values()):
                 continue
             if name == "protobuf" and self.accepted and isinstance(attributes.get("time"), str):
                 continue  # P-02: a time is a timestamp there, and a text must be refused
-            content = encode(attributes)
+            content = _content(name, attributes)
             if content is not None:
                 is_choice = any(_is_misplaced(name, *attribute) for attribute in values.items())
                 yield Input(name, content, is_choice)
@@ -191,7 +190,7 @@ def _misses_header(content: Mapping[str, Any] | Record) -> bool:
     """Return whether a required header is missing."""  # K-11: "a record with fewer is not an event"
     if not isinstance(content, Record):
         return False
-    return not {_header_name(name) for name in _MINIMUM} <= {name for name, value in content.headers if value}
+    return not {f"ce_{name}" for name in _MINIMUM} <= {name for name, value in content.headers if value}
 
 
 def _is_misplaced(entry_point: str, name: str, value: Any) -> bool:
@@ -209,31 +208,47 @@ def text_of(code_units: list[str]) -> str:
 
 # --- entry points ----------------------------------------------------------------
 
+_TYPES: Final[dict[str, Any]] = {
+    "constructor": object,
+    "headers": str,
+    "json": (str, int, float, list, dict),
+    **dict.fromkeys(("avro", "avro-compact", "protobuf"), (str, int, bytes)),
+}
+"""The types of the values that each entry point can express."""
+_ENCODERS: Final = {"avro": avro, "avro-compact": avro_compact, "protobuf": protobuf}
+
+
+def _content(entry_point: str, attributes: Mapping[str, Any]) -> dict[str, Any] | Record | None:
+    """Return the content of an input, or None if the entry point cannot express the attributes."""
+    match entry_point:
+        case "constructor":
+            return {**attributes}
+        case "headers":
+            return Record(headers=[_header(name, text) for name, text in attributes.items()])
+        case "json":
+            return _json_record(_json_texts(attributes))
+    value = _ENCODERS[entry_point]({**attributes})
+    return None if value is None else _structured_record(entry_point, value)
+
 
 def _inputs_without(name: str) -> Iterator[Input]:
     """Yield the minimal event without an attribute, and with null in its place."""
-    rest: dict[str, Any] = {n: v for n, v in _MINIMUM.items() if n != name}
-    null, headers, is_required = {**rest, name: None}, _headers_record(rest), name in _MINIMUM
-    yield Input("constructor", {"specversion": None, **null})
-    yield Input("headers", headers, is_required)
-    with_null = Record(headers=[*headers.headers, (_header_name(name), None)])
-    yield Input("headers, null", with_null, is_required)
-    yield Input("json", _json_record(_json_texts(rest)))
-    yield Input("json, null", _json_record(_json_texts({**_MINIMUM, name: None})))
-    yield Input("avro", _structured_record("avro", avro(rest)))
-    yield Input("avro, null", _structured_record("avro", avro(null)))
-    yield Input("protobuf", _structured_record("protobuf", protobuf(rest) or b""))
+    rest = {n: v for n, v in _MINIMUM.items() if n != name}
+    is_required = name in _MINIMUM
+    yield Input("constructor", {"specversion": None, **rest, name: None})
+    for entry_point, has_null in (("headers", True), ("json", True), ("avro", True), ("protobuf", False)):
+        is_choice = is_required and entry_point == "headers"
+        yield Input(entry_point, _content(entry_point, rest) or {}, is_choice)
+        if has_null:
+            content = _content(entry_point, {**rest, name: None})
+            yield Input(f"{entry_point}, null", content or {}, is_choice)
     if not is_required:
-        yield Input("avro-compact, null", _structured_record("avro-compact", avro_compact(rest) or b""))
+        yield Input("avro-compact, null", _content("avro-compact", rest) or {})
 
 
-def _headers_record(attributes: dict[str, str]) -> Record:
-    pairs = ((_header_name(name), text.encode("utf-8", "surrogatepass")) for name, text in attributes.items())
-    return Record(headers=[*pairs])
-
-
-def _header_name(name: str) -> str:
-    return "content-type" if name == "datacontenttype" else f"ce_{name}"
+def _header(name: str, text: str | None) -> tuple[str, bytes | None]:
+    value = None if text is None else text.encode("utf-8", "surrogatepass")
+    return "content-type" if name == "datacontenttype" else f"ce_{name}", value
 
 
 def _json_texts(attributes: Mapping[str, Any]) -> dict[str, str]:
@@ -248,23 +263,3 @@ def _json_record(members: Mapping[str, str]) -> Record:
 def _structured_record(name: str, value: bytes) -> Record:
     content_type = f"application/cloudevents+{name}".encode()
     return Record(value=value, headers=[("content-type", content_type)])
-
-
-def _in_format(name: str, encode: Callable[[dict[str, Any]], bytes | None]) -> Callable[..., Record | None]:
-    def encoded(attributes: dict[str, Any]) -> Record | None:
-        value = encode(attributes)
-        return None if value is None else _structured_record(name, value)
-
-    return encoded
-
-
-_BINARY: Final = (str, int, bytes)
-ENTRY_POINTS: Final[dict[str, tuple[Any, Callable[[dict[str, Any]], dict[str, Any] | Record | None]]]] = {
-    "constructor": (object, lambda attributes: attributes),
-    "headers": (str, _headers_record),
-    "json": ((str, int, float, list, dict), lambda attributes: _json_record(_json_texts(attributes))),
-    "avro": (_BINARY, _in_format("avro", avro)),
-    "avro-compact": (_BINARY, _in_format("avro-compact", avro_compact)),
-    "protobuf": (_BINARY, _in_format("protobuf", protobuf)),
-}
-"""For each entry point the types of its values and a function that returns its input, or None."""

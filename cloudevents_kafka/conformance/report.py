@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
 from cloudevents_kafka.conformance._dataset import Document
@@ -51,18 +52,14 @@ def markdown(results: Sequence[ClauseResult], documents: Iterable[Document]) -> 
 
 
 def _open_clauses(results: Iterable[ClauseResult]) -> Iterator[str]:
-    still_open = sorted((one for one in results if one.status != "shown"), key=_status)
+    still_open = sorted((one for one in results if one.status != "shown"), key=attrgetter("status"))
     if not still_open:
         yield "All clauses are shown.\n"
-    for status, some in groupby(still_open, key=_status):
+    for status, some in groupby(still_open, key=attrgetter("status")):
         yield f"{_capitalized(status)}:\n"
         for one in some:
             yield f"- {one.clause.id} ({one.clause.level}): {one.clause.about} {_reason(one)}"
         yield ""
-
-
-def _status(result: ClauseResult) -> str:
-    return result.status
 
 
 def _reason(result: ClauseResult) -> str:
