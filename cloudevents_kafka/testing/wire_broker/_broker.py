@@ -46,7 +46,7 @@ class WireBroker:
         users: Mapping[str, str] | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """Prepare the cluster, which `start` or ``with`` starts; raise `ValueError` if ``release`` is unknown."""
+        """Prepare the cluster; raise `ValueError` if ``release`` is unknown. `start` or ``with`` listens."""
         if brokers < 1:
             raise ValueError(f"brokers must be at least 1, got {brokers}")
         if isinstance(release, str):

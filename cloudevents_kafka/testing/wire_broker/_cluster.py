@@ -63,13 +63,12 @@ class Partition:
         self.sequences = Sequences()
 
 
-class Topic:
+class Topic(NamedTuple):
     """A topic: its id, and its partitions by number."""
 
-    def __init__(self, name: str, leaders: list[int], segment_bytes: int) -> None:
-        self.name: Final = name
-        self.id: Final = uuid.uuid4()
-        self.partitions: Final = [Partition(leader, segment_bytes) for leader in leaders]
+    name: str
+    id: uuid.UUID
+    partitions: list[Partition]
 
 
 class Cluster:
@@ -92,8 +91,9 @@ class Cluster:
         self.check_topic_name(name)
         nodes = sorted(self.nodes)
         count = self.settings.partitions if partitions is None else partitions
-        leaders = [nodes[i % len(nodes)] for i in range(count)]
-        topic = self.topics[name] = Topic(name, leaders, self.settings.segment_bytes)
+        leaders = (nodes[i % len(nodes)] for i in range(count))
+        rows = [Partition(leader, self.settings.segment_bytes) for leader in leaders]
+        topic = self.topics[name] = Topic(name, uuid.uuid4(), rows)
         self.changes.notify_all()
         return topic
 
@@ -102,15 +102,6 @@ class Cluster:
         """Raise `ApiError` if a name is illegal."""
         if not _TOPIC_NAME.match(name):
             raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
-
-    def topic(self, name: str, *, create: bool) -> Topic:
-        """Return a topic, created if it is missing and ``create``; raise `ApiError` if it is missing."""
-        if (topic := self.topics.get(name)) is not None:
-            return topic
-        self.check_topic_name(name)
-        if not create:
-            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return self.create_topic(name)
 
     def topic_by_id(self, id: uuid.UUID) -> Topic:
         """Return the topic with an id; raise `ApiError` if the id is unknown."""

@@ -167,19 +167,18 @@ class WireBroker07:
 
     def _fetch(self, request: FetchRequest) -> FetchResponse:
         log = self._logs.get((request.topic, request.partition))
+        code, messages = ErrorCode.NO_ERROR, b""
         if not _TOPIC_NAME.match(request.topic):
-            return FetchResponse(error_code=ErrorCode.UNKNOWN)
-        if not 0 <= request.partition < self.partitions:
-            return FetchResponse(error_code=ErrorCode.WRONG_PARTITION)
-        if request.max_size < 0:
-            return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SIZE)
-        if log is None:
-            return FetchResponse(error_code=ErrorCode.NO_ERROR)
-        if not 0 <= request.offset <= log.end:
-            return FetchResponse(error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
-        return FetchResponse(
-            error_code=ErrorCode.NO_ERROR, messages=log.read(request.offset, request.max_size)
-        )
+            code = ErrorCode.UNKNOWN
+        elif not 0 <= request.partition < self.partitions:
+            code = ErrorCode.WRONG_PARTITION
+        elif request.max_size < 0:
+            code = ErrorCode.INVALID_FETCH_SIZE
+        elif log is not None and not 0 <= request.offset <= log.end:
+            code = ErrorCode.OFFSET_OUT_OF_RANGE
+        elif log is not None:
+            messages = log.read(request.offset, request.max_size)
+        return FetchResponse(error_code=code, messages=messages)
 
     def _offsets(self, request: OffsetsRequest) -> OffsetsResponse:
         if not _TOPIC_NAME.match(request.topic) or not 0 <= request.partition < self.partitions:

@@ -46,13 +46,16 @@ def _topic(
 
 
 def _find_topic(call: Call, name: str, *, create: bool) -> Topic:
-    settings = call.cluster.settings
-    existed = name in call.cluster.topics
-    topic = call.cluster.topic(name, create=create and settings.auto_create)
-    if not existed and not settings.elects_leaders_at_once:
-        raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE)
+    cluster, settings = call.cluster, call.cluster.settings
+    if name not in cluster.topics:
+        cluster.check_topic_name(name)
+        if not (create and settings.auto_create):
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        cluster.create_topic(name)
+        if not settings.elects_leaders_at_once:
+            raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE)
     call.check(name)
-    return topic
+    return cluster.topics[name]
 
 
 def _partition(call: Call, topic: Topic, number: int) -> messages.MetadataResponsePartition:
