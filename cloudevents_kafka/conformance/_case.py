@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from inspect import Parameter, signature
 from os.path import commonprefix
-from typing import Any, Final, Literal, TypeVar, get_type_hints
+from typing import Any, ClassVar, Final, Literal, TypeVar, get_type_hints
 
 from msgspec import Struct, defstruct
 
@@ -36,15 +36,22 @@ class Case(Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
     """The members that all cases have; each kind is a subclass, whose tag is its name.
 
     ``spec-conformance/README.md`` says what must hold for each kind. A member that is left out
-    is None, False or empty, or UNSET where null means something else.
+    is None, False or empty, or UNSET where null means something else. Of ``one_of`` at least
+    one is set.
     """
 
+    one_of: ClassVar[tuple[str, ...]] = ()
     id: str
     clause: str
     source: str
     about: str
     choice: bool = False
     documented: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` if members are missing."""
+        if self.one_of and not any(getattr(self, name) for name in self.one_of):
+            raise ValueError(f"{' or '.join(self.one_of)} is missing or empty")
 
     @property
     def kind(self) -> str:
@@ -74,8 +81,10 @@ KINDS: Final[dict[str, type[Case]]] = {}
 """The type of each kind of case."""
 
 
-def kind(name: str, *, accepts: Callable[[Any], bool] = lambda _: True) -> Callable[[_Check], _Check]:
-    """Return a decorator that adds a check to `KINDS`; ``accepts`` returns `Case.accepts`."""
+def kind(
+    name: str, *, accepts: Callable[[Any], bool] = lambda _: True, one_of: tuple[str, ...] = ()
+) -> Callable[[_Check], _Check]:
+    """Return a decorator that adds a check to `KINDS`; ``accepts`` and ``one_of`` are those of `Case`."""
 
     def add(check: _Check) -> _Check:
         types, parameters = get_type_hints(check), signature(check).parameters
@@ -87,7 +96,7 @@ def kind(name: str, *, accepts: Callable[[Any], bool] = lambda _: True) -> Calla
         def run_check(case: Case) -> None:
             check(**{member: getattr(case, member) for member in parameters})
 
-        namespace = {"_check": run_check, "accepts": property(accepts)}
+        namespace = {"_check": run_check, "accepts": property(accepts), "one_of": one_of}
         cls: Any = defstruct(name, members, bases=(Case,), namespace=namespace, kw_only=True, tag=name)
         KINDS[name] = cls
         return check

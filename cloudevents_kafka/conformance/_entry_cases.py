@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from msgspec import UNSET, UnsetType
 
@@ -115,6 +115,7 @@ class EntryCase(Case):
 class AttributeCase(EntryCase, tag="attribute"):
     """One attribute of an event that is otherwise minimal."""
 
+    one_of: ClassVar = ("value", "json", "code_units", "absent")
     attribute: str
     value: Attribute | UnsetType = UNSET
     json: str | None = None

@@ -109,7 +109,7 @@ class Encoding(Struct, forbid_unknown_fields=True):
     format: Format | None = None
 
 
-@kind("size", accepts=lambda case: not case.too_large)
+@kind("size", accepts=lambda case: not case.too_large, one_of=("encodings",))
 def check_size(
     event: EventNotation, encodings: list[Encoding], *, too_large: bool, referred: bool | None = None
 ) -> None:
@@ -136,7 +136,7 @@ def _has_dataref(event: Event) -> bool:
     return "dataref" in sent and sent.payload is None
 
 
-@kind("sign", accepts=lambda case: not case.refused)
+@kind("sign", accepts=lambda case: not case.refused, one_of=("core", "refused"))
 def check_sign(
     event: EventNotation,
     extensions: list[str],

@@ -45,7 +45,7 @@ _PRODUCE: Final = {"0.8": 0, "0.9": 1, "0.10": 2, "0.11": 3}
 """The newest version of the Produce request that brokers of a version accept."""
 
 
-@kind("encode", accepts=lambda case: not case.refused)
+@kind("encode", accepts=lambda case: not case.refused, one_of=("record", "refused"))
 def check_encode(
     event: EventNotation,
     mode: ContentMode,
@@ -163,7 +163,7 @@ class HttpMessage(Struct, forbid_unknown_fields=True):
     body: Written
 
 
-@kind("http", accepts=lambda case: not case.refused)
+@kind("http", accepts=lambda case: not case.refused, one_of=("event", "refused"))
 def check_http(
     message: HttpMessage, mode: ContentMode, event: EventNotation | None = None, *, refused: bool = False
 ) -> None:

@@ -139,7 +139,7 @@ def test_a_clause_has_the_results_of_its_tests() -> None:
 
 
 def test_some_clauses_can_run_alone() -> None:
-    """Only the cases of the given clauses run."""
+    """Only the cases of the named clauses run."""
     numbers: list[int] = []
     (result,) = run_clauses(DATASET, ["D-03"], progress=numbers.append)
     assert numbers == [3]
