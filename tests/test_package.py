@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import json
 import pkgutil
@@ -11,6 +12,7 @@ import typing
 from collections.abc import Iterator
 from enum import Enum
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal
 from uuid import UUID
 
@@ -19,6 +21,8 @@ import pytest
 
 import cloudevents_kafka
 from cloudevents_kafka import Record
+
+PACKAGE = Path(cloudevents_kafka.__file__).parent
 
 HEAVY = (
     "confluent_kafka",
@@ -102,6 +106,27 @@ def test_every_name_is_documented(name: str) -> None:
     text = getattr(cloudevents_kafka, name).__doc__
     assert text
     assert len(text.strip().splitlines()[0]) <= 110
+
+
+def imported_modules(path: Path) -> Iterator[str]:
+    """Yield the modules that a file imports, and the names that it imports from modules."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            folder = ".".join(path.relative_to(PACKAGE.parent).parts[: -node.level]) if node.level else ""
+            module = ".".join(filter(None, (folder, node.module)))
+            yield from (f"{module}.{name.name}" for name in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+
+
+def test_private_modules_are_imported_in_their_folder_only() -> None:
+    """A module whose name begins with an underscore is private to its folder."""
+    for path in PACKAGE.rglob("*.py"):
+        place = ".".join(path.relative_to(PACKAGE.parent).parts)
+        for name in imported_modules(path):
+            folder, private, _ = name.partition("._")
+            if private and name.startswith("cloudevents_kafka."):
+                assert place.startswith(f"{folder}."), f"{place} imports {name}"
 
 
 def structs() -> list[type[msgspec.Struct]]:
