@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from cloudevents_kafka.codecs.avro_binary import Malformed, read_count, read_datum
+from cloudevents_kafka.codecs.avro_binary import MalformedDatum, read_count, read_datum
 from cloudevents_kafka.codecs.registry import Codec
 from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.primitives import zigzag
@@ -90,7 +90,7 @@ class AvroLimits:
         if self._recursive or self._empties or (self._decimals and len(raw) > MAX_DECIMAL_BYTES):
             try:
                 read_datum(raw, lambda datum: (None, self._step(_Datum(datum), 0, 0)))
-            except Malformed as error:
+            except MalformedDatum as error:
                 raise DataError(str(error)) from None
 
     def check_value(self, value: Any) -> None:
@@ -119,12 +119,12 @@ class AvroLimits:
             case "fixed":
                 return _fixed(schema["size"])
             case "array":
-                step, size = self._compile(schema["items"])
+                item, size = self._compile(schema["items"])
                 self._empties |= size == 0
-                step = _array(step) if size is None else _array_of_fixed(size)
+                step = _array(item, size)
             case "map":
                 value, _ = self._compile(schema["values"])
-                step = _array(lambda datum, at, depth: value(datum, _bytes(datum, at, depth), depth))
+                step = _array(lambda datum, at, depth: value(datum, _bytes(datum, at, depth), depth), None)
             case "bytes" | "string":
                 step = _decimal if is_decimal else _bytes
             case "record" | "error":
@@ -165,7 +165,7 @@ def _long(datum: _Datum, at: int, _: int) -> int:
 def _bytes(datum: _Datum, at: int, _: int) -> int:
     size, at = zigzag.decode(datum, at)
     if not 0 <= size <= len(datum) - at:
-        raise Malformed("it has a length beyond its end")
+        raise MalformedDatum("it has a length beyond its end")
     return at + size
 
 
@@ -180,7 +180,7 @@ def _union(branches: list[_Step]) -> _Step:
     def union(datum: _Datum, at: int, depth: int) -> int:
         branch, at = zigzag.decode(datum, at)
         if not 0 <= branch < len(branches):
-            raise Malformed("it has an unknown union branch")
+            raise MalformedDatum("it has an unknown union branch")
         return branches[branch](datum, at, depth)
 
     return union
@@ -196,26 +196,17 @@ def _record(fields: list[_Step]) -> _Step:
     return record
 
 
-def _array(item: _Step) -> _Step:
+def _array(item: _Step, size: int | None) -> _Step:
     def array(datum: _Datum, at: int, depth: int) -> int:
         depth = _deeper(depth)
         count, at = read_count(datum, at)
         while count:
-            for _ in range(count):
-                at = item(datum, at, depth)
-            count, at = read_count(datum, at)
-        return at
-
-    return array
-
-
-def _array_of_fixed(size: int) -> _Step:
-    def array(datum: _Datum, at: int, depth: int) -> int:
-        _deeper(depth)
-        count, at = read_count(datum, at)
-        while count:
-            at += count * size
-            datum.empty_items += 0 if size else count
+            if size is None:
+                for _ in range(count):
+                    at = item(datum, at, depth)
+            else:
+                at += count * size
+                datum.empty_items += 0 if size else count
             if datum.empty_items > MAX_EMPTY_ITEMS:
                 raise DataError(
                     f"it has arrays with more than {MAX_EMPTY_ITEMS} items without bytes; {_HINT}"

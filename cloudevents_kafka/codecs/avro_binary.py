@@ -1,9 +1,9 @@
 """Avro's binary encoding of the types in the schemas of events, for untrusted bytes.
 
 A reader is a function of a datum, an index and a depth, which most readers ignore; it
-returns a value and the index after it. A reader raises `Malformed` for a length beyond the
+returns a value and the index after it. A reader raises `MalformedDatum` for a length beyond the
 end, `IndexError` if the datum ends too early, and `OverflowError` or `UnicodeDecodeError` for
-invalid integers and strings. `read_datum` raises `Malformed` for all of them.
+invalid integers and strings. `read_datum` raises `MalformedDatum` for all of them.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ T = TypeVar("T")
 Reader = Callable[[bytes, int, int], tuple[T, int]]
 
 
-class Malformed(ValueError):
+class MalformedDatum(ValueError):
     """The bytes are not a datum of the schema. The error text has no data."""
 
 
 def read_datum(datum: bytes, read: Callable[[bytes], tuple[T, int]]) -> T:
     """Return the value of a datum, which must have no further bytes.
 
-    Raises `Malformed`.
+    Raises `MalformedDatum`.
     """
     try:
         value, at = read(datum)
     except (IndexError, struct.error):
-        raise Malformed("it ends too early") from None
+        raise MalformedDatum("it ends too early") from None
     except OverflowError:
-        raise Malformed("it has an integer of more than 64 bits") from None
+        raise MalformedDatum("it has an integer of more than 64 bits") from None
     except UnicodeDecodeError:
-        raise Malformed("it has a string that is not UTF-8") from None
+        raise MalformedDatum("it has a string that is not UTF-8") from None
     except RecursionError:
-        raise Malformed("its data is nested too deep") from None
+        raise MalformedDatum("its data is nested too deep") from None
     if at != len(datum):
-        raise Malformed("it ends too early" if at > len(datum) else "bytes follow its end")
+        raise MalformedDatum("it ends too early" if at > len(datum) else "bytes follow its end")
     return value
 
 
@@ -68,7 +68,7 @@ def read_bytes(datum: bytes, at: int, _: int = 0) -> tuple[bytes, int]:
         size, at = size >> 1, at + 1
     end = at + size
     if size < 0 or end > len(datum):
-        raise Malformed("it has a length beyond its end")
+        raise MalformedDatum("it has a length beyond its end")
     return datum[at:end], end
 
 
@@ -86,7 +86,7 @@ def read_null(_datum: bytes, at: int, _: int) -> tuple[None, int]:
 def read_boolean(datum: bytes, at: int, _: int) -> tuple[bool, int]:
     """Return a boolean."""
     if datum[at] > 1:
-        raise Malformed("it has a boolean other than 0 and 1")
+        raise MalformedDatum("it has a boolean other than 0 and 1")
     return datum[at] == 1, at + 1
 
 
@@ -96,7 +96,7 @@ def union_reader(*branches: Reader[Any]) -> Reader[Any]:
     def read_branch(datum: bytes, at: int, depth: int) -> tuple[Any, int]:
         branch, at = zigzag.decode(datum, at)
         if not 0 <= branch < len(branches):
-            raise Malformed("it has an unknown union branch")
+            raise MalformedDatum("it has an unknown union branch")
         return branches[branch](datum, at, depth)
 
     return read_branch

@@ -77,7 +77,7 @@ def _parsed(form: str, value: bytes) -> Any:
         if form == "avro":
             return fastavro.schemaless_reader(io.BytesIO(value), SCHEMA, None)
         return [sorted(fields, key=repr) for fields in protobuf_decoder.read(value)]
-    except (EOFError, LookupError, OverflowError, ValueError, protobuf_decoder.Malformed) as error:
+    except (EOFError, LookupError, OverflowError, ValueError, protobuf_decoder.MalformedMessage) as error:
         raise CaseFailed(f"the value must be in {form}, not {value!r}: {error}") from None
 
 

@@ -18,7 +18,7 @@ from cloudevents_kafka.codecs.payload import DataKind, implies_json, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError, Problem, preview
 from cloudevents_kafka.event import Event, with_content_type
 from cloudevents_kafka.primitives import zigzag
-from cloudevents_kafka.record import Record
+from cloudevents_kafka.record import Record, RecordInput
 
 SIZE_LIMIT: Final = 64 * 1024
 """The bytes that every intermediary must forward (S-01) and every consumer should accept (S-02)."""
@@ -33,7 +33,7 @@ Fetch = Callable[[str], bytes]
 """Return the bytes at a URI-reference, which is untrusted input: fetch from known places only."""
 
 
-def wire_size(record: Record | Any) -> int:
+def wire_size(record: RecordInput) -> int:
     """Return the size in bytes of a batch with this record alone, uncompressed, as of Kafka 0.11.
 
     It has the key, the value, the headers and their frame: all but a few bytes of the request.
@@ -45,7 +45,7 @@ def wire_size(record: Record | Any) -> int:
     return _BATCH_HEADER + zigzag.size(size) + size
 
 
-def size_problem(record: Record | Any, limit: int = SIZE_LIMIT) -> Problem | None:
+def size_problem(record: RecordInput, limit: int = SIZE_LIMIT) -> Problem | None:
     """Return the problem of a record that is larger than intermediaries must forward, or None."""
     size = wire_size(record)
     if size <= limit:

@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.record import Headers, Record
+from cloudevents_kafka.record import Headers, Record, RecordInput
 
 TRACEPARENT: Final = "traceparent"
 TRACESTATE: Final = "tracestate"
@@ -105,7 +105,7 @@ def origin_trace(event: Event) -> Trace | None:
     return _read(event.text(TRACEPARENT), event.text(TRACESTATE))
 
 
-def hop_trace(record: Record | Any) -> Trace | None:
+def hop_trace(record: RecordInput) -> Trace | None:
     """Return the trace of the hop that delivered a record, by its headers, or None if they have none.
 
     Several ``traceparent`` headers are ambiguous and count as none.
@@ -128,7 +128,7 @@ def start_trace(event: Event, trace: Trace | None = None) -> tuple[Event, Header
     return event, _headers(trace)
 
 
-def with_hop_trace(record: Record | Any, trace: Trace) -> Record:
+def with_hop_trace(record: RecordInput, trace: Trace) -> Record:
     """Return the record with the headers of a new hop in place of the last one's; its event stays."""
     record = Record.of(record)
     kept = [(name, value) for name, value in record.headers if name not in (TRACEPARENT, TRACESTATE)]

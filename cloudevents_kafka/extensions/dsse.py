@@ -122,8 +122,8 @@ def sign_envelope(payload_type: str, payload: bytes, keyid: str, signer: Signer)
 
 def pre_authentication_encoding(payload_type: str, payload: bytes) -> bytes:
     """Return the message to sign: the type and the payload, each after its length (DSSE protocol, PAE)."""
-    kind = payload_type.encode()
-    return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
+    encoded_type = payload_type.encode()
+    return b"DSSEv1 %d %b %d %b" % (len(encoded_type), encoded_type, len(payload), payload)
 
 
 def digest_event(event: Event, names: Sequence[str]) -> Material:
@@ -169,21 +169,20 @@ def untyped_extensions(event: Event, names: Sequence[str]) -> list[str]:
 
 
 def canonical_bytes(event: Event, name: str) -> bytes:
-    """Return the bytes of an attribute by its type (Canonical Value Serialization).
+    """Return the bytes of an attribute by its type (X-44, Canonical Value Serialization).
 
-    Raises `ValueError` for a value of another type, which lenient reading may have kept.
+    Raises `ValueError` if the value has another type, which lenient reading may have kept.
     """
-    attributes, _ = raw_parts(event)
-    value = attributes.get(name)
+    value = raw_parts(event)[0].get(name)
     if value is None:
         return b""
-    kind = type_of(name)
-    if find_extension(name) is not None and type(value) is not _NOT_TEXT.get(kind, str):
-        raise ValueError(f"{name} must have the type {kind.value}, got {preview(value)}")
+    attribute_type = type_of(name)
+    if find_extension(name) is not None and type(value) is not _NOT_TEXT.get(attribute_type, str):
+        raise ValueError(f"{name} must have the type {attribute_type.value}, got {preview(value)}")
     if isinstance(value, bytes):
         return value
     text = canonical_text(value)
-    return (to_utc_seconds(text) if kind is AttributeType.TIMESTAMP else text).encode()
+    return (to_utc_seconds(text) if attribute_type is AttributeType.TIMESTAMP else text).encode()
 
 
 def _digest(values: Iterable[bytes]) -> bytes:

@@ -17,7 +17,7 @@ import fastavro
 from cloudevents_kafka.attributes.types import AttributeValue
 from cloudevents_kafka.attributes.validation import find_repeats
 from cloudevents_kafka.codecs.avro_binary import (
-    Malformed,
+    MalformedDatum,
     Reader,
     read_attributes,
     read_boolean,
@@ -80,7 +80,7 @@ class AvroFormat(BaseFormat):
     def _decode(self, value: bytes) -> Event:
         try:
             entries, data = read(value)
-        except Malformed as error:
+        except MalformedDatum as error:
             raise malformed("datum of the schema io.cloudevents.AvroCloudEvent", error, "A-01") from None
         attributes = {name: entry for name, entry in entries if entry is not None}  # A-04: null is absent
         # N-05: a map of Avro may have a key twice.
@@ -173,7 +173,7 @@ def _from_union(data: Any, content_type: Any) -> tuple[bytes | None, DataKind]:
 def read(datum: bytes) -> _Datum:
     """Return the attributes, in order and with repeats, and the data: bytes, None or a JSON value.
 
-    Raises `Malformed`.
+    Raises `MalformedDatum`.
     """
     return read_datum(datum, _read_fields)
 
@@ -198,7 +198,7 @@ def _map(read_value: Reader[Any]) -> Reader[dict[str, Any]]:
             for _ in range(count):
                 name, at = read_text(datum, at)
                 if name in values:
-                    raise Malformed("it has a map with a repeated key")
+                    raise MalformedDatum("it has a map with a repeated key")
                 values[name], at = read_value(datum, at, depth)
             count, at = read_count(datum, at)
         return values, at
@@ -223,7 +223,7 @@ def _array(read_item: Reader[Any]) -> Reader[list[Any]]:
 def _object(datum: bytes, at: int, depth: int) -> tuple[dict[str, Any], int]:
     """Return an ``AvroCloudEventData``, a record whose only field is a map."""
     if depth >= MAX_DEPTH:
-        raise Malformed(f"its data is nested deeper than {MAX_DEPTH} objects")
+        raise MalformedDatum(f"its data is nested deeper than {MAX_DEPTH} objects")
     return _members(datum, at, depth + 1)
 
 

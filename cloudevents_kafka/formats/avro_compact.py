@@ -19,7 +19,7 @@ from cloudevents_kafka.attributes.timestamps import from_epoch
 from cloudevents_kafka.attributes.types import CORE, SPECVERSION, AttributeType, AttributeValue
 from cloudevents_kafka.attributes.validation import find_repeats
 from cloudevents_kafka.codecs.avro_binary import (
-    Malformed,
+    MalformedDatum,
     read_attributes,
     read_boolean,
     read_bytes,
@@ -130,7 +130,7 @@ def _read_time(datum: bytes, at: int, _: int) -> tuple[_Time, int]:
     try:
         return _Time(from_epoch(seconds, rest * 1000)), at
     except ValueError:
-        raise Malformed("it has a time outside of the years 1 to 9999") from None
+        raise MalformedDatum("it has a time outside of the years 1 to 9999") from None
 
 
 _text_or_null: Final = union_reader(read_null, read_text)
@@ -157,7 +157,7 @@ def _read(value: bytes) -> tuple[dict[str, Any], bytes | None, list[Problem]]:
     """Return attributes, payload and the problems of extensions; raise `InvalidEvent`."""
     try:
         attributes, extensions, payload = read_datum(value, _read_fields)
-    except Malformed as error:
+    except MalformedDatum as error:
         raise malformed(_FORM, error, "AC-01") from None
     problems: dict[str, Problem] = {}
     for name, extension in extensions:

@@ -59,7 +59,7 @@ class ProtobufFormat(BaseFormat):
     def _decode(self, value: bytes) -> Event:
         try:
             required, optional, data = protobuf_decoder.read(value)
-        except protobuf_decoder.Malformed as error:
+        except protobuf_decoder.MalformedMessage as error:
             raise malformed("message io.cloudevents.v1.CloudEvent", error, "P-05") from None
         attributes, problems = _read_attributes(required, optional)
         payload, kind = None, DataKind.BYTES

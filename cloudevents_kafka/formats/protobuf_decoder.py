@@ -4,7 +4,7 @@ Generated code silently drops one of two attributes with the same name, all but 
 a oneof, and the high bits of a number. The message is small and fixed, so this module decodes
 it by hand and returns every field. The message has four levels, and every length is checked,
 which bounds depth and memory. Unknown fields and fields of another wire type are ignored, as
-Protobuf demands; groups, which proto3 does not have, raise `Malformed`.
+Protobuf demands; groups, which proto3 does not have, raise `MalformedMessage`.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ fields of the oneof attr, which is the value then, is not one.
 """
 
 
-class Malformed(ValueError):
+class MalformedMessage(ValueError):
     """The bytes are not a valid message. The error text has no data."""
 
 
 def read(message: bytes) -> tuple[list[tuple[str, str]], list[AttributeField], list[tuple[str, bytes]]]:
     """Return the required attributes, those of the map, and the fields of data, with repeats.
 
-    Raises `Malformed`.
+    Raises `MalformedMessage`.
     """
     required: list[tuple[str, str]] = []
     optional: list[AttributeField] = []
@@ -72,11 +72,11 @@ def read(message: bytes) -> tuple[list[tuple[str, str]], list[AttributeField], l
             elif tag in _DATA:
                 data.append((_DATA[tag], value))
     except IndexError:
-        raise Malformed("it ends too early") from None
+        raise MalformedMessage("it ends too early") from None
     except OverflowError:
-        raise Malformed("it has a number of more than 64 bits") from None
+        raise MalformedMessage("it has a number of more than 64 bits") from None
     except UnicodeDecodeError:
-        raise Malformed("it has a string that is not UTF-8") from None
+        raise MalformedMessage("it has a string that is not UTF-8") from None
     return required, optional, data
 
 
@@ -86,7 +86,7 @@ def is_any(message: bytes) -> bool:
         for tag, value in _fields(message):
             if tag == _TYPE_URL:
                 value.decode()
-    except (Malformed, IndexError, OverflowError, UnicodeDecodeError):
+    except (MalformedMessage, IndexError, OverflowError, UnicodeDecodeError):
         return False
     return True
 
@@ -122,13 +122,13 @@ def _read_entry(entry: bytes) -> AttributeField:
 
 
 def _two_fields(message: bytes, first_tag: int, second_tag: int, default: Any) -> tuple[Any, Any]:
-    """Return the values of two fields; raise `Malformed` if one of them is repeated."""
+    """Return the values of two fields; raise `MalformedMessage` if one of them is repeated."""
     fields = _fields(message)
     by_tag = dict(fields)
     if len(by_tag) != len(fields) and any(
         sum(tag == repeated for tag, _ in fields) > 1 for repeated in (first_tag, second_tag)
     ):
-        raise Malformed("it has an attribute with a repeated name, value or part of a time")
+        raise MalformedMessage("it has an attribute with a repeated name, value or part of a time")
     return by_tag.get(first_tag, default), by_tag.get(second_tag, default)
 
 
@@ -151,7 +151,7 @@ def _fields(message: bytes) -> list[tuple[int, Any]]:
             start = at + 2
             at = start + size
             if at > end:
-                raise Malformed(_BEYOND)
+                raise MalformedMessage(_BEYOND)
             fields.append((tag, message[start:at]))
         else:
             tag, value, at = _field(message, at, end)
@@ -172,9 +172,9 @@ def _field(message: bytes, at: int, end: int) -> tuple[int, Any, int]:
     elif wire_type in _FIXED_SIZES:
         at += _FIXED_SIZES[wire_type]
     else:
-        raise Malformed("it has a group or an unknown wire type")
+        raise MalformedMessage("it has a group or an unknown wire type")
     if at > end:
-        raise Malformed(_BEYOND)
+        raise MalformedMessage(_BEYOND)
     if not 0 < tag >> 3 < 2**29:
-        raise Malformed("it has an invalid field number")
+        raise MalformedMessage("it has an invalid field number")
     return tag, value, at
