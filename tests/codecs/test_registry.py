@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
-import math
 import pickle
 from typing import Any
 
@@ -168,24 +166,6 @@ def test_invalid_media_types_are_refused(name: str) -> None:
     """A codec for a name that no content type can have would never be found."""
     with pytest.raises(ValueError, match="media_type must be like"):
         register_codec(name, Codec())
-
-
-@dataclasses.dataclass
-class Point:
-    x: float
-
-
-def test_typed_json_reads_its_type_only() -> None:
-    """Data of another shape raises DataError."""
-    codec = typed_json(Point)
-    assert codec.decode is not None
-    assert codec.encode is not None
-    assert codec.decode(codec.encode(Point(1.5))) == Point(1.5)
-    with pytest.raises(msgspec.ValidationError):
-        codec.decode(b"{}")
-    for number in (math.nan, math.inf):
-        with pytest.raises(DataError, match="NaN or infinite"):
-            codec.encode(Point(number))
 
 
 @given(st.integers(-(2**63), 2**63 - 1), make.json_texts, st.binary(max_size=4))

@@ -82,7 +82,7 @@ def entry(name: str, value: bytes) -> bytes:
     return b"\x2a" + sized(b"\x0a" + sized(name.encode()) + b"\x12" + sized(value))
 
 
-def arm(number: int, content: bytes) -> bytes:
+def bytes_field(number: int, content: bytes) -> bytes:
     return bytes([number << 3 | 2]) + sized(content)
 
 

@@ -14,7 +14,7 @@ from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.primitives import varint
 
-from .official import MIN, PROTOBUF, CloudEvent, arm, entry, least, problems
+from .official import MIN, PROTOBUF, CloudEvent, bytes_field, entry, least, problems
 
 B, J, T, P = DataKind.BYTES, DataKind.JSON, DataKind.TEXT, DataKind.PROTO
 
@@ -89,12 +89,12 @@ def test_generated_code_reads_written_values(event: Event) -> None:
     assert (message.id, message.source, message.type) == (event.id, event.source, event.type)
     assert message.spec_version == "1.0"
     for name in message.attributes:
-        assert message.attributes[name].WhichOneof("attr") == arm_of(event, name)
-    arms = {B: "binary_data", J: "text_data", T: "text_data", P: "proto_data"}
-    assert message.WhichOneof("data") == (None if event.payload is None else arms[event.kind])
+        assert message.attributes[name].WhichOneof("attr") == field_of(event, name)
+    fields = {B: "binary_data", J: "text_data", T: "text_data", P: "proto_data"}
+    assert message.WhichOneof("data") == (None if event.payload is None else fields[event.kind])
 
 
-def arm_of(event: Event, name: str) -> str:
+def field_of(event: Event, name: str) -> str:
     fixed = {"dataschema": "ce_uri", "time": "ce_timestamp", "expirytime": "ce_timestamp"}
     if name == "dataref":
         return "ce_uri_ref"
@@ -119,10 +119,10 @@ def test_round_trip(event: Event) -> None:
 # --- attributes ------------------------------------------------------------------
 
 
-def official(**arms: Any) -> Any:
+def official(**fields: Any) -> Any:
     """Return a message of the official declaration; attributes are pairs of field and value."""
     message = CloudEvent(id="1", source="/s", spec_version="1.0", type="t")
-    for name, (field, value) in arms.items():
+    for name, (field, value) in fields.items():
         if field == "ce_timestamp":
             getattr(message.attributes[name], field).FromJsonString(value)
         elif field:
@@ -161,7 +161,7 @@ def test_p_02_an_allowed_field(name: str, field: str, value: Any, expected: str)
     assert type(event[name]) is type(Event(**{"id": "1", "source": "/", "type": "t", name: expected})[name])
 
 
-WRONG_ARMS = {
+WRONG_FIELDS = {
     "datacontenttype": ("ce_integer", 5),
     "dataschema": ("ce_string", "https://x/"),
     "subject": ("ce_uri", "s:"),
@@ -177,10 +177,10 @@ WRONG_ARMS = {
 }
 
 
-@pytest.mark.parametrize(("name", "given_arm"), WRONG_ARMS.items(), ids=WRONG_ARMS)
-def test_p_02_a_wrong_field(name: str, given_arm: tuple[str, Any]) -> None:
+@pytest.mark.parametrize(("name", "wrong_field"), WRONG_FIELDS.items(), ids=WRONG_FIELDS)
+def test_p_02_a_wrong_field(name: str, wrong_field: tuple[str, Any]) -> None:
     """A field of another type is refused, and so is none."""
-    assert problems(official(**{name: given_arm}).SerializeToString()) == [(name, "P-02")]
+    assert problems(official(**{name: wrong_field}).SerializeToString()) == [(name, "P-02")]
 
 
 def test_a_wrong_field_is_reported_with_the_allowed_ones() -> None:
@@ -210,24 +210,24 @@ def test_a_value_that_is_not_of_its_fields_type(field: str, value: str, clause: 
 @pytest.mark.parametrize("name", ["id", "source", "specversion", "type"])
 def test_p_01_required_attributes_are_fields(name: str) -> None:
     """A required attribute in the map is refused, with its field or without."""
-    there = entry(name, arm(3, b"1.0"))
+    there = entry(name, bytes_field(3, b"1.0"))
     assert problems(MIN + there) == [(name, "P-01")]
     field = {"id": "id", "source": "source", "specversion": "spec_version", "type": "type"}[name]
     message = official()
     message.ClearField(field)
     assert problems(message.SerializeToString() + there) == [(name, "P-01")]
     assert problems(message.SerializeToString()) == [(name, "R-01")]
-    assert problems(MIN + entry("spec_version", arm(3, b"1.0"))) == [("spec_version", "N-01")]
+    assert problems(MIN + entry("spec_version", bytes_field(3, b"1.0"))) == [("spec_version", "N-01")]
 
 
 def test_n_05_repeats() -> None:
     """Repeated attributes and data, which generated code merges, are refused."""
     assert problems(MIN + b"\x0a\x011") == [("id", "N-05")]
     assert problems(MIN + b"\x0a\x012") == [("id", "N-05")]
-    assert problems(MIN + entry("k", arm(3, b"1")) * 2) == [("k", "N-05")]
-    assert problems(MIN + entry("k", arm(3, b"1")) + entry("k", b"\x10\x01")) == [("k", "N-05")]
-    assert problems(MIN + entry("k", arm(3, b"1") + arm(3, b"1"))) == [("k", "P-02")]
-    assert problems(MIN + entry("k", arm(3, b"1") + arm(5, b"u:"))) == [("k", "P-02")]
+    assert problems(MIN + entry("k", bytes_field(3, b"1")) * 2) == [("k", "N-05")]
+    assert problems(MIN + entry("k", bytes_field(3, b"1")) + entry("k", b"\x10\x01")) == [("k", "N-05")]
+    assert problems(MIN + entry("k", bytes_field(3, b"1") + bytes_field(3, b"1"))) == [("k", "P-02")]
+    assert problems(MIN + entry("k", bytes_field(3, b"1") + bytes_field(5, b"u:"))) == [("k", "P-02")]
     assert problems(MIN + entry("k", b"\x08\x01\x08\x01")) == [("k", "P-02")]
     for more in (b"\x32\x00\x32\x00", b"\x32\x00\x3a\x00", b"\x3a\x011\x3a\x012", b"\x3a\x00\x42\x00"):
         assert problems(MIN + more) == [("data", "P-03")]
@@ -238,9 +238,9 @@ def test_every_problem_is_reported() -> None:
     """One error has the problems of all attributes."""
     value = (
         b"\x12\x00\x1a\x030.9\x22\x01t"
-        + entry("My", arm(3, b"x"))
-        + entry("time", arm(7, b"\x10\x80\x94\xeb\xdc\x03"))
-        + entry("id", arm(3, b"x"))
+        + entry("My", bytes_field(3, b"x"))
+        + entry("time", bytes_field(7, b"\x10\x80\x94\xeb\xdc\x03"))
+        + entry("id", bytes_field(3, b"x"))
         + entry("subject", b"\x10\x05")
         + b"\x32\x00\x3a\x00"
     )
@@ -311,6 +311,7 @@ def test_an_instant_without_epoch_seconds_is_refused(text: str) -> None:
 def test_a_time_out_of_range_is_refused(seconds: int, nanos: int) -> None:
     """A time has the years 1 to 9999 and nanoseconds below 10^9, as its type demands."""
     value = MIN + entry(
-        "time", arm(7, b"\x08" + varint.encode(seconds % 2**64) + b"\x10" + varint.encode(nanos % 2**64))
+        "time",
+        bytes_field(7, b"\x08" + varint.encode(seconds % 2**64) + b"\x10" + varint.encode(nanos % 2**64)),
     )
     assert problems(value) == [("time", "P-02")]

@@ -12,14 +12,18 @@ from cloudevents_kafka.binding import ContentMode
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.formats.json import JsonFormat
 
-from .official import MIN, PROTOBUF, CloudEvent, arm, entry, least, problems
+from .official import MIN, PROTOBUF, CloudEvent, bytes_field, entry, least, problems
 
 B, J, T, P = DataKind.BYTES, DataKind.JSON, DataKind.TEXT, DataKind.PROTO
 ANY = bytes.fromhex("0a05782e792f5a12020805")  # the type URL x.y/Z, and two bytes
 
 
 def with_type(content_type: str | None, data: bytes) -> bytes:
-    return MIN + (entry("datacontenttype", arm(3, content_type.encode())) if content_type else b"") + data
+    return (
+        MIN
+        + (entry("datacontenttype", bytes_field(3, content_type.encode())) if content_type else b"")
+        + data
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,7 +50,7 @@ def with_type(content_type: str | None, data: bytes) -> bytes:
 )
 def test_data(content_type: str | None, field: int, raw: bytes, payload: bytes, kind: DataKind) -> None:
     """The field is the kind of data, the content type describes text; it is written in the same field."""
-    value = with_type(content_type, arm(field, raw))
+    value = with_type(content_type, bytes_field(field, raw))
     event = PROTOBUF.decode(value)
     assert (event.payload, event.kind) == (payload, kind)
     written = PROTOBUF.encode(event.replace())
@@ -59,14 +63,14 @@ def test_data(content_type: str | None, field: int, raw: bytes, payload: bytes, 
 @pytest.mark.parametrize(
     ("content_type", "data"),
     [
-        (None, arm(7, b"\xff")),
-        (None, arm(7, b"\xed\xa0\x80")),
-        ("text/plain;charset=latin-1", arm(7, "€".encode())),
-        ("text/plain;charset=odd", arm(7, b"x")),
-        ("application/json;charset=odd", arm(7, b"1")),
-        (None, arm(8, b"\x0a\x05")),
-        (None, arm(8, b"\x0a\x01\xff")),
-        (None, arm(8, b"hello")),
+        (None, bytes_field(7, b"\xff")),
+        (None, bytes_field(7, b"\xed\xa0\x80")),
+        ("text/plain;charset=latin-1", bytes_field(7, "€".encode())),
+        ("text/plain;charset=odd", bytes_field(7, b"x")),
+        ("application/json;charset=odd", bytes_field(7, b"1")),
+        (None, bytes_field(8, b"\x0a\x05")),
+        (None, bytes_field(8, b"\x0a\x01\xff")),
+        (None, bytes_field(8, b"hello")),
     ],
 )
 def test_data_that_does_not_match_its_field(content_type: str | None, data: bytes) -> None:
@@ -111,7 +115,7 @@ def test_protobuf_messages_are_data() -> None:
 
 def test_an_any_in_other_formats_is_bytes() -> None:
     """The payload is the serialized Any, as in the Java SDK."""
-    event = PROTOBUF.decode(MIN + arm(8, ANY))
+    event = PROTOBUF.decode(MIN + bytes_field(8, ANY))
     ways: list[tuple[ContentMode, str | None]] = [
         ("binary", None),
         ("structured", "json"),

@@ -13,7 +13,7 @@ from cloudevents_kafka import EncodeError, Event, InvalidEvent, Record, from_rec
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.formats import protobuf
 
-from .official import MIN, PROTOBUF, CloudEvent, arm, entry, least, problems, sized
+from .official import MIN, PROTOBUF, CloudEvent, bytes_field, entry, least, problems, sized
 
 B, J, T, P = DataKind.BYTES, DataKind.JSON, DataKind.TEXT, DataKind.PROTO
 ANY = bytes.fromhex("0a05782e792f5a12020805")  # type URL x.y/Z, and five bytes less one
@@ -148,10 +148,10 @@ def test_values_of_the_java_sdk(name: str, rest: str, expected: dict[str, Any], 
 def test_a_type_url_is_not_a_dataschema() -> None:
     """A type URL without a scheme, as in the format's example, breaks the core rule (R-11)."""
     url = b"type.googleapis.com/google.protobuf.Timestamp"
-    assert problems(MIN + entry("dataschema", arm(6, url))) == [("dataschema", "P-02")]
-    assert problems(MIN + entry("dataschema", arm(5, url))) == [("dataschema", "T-10")]
+    assert problems(MIN + entry("dataschema", bytes_field(6, url))) == [("dataschema", "P-02")]
+    assert problems(MIN + entry("dataschema", bytes_field(5, url))) == [("dataschema", "T-10")]
     assert (
-        PROTOBUF.decode(MIN + entry("dataschema", arm(5, b"https://" + url))).dataschema
+        PROTOBUF.decode(MIN + entry("dataschema", bytes_field(5, b"https://" + url))).dataschema
         == f"https://{url.decode()}"
     )
 

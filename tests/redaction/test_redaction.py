@@ -57,10 +57,19 @@ SECRET = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value"), HARMLESS)
-def test_harmless(name, value):
-    """A harmless value is not masked."""
-    assert mask_setting(name, value) == value
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        *((name, value, value) for name, value in HARMLESS),
+        ("bootstrap.servers", "a:1,me:hun,ter@2@b:2,c:3", f"{MASK}@b:2,c:3"),
+        ("bootstrap.servers", "a:1,hunter#2,c:3", MASK),
+        ("sasl.oauthbearer.token.endpoint.url", "https://h/t?secret=hunter2", f"https://h/t?{MASK}"),
+        ("sasl.oauthbearer.token.endpoint.url", "https://me:hunt/er@2@h/t", f"https://{MASK}@h/t"),
+    ],
+)
+def test_harmless_values(name, value, text):
+    """A harmless value is not masked, except the credentials and queries of addresses and URLs."""
+    assert mask_setting(name, value) == text
 
 
 @pytest.mark.parametrize("name", SECRET)
@@ -91,33 +100,17 @@ def test_wrong_shape(name, value):
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "text"),
+    ("name", "is_name"),
     [
-        ("bootstrap.servers", "a:1,me:hun,ter@2@b:2,c:3", f"{MASK}@b:2,c:3"),
-        ("bootstrap.servers", "a:1,hunter#2,c:3", MASK),
-        ("sasl.oauthbearer.token.endpoint.url", "https://h/t?secret=hunter2", f"https://h/t?{MASK}"),
-        ("sasl.oauthbearer.token.endpoint.url", "https://me:hunt/er@2@h/t", f"https://{MASK}@h/t"),
+        *((name, True) for name in ("sasl.passwd", "linger.ms", "acks", "log_level", "no.such")),
+        ("spark.driver.extraJavaOptions", True),
+        *((name, False) for name in ("aGVsbG8", "hunter2", "hunter2.two", "sasl.hunter 2", "")),
+        (f"sasl.{'x' * 30}", False),
     ],
 )
-def test_harmless_parts(name, value, text):
-    """Only the credentials and queries of addresses and URLs are masked."""
-    assert mask_setting(name, value) == text
-
-
-@pytest.mark.parametrize(
-    "name", ["sasl.passwd", "linger.ms", "acks", "spark.driver.extraJavaOptions", "log_level", "no.such"]
-)
-def test_names(name):
-    """A name that resembles a setting's is not masked."""
-    assert mask_name(name) == name
-
-
-@pytest.mark.parametrize(
-    "name", ["aGVsbG8", "hunter2", "hunter2.two", "sasl.hunter 2", f"sasl.{'x' * 30}", ""]
-)
-def test_no_names(name):
-    """A secret in the place of a name is masked."""
-    assert mask_name(name) == MASK
+def test_names(name, is_name):
+    """A name that resembles a setting's is not masked; a secret in the place of a name is."""
+    assert mask_name(name) == (name if is_name else MASK)
 
 
 KEY = "-----BEGIN PRIVATE KEY-----\nhunter2hunter2\n"
@@ -148,12 +141,14 @@ _FORMS = ["http://me:{}@h/x", "http://h/x?token={}", "me:{}@h:9092", "a:1,SSL://
 
 @given(st.text(min_size=1) | st.text("/:@?#a,&= .-", min_size=1), st.sampled_from(_FORMS))
 def test_any_password(password, form):
-    """A password with any characters is masked whole, in any setting with an address."""
-    given_ = form.format(f"Qa7{password}Xv9")
+    """A password with any characters is masked whole, in a URL and in any setting with an address."""
+    address = form.format(f"Qa7{password}Xv9")
+    texts = [mask_url(address)] if form != _FORMS[-1] else []
     for name in ("bootstrap.servers", "sasl.oauthbearer.token.endpoint.url", "x.url", "ssl.ca.location"):
-        for text in (mask_setting(name, given_), mask_settings(f"bad '{given_}' here", {name: given_})):
-            assert "Qa7" not in text
-            assert "Xv9" not in text
+        texts += [mask_setting(name, address), mask_settings(f"bad '{address}' here", {name: address})]
+    for text in texts:
+        assert "Qa7" not in text
+        assert "Xv9" not in text
 
 
 def test_text_stays_readable():
@@ -173,18 +168,15 @@ def test_assignments():
 
 
 @pytest.mark.parametrize(
-    ("name", "speaks"),
+    ("name", "is_secret"),
     [
-        ("sasl.passwd", True),
-        ("fs.s3a.access.key", True),
-        ("ssl.key.pem", True),
-        ("x.y", False),
-        ("acks", False),
+        *((name, True) for name in ("sasl.passwd", "fs.s3a.access.key", "ssl.key.pem")),
+        *((name, False) for name in ("x.y", "acks")),
     ],
 )
-def test_names_that_tell(name, speaks):
+def test_names_of_secrets(name, is_secret):
     """Names of secrets are recognized."""
-    assert is_secret_name(name) is speaks
+    assert is_secret_name(name) is is_secret
 
 
 URLS = [
@@ -204,29 +196,10 @@ URLS = [
 PLAIN_TEXTS = ["h:9092", "http://h:80/x/y", "me@example.org", "why? at 10:30", "a:1,b:2", "", "jdbc:x://h/y"]
 
 
-@pytest.mark.parametrize(("text", "masked"), URLS)
-def test_masked(text, masked):
+@pytest.mark.parametrize(("text", "masked"), [*URLS, *((text, text) for text in PLAIN_TEXTS)])
+def test_urls(text, masked):
     """User, password and query are masked; scheme, host, port, path and other text are kept."""
     assert mask_urls(text) == masked
-
-
-@pytest.mark.parametrize("text", PLAIN_TEXTS)
-def test_nothing_to_mask(text):
-    """A text without credentials is unchanged."""
-    assert mask_urls(text) == text
-
-
-@given(
-    st.text(min_size=1) | st.text("/:@?#a", min_size=1),
-    st.sampled_from(["http://me:{}@h/x", "http://h/x?token={}", "me:{}@h:9092"]),
-)
-def test_any_password_in_a_url(password, form):
-    """A password with any characters is masked whole."""
-    secret = f"Qa7{password}Xv9"
-    masked = mask_url(form.format(secret))
-    assert "Qa7" not in masked
-    assert "Xv9" not in masked
-    assert masked.startswith(("http://", MASK))
 
 
 def test_logins_alone():

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cloudevents_kafka import EncodeError, Event, InvalidEvent
 
-from .official import MIN, PROTOBUF, CloudEvent, arm, entry, least, outcome, problems
+from .official import MIN, PROTOBUF, CloudEvent, bytes_field, entry, least, outcome, problems
 
 HOSTILE = {
     "half": MIN[:-1],
@@ -31,10 +31,10 @@ HOSTILE = {
     "half a fixed number": MIN + b"\x49\x01\x02",
     "bad text": MIN[:2] + b"\xff" + MIN[3:],
     "a bad key": MIN + b"\x2a\x07\x0a\x01\xff\x12\x02\x08\x01",
-    "a bad value": MIN + entry("k", arm(3, b"\xff")),
+    "a bad value": MIN + entry("k", bytes_field(3, b"\xff")),
     "an entry with two names": MIN + b"\x2a\x0a\x0a\x01k\x0a\x01l\x12\x02\x08\x01",
     "an entry with two values": MIN + b"\x2a\x0b\x0a\x01k\x12\x02\x08\x01\x12\x02\x08\x01",
-    "a time with two seconds": MIN + entry("time", arm(7, b"\x08\x01\x08\x01")),
+    "a time with two seconds": MIN + entry("time", bytes_field(7, b"\x08\x01\x08\x01")),
     "half an entry": MIN + b"\x2a\x02\x0a\x05",
     "JSON": b'{"specversion":"1.0"}',
     "text": b"hello",
@@ -59,7 +59,7 @@ def test_empty_values() -> None:
 def test_unknown_fields_are_ignored() -> None:
     """Fields of another number or wire type are ignored at each level, as Protobuf demands."""
     unknown = b"\x48\x01" + b"\x92\x03\x01x" + b"\x4d1234" + b"\x4912345678" + b"\x08\x01"
-    value = unknown + MIN + unknown + entry("k", b"\x48\x01" + arm(3, b"v") + b"\x18\x01") + unknown
+    value = unknown + MIN + unknown + entry("k", b"\x48\x01" + bytes_field(3, b"v") + b"\x18\x01") + unknown
     assert CloudEvent.FromString(value).attributes["k"].ce_string == "v"
     event = PROTOBUF.decode(value)
     assert event == least(k="v")
