@@ -35,7 +35,7 @@ class EventConsumer(Generic[ConsumerT]):
     ``strict`` raises the `DecodeError` of a bad record instead of returning it as `Undecodable`.
     ``lenient`` is passed to `decode`. ``reverse_key_mapper`` returns the event to use for each
     event and its record. ``data_reader`` returns ``event.data`` for an event and its record, when
-    it is first used (see `Event.read_with`). Raises `TypeError` for an object that is not a consumer.
+    it is first used (see `Event.read_with`). Raises `TypeError` if ``consumer`` is not one.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class EventConsumer(Generic[ConsumerT]):
 
 
 def _is_record(message: Any) -> bool:
-    """Return whether a message is a record; raise `ConsumeError` for an error that is not transient."""
+    """Return whether a message is a record; raise `ConsumeError` if its error is not transient."""
     error = message.error()
     if error is None:
         return True

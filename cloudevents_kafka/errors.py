@@ -88,8 +88,8 @@ def message_without_data(error: Exception) -> str:
 
 def _join(problems: Sequence[Problem]) -> str:
     """Return the first problems as one text; their number is untrusted input."""
-    more = f"; and {len(problems) - _MAX_PROBLEMS} more" if len(problems) > _MAX_PROBLEMS else ""
-    return "; ".join(map(str, problems[:_MAX_PROBLEMS])) + more
+    end = f"; and {len(problems) - _MAX_PROBLEMS} more" if len(problems) > _MAX_PROBLEMS else ""
+    return "; ".join(map(str, problems[:_MAX_PROBLEMS])) + end
 
 
 class CloudEventsKafkaError(Exception):

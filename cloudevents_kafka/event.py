@@ -103,7 +103,7 @@ class Event:
 
         Events of the official SDK, versions 1 and 2, have these methods. An `Event` is
         returned itself. No attribute is added, and the object is not changed. Raises
-        `InvalidEvent` if the event breaks a rule, and `TypeError` for other objects.
+        `InvalidEvent` if the event breaks a rule, and `TypeError` if the object has no such methods.
         """
         if isinstance(source, cls):
             return source
@@ -229,7 +229,7 @@ class Event:
         The payload stays the same without ``data``, also if ``datacontenttype`` changes.
         Raises `InvalidEvent` if the changed event breaks a rule.
         """
-        event = _new(Event)
+        event = _new(type(self))
         event._set({**self._attributes, **attributes}, self._payload if data is _UNSET else data)
         if data is not _UNSET:
             return event
@@ -258,13 +258,13 @@ class Event:
         return hash((self.id, self.source))
 
     def __repr__(self) -> str:
-        rest = "".join(
+        attributes = "".join(
             f", {name}={self.text(name)!r}"
             for name in self
             if name not in ("specversion", "id", "source", "type")
         )
         size = "" if self._payload is None else f", data=<{len(self._payload)} bytes>"
-        return f"Event(id={self.id!r}, source={self.source!r}, type={self.type!r}{rest}{size})"
+        return f"Event(id={self.id!r}, source={self.source!r}, type={self.type!r}{attributes}{size})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return unchecked_event, (self._attributes, self._payload, self._kind, self._encoded)

@@ -124,7 +124,7 @@ class EventProducer(Generic[ProducerT]):
     Failed events without an ``on_delivery`` are kept until `flush` or ``result`` raises an error for
     them: a service that calls neither should pass ``on_delivery``.
 
-    Raises `TypeError` for an object that is not a producer: settings, a class, an asyncio client.
+    Raises `TypeError` if ``producer`` is not one: settings, a class, an asyncio client.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class EventProducer(Generic[ProducerT]):
 
         Arguments are those of `to_record`; ``timestamp`` is in milliseconds since the epoch, by
         default the client's time. Waits while the client's queue is full. Raises `EncodeError` or
-        `InvalidEvent` before anything is sent, and what the client raises, such as
+        `InvalidEvent` if the event cannot be written, and what the client raises, such as
         ``KafkaException`` for a fenced transactional producer.
         """
         if self._closed:
@@ -211,10 +211,10 @@ class EventProducer(Generic[ProducerT]):
         Raises `DeliveryError` if events are still pending, or if events without an ``on_delivery``
         have failed since the last flush.
         """
-        left = self._drain(timeout)
+        pending = self._drain(timeout)
         failed, self._failed = list(self._failed), {}
-        if left:
-            messages = pluralize(left, "message is", "messages are")
+        if pending:
+            messages = pluralize(pending, "message is", "messages are")
             raise DeliveryError(f"{messages} still pending after {timeout} s; flush again", failed)
         if failed:
             events = pluralize(len(failed), "event was", "events were")
@@ -242,10 +242,10 @@ class EventProducer(Generic[ProducerT]):
     def _drain(self, timeout: float | None) -> int:
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
-            rest = _POLL_SECONDS if deadline is None else deadline - time.monotonic()
-            left = self.producer.flush(min(_POLL_SECONDS, max(rest, 0)))
-            if not left or (deadline is not None and time.monotonic() >= deadline):
-                return left
+            wait = _POLL_SECONDS if deadline is None else deadline - time.monotonic()
+            pending = self.producer.flush(min(_POLL_SECONDS, max(wait, 0)))
+            if not pending or (deadline is not None and time.monotonic() >= deadline):
+                return pending
 
     def _wait(self, delivery: Delivery, timeout: float | None) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout

@@ -83,8 +83,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
         Accepts a confluent-kafka ``Message`` (methods), an aiokafka, kafka-python or
         `protocol` record (attributes), a Spark ``Row``, a mapping, or a `Record`. Raises
-        `TypeError` for other objects, also for None, which an empty poll returns, and
-        `ValueError` for a message that has an error instead of a record.
+        `TypeError` if the object is another, such as None, which an empty poll returns, and
+        `ValueError` if the message has an error instead of a record.
         """
         if isinstance(source, cls):
             return source
@@ -137,7 +137,7 @@ def with_bytes_headers(record: Record) -> Record:
 def to_bytes(value: Any) -> bytes | None:
     """Return a key, a value or a header value as bytes or None; text is encoded as UTF-8.
 
-    Raises `TypeError` for other types, and `ValueError` for text with a lone surrogate.
+    Raises `TypeError` if it has another type, and `ValueError` if a text has a lone surrogate.
     """
     if value is None or type(value) is bytes:
         return value

@@ -45,10 +45,10 @@ def registered() -> Registered:
 def register_all(others: Registered) -> None:
     """Register the extensions and formats of another process, unless they are registered."""
     with registration_lock:
-        for module, more in zip((extension_types, formats), others, strict=True):
+        for module, added in zip((extension_types, formats), others, strict=True):
             present = module.registered()
-            if any(present.get(name) is not value for name, value in more.items()):
-                module.restore({**present, **more})
+            if any(present.get(name) is not value for name, value in added.items()):
+                module.restore({**present, **added})
 
 
 @contextmanager

@@ -42,7 +42,7 @@ def serialize_data(event: Event, data: Any, serializer: Serde, topic: str) -> tu
     """Return an event with data that a serializer writes, and the headers to send with it to a topic.
 
     Send them with ``producer.send(event, topic, headers=headers)``. ``data`` of None removes the data.
-    Raises `DataError` for any error of the serializer.
+    Raises `DataError` if the serializer raises any error.
     """
     if data is None:
         return event.replace(data=None), []

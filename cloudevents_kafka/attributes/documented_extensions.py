@@ -47,10 +47,10 @@ def not_before(name: str) -> Rule:
     """Return the rule that a Timestamp is not earlier than another one, if both are valid."""
 
     def check(value: AttributeValue, attributes: Attributes) -> bool:
-        other = attributes.get(name)
-        if not (isinstance(value, str) and isinstance(other, str) and is_timestamp(other)):
+        start = attributes.get(name)
+        if not (isinstance(value, str) and isinstance(start, str) and is_timestamp(start)):
             return True  # the type of the other attribute is checked by itself
-        return instant(value) >= instant(other)
+        return instant(value) >= instant(start)
 
     return Rule(f"must not be earlier than {name}", check)
 
@@ -79,7 +79,7 @@ def _document(
 ) -> dict[str, Extension]:
     """Return the attributes of one document, from its clause, REQUIRED attributes, types and rules."""
     return {
-        name: Extension(type_, tuple(rules), tuple(other for other in required if other != name), clause)
+        name: Extension(type_, tuple(rules), tuple(needed for needed in required if needed != name), clause)
         for name, (type_, *rules) in attributes.items()
     }
 

@@ -63,8 +63,8 @@ def register_extension(
     ``event[name]`` then has that type in every mode and format. An event is invalid if the
     value has another type, if ``accepts`` returns false or raises an exception, or if one
     of the attributes that it ``needs`` is missing. ``rule`` describes ``accepts`` in errors.
-    Registering a name again replaces the earlier registration. Raises `ValueError` for an
-    invalid name, also in ``needs``, and `TypeError` for an argument of another type.
+    Registering a name again replaces the earlier registration. Raises `ValueError` if a
+    name, also in ``needs``, is invalid, and `TypeError` if an argument has another type.
     """
     if not isinstance(name, str) or not is_name(name) or name in CORE:
         raise ValueError(
@@ -75,9 +75,9 @@ def register_extension(
     if not (accepts is None or callable(accepts)) or not isinstance(rule, str):
         raise TypeError(f"for {name}, accepts must be a function of the value, and rule a str")
     is_list = isinstance(needs, Collection) and not isinstance(needs, str)
-    if not is_list or not all(isinstance(other, str) for other in needs):
+    if not is_list or not all(isinstance(needed, str) for needed in needs):
         raise TypeError(f"for {name}, needs must be a list of names, got {preview(needs)}")
-    if invalid := [other for other in needs if not is_name(other)]:
+    if invalid := [needed for needed in needs if not is_name(needed)]:
         raise ValueError(
             f"for {name}, needs must have names of attributes, of a-z and 0-9, got {preview(invalid[0])}"
         )

@@ -60,7 +60,7 @@ class MediaType(msgspec.Struct, frozen=True):
 def python_codec(media: MediaType) -> str:
     """Return the name of Python's codec for the charset of a media type, by default UTF-8.
 
-    Raises `LookupError` for an unknown charset and for a codec that is not a charset.
+    Raises `LookupError` if the charset is unknown or names a codec that is not a charset.
     """
     if media.charset is None:
         return "utf-8"
@@ -74,7 +74,7 @@ def _parse(text: str) -> MediaType:
     essence = text.partition(";")[0].strip(" \t").lower()  # R-08: compared without regard to case
     match = _ESSENCE.match(text)
     subtype = essence.partition("/")[2]
-    found = _FORMAT.fullmatch(essence)
+    suffix = _FORMAT.fullmatch(essence)
     valid = match is not None and _PARAMETERS.fullmatch(text, match.end()) is not None
     charset = _charset(text, match.end()) if match is not None and valid else None
     return MediaType(
@@ -88,7 +88,7 @@ def _parse(text: str) -> MediaType:
         # K-09: "prefixed with the CloudEvents media type"
         cloudevents=text[: len(CLOUDEVENTS)].lower() == CLOUDEVENTS,
         batch=essence.startswith(_BATCH),
-        format=None if found is None else found[1],
+        format=None if suffix is None else suffix[1],
     )
 
 

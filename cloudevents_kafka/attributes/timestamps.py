@@ -46,7 +46,7 @@ def is_timestamp(text: str) -> bool:
 
 
 def to_datetime(text: str) -> datetime:
-    """Return the instant of a timestamp in its own offset; raise `ValueError` for other texts."""
+    """Return the instant of a timestamp in its own offset; raise `ValueError` if it is another text."""
     return instant(text)[0]
 
 
@@ -54,7 +54,7 @@ def instant(text: str) -> tuple[datetime, str]:
     """Return a key that is equal for all texts of an instant, and sorts by time.
 
     It is the time, and what a datetime cannot express: digits below a microsecond, a leap
-    second, or the text of a time in the year 0. Raises `ValueError` for other texts.
+    second, or the text of a time in the year 0. Raises `ValueError` if it is another text.
     """
     parsed = _parse(text)
     if parsed is None:
@@ -79,7 +79,7 @@ def from_datetime(moment: datetime) -> str:
 def to_utc_seconds(text: str) -> str:
     """Return the text of an instant in UTC without a fraction; a text without an offset is in UTC.
 
-    Raises `ValueError` for other texts, and outside of the years 0 to 9999 in UTC.
+    Raises `ValueError` if it is another text, or not in the years 0 to 9999 in UTC.
     """
     match = _RFC3339.fullmatch(text) or _RFC3339.fullmatch(f"{text}Z")
     if match is None:
@@ -98,8 +98,8 @@ def to_utc_seconds(text: str) -> str:
 def to_epoch(text: str) -> tuple[int, int]:
     """Return the seconds since the epoch and the nanoseconds of a timestamp.
 
-    Raises `ValueError` with the reason for an instant that these cannot express: a leap
-    second, digits below a nanosecond, and a time before the year 1 or after 9999 in UTC.
+    Raises `ValueError` with the reason if these cannot express the instant: a leap second,
+    digits below a nanosecond, or a time before the year 1 or after 9999 in UTC.
     """
     moment, rest = instant(text)
     if rest.startswith(_LEAP):

@@ -73,7 +73,7 @@ def _parse_boolean(text: str) -> bool:
 
 
 def parse_binary(text: str) -> bytes:
-    """Return the bytes of canonical base64 (RFC 4648); raise `ValueError` for other texts."""
+    """Return the bytes of canonical base64 (RFC 4648); raise `ValueError` if it is another text."""
     try:
         decoded = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
@@ -112,7 +112,7 @@ def parse(attribute_type: AttributeType, text: str) -> AttributeValue:
 
 
 def to_attribute(value: object) -> AttributeValue:
-    """Return a Python value as the value of an attribute; raise `ValueError` for other types.
+    """Return a Python value as the value of an attribute; raise `ValueError` if it has another type.
 
     A datetime becomes its RFC 3339 text, a bytes-like object becomes bytes, and a member
     of a `StrEnum` its text.

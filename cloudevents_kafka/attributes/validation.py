@@ -159,19 +159,19 @@ def find_problems(
     known = (table or current.table).extensions
     # "REQUIRED to be present in all CloudEvents"
     problems = [Problem(name, "is required", "R-01") for name in REQUIRED if name not in attributes]
-    needed: dict[str, Problem] = {}  # each missing attribute once
+    missing: dict[str, Problem] = {}  # each attribute once that extensions need
     for name, value in attributes.items():
         extension = known.get(name)
         if extension is None:
             problem = _find_problem(name, value)
         else:
             problem = _find_extension_problem(name, value, extension, attributes)
-            for other in extension.needs:
-                if other not in attributes:
-                    needed.setdefault(other, Problem(other, f"is required with {name}", extension.clause))
+            for needed in extension.needs:
+                if needed not in attributes:
+                    missing.setdefault(needed, Problem(needed, f"is required with {name}", extension.clause))
         if problem is not None:
             problems.append(problem)
-    return [*problems, *needed.values()]
+    return [*problems, *missing.values()]
 
 
 def _find_problem(name: str, value: AttributeValue) -> Problem | None:

@@ -66,7 +66,7 @@ def _cache_names(headers: Headers, names: dict[str, str | None]) -> bool:
 
 
 def decode_binary(record: Record) -> Event:
-    """Return the event of a record in binary mode; raise `InvalidEvent` with every problem."""
+    """Return the event of a record in binary mode; raise `InvalidEvent` if it has problems."""
     texts, problems = _read_headers(record.headers)
     unreadable = [attribute_of(str(problem.attribute)) for problem in problems]
     attributes, problems = validate(texts, problems, unreadable)
@@ -107,7 +107,7 @@ def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Pro
 def encode_binary(event: Event) -> tuple[Headers, bytes | None]:
     """Return the headers of an event, in the order of its attributes, and its value.
 
-    Raises `EncodeError` for a datacontenttype that readers take for structured mode.
+    Raises `EncodeError` if readers would take the datacontenttype for that of structured mode.
     """
     attributes, _ = raw_parts(event)
     names = header_names

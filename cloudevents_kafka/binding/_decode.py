@@ -71,7 +71,7 @@ def decode(record: RecordInput, *, lenient: bool = False) -> Decoded | Undecodab
     """Return the event that `from_record` returns for a record, or the error that it raises.
 
     The record may be a client's, such as a confluent-kafka ``Message``; the result has it as a
-    `Record`. Raises `TypeError` or `ValueError` for an object that is not a record, as
+    `Record`. Raises `TypeError` or `ValueError` if the object is not a record, as
     `Record.of` does.
     """
     if type(record) is not Record:

@@ -48,7 +48,8 @@ def to_record(
     format, key, header order and other headers are those of ``like`` unless an argument sets
     them, so the record of an unchanged event equals ``like``, byte for byte.
 
-    Raises `EncodeError`, and `InvalidEvent` for an SDK's event that breaks rules.
+    Raises `EncodeError` if the event or an argument cannot be written so, and `InvalidEvent` if
+    an SDK's event breaks a rule.
     """
     if type(event) is not Event:
         event = Event.of(event)
@@ -79,8 +80,8 @@ def check_mode(mode: object, format: str | None) -> None:
 def extra_headers(headers: HeaderInput) -> Headers:
     """Return the headers that a caller adds to those of the event, as a new list.
 
-    Raises `EncodeError` for a name that is reserved for the event or that UTF-8 cannot encode, and
-    `TypeError` for a name that is not a str or a value that is not a str, bytes or None.
+    Raises `EncodeError` if a name is reserved for the event or UTF-8 cannot encode it, and
+    `TypeError` if a name is not a str or a value is not a str, bytes or None.
     """
     try:
         added = to_headers(headers)

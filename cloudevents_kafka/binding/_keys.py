@@ -51,7 +51,7 @@ def key_to_attribute(name: str) -> ReverseKeyMapper:
 
     A key that is null, empty or not UTF-8, or a text that the attribute cannot have, leaves
     the event unchanged: the specification defines no reverse mapping, so it must not make an
-    event invalid. Raises `ValueError` for a name that an attribute cannot have.
+    event invalid. Raises `ValueError` if an attribute cannot have the name.
     """
     if not is_name(name):
         raise ValueError(f"an attribute name must have only a-z and 0-9 and not be 'data', got {name!r}")

@@ -103,7 +103,7 @@ def _read_structured(
 
 
 def _check_content_type(content_type: bytes, report: Report) -> None:
-    """Raise `InvalidEvent` for a content-type that is ambiguous, not UTF-8, or has another charset."""
+    """Raise `InvalidEvent` if the content-type is ambiguous, not UTF-8, or has another charset."""
     media = media_type(decode_text(CONTENT_TYPE, content_type, report.refused) or "")
     is_event = media.essence == CLOUDEVENTS or media.format in formats.names()
     if is_event and not media.utf8 and not report.refused:

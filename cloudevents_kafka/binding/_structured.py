@@ -91,8 +91,8 @@ def charset_problem(media: MediaType) -> Problem:
 def encode_structured(event: Event, name: str) -> tuple[Headers, bytes]:
     """Return the content-type header and the value of an event in a format.
 
-    Raises `EncodeError` for an unknown format, for an event that the format cannot represent, and
-    for any error of a user's format.
+    Raises `EncodeError` if the format is unknown or cannot represent the event, and if a user's
+    format raises any error.
     """
     try:
         form = formats.find(name)
