@@ -17,12 +17,7 @@ _CHECK_INTERVAL: Final = 0.5  # seconds
 
 
 @click.command()
-@click.option(
-    "--port",
-    type=click.IntRange(1, 65535),
-    metavar="N",
-    help="The port.  [default: a free one]",
-)
+@click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="The port.  [default: a free one]")
 @click.option(
     "--topic",
     "topics",

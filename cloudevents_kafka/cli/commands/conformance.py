@@ -69,7 +69,7 @@ def command(
     try:
         _check_files(target, records)
         _check_ids(dataset, clauses)
-        tests = _read_all(results)
+        tests = worst_of(result for file in results for result in read_results(Path(file)).values())
         found = run_clauses(dataset, () if target else clauses, tests=tests, progress=_progress)
         chosen = [result for result in found if not clauses or result.clause.id in clauses]
         print_lines(_details(chosen) if clauses else _overview(found))
@@ -83,10 +83,6 @@ def command(
         raise BadData(f"records cannot be written because a case failed: {error}") from None
     if any(result.failures for result in chosen):
         sys.exit(BAD_DATA)
-
-
-def _read_all(files: Sequence[str]) -> dict[str, Result]:
-    return worst_of(result for file in files for result in read_results(Path(file)).values())
 
 
 def _progress(number: int) -> None:

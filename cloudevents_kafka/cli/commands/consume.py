@@ -13,7 +13,7 @@ from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
 from cloudevents_kafka.cli.records.output import OUTPUT_FORMATS, Output, is_pipe_closed
 from cloudevents_kafka.cli.records.selection import Filter, RecordWriter
-from cloudevents_kafka.cli.terminal.parameters import header_option, parse_pairs
+from cloudevents_kafka.cli.terminal.parameters import PAIR, header_option
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.streams import Progress
 
@@ -38,12 +38,7 @@ def _parse_partitions(ctx: click.Context, param: click.Parameter, texts: tuple[s
 )
 @click.option("--until", "end", type=PositionType(), metavar="POSITION", help="Stop before this position.")
 @click.option(
-    "-p",
-    "--partitions",
-    multiple=True,
-    callback=_parse_partitions,
-    metavar="N,…",
-    help="Read only these.",
+    "-p", "--partitions", multiple=True, callback=_parse_partitions, metavar="N,…", help="Read only these."
 )
 @click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Stop after N records.")
 @click.option("-f", "--follow", is_flag=True, help="Wait for new records at the end of the topic.")
@@ -57,7 +52,7 @@ def _parse_partitions(ctx: click.Context, param: click.Parameter, texts: tuple[s
 @click.option(
     "--where",
     multiple=True,
-    callback=parse_pairs,
+    type=PAIR,
     metavar="NAME=VALUE",
     help="Only events with this attribute. Repeatable: all must match.",
 )

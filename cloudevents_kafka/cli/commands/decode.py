@@ -12,7 +12,7 @@ import click
 from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.types import CORE, AttributeType
 from cloudevents_kafka.attributes.validation import native_type
-from cloudevents_kafka.binding import Decoded, Undecodable, Verdict, decode, sniff
+from cloudevents_kafka.binding import Decoded, Undecodable, decode, sniff
 from cloudevents_kafka.clauses import SECTIONS
 from cloudevents_kafka.cli.records.inputs import read_errors, read_lines
 from cloudevents_kafka.cli.records.json_lines import (
@@ -43,7 +43,7 @@ from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Headers, Record
 
 _TYPE_WIDTH: Final = len("URI-reference") + 2
-Show = Callable[[Record, Verdict, Decoded | Undecodable, Decoded | Undecodable], None]
+Item = Decoded | Undecodable
 
 
 @click.command()
@@ -89,13 +89,13 @@ def command(ctx: click.Context, /, output: str, files: tuple[str, ...], **option
     ctx.exit(BAD_DATA if events[False] else 0)
 
 
-def _explain(record: Record | BadData, show: Show) -> bool:
+def _explain(record: Record | BadData, show: Callable[[Item, Item], None]) -> bool:
     """Print the explanation of a record, or the error of a line; return whether it is an event."""
     if isinstance(record, BadData):
         record.show()
         return False
     strict = decode(record)
-    show(record, sniff(record.headers), strict, decode(record, lenient=True))
+    show(strict, decode(record, lenient=True))
     return isinstance(strict, Decoded)
 
 
@@ -109,11 +109,7 @@ def _read_records(files: tuple[str, ...]) -> Iterator[Record | BadData]:
 
 
 def _record(
-    headers: Headers,
-    key: bytes | None,
-    value: bytes | None,
-    value_hex: str | None,
-    value_file: str | None,
+    headers: Headers, key: bytes | None, value: bytes | None, value_hex: str | None, value_file: str | None
 ) -> Record:
     """Return the record of the options."""
     if sum(option is not None for option in (value, value_hex, value_file)) > 1:
@@ -132,7 +128,7 @@ def _record(
 # --- explanations ---
 
 
-def _verdict(item: Decoded | Undecodable) -> str:
+def _verdict(item: Item) -> str:
     return "event" if isinstance(item, Decoded) else item.error.verdict
 
 
@@ -153,9 +149,8 @@ def _type_name(event: Event, name: str) -> str:
 # --- as JSON --
 
 
-def _print_json(
-    record: Record, sniffed: Verdict, strict: Decoded | Undecodable, lenient: Decoded | Undecodable
-) -> None:
+def _print_json(strict: Item, lenient: Item) -> None:
+    record, sniffed = strict.record, sniff(strict.record.headers)
     result: dict[str, Any] = {"verdict": _verdict(strict)}
     if record.where:
         result["record"] = record.where
@@ -180,7 +175,7 @@ def _event_members(event: Event) -> dict[str, Any]:
     return {"event": event_json(event), "types": {name: _type_name(event, name) for name in event}}
 
 
-def _lenient_object(item: Decoded | Undecodable) -> dict[str, Any]:
+def _lenient_object(item: Item) -> dict[str, Any]:
     if isinstance(item, Undecodable):
         return {"verdict": _verdict(item), "error": error_object(item.error)}
     tolerated = _problem_objects(item.tolerated)
@@ -203,14 +198,10 @@ def _problem_objects(problems: Iterable[Problem]) -> list[dict[str, Any]]:
 # --- as text --
 
 
-def _print_text(
-    record: Record, sniffed: Verdict, strict: Decoded | Undecodable, lenient: Decoded | Undecodable
-) -> None:
-    is_event = isinstance(strict, Decoded)
-    lines = [
-        record_heading(record),
-        row("verdict", styled(_verdict(strict), "good" if is_event else "error")),
-    ]
+def _print_text(strict: Item, lenient: Item) -> None:
+    record, sniffed = strict.record, sniff(strict.record.headers)
+    verdict = styled(_verdict(strict), "good" if isinstance(strict, Decoded) else "error")
+    lines = [record_heading(record), row("verdict", verdict)]
     if sniffed.mode in ("binary", "structured"):
         lines += [row("mode", mode_text(sniffed)), row("because", escape(sniffed.reason))]
     if isinstance(strict, Decoded):
@@ -244,7 +235,7 @@ def _problem_lines(name: str, problems: Iterable[Problem], style: Style) -> list
     return [row(name, styled(escape(str(problem)), style)) for problem in problems]
 
 
-def _lenient_lines(item: Decoded | Undecodable) -> list[str]:
+def _lenient_lines(item: Item) -> list[str]:
     if isinstance(item, Undecodable):
         return [row("lenient", f"also {_verdict(item)}")]
     lines = [row("lenient", styled("an event, tolerating:", "good"))]

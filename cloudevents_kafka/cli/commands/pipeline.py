@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from cloudevents_kafka.cli.kafka.settings import Settings, config_option, load_settings
+from cloudevents_kafka.cli.kafka.settings import Settings, config_option, pop_settings
 from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure, require_extra
 from cloudevents_kafka.cli.terminal.parameters import FILE, SecondsType
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.text import escape_lines
-from cloudevents_kafka.spark.pipeline import (
-    BatchProgress,
-    InUse,
-    Miscounted,
-    PipelineFailed,
-    PipelineOptions,
-    SparkFailed,
-    Summary,
-    TopicChanged,
-    WrongCheckpoint,
-    run,
-)
+from cloudevents_kafka.spark import pipeline
 from cloudevents_kafka.spark.pipeline.kafka_settings import kafka_options
 
 # Settings that are passed to Spark's Kafka source, in addition to kafka.… and spark.….
 _SOURCE_SETTINGS: Final = (
-    "minPartitions",
-    "groupIdPrefix",
-    "kafkaConsumer.",
-    "fetchOffset.",
-    "fetchoffset.",
-    "minOffsetsPerTrigger",
-    "maxTriggerDelay",
+    *("minPartitions", "groupIdPrefix", "minOffsetsPerTrigger", "maxTriggerDelay"),
+    *("kafkaConsumer.", "fetchOffset.", "fetchoffset."),
 )
 
 
@@ -44,11 +27,7 @@ _SOURCE_SETTINGS: Final = (
 @click.option("-b", "--brokers", metavar="HOST:PORT,…", help="The brokers (bootstrap.servers).")
 @click.option("-t", "--topic", "topics", multiple=True, required=True, help="A topic to read. Repeatable.")
 @click.option(
-    "-o",
-    "--out",
-    required=True,
-    metavar="DIR",
-    help="The folder of the tables: a path, or a URL for Spark.",
+    "-o", "--out", required=True, metavar="DIR", help="The folder of the tables: a path, or a URL for Spark."
 )
 @click.option(
     "--checkpoint", metavar="DIR", help="The folder of Spark's checkpoint.  [default: OUT/_checkpoint]"
@@ -94,18 +73,10 @@ _SOURCE_SETTINGS: Final = (
 @click.option("--master", help="The Spark master.  [default: local[*]]")
 @click.option("--ui", is_flag=True, help="Serve Spark's web UI during the run.")
 @click.option("--spark-log", "log", type=FILE, metavar="FILE", help="Write Spark's warnings to a file.")
-@click.option("-X", "settings", metavar="NAME=VALUE", multiple=True, help="A setting, see above. Repeatable.")
+@click.option("-X", "options", metavar="NAME=VALUE", multiple=True, help="A setting, see above. Repeatable.")
 @config_option
 @click.option("-q", "--quiet", is_flag=True, help="Do not print a line for each batch.")
-def command(
-    brokers: str | None,
-    settings: tuple[str, ...],
-    config: str | None,
-    summary_json: str | None,
-    *,
-    quiet: bool,
-    **options: Any,
-) -> None:
+def command(summary_json: str | None, *, quiet: bool, **options: Any) -> None:
     """Write topics of CloudEvents to Parquet tables, each record exactly once.
 
     OUT/events has the events, in folders by type and date; OUT/quarantine has the other
@@ -119,7 +90,7 @@ def command(
     file. Errors show only values known to be harmless.
     """
     require_extra("spark", "pipeline")
-    loaded = load_settings(config, os.environ, settings, brokers)
+    loaded = pop_settings(options)
     pipeline_options = _pipeline_options(loaded, options)
     with Interrupts() as interrupts:
         summary = _run(pipeline_options, loaded, interrupts, quiet=quiet)
@@ -129,7 +100,7 @@ def command(
         interrupts.check()
 
 
-def _pipeline_options(settings: Settings, options: dict[str, Any]) -> PipelineOptions:
+def _pipeline_options(settings: Settings, options: dict[str, Any]) -> pipeline.PipelineOptions:
     effective = settings.effective
     spark = {name: value for name, value in effective.items() if name.startswith("spark.")}
     source = {
@@ -138,14 +109,16 @@ def _pipeline_options(settings: Settings, options: dict[str, Any]) -> PipelineOp
     rest = {name: value for name, value in effective.items() if name not in spark and name not in source}
     try:
         kafka = {**kafka_options(rest), **source}
-        return PipelineOptions(
+        return pipeline.PipelineOptions(
             bootstrap_servers=settings.bootstrap_servers, kafka=kafka, conf=spark, **options
         )
     except ValueError as error:
         raise BadUsage(settings.redact(str(error))) from None
 
 
-def _run(options: PipelineOptions, settings: Settings, interrupts: Interrupts, *, quiet: bool) -> Summary:
+def _run(
+    options: pipeline.PipelineOptions, settings: Settings, interrupts: Interrupts, *, quiet: bool
+) -> pipeline.Summary:
     announced = False
 
     def stop() -> bool:
@@ -155,7 +128,7 @@ def _run(options: PipelineOptions, settings: Settings, interrupts: Interrupts, *
             click.echo("stopping after this batch; press Ctrl-C again to stop at once", err=True)
         return interrupts.requested
 
-    def report(batch: BatchProgress) -> None:
+    def report(batch: pipeline.BatchProgress) -> None:
         if not quiet:
             click.echo(str(batch), err=True)
 
@@ -163,16 +136,16 @@ def _run(options: PipelineOptions, settings: Settings, interrupts: Interrupts, *
         click.echo(f"warning: {escape_lines(settings.redact(text))}", err=True)
 
     try:
-        return run(options, report=report, warn=warn, stop=stop)
-    except (InUse, WrongCheckpoint, TopicChanged) as error:
+        return pipeline.run(options, report=report, warn=warn, stop=stop)
+    except (pipeline.InUse, pipeline.WrongCheckpoint, pipeline.TopicChanged) as error:
         raise BadUsage(str(error)) from error
-    except Miscounted as error:
+    except pipeline.Miscounted as error:
         raise BadData(str(error)) from error
-    except (PipelineFailed, SparkFailed) as error:
+    except (pipeline.PipelineFailed, pipeline.SparkFailed) as error:
         raise BrokerFailure(options.redact(settings.redact(str(error)))) from error
 
 
-def _print_summary(summary: Summary, summary_json: str | None) -> None:
+def _print_summary(summary: pipeline.Summary, summary_json: str | None) -> None:
     if summary_json == "-":
         print(summary.to_json())
         return

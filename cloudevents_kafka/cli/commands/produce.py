@@ -18,7 +18,7 @@ from cloudevents_kafka.cli.records.inputs import event_from_options, read_lines
 from cloudevents_kafka.cli.records.json_lines import JsonLine, read_line
 from cloudevents_kafka.cli.records.resolve import Overrides, encode_event, resolve_line
 from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure, require_extra
-from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, header_option, parse_pairs
+from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, PAIR, header_option
 from cloudevents_kafka.cli.terminal.signals import Interrupted, Interrupts
 from cloudevents_kafka.cli.terminal.streams import Progress
 from cloudevents_kafka.cli.terminal.text import escape
@@ -85,7 +85,7 @@ class _Options(msgspec.Struct, kw_only=True):
     "--ext",
     "extensions",
     multiple=True,
-    callback=parse_pairs,
+    type=PAIR,
     metavar="NAME=VALUE",
     help="One event: an extension. Repeatable.",
 )

@@ -106,17 +106,6 @@ def check_partitions(topic: str, wanted: Iterable[int], existing: Sequence[int])
 # --- reading ---
 
 
-class OffsetRange(msgspec.Struct):
-    """The offsets to read of a partition: ``start`` up to, without, ``stop``; None is endless.
-
-    ``first`` is the offset that the user asked for; it may not exist yet.
-    """
-
-    start: int
-    stop: int | None
-    first: int = 0
-
-
 class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A topic, its partitions (all if empty), and the positions to read between.
 
@@ -138,15 +127,26 @@ class RangeReader:
         self._consumer = consumer
         self._session = session
         self._request = request
-        self._ranges: dict[int, OffsetRange] = {}
+        self._begin = request.begin or Position("stored" if request.group else "earliest")
+        # The offset that the user asked for, which may not exist yet.
+        self._first = self._begin.number if self._begin.kind == "offset" else 0
+        # The offset before which reading ends, by partition; None is endless.
+        self._stops: dict[int, int | None] = {}
 
     def start(self) -> None:
         """Look up the offsets to read and assign the partitions."""
         existing = self._session.partitions(self._consumer, self._request.topic)
         check_partitions(self._request.topic, self._request.partitions, existing)
         with self._session.client_errors():
-            self._ranges = self._find_ranges(self._request.partitions or existing)
-            self._consumer.assign([self._partition(number, r.start) for number, r in self._ranges.items()])
+            partitions = self._request.partitions or existing
+            watermarks = {number: self._watermarks(number) for number in partitions}
+            starts = self._resolve(self._begin, watermarks)
+            if self._request.follow:
+                self._stops = dict.fromkeys(starts)
+            else:
+                stops = self._resolve(self._request.end or Position("latest"), watermarks)
+                self._stops = {number: stop for number, stop in stops.items() if starts[number] < stop}
+            self._consumer.assign([self._partition(number, starts[number]) for number in self._stops])
 
     def batches(self) -> Iterator[list[Record]]:
         """Yield batches of records until all ranges are read; with ``follow``, forever.
@@ -154,7 +154,7 @@ class RangeReader:
         Raises `BrokerFailure` if the broker does not answer within the timeout, and `Interrupted`.
         """
         last_answer = time.monotonic()
-        while self._ranges:
+        while self._stops:
             self._session.check()
             with self._session.client_errors():
                 messages = self._consumer.consume(_BATCH, _BATCH_SECONDS)
@@ -182,19 +182,19 @@ class RangeReader:
         if error is not None:
             self._handle_error(error, message.partition())
             return None
-        range_ = self._ranges.get(message.partition())
-        if range_ is None:
+        partition, offset = message.partition(), message.offset()
+        if partition not in self._stops:
             return None  # fetched before its partition was finished
-        offset = message.offset()
-        if range_.stop is not None and offset >= range_.stop - 1:
-            self._finish(message.partition())
-            if offset >= range_.stop:
+        stop = self._stops[partition]
+        if stop is not None and offset >= stop - 1:
+            self._finish(partition)
+            if offset >= stop:
                 return None
-        return Record.of(message) if offset >= range_.first else None
+        return Record.of(message) if offset >= self._first else None
 
     def _handle_error(self, error: Any, partition: int) -> None:
         if error.name() == "_PARTITION_EOF":
-            if partition in self._ranges and self._ranges[partition].stop is not None:
+            if self._stops.get(partition) is not None:
                 self._finish(partition)
         elif error.name() == "GROUP_AUTHORIZATION_FAILED" and self._request.group is None:
             pass  # the client looks up the group of its settings, which is not used
@@ -202,25 +202,11 @@ class RangeReader:
             raise self._session.topic_error(error, self._request.topic)
 
     def _finish(self, partition: int) -> None:
-        del self._ranges[partition]
+        del self._stops[partition]
         with self._session.client_errors():
             self._consumer.pause([self._partition(partition)])
 
     # --- offsets to read ---
-
-    def _find_ranges(self, partitions: Iterable[int]) -> dict[int, OffsetRange]:
-        begin = self._request.begin or Position("stored" if self._request.group else "earliest")
-        watermarks = {number: self._watermarks(number) for number in partitions}
-        starts = self._resolve(begin, watermarks)
-        first = begin.number if begin.kind == "offset" else 0
-        if self._request.follow:
-            return {number: OffsetRange(start, None, first) for number, start in starts.items()}
-        stops = self._resolve(self._request.end or Position("latest"), watermarks)
-        return {
-            number: OffsetRange(start, stops[number], first)
-            for number, start in starts.items()
-            if start < stops[number]
-        }
 
     def _watermarks(self, number: int) -> tuple[int, int]:
         self._session.check()

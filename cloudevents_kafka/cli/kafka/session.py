@@ -40,9 +40,9 @@ _ADVICE: Final = {
 class BrokerSession:
     """The settings, the timeout, the signals and the last error of one cluster.
 
-    ``address`` is the addresses of its brokers without credentials; raises `BadUsage` if they are
-    missing. ``on_lost`` is called when all brokers become unreachable, and again only after
-    `mark_connected`.
+    ``address`` is the addresses of its brokers, without credentials. ``on_lost`` is called when all
+    brokers become unreachable, and again only after `mark_connected`. Raises `BadUsage` if there is
+    no address.
     """
 
     def __init__(

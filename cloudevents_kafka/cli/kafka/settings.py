@@ -20,15 +20,15 @@ file with a secret, which may be the secret itself.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import click
 import msgspec
 
 from cloudevents_kafka.cli.terminal.errors import BadUsage
-from cloudevents_kafka.cli.terminal.parameters import FILE, SecondsType, is_utf8
+from cloudevents_kafka.cli.terminal.parameters import FILE, SecondsType, is_utf8, option_group
 from cloudevents_kafka.redaction import mask_name, mask_setting, mask_settings
 
 _PREFIX: Final = "CE_KAFKA_"
@@ -57,7 +57,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def bootstrap_servers(self) -> str:
-        """The addresses of the first brokers; raises `BadUsage` if they are missing or have credentials."""
+        """The addresses of the first brokers. Raises `BadUsage` if they are missing or have credentials."""
         effective = self.effective
         servers = effective.get("bootstrap.servers") or effective.get("metadata.broker.list")
         if not servers:
@@ -107,7 +107,7 @@ class Settings(msgspec.Struct, frozen=True):
 def load_settings(
     config: str | None, environment: Mapping[str, str], pairs: Iterable[str], brokers: str | None
 ) -> Settings:
-    """Return the settings of a file, the environment, and -X and -b; raises `BadUsage`."""
+    """Return the settings of a file, the environment, and -X and -b. Raises `BadUsage` if one is wrong."""
     path = config or environment.get(_CONFIG_VARIABLE)
     sources = [(path, _from_file(path))] if path else []
     sources.append(("environment", _from_environment(environment)))
@@ -146,19 +146,15 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
         from_file = name.endswith(".file") and name not in _FILE_SETTINGS
         name = name.removesuffix(".file") if from_file else _WITH_UNDERSCORE.get(name, name)
         _check_name(name, variable)
-        settings[name] = _read_value(value, variable) if from_file else _checked_utf8(value, variable)
+        if not is_utf8(value) and not from_file:  # librdkafka aborts the process for such a group.id
+            raise BadUsage(f"{variable} is not UTF-8, as settings must be")
+        settings[name] = _read_value(value, variable) if from_file else value
     return settings
 
 
 def _check_name(name: str, where: str) -> None:
     if name.endswith("_cb") or name in ("logger", "on_delivery"):
         raise BadUsage(f"{where}: {mask_name(name)} is a Python function and cannot be set here")
-
-
-def _checked_utf8(value: str, where: str) -> str:
-    if not is_utf8(value):  # librdkafka aborts the process for such a group.id
-        raise BadUsage(f"{where} is not UTF-8, as settings must be")
-    return value
 
 
 def _read_value(path: str, where: str) -> str:
@@ -183,7 +179,6 @@ def _read(path: str, failure: str, advice: str = "") -> str:
 
 # --- options of commands ---------------------------------------------------------
 
-_Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
 timeout_option: Final = click.option(
     "--timeout",
     type=SecondsType(),
@@ -195,7 +190,7 @@ timeout_option: Final = click.option(
 config_option: Final = click.option(
     "--config", type=FILE, metavar="FILE", help="Read settings, lines of NAME=VALUE (or CE_KAFKA_CONFIG)."
 )
-_KAFKA_OPTIONS: Final = (
+kafka_options: Final = option_group(
     click.option("-b", "--brokers", metavar="HOST:PORT,…", help="The brokers (bootstrap.servers)."),
     click.option(
         "-X",
@@ -212,13 +207,6 @@ _KAFKA_OPTIONS: Final = (
     ),
     timeout_option,
 )
-
-
-def kafka_options(command: _Decorated) -> _Decorated:
-    """Return a command with the options for the brokers and the settings; a decorator."""
-    for option in reversed(_KAFKA_OPTIONS):
-        command = option(command)
-    return command
 
 
 def pop_settings(options: dict[str, Any]) -> Settings:

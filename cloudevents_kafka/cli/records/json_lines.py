@@ -68,7 +68,7 @@ _NOT_AN_OBJECT: Final = "the line must be a JSON object"
 
 
 def write_line(item: Decoded | Undecodable) -> bytes:
-    """Return the line of a decoded record, with its line end; raises no error for any record."""
+    """Return the line of a decoded record, with its line end; any record has one."""
     decoded = _event_members(item) if isinstance(item, Decoded) else {"error": error_object(item.error)}
     return encode_json(record_object(item.record, decoded)) + b"\n"
 
@@ -133,12 +133,8 @@ def _with_data(event: Event, payload: bytes | None) -> Event:
 
 def error_object(error: DecodeError) -> dict[str, Any]:
     """Return the reason why a record is not an event: verdict, sentence, clauses and hint."""
-    members: dict[str, Any] = {
-        "verdict": error.verdict,
-        "reason": error.reason,
-        "clauses": error.clauses,
-    }
-    return members | ({"hint": error.hint} if error.hint else {})
+    members = {"verdict": error.verdict, "reason": error.reason, "clauses": error.clauses}
+    return {**members, **({"hint": error.hint} if error.hint else {})}
 
 
 def bytes_to_json(value: bytes | None) -> str | dict[str, str] | None:
@@ -174,7 +170,7 @@ class JsonLine(msgspec.Struct, frozen=True, kw_only=True):
     format: str | None = None
 
     def event(self) -> Event | None:
-        """Return the event of the line; raises `InvalidEvent`."""
+        """Return the event of the line. Raises `InvalidEvent` if it breaks a rule."""
         return None if self.event_text is None else restore_json_data(_event_format.decode(self.event_text))
 
     def has_text_of(self, event: Event) -> bool:
@@ -183,7 +179,7 @@ class JsonLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_line(text: bytes) -> JsonLine:
-    """Return the content of a line; raises `BadLine`."""
+    """Return the content of a line. Raises `BadLine` if it has none."""
     members = _members(text.strip())
     if "specversion" in members:
         return JsonLine(record=Record(), event_text=text.strip())
@@ -204,7 +200,7 @@ def read_line(text: bytes) -> JsonLine:
 
 
 def read_record(text: bytes) -> Record:
-    """Return the record of a line without reading its event; raises `BadLine`."""
+    """Return the record of a line without reading its event. Raises `BadLine` if it has none."""
     members = _members(text.strip())
     if not members.keys() & {"value", "headers", "key"}:
         raise BadLine('the line is not a record: it has no "value", "headers" or "key"')
@@ -257,7 +253,7 @@ def _checked(members: dict[str, Any], name: str, type_: type) -> Any:
 
 
 def bytes_from_json(value: Any, name: str) -> bytes | None:
-    """Return the bytes of a value of `bytes_to_json` or of ``{"hex": …}``; raises `BadLine`."""
+    """Return the bytes of a value of `bytes_to_json` or of ``{"hex": …}``. Raises `BadLine` for others."""
     if value is None:
         return None
     if isinstance(value, str):

@@ -31,10 +31,11 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resolve_line(line: JsonLine, overrides: Overrides) -> Record:
-    """Return the record that a line means; raises `EncodeError`, and `InvalidEvent` for its event.
+    """Return the record that a line means.
 
     The exact record stays unchanged unless the line's event was edited or another mode or format is
     set. A record that is not an event has no other form: only its key and headers can be overridden.
+    Raises `EncodeError`, and `InvalidEvent` if the line's event breaks a rule.
     """
     if not line.exact:
         return encode_event(line.event(), line, overrides)

@@ -5,7 +5,7 @@ surrogates, which neither JSON nor a Kafka client accepts. Each parameter is the
 
 - text, which must be UTF-8: every parameter that declares no other type (`require_utf8`);
 - a file name, which may be any bytes (`FILE`);
-- a key, a value or a header value, which may be any bytes and become `bytes` (`BYTES`, `HeaderType`).
+- a key, a value or a header value, which may be any bytes and become `bytes` (`BYTES`, `PairType`).
 """
 
 from __future__ import annotations
@@ -63,53 +63,48 @@ class BytesType(click.ParamType):  # type: ignore[type-arg]  # older clicks have
             self.fail(_NOT_UTF8, param, ctx)
 
 
-class HeaderType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no generic one
-    """A header ``name=value``; with ``allow_null`` also ``name``, whose value is null."""
+class PairType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no generic one
+    """``name=value``, whose value has a type; with ``allow_null`` also ``name``, whose value is null."""
 
-    name = "header"
+    name = "pair"
 
-    def __init__(self, *, allow_null: bool = False) -> None:
+    def __init__(self, value_type: TextType | BytesType, *, allow_null: bool = False) -> None:
+        self._value_type = value_type
         self._allow_null = allow_null
 
-    def convert(self, value: Any, param: _Parameter, ctx: _Context) -> tuple[str, bytes | None]:
+    def convert(self, value: Any, param: _Parameter, ctx: _Context) -> tuple[str, Any]:
         """Return the name and the value."""
         if isinstance(value, tuple):
             return value
-        try:
-            name, content = parse_pair(value, allow_name=self._allow_null)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-        return TEXT.convert(name, param, ctx), None if content is None else BYTES.convert(content, param, ctx)
+        self._value_type.convert(value, param, ctx)
+        name, equals, content = value.partition("=")
+        if not name or not (equals or self._allow_null):
+            self.fail(f"{value!r} must be name=value{' or name' if self._allow_null else ''}", param, ctx)
+        name = TEXT.convert(name, param, ctx)
+        return name, self._value_type.convert(content, param, ctx) if equals else None
 
 
 TEXT: Final = TextType()
 BYTES: Final = BytesType()
+PAIR: Final = PairType(TEXT)
 FILE: Final = click.Path(readable=False)  # the commands report unreadable files in their own words
 
 
-def parse_pair(text: str, *, allow_name: bool = False) -> tuple[str, str | None]:
-    """Return the name and the value of ``name=value``; the value is None for a bare ``name``.
+def option_group(*options: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
+    """Return a decorator that adds options to a command, in this order."""
 
-    Raises `ValueError` for other text, and for a bare name without ``allow_name``.
-    """
-    name, equals, value = text.partition("=")
-    if not name or not (equals or allow_name):
-        raise ValueError(f"{text!r} must be name=value{' or name' if allow_name else ''}")
-    return name, value if equals else None
+    def add(command: _Command) -> _Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
 
-
-def parse_pairs(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[Any, ...]:
-    """Return the name and the value of each ``name=value``; a click callback."""
-    try:
-        return tuple(map(parse_pair, texts))
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx, param) from None
+    return add
 
 
 def header_option(help: str, *, allow_null: bool = True) -> Callable[[_Command], _Command]:
     """Return the decorator for the repeatable option --header, whose value is a list of headers."""
     metavar = "NAME[=VALUE]" if allow_null else "NAME=VALUE"
-    type_ = HeaderType(allow_null=allow_null)
+    type_ = PairType(BYTES, allow_null=allow_null)
     return click.option("--header", "headers", multiple=True, type=type_, metavar=metavar, help=help)
 
 

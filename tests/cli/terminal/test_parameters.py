@@ -11,14 +11,7 @@ from cli.command_line import HEADERS, lines
 
 from cloudevents_kafka.cli import app as root
 from cloudevents_kafka.cli.commands import protocol
-from cloudevents_kafka.cli.terminal.parameters import (
-    BYTES,
-    FILE,
-    HeaderType,
-    SecondsType,
-    TextType,
-    parse_pair,
-)
+from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, PAIR, PairType, SecondsType, TextType
 from cloudevents_kafka.protocol.client import MAX_SECONDS
 
 NOT_UTF8 = "\udcff"  # what Python makes of the byte ff
@@ -67,7 +60,7 @@ def test_text_is_utf8(run, words, parameter, text):
     assert "udc" not in result.stderr
 
 
-@pytest.mark.parametrize(("words", "parameter"), of_type(HeaderType))
+@pytest.mark.parametrize(("words", "parameter"), of_type(PairType))
 def test_names_of_headers_are_utf8(run, words, parameter):
     """The name of a header must be UTF-8, too."""
     result = run(*words_with(words, parameter, f"ce_{NOT_UTF8}=a"))
@@ -165,15 +158,15 @@ def test_invalid_host_names(run, host):
 def test_types_accept_converted_values():
     """A type returns a value that it has converted before, such as a default, unchanged."""
     assert BYTES.convert(b"\xff", None, None) == b"\xff"
-    assert HeaderType().convert(("a", None), None, None) == ("a", None)
+    assert PairType(BYTES).convert(("a", None), None, None) == ("a", None)
     assert FILE.convert("-", None, None) == "-"
 
 
 def test_pairs():
     """The first equals sign divides a pair; the name must not be empty."""
-    assert parse_pair("a=b=c") == ("a", "b=c")
-    assert parse_pair("a=") == ("a", "")
-    assert parse_pair("a", allow_name=True) == ("a", None)
+    assert PAIR.convert("a=b=c", None, None) == ("a", "b=c")
+    assert PAIR.convert("a=", None, None) == ("a", "")
+    assert PairType(BYTES, allow_null=True).convert("a", None, None) == ("a", None)
     for text in ("=b", "", "a"):
-        with pytest.raises(ValueError, match="name=value"):
-            parse_pair(text)
+        with pytest.raises(click.BadParameter, match="name=value"):
+            PAIR.convert(text, None, None)

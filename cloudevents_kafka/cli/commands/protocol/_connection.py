@@ -14,27 +14,15 @@ from typing import Any, Final, TypeVar, cast
 import click
 import msgspec
 
+from cloudevents_kafka import protocol
 from cloudevents_kafka.cli.kafka.settings import timeout_option
 from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure, CommandError
-from cloudevents_kafka.cli.terminal.parameters import FILE
-from cloudevents_kafka.protocol import (
-    AuthenticationFailed,
-    BrokerError,
-    Client,
-    DeadlineExceeded,
-    Disconnected,
-    Malformed,
-    Plain,
-    ProtocolError,
-    Scram,
-    Truncated,
-    Unencodable,
-)
+from cloudevents_kafka.cli.terminal.parameters import FILE, option_group
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 
 _PASSWORD_VARIABLE: Final = "CE_KAFKA_SASL_PASSWORD"  # noqa: S105  # the name of a variable
 _Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
-_OPTIONS: Final = (
+_options: Final = option_group(
     click.option("--tls", is_flag=True, help="Connect with TLS."),
     click.option(
         "--cafile",
@@ -53,10 +41,7 @@ _OPTIONS: Final = (
         help="The SASL mechanism.  [default: SCRAM-SHA-256]",
     ),
     click.option(
-        "--trace",
-        type=FILE,
-        metavar="FILE",
-        help="Append all frames to a capture file, for protocol decode.",
+        "--trace", type=FILE, metavar="FILE", help="Append all frames to a capture file, for protocol decode."
     ),
     timeout_option,
 )
@@ -82,14 +67,11 @@ def connection_options(command: _Decorated) -> _Decorated:
         values = {name: options.pop(name) for name in ConnectionOptions.__struct_fields__}
         return command(connection=ConnectionOptions(**values), **options)
 
-    decorated: Any = with_connection
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return cast("_Decorated", click.argument("broker", metavar="BROKER")(decorated))
+    return cast("_Decorated", click.argument("broker", metavar="BROKER")(_options(with_connection)))
 
 
 @contextmanager
-def connect(options: ConnectionOptions) -> Iterator[Client]:
+def connect(options: ConnectionOptions) -> Iterator[protocol.Client]:
     """Return a context manager for a client; errors of the client end the command."""
     if "@" in options.broker:
         raise BadUsage("BROKER must be host:port, without a user or a password; log in with --user")
@@ -97,29 +79,29 @@ def connect(options: ConnectionOptions) -> Iterator[Client]:
     with ExitStack() as stack:
         trace = None if options.trace is None else stack.enter_context(_open_capture(options.trace))
         try:
-            client = Client(options.broker, timeout=options.timeout, tls=tls, sasl=sasl, trace=trace)
+            client = protocol.Client(options.broker, timeout=options.timeout, tls=tls, sasl=sasl, trace=trace)
         except ValueError as error:
             raise BadUsage(f"BROKER: {error}") from None
         stack.enter_context(client)
         try:
             yield client
-        except ProtocolError as error:
+        except protocol.ProtocolError as error:
             raise command_error(error, options) from None
 
 
-def command_error(error: ProtocolError, options: ConnectionOptions) -> CommandError:
+def command_error(error: protocol.ProtocolError, options: ConnectionOptions) -> CommandError:
     """Return the error that ends the command, with what to check."""
-    cause = error.__cause__ if isinstance(error.__cause__, BrokerError) else error
+    cause = error.__cause__ if isinstance(error.__cause__, protocol.BrokerError) else error
     text = f"broker {options.broker}: {error}"
-    if isinstance(cause, BrokerError) and cause.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+    if isinstance(cause, protocol.BrokerError) and cause.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return BadUsage(f"{text}; check TOPIC and its partition")
-    if isinstance(error, Unencodable) or _needs_package(error):
+    if isinstance(error, protocol.Unencodable) or _needs_package(error):
         return BadUsage(text)
-    if isinstance(error, Malformed | Truncated):
+    if isinstance(error, protocol.Malformed | protocol.Truncated):
         return BadData(f"{text}; to see the frames, use --trace FILE, then protocol decode FILE")
-    if isinstance(error, AuthenticationFailed):
+    if isinstance(error, protocol.AuthenticationFailed):
         return BrokerFailure(f"{text}; check --user, --mechanism and the password")
-    if isinstance(error, Disconnected | DeadlineExceeded) and cause is error:
+    if isinstance(error, protocol.Disconnected | protocol.DeadlineExceeded) and cause is error:
         return BrokerFailure(f"{text}; check BROKER, that a broker listens there, --tls and --user")
     return BrokerFailure(text)
 
@@ -146,15 +128,15 @@ def _tls(options: ConnectionOptions) -> ssl.SSLContext | bool:
         raise BadUsage(f"--cafile: cannot read certificates from {options.cafile}: {reason}") from None
 
 
-def _sasl(options: ConnectionOptions) -> Plain | Scram | None:
+def _sasl(options: ConnectionOptions) -> protocol.Plain | protocol.Scram | None:
     if options.user is None:
         if options.mechanism is not None:
             raise BadUsage("--mechanism needs --user")
         return None
     password = _password(options.user)
     if options.mechanism == "PLAIN":
-        return Plain(options.user, password)
-    return Scram(options.user, password, options.mechanism or "SCRAM-SHA-256")  # type: ignore[arg-type]  # click checked it
+        return protocol.Plain(options.user, password)
+    return protocol.Scram(options.user, password, options.mechanism or "SCRAM-SHA-256")  # type: ignore[arg-type]  # click checked it
 
 
 def _password(user: str) -> str:

@@ -7,11 +7,7 @@ from typing import Any, Final
 
 import click
 
-from cloudevents_kafka.cli.commands.protocol._connection import (
-    ConnectionOptions,
-    connect,
-    connection_options,
-)
+from cloudevents_kafka.cli.commands.protocol._connection import ConnectionOptions, connect, connection_options
 from cloudevents_kafka.cli.records.json_lines import encode_json
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.protocol.api_keys import api_name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -93,8 +92,7 @@ def _print_frame(frame: _Frame, *, as_json: bool) -> None:
         click.echo(_frame_json(frame.explained, {"where": frame.where, **frame.capture}))
         return
     texts = (_time_text(value) if name == "time" else value for name, value in frame.capture.items())
-    place = "  ".join([frame.where, *texts])
-    print_lines(_frame_lines(frame.explained, place))
+    print_lines(_frame_lines(frame.explained, "  ".join([frame.where, *texts])))
 
 
 def _report_problems(frame: _Frame | BadData) -> bool:
@@ -216,45 +214,28 @@ def _value_text(field: explain.Field) -> str:
 
 def _frame_json(frame: explain.ExplainedFrame, where: dict[str, Any]) -> bytes:
     """Return a frame as a JSON line: the members of ``where``, its name, fields and problems."""
-    return encode_json(
-        {
-            **where,
-            "kind": frame.kind,
-            "api": frame.api,
-            "key": frame.key,
-            "version": frame.version,
-            "size": frame.size,
-            "fields": [_field_object(field) for field in frame.fields],
-            "problems": [_problem_object(problem) for problem in frame.problems],
-        }
-    )
+    members = where | {name: getattr(frame, name) for name in ("kind", "api", "key", "version", "size")}
+    members["fields"] = [_field_object(field) for field in frame.fields]
+    members["problems"] = [_without_empty(problem._asdict(), "within") for problem in frame.problems]
+    return encode_json(members)
 
 
 def _field_object(field: explain.Field) -> dict[str, Any]:
-    return {
+    members = {
         "at": field.at,
         "end": field.end,
         "hex": field.raw.hex(),
         "path": field.path,
         "type": field.type,
-        "value": _json_value(field.value),
-        **_set_texts(note=field.note, within=field.within),
+        "value": bytes_to_json(field.value) if isinstance(field.value, bytes) else field.value,
+        "note": field.note,
+        "within": field.within,
     }
+    return _without_empty(members, "note", "within")
 
 
-def _problem_object(problem: explain.Problem) -> dict[str, Any]:
-    within = _set_texts(within=problem.within)
-    return {"at": problem.at, "path": problem.path, "rule": problem.rule, **within}
-
-
-def _set_texts(**texts: str) -> dict[str, str]:
-    return {name: text for name, text in texts.items() if text}
-
-
-def _json_value(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return bytes_to_json(value)
-    return str(value) if isinstance(value, uuid.UUID) else value
+def _without_empty(members: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value or name not in names}
 
 
 def _cut(text: str) -> str:

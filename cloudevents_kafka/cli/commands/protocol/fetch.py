@@ -9,11 +9,7 @@ from typing import Final
 
 import click
 
-from cloudevents_kafka.cli.commands.protocol._connection import (
-    ConnectionOptions,
-    connect,
-    connection_options,
-)
+from cloudevents_kafka.cli.commands.protocol._connection import ConnectionOptions, connect, connection_options
 from cloudevents_kafka.cli.kafka.reader import Position, PositionType, check_partitions, resolve_offset
 from cloudevents_kafka.cli.records.json_lines import encode_json, record_object
 from cloudevents_kafka.cli.records.output import content_lines, record_heading

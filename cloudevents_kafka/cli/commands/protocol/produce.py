@@ -74,7 +74,7 @@ def command(
 def _deliver(
     client: Client, connection: ConnectionOptions, topic: str, compression: str, record: dict[str, Any]
 ) -> Message:
-    """Send a record and return the delivery report; raises `BrokerFailure` if it fails."""
+    """Send a record and return the delivery report. Raises `BrokerFailure` if it fails."""
     if record["partition"] >= 0:
         check_partitions(topic, [record["partition"]], client.partitions(topic))
     reports: list[Message] = []
