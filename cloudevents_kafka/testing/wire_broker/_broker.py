@@ -29,7 +29,7 @@ class WireBroker:
 
         with WireBroker("0.10", brokers=2) as broker:
             client = connect(broker.bootstrap_servers)
-            broker.faults.add(faults.drop_after(), api=0)
+            broker.faults.add(faults.drop_after(), api=ApiKey.PRODUCE)
 
     With ``users`` (passwords by name) clients must log in by PLAIN or SCRAM; with ``tls`` they
     must use TLS. `calls` returns the requests that it understood; `connection_errors` has the

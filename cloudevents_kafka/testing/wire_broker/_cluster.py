@@ -120,9 +120,9 @@ class Cluster:
     def led_partition(self, node: int, name: str, number: int, epoch: int = -1) -> Partition:
         """Return a partition; raise `ApiError` if a node does not lead it, in the epoch of the client."""
         partition = self.partition(name, number)
-        if partition.leader != node:
+        if partition.leader != node:  # S0-N6
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        if epoch not in {-1, partition.epoch}:
+        if epoch not in {-1, partition.epoch}:  # KIP-320: the client's metadata is older or newer
             raise ApiError(
                 ErrorCode.FENCED_LEADER_EPOCH if epoch < partition.epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
             )

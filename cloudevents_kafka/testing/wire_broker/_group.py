@@ -182,6 +182,7 @@ class Group:
         now, before = time.monotonic(), (self.state, self.generation)
         self.pending_ids = {id: end for id, end in self.pending_ids.items() if end > now}
         for member in list(self.members.values()):
+            # S4-B2: without "at least one heartbeat" it "will be removed from the group"
             if not self._has_pending_request(member) and self._session_end(member) <= now:
                 self.remove(member.id)
         if self.state is State.PREPARING_REBALANCE and now >= self._not_before:
@@ -202,7 +203,7 @@ class Group:
     def _begin_generation(self) -> None:
         """Begin a generation with the members that have joined."""
         self.members = {id: m for id, m in self.members.items() if m.pending_join is not None}
-        self.generation += 1
+        self.generation += 1  # S4-B6: "upon every completion of the join group phase"
         self.state = State.COMPLETING_REBALANCE if self.members else State.EMPTY
         self.protocol = self._elected_protocol() if self.members else None
         if self.leader not in self.members:
@@ -215,6 +216,7 @@ class Group:
     def _elected_protocol(self) -> str:
         """Return the protocol that most members prefer, of those that all support."""
         supported = [member.parameters.protocols for member in self.members.values()]
+        # S4-B5: "The coordinator chooses a single protocol which all members support"
         common = [name for name in supported[0] if all(name in one for one in supported)]
         votes = [next(name for name in one if name in common) for one in supported]
         return max(common, key=votes.count)

@@ -73,7 +73,7 @@ class Login:
 
 def _plain(users: Mapping[str, str]) -> _Exchange:
     """Log in by one message: identity, user and password, separated by NUL."""
-    parts = (yield b"").split(b"\0")
+    parts = (yield b"").split(b"\0")  # RFC 4616: "message = [authzid] UTF8NUL authcid UTF8NUL passwd"
     if len(parts) != 3:
         raise LoginFailed("PLAIN is identity, user and password")
     user, password = (part.decode(errors="replace") for part in parts[1:])

@@ -13,6 +13,7 @@ import kafka
 import pytest
 from wire import eventually, meanwhile
 
+from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.testing.wire_broker import RELEASES, Settings, WireBroker, faults
 
@@ -117,8 +118,8 @@ def test_librdkafka_works_with_old_brokers(release, version):
 def test_librdkafka_retries_are_idempotent():
     """A batch whose response is lost is sent again, and appended once."""
     with WireBroker("4.3") as broker:
-        broker.faults.add(faults.drop_after(), api=0, times=2)
-        broker.faults.add(faults.error(ErrorCode.REQUEST_TIMED_OUT), api=0, times=1)
+        broker.faults.add(faults.drop_after(), api=ApiKey.PRODUCE, times=2)
+        broker.faults.add(faults.error(ErrorCode.REQUEST_TIMED_OUT), api=ApiKey.PRODUCE, times=1)
         assert send(broker, enable_idempotence=True) == []
         assert [record.value for record in broker.records("t")] == [b"%d" % n for n in range(COUNT)]
         assert {call.key for call in broker.calls()} >= {0, 22}
@@ -128,9 +129,9 @@ def test_librdkafka_follows_the_leader():
     """After error 6 librdkafka sends to the new leader."""
     with WireBroker("4.3", brokers=2) as broker:
         broker.create_topic("t")
-        broker.faults.add(faults.move_leader("t", 0, 2), api=0)
+        broker.faults.add(faults.move_leader("t", 0, 2), api=ApiKey.PRODUCE)
         assert send(broker) == []
-        assert Counter(call.node.id for call in broker.calls(0)).keys() == {1, 2}
+        assert Counter(call.node.id for call in broker.calls(ApiKey.PRODUCE)).keys() == {1, 2}
         assert len(broker.records("t")) == COUNT
 
 

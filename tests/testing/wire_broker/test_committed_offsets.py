@@ -71,8 +71,8 @@ def test_committed_offsets_are_fetched(broker, version):
     with Wire(broker.nodes[0]) as wire:
         assert committed(wire, version, topic_id=id) == (ErrorCode.NONE, -1, "")
         assert code(wire.ask(commit(5, topic_id=id), version)) == ErrorCode.NONE
-        for asked in range(1, 11):
-            assert committed(wire, asked, topic_id=id) == (ErrorCode.NONE, 5, "m")
+        for fetched_by in range(1, 11):
+            assert committed(wire, fetched_by, topic_id=id) == (ErrorCode.NONE, 5, "m")
     assert broker.committed_offsets("g")["t", 0].offset == 5
 
 
@@ -125,7 +125,9 @@ def test_only_the_beta_reads_the_layout_of_the_guide():
         broker.create_topic("t")
         wire.send(_beta(5), 0)
         assert code(Wire.decoded(commit(0), 0, wire.frame())[1]) == 0
-        assert broker.calls(8)[0].message.topics[0].partitions[0].committed_metadata is None
+        assert (
+            broker.calls(ApiKey.OFFSET_COMMIT)[0].message.topics[0].partitions[0].committed_metadata is None
+        )
 
 
 def test_commits_are_checked(broker):

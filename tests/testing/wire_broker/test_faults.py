@@ -7,6 +7,7 @@ import time
 import pytest
 from wire import Wire, fetch, fetched, join, list_offsets, metadata, only, produce, produced
 
+from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import Corrupt
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest
@@ -43,7 +44,7 @@ def wire(broker):
 )
 def test_the_connection_drops_before_or_after_handling(broker, wire, fault, appended):
     """The client sees a closed connection; only `drop_after` appends the records."""
-    broker.faults.add(fault, api=0)
+    broker.faults.add(fault, api=ApiKey.PRODUCE)
     wire.send(produce(BATCH), 3)
     assert wire.is_closed()
     assert len(broker.records("t")) == appended
@@ -54,7 +55,7 @@ def test_the_connection_drops_before_or_after_handling(broker, wire, fault, appe
 
 def test_a_delayed_response_delays_later_ones(broker, wire):
     """The second request's response waits for the first's."""
-    broker.faults.add(faults.delay(0.1), api=0)
+    broker.faults.add(faults.delay(0.1), api=ApiKey.PRODUCE)
     began = time.monotonic()
     ids = [wire.send(produce(BATCH), 3), wire.send(metadata("t"), 1)]
     got = [wire.frame(), wire.frame()]
@@ -75,23 +76,23 @@ def test_stopping_ends_a_delay(broker, wire):
 
 def test_a_response_can_be_left_out(broker, wire):
     """The request is handled, and the connection stays open without a response."""
-    broker.faults.add(faults.no_response(), api=0)
+    broker.faults.add(faults.no_response(), api=ApiKey.PRODUCE)
     wire.send(produce(BATCH), 3)
     assert produced(wire.ask(produce(BATCH), 3)) == (ErrorCode.NONE, 1)
 
 
 def test_frames_can_be_damaged(broker, wire):
     """Faults change the correlation id or the size, and truncate the frame."""
-    broker.faults.add(faults.wrong_correlation_id(by=5), api=3)
+    broker.faults.add(faults.wrong_correlation_id(by=5), api=ApiKey.METADATA)
     sent = wire.send(metadata("t"), 1)
     assert int.from_bytes(wire.frame()[:4], "big") == sent + 5
-    broker.faults.add(faults.truncate(7), api=3)
+    broker.faults.add(faults.truncate(7), api=ApiKey.METADATA)
     wire.send(metadata("t"), 1)
     assert len(wire.read(7)) == 7
     assert wire.is_closed()
     for size in (0x7FFFFFFF, -1):
         with Wire(broker.nodes[0]) as other:
-            broker.faults.add(faults.frame_size(size), api=3)
+            broker.faults.add(faults.frame_size(size), api=ApiKey.METADATA)
             other.send(metadata("t"), 1)
             assert int.from_bytes(other.read(4), "big", signed=True) == size
             assert len(other.read(8)) == 8
@@ -100,7 +101,7 @@ def test_frames_can_be_damaged(broker, wire):
 def test_fetched_records_are_corrupt(broker, wire):
     """The fetched records fail their checksum, and the log is unchanged."""
     wire.ask(produce(BATCH), 3)
-    broker.faults.add(faults.corrupt_records(), api=1)
+    broker.faults.add(faults.corrupt_records(), api=ApiKey.FETCH)
     with pytest.raises(Corrupt):
         list(Batches(fetched(wire.ask(fetch(), 4)).records).records())
     assert len(list(Batches(fetched(wire.ask(fetch(), 4)).records).records())) == 1
@@ -108,7 +109,7 @@ def test_fetched_records_are_corrupt(broker, wire):
 
 def test_an_error_can_be_for_one_partition(broker, wire):
     """Records are appended to the other partition only."""
-    broker.faults.add(faults.error(ErrorCode.REQUEST_TIMED_OUT, topic="t", partition=1), api=0)
+    broker.faults.add(faults.error(ErrorCode.REQUEST_TIMED_OUT, topic="t", partition=1), api=ApiKey.PRODUCE)
     request = produce(BATCH)
     request.topic_data[0].partition_data.append(produce(BATCH, partition=1).topic_data[0].partition_data[0])
     rows = only(wire.ask(request, 3).responses).partition_responses
@@ -154,7 +155,9 @@ def test_any_api_can_answer_an_error(broker, wire, request_, version, found):
 
 def test_an_error_of_a_partition_in_metadata(broker, wire):
     """Only the partition's error code is set."""
-    broker.faults.add(faults.error(ErrorCode.REPLICA_NOT_AVAILABLE, topic="t", partition=1), api=3)
+    broker.faults.add(
+        faults.error(ErrorCode.REPLICA_NOT_AVAILABLE, topic="t", partition=1), api=ApiKey.METADATA
+    )
     topic = only(wire.ask(metadata("t"), 1).topics)
     assert [topic.error_code, *(row.error_code for row in topic.partitions)] == [
         ErrorCode.NONE,
@@ -165,7 +168,7 @@ def test_an_error_of_a_partition_in_metadata(broker, wire):
 
 def test_a_leader_moves_before_a_request(broker, wire):
     """The request is answered by the former leader with error 6."""
-    broker.faults.add(faults.move_leader("t", 0, -1), api=0)
+    broker.faults.add(faults.move_leader("t", 0, -1), api=ApiKey.PRODUCE)
     assert produced(wire.ask(produce(BATCH), 3)) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
 
 
@@ -179,7 +182,7 @@ def test_a_response_can_be_scripted(broker, wire):
             HeartbeatResponse(error_code=ErrorCode.NONE),
         ]
     )
-    broker.faults.add(faults.script(lambda call: next(codes)), api=12, times=3)
+    broker.faults.add(faults.script(lambda call: next(codes)), api=ApiKey.HEARTBEAT, times=3)
     assert [wire.ask(beat, 0).error_code for _ in range(4)] == [
         ErrorCode.REBALANCE_IN_PROGRESS,
         ErrorCode.UNKNOWN_MEMBER_ID,
@@ -190,7 +193,7 @@ def test_a_response_can_be_scripted(broker, wire):
 
 def test_a_scripted_response_that_cannot_be_encoded_is_recorded(broker, wire):
     """The connection is closed, and the error names the field."""
-    broker.faults.add(faults.script(lambda call: HeartbeatResponse(error_code=99999)), api=12)
+    broker.faults.add(faults.script(lambda call: HeartbeatResponse(error_code=99999)), api=ApiKey.HEARTBEAT)
     wire.send(HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), 0)
     assert wire.is_closed()
     assert "HeartbeatResponse.error_code" in only(broker.connection_errors)
@@ -202,13 +205,13 @@ def test_faults_are_counted_and_chosen(broker, wire):
     def codes(n, client_id="test"):
         return [produced(wire.ask(produce(BATCH), 3, client_id=client_id))[0] for _ in range(n)]
 
-    twice = broker.faults.add(faults.error(ErrorCode.REQUEST_TIMED_OUT), api=0, times=2)
+    twice = broker.faults.add(faults.error(ErrorCode.REQUEST_TIMED_OUT), api=ApiKey.PRODUCE, times=2)
     wire.ask(metadata("t"), 1)
     assert codes(3) == [ErrorCode.REQUEST_TIMED_OUT, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NONE]
     assert (twice.matched, twice.remaining) == (2, 0)
     broker.faults.add(
         faults.error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        api=0,
+        api=ApiKey.PRODUCE,
         times=None,
         when=lambda call: call.client_id == "late",
     )
@@ -220,8 +223,8 @@ def test_faults_are_counted_and_chosen(broker, wire):
 
 def test_faults_can_be_combined(broker, wire):
     """All faults that match a request are applied, the first added outermost."""
-    broker.faults.add(faults.wrong_correlation_id(by=2), api=0)
-    broker.faults.add(faults.error(ErrorCode.REQUEST_TIMED_OUT), api=0)
+    broker.faults.add(faults.wrong_correlation_id(by=2), api=ApiKey.PRODUCE)
+    broker.faults.add(faults.error(ErrorCode.REQUEST_TIMED_OUT), api=ApiKey.PRODUCE)
     sent = wire.send(produce(BATCH), 3)
     id, got = Wire.decoded(ProduceRequest, 3, wire.frame())
     assert (id - sent, produced(got)) == (2, (ErrorCode.REQUEST_TIMED_OUT, -1))
@@ -232,7 +235,7 @@ def test_calls_are_kept(broker, wire):
     wire.ask(metadata("t"), 1, client_id="me")
     wire.ask(produce(BATCH), 3)
     assert [call.key for call in broker.calls()] == [3, 0]
-    call = only(broker.calls(3))
+    call = only(broker.calls(ApiKey.METADATA))
     assert (call.version, call.correlation_id, call.client_id, call.node.id) == (1, 1, "me", 1)
     assert call.message.topics[0].name == "t"
 

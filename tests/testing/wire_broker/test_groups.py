@@ -89,11 +89,11 @@ def test_a_second_member_starts_a_rebalance(broker, wires):
     assert leading.leader == following.leader == first
     assert {member.member_id for member in leading.members} == {first, following.member_id}
     assert following.members == []
-    with meanwhile(lambda: two.ask(sync(following.member_id, 2), 0)) as given:
+    with meanwhile(lambda: two.ask(sync(following.member_id, 2), 0)) as responses:
         time.sleep(0.02)
-        assert given == []
+        assert responses == []
         assert one.ask(sync(first, 2, {following.member_id: b"yours"}), 0).assignment == b""
-    assert (only(given).error_code, only(given).assignment) == (0, b"yours")
+    assert (only(responses).error_code, only(responses).assignment) == (0, b"yours")
     assert broker.group("g").generation == 2
 
 
@@ -166,10 +166,10 @@ def test_waiting_members_do_not_expire(broker, wires):
         assert len(broker.group("g").members) == 2
         one.ask(join(first), 1)
     follower = only(second).member_id
-    with meanwhile(lambda: two.ask(sync(follower, 2), 0)) as given:
+    with meanwhile(lambda: two.ask(sync(follower, 2), 0)) as responses:
         time.sleep(0.1)
         one.ask(sync(first, 2, {follower: b"yours"}), 0)
-    assert only(given).assignment == b"yours"
+    assert only(responses).assignment == b"yours"
 
 
 def test_only_the_leader_starts_a_rebalance_by_joining_again(wires):
@@ -214,12 +214,12 @@ def test_what_a_rebalance_waits_for(wires, version, rebalance_ms, least):
 
     Heartbeats do not extend it.
     """
-    asked = {"session_ms": 200, "rebalance_ms": rebalance_ms}
+    timeouts = {"session_ms": 200, "rebalance_ms": rebalance_ms}
     one, two, extra = wires
-    first = one.ask(join(**asked), version).member_id
+    first = one.ask(join(**timeouts), version).member_id
     one.ask(sync(first, 1, {first: b""}), 0)
     began = time.monotonic()
-    with meanwhile(lambda: two.ask(join(**asked), version)) as second:
+    with meanwhile(lambda: two.ask(join(**timeouts), version)) as second:
         assert eventually(
             lambda: second or beat(extra, first) not in {ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS}
         )
@@ -274,9 +274,9 @@ def test_a_leaving_member_is_removed_at_once(broker, wires, version):
 
 def test_a_pending_member_id_may_leave(broker, wires):
     """A new member that leaves before it joins with its id delays no rebalance."""
-    given = wires[0].ask(join(), 4).member_id
-    assert wires[0].ask(LeaveGroupRequest(group_id="g", member_id=given), 2).error_code == ErrorCode.NONE
-    assert wires[0].ask(join(given), 4).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    new_id = wires[0].ask(join(), 4).member_id
+    assert wires[0].ask(LeaveGroupRequest(group_id="g", member_id=new_id), 2).error_code == ErrorCode.NONE
+    assert wires[0].ask(join(new_id), 4).error_code == ErrorCode.UNKNOWN_MEMBER_ID
     assert broker.group("g").pending_ids == {}
 
 

@@ -10,6 +10,7 @@ import zlib
 import pytest
 from wire import Wire, eventually, fetch, fetched, list_offsets, meanwhile, only, produce, produced
 
+from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.fetch import FetchRequest
 from cloudevents_kafka.protocol.messages.produce import InitProducerIdRequest
@@ -63,8 +64,8 @@ def test_records_are_fetched_with_the_brokers_offsets(release, version, magic, c
         assert produced(wire.ask(request, version)) == (ErrorCode.NONE, 0)
         assert produced(wire.ask(request, version)) == (ErrorCode.NONE, 3)
         newest = 4 if release in {"3.9", "4.3"} else 3 if release == "0.10" else 0
-        for asked in range(4 if release == "4.3" else 0, newest + 1):
-            row = fetched(wire.ask(fetch(), asked))
+        for requested in range(4 if release == "4.3" else 0, newest + 1):
+            row = fetched(wire.ask(fetch(), requested))
             got = list(Batches(row.records).records())
             assert (row.error_code, row.high_watermark) == (ErrorCode.NONE, 6)
             assert [(r.offset, r.key, r.value) for r in got] == [
@@ -278,7 +279,9 @@ def test_a_fetch_waits_for_bytes_an_error_or_its_timeout(new):
             other.ask(produce(encode_batch(RECORDS)), 3)
         assert len(list(Batches(fetched(got[0]).records).records())) == 4
         with meanwhile(lambda: wire.ask(fetch(4, wait_ms=5000, min_bytes=1), 4)) as got:
-            assert eventually(lambda: new.calls(1)[-1].message.topics[0].partitions[0].fetch_offset == 4)
+            assert eventually(
+                lambda: new.calls(ApiKey.FETCH)[-1].message.topics[0].partitions[0].fetch_offset == 4
+            )
             new.move_leader("t", 0, -1)
         assert fetched(got[0]).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert time.monotonic() - began < 4

@@ -49,7 +49,7 @@ def test_it_answers_as_a_real_0_7_2_did():
 
 
 def _fill_segments(broker, row, segments):
-    """Produce what the real broker had in the topic seg before it was asked: two full segments."""
+    """Produce what the real broker had in the topic seg before: two full segments."""
     with Wire(broker) as wire:
         for _ in range(2):
             wire.socket.sendall(

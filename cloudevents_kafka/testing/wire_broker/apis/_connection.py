@@ -17,6 +17,7 @@ def api_versions(call: Call, _request: messages.ApiVersionsRequest) -> messages.
         messages.ApiVersion(api_key=key, min_version=versions.first, max_version=versions.last)
         for key, versions in advertised.items()
     ]
+    # KIP-511: a client reads the versions, if listed, and asks again
     code = ErrorCode.NONE if call.supported else ErrorCode.UNSUPPORTED_VERSION
     response = messages.ApiVersionsResponse(error_code=code, api_keys=rows)
     with error_in(response):

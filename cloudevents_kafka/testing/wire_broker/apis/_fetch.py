@@ -50,7 +50,7 @@ def _is_enough(call: Call, request: FetchRequest) -> bool:
             except ApiError:
                 return True
             size += min(found, max(0, wanted.partition_max_bytes))
-    return size >= request.min_bytes
+    return size >= request.min_bytes  # S0-A10: with 0 "the server will always respond immediately"
 
 
 def _partition(call: Call, request: FetchRequest, topic: FetchTopic, wanted: FetchPartition) -> Partition:
@@ -96,4 +96,4 @@ def _records(call: Call, log: Log, wanted: FetchPartition, left: int, *, first: 
     data = b"".join(entries)
     if version >= 4 and len(data) > max_bytes:  # only the last entry can exceed it
         return data[: -len(entries[-1])]
-    return data[:max_bytes]
+    return data[:max_bytes]  # S0-M7: "allowed to return a partial message"

@@ -92,6 +92,7 @@ def _join(call: Call, request: messages.JoinGroupRequest) -> tuple[Group, Member
         member_id=request.member_id,
         instance=request.group_instance_id,
         session_timeout=session,
+        # S4-B3: "the session timeout was also used" in version 0
         rebalance_timeout=max(0, request.rebalance_timeout_ms) / 1000 if call.version else session,
         type=request.protocol_type,
         protocols={protocol.name: protocol.metadata for protocol in request.protocols},
@@ -107,6 +108,7 @@ def _check_protocols(group: Group, parameters: JoinParameters) -> None:
     if not parameters.protocols:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     others = [m.parameters for m in group.members.values() if m.id != parameters.member_id]
+    # S4-B4: "all members in the group support the same protocol type"
     if any(other.type != parameters.type for other in others):
         raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     if others and not any(all(name in o.protocols for o in others) for name in parameters.protocols):
@@ -121,7 +123,7 @@ def _with_member_id(call: Call, group: Group, parameters: JoinParameters) -> Joi
         return parameters
     new = parameters._replace(member_id=f"{call.client_id or ''}-{uuid.uuid4()}")
     former = group.static_member(parameters.instance)
-    if former is not None:
+    if former is not None:  # KIP-345: a restarted static member replaces itself
         group.remove(former.id)
     elif call.version >= _ID_FIRST and parameters.instance is None:
         group.pending_ids[new.member_id] = time.monotonic() + parameters.session_timeout
@@ -223,6 +225,7 @@ def _member(group: Group, member_id: str, instance: str | None) -> Member:
 
 def _check_state(group: Group, generation: int) -> None:
     """Raise `ApiError` if a rebalance is in progress, or the generation is another one."""
+    # S4-B6: "indicating that the member needs to rejoin", then "ILLEGAL_GENERATION errors"
     if group.state is State.PREPARING_REBALANCE:
         raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
     if generation != group.generation:

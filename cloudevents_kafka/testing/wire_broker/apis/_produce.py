@@ -27,12 +27,12 @@ def produce(call: Call, request: messages.ProduceRequest) -> messages.ProduceRes
     )
     call.cluster.changes.notify_all()
     rows = [row for topic in response.responses for row in topic.partition_responses]
-    if request.acks == 0:
+    if request.acks == 0:  # S0-A6: "the server will not send any response"
         if any(row.error_code for row in rows):
             raise CloseConnection("a produce request without acks met an error")
         return None
     if request.acks > 1 and call.release.accepts_any_acks:
-        call.cluster.changes.sleep(max(0, request.timeout_ms) / 1000)  # in vain, for more replicas
+        call.cluster.changes.sleep(max(0, request.timeout_ms) / 1000)  # S0-A6: "block waiting", in vain
         for row in rows:
             row.error_code = row.error_code or ErrorCode.REQUEST_TIMED_OUT
     return response
