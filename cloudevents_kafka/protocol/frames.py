@@ -19,7 +19,7 @@ from cloudevents_kafka.protocol.messages.connection import RequestHeader, Respon
 from cloudevents_kafka.protocol.schema import Structure, spec_of
 
 MAX_SIZE: Final = 100 * 1024 * 1024
-"""The default limit of a frame in bytes: the brokers' default (socket.request.max.bytes)."""
+"""The default limit of a frame in bytes: the brokers' default (socket.request.max.bytes, S0-N4)."""
 
 _S = TypeVar("_S", bound=Structure)
 _SIZE: Final = struct.Struct(">i")
@@ -91,7 +91,7 @@ def decode_size(prefix: bytes, *, max_size: int = MAX_SIZE) -> int:
     """
     if len(prefix) < _SIZE.size:
         raise Truncated(_SIZE.size - len(prefix), at=0)
-    (size,) = _SIZE.unpack_from(prefix)
+    (size,) = _SIZE.unpack_from(prefix)  # S0-F1: "the size of the subsequent request or response"
     if not 0 <= size <= max_size:
         raise Malformed(f"a frame must have 0 to {max_size:,} bytes, got {size:,}", at=0)
     return int(size)
@@ -121,6 +121,7 @@ def request_header(key: int, version: int) -> int:
 def response_header(structure: type[Structure], version: int) -> int:
     """Return the version of a response's header."""
     spec = spec_of(structure)
+    # KIP-511: any client can decode this header
     return 1 if version in spec.flexible and spec.key != ApiKey.API_VERSIONS else 0
 
 

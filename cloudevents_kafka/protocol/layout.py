@@ -37,7 +37,7 @@ class LengthPrefixed(NamedTuple):
     @property
     def short(self) -> bool:
         """Whether a fixed length is an int16, otherwise an int32."""
-        return self.type is STRING
+        return self.type is STRING  # S0-P2: "string uses an int16 for its size"
 
     @property
     def name(self) -> str:
@@ -109,12 +109,13 @@ def _layout(structure: type[Structure], version: int, flexible: bool) -> Layout:
     for declared in fields_of(structure):
         wire = declared.wire
         if version not in wire.versions:
-            absent.append(declared)
+            absent.append(declared)  # S0-F4: "the format corresponding to the request version"
             continue
         field = LayoutField(declared.name, _codec(declared, version, flexible), declared)
         if version in wire.tagged:
             tagged[wire.tag] = field
             continue
+        # S0-P5: "may be present under certain conditions"
         if version in wire.optional and optional_from is None:
             optional_from = len(fields)
         fields.append(field)

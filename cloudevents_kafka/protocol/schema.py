@@ -60,6 +60,7 @@ class Uuid(NamedTuple):
 
 Scalar = Fixed | Varint | Prefixed | Uuid
 
+# S0-P1: "stored in big endian order"
 INT8: Final = Fixed("int8", "b", 1)
 INT16: Final = Fixed("int16", "h", 2)
 INT32: Final = Fixed("int32", "i", 4)
@@ -97,7 +98,9 @@ VARINTS: Final = {
 }
 """The types of KIP-625, by name."""
 
+# S3-T2: "the keys would be version ranges"
 _TYPES: Final = {type.name: type for type in (INT8, INT16, INT32, INT64, UINT16)} | VARINTS
+# S3-T3: "how the value should be encoded"
 _ENCODINGS: Final = {f"fixed{type.size * 8}": type for type in (INT16, INT32, INT64)} | {
     f"{'' if type.signed else 'un'}signed{type.bits}": type for type in VARINTS.values()
 }

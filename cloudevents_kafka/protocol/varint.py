@@ -31,6 +31,7 @@ def encode_signed(value: int, bits: int = 32) -> bytes:
 def decode_unsigned(data: bytes, at: int = 0, bits: int = 32) -> tuple[int, int]:
     """Return the two's complement integer at an index, and the index after it."""
     pattern, end = _decode(varint.decode, data, at, bits)
+    # S3-E4: "Java int and long are always signed"
     return pattern - (1 << bits) if pattern >> (bits - 1) else pattern, end
 
 

@@ -27,7 +27,8 @@ The calls are in the order of the bytes and cover each byte once: for an array, 
 count before those for the elements; for tagged fields, one for the count and for each tag and size.
 """
 
-_LENGTH: Final = {True: ("h", 2), False: ("i", 4)}  # S0-P2 to P4: strings int16; bytes, arrays int32
+# S0-P2: "string uses an int16 … bytes uses an int32"
+_LENGTH: Final = {True: ("h", 2), False: ("i", 4)}
 
 
 def decode(layout: Layout, data: bytes, at: int = 0, visit: Visitor | None = None) -> tuple[Any, int]:
@@ -125,7 +126,7 @@ class _Decoder:
             end = at + size
         if length < -1:
             raise Malformed(f"a length must be at least -1, got {length}", at=at, path=path)
-        if length == -1 and not codec.nullable:
+        if length == -1 and not codec.nullable:  # S0-P3: "A length of -1 indicates null"
             raise Malformed("the value must not be null in this version", at=at, path=path)
         return length, end
 
@@ -137,7 +138,7 @@ class _Decoder:
         for number in range(count):
             where = _join(path, f"tags[{number}]")
             tag, after = self.counted(at, f"{where}.tag", "unsigned_varint32")
-            if tag <= last:
+            if tag <= last:  # KIP-482
                 raise Malformed(f"tags must ascend, got {tag} after {last}", at=at, path=path)
             size, at = self.counted(after, f"{where}.size", "unsigned_varint32")
             raw = self.take(size, at, path)

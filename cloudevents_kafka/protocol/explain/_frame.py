@@ -82,7 +82,7 @@ def _read(cursor: Cursor, read: Read, *, sized: bool) -> None:
         (size,) = struct.unpack_from(">i", cursor.data)
         cursor.add_field("size", _SIZE, "int32", size)
         if size != end - _SIZE:
-            # S0-F1: the size "does not include itself"
+            # S0-F1: "the size of the subsequent request or response message"
             cursor.add_problem(f"the size must be {end - _SIZE:,}, got {size:,}", "size", 0)
         stop = min(end, _SIZE + size) if size >= 0 else end
     part = cursor.part(stop)
@@ -196,6 +196,7 @@ class CaptureExplainer:
     def _request(self, frame: CapturedFrame) -> ExplainedFrame:
         found = explain_request(frame.data, sized=True)
         number = found.value("header.correlation_id")
+        # S0-A6: with 0 "the server will not send any response"
         unanswered = found.key == ApiKey.PRODUCE and found.value("acks") == 0
         if number is not None and found.key is not None and found.version is not None and not unanswered:
             self._waiting[frame.broker, number].append((found.key, found.version))

@@ -34,6 +34,7 @@ def explain_records(cursor: Cursor, path: str, depth: int = 0) -> None:
         with cursor.stop_on_error(where):
             stop = _stop(cursor, where)
             if stop is None:
+                # S0-M7: "a partial message at the end of the message set"
                 cursor.add_field(where, cursor.end, "partial", cursor.end - cursor.at, _PARTIAL)
                 return
             _entry(cursor.part(stop), where, depth)

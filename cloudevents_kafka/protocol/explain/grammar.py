@@ -30,16 +30,9 @@ MESSAGE_SETS: Final = Versions(0, 2)
 
 
 class Production(NamedTuple):
-    """A name, its right side, and the productions of the names in it."""
+    """A name, its right side, and the productions of the names in it; the name is "" while it is unknown."""
 
     name: str
-    body: str
-    parts: tuple[Production, ...] = ()
-
-
-class _Side(NamedTuple):
-    """A right side, and the productions of the names in it."""
-
     body: str
     parts: tuple[Production, ...] = ()
 
@@ -51,12 +44,13 @@ def text(structure: type[Structure], version: int) -> str:
 
 def production(structure: type[Structure], version: int) -> Production:
     """Return the grammar of a message; raise `Unsupported` if it does not have the version."""
-    side = _structure(layout_of(structure, version))
+    _, body, parts = _structure(layout_of(structure, version))
     if structure in {RequestHeader, ResponseHeader}:
-        side = _before_message(side, structure, version)
+        message = _message(structure, version)
+        body, parts = f"{body} {message.name}", (*parts, *([message] if message.body else []))
     if structure is MessageSetEntry:
-        side = _Side(f"[{side.body}]", side.parts)
-    return Production(name_of(structure), *side)
+        body = f"[{body}]"
+    return Production(name_of(structure), body, parts)
 
 
 def name_of(structure: type[Structure]) -> str:
@@ -70,10 +64,11 @@ def _lines(production: Production, indent: str) -> Iterator[str]:
         yield from _lines(part, f"{indent}  ")
 
 
-def _structure(layout: Layout) -> _Side:
+def _structure(layout: Layout) -> Production:
     sides = [_field(field, layout.version) for field in layout.fields]
     words = [side.body for side in sides]
     if layout.optional_from < len(words):
+        # S0-P5: "These are represented as |foo|."
         words[layout.optional_from :] = [f"|{' '.join(words[layout.optional_from :])}|"]
     tagged = {tag: _field(field, layout.version) for tag, field in layout.tagged.items()}
     if layout.flexible:
@@ -81,46 +76,49 @@ def _structure(layout: Layout) -> _Side:
         words.append(f"tagged_fields({known})" if known else "tagged_fields")
     parts = [part for side in [*sides, *tagged.values()] for part in side.parts]
     # Structures that are written in place may repeat a production.
-    return _Side(" ".join(words).replace("] [", "]["), tuple(dict.fromkeys(parts)))
+    return Production("", " ".join(words).replace("] [", "]["), tuple(dict.fromkeys(parts)))
 
 
-def _field(field: LayoutField, version: int) -> _Side:
+def _field(field: LayoutField, version: int) -> Production:
     """Return the right side of a field, by its name in the guide (see `schema.wire`)."""
     name = field.declared.wire.guide
     if isinstance(field.codec, LengthPrefixed) and field.codec.type is RECORDS and version in MESSAGE_SETS:
-        return _Side(name or "", (Production((name or "").split()[0], "int32"),))
+        return Production("", name or "", (Production((name or "").split()[0], "int32"),))
     if name is None or " " in name:
         name = "".join(word.title() for word in field.name.split("_"))
     if not name:
-        return _inside(field.codec)
+        return _type(field.codec)
     if isinstance(field.codec, Array) and name[0] == "[":
-        return _Side(
-            _array(field.codec, name[1:-1]), (Production(name[1:-1], *_inside(field.codec.element)),)
-        )
-    return _Side(name, (Production(name, *_inside(field.codec)),))
+        return _named(_array(field.codec, name[1:-1]), name[1:-1], field.codec.element)
+    return _named(name, name, field.codec)
 
 
-def _inside(codec: Codec) -> _Side:
+def _named(body: str, name: str, codec: Codec) -> Production:
+    """Return a right side with a name, and the production of the name."""
+    return Production("", body, (_type(codec)._replace(name=name),))
+
+
+def _type(codec: Codec) -> Production:
     if isinstance(codec, Layout):
         return _structure(codec)
     if isinstance(codec, Array):
-        element = _inside(codec.element)
-        return _Side(_array(codec, element.body), element.parts)
+        element = _type(codec.element)
+        return Production("", _array(codec, element.body), element.parts)
     if isinstance(codec, LengthPrefixed):
-        return _Side(f"{'compact_' * codec.compact}{codec.type.name}")
-    return _Side(codec.name)
+        return Production("", f"{'compact_' * codec.compact}{codec.type.name}")
+    return Production("", codec.name)
 
 
 def _array(codec: Array, element: str) -> str:
     return f"{'compact' * codec.compact}[{element}]"
 
 
-def _before_message(side: _Side, header: type[Structure], version: int) -> _Side:
-    """Return a header's right side with the messages that have this version of the header."""
+def _message(header: type[Structure], version: int) -> Production:
+    """Return the production of the messages that have this version of a header."""
     name = "RequestMessage" if header is RequestHeader else "ResponseMessage"
-    either = [name_of(message) for message, used in _headers(header) if version in used]
-    parts = (Production(name, " | ".join(either)),) if either else ()
-    return _Side(f"{side.body} {name}", (*side.parts, *parts))
+    return Production(
+        name, " | ".join(name_of(message) for message, used in _headers(header) if version in used)
+    )
 
 
 def _headers(header: type[Structure]) -> Iterator[tuple[type[Structure], set[int]]]:

@@ -67,7 +67,7 @@ class MetadataByType(Structure, kw_only=True):
 
 
 PARTITIONS: Final = 100
-KIP_TOTALS: Final = (3216, 1170, 4026)
+KIP_TOTALS: Final = (3216, 1170, 4026)  # S3-M3
 """The KIP's bytes for fixed integers, unsigned varints at best, and at worst."""
 
 ENCODINGS: Final = ("fixed", "unsigned varint", "zigzag varint", "worst varint")
@@ -91,6 +91,7 @@ class FirstNumbers(NamedTuple):
 
 
 SMALL: Final = FirstNumbers()
+# S3-M4: "ids greater than 134,217,727" is the edge of zigzag, not of unsigned varints
 LARGE: Final = FirstNumbers(broker=1 << 28, partition=1 << 28, epoch=1 << 28, error=1 << 14)
 """The first numbers whose unsigned varint has a byte more than the fixed integer, in all seven fields."""
 
@@ -124,6 +125,7 @@ def metadata(
     lists: Sequence[ListLengths], numbers: FirstNumbers = SMALL, topic: str = "topic"
 ) -> MetadataByType:
     """Return the message: two brokers, one topic, and a partition for each item of ``lists``."""
+    # S3-M3: "100 partition topic replicated across two brokers"
     broker = numbers.broker
     partitions = [
         PartitionByType(

@@ -51,16 +51,12 @@ class ApiVersionsRequest(Structure, kw_only=True):
 
 
 class ApiVersion(Structure, kw_only=True):
-    """An API and the versions that the broker supports."""
-
     api_key: Int16
     min_version: Int16
     max_version: Int16
 
 
 class SupportedFeatureKey(Structure, kw_only=True):
-    """A feature that the broker supports."""
-
     name: String
     min_version: Int16
     max_version: Int16

@@ -47,8 +47,6 @@ class FetchPartition(Structure, kw_only=True):
 
 
 class FetchTopic(Structure, kw_only=True):
-    """A topic to fetch."""
-
     topic: Annotated[String, wire("0-12", ignorable=True, guide="TopicName")] = ""
     topic_id: Annotated[UuidField, wire("13+", ignorable=True)] = NO_UUID
     partitions: Annotated[list[FetchPartition], wire(guide="")]
@@ -70,7 +68,7 @@ class FetchRequest(Structure, kw_only=True):
     cluster_id: Annotated[String | None, wire("12+", nullable="12+", tag=0, tagged="12+", ignorable=True)] = (
         None
     )
-    replica_id: Annotated[Int32, wire("0-14")] = -1
+    replica_id: Annotated[Int32, wire("0-14")] = -1  # S0-A9: clients "should always specify this as -1"
     replica_state: Annotated[ReplicaState, wire("15+", tag=1, tagged="15+")] = field(
         default_factory=ReplicaState
     )
@@ -129,8 +127,6 @@ class PartitionData(Structure, kw_only=True):
 
 
 class FetchableTopicResponse(Structure, kw_only=True):
-    """The records of a topic."""
-
     topic: Annotated[String, wire("0-12", ignorable=True, guide="TopicName")] = ""
     topic_id: Annotated[UuidField, wire("13+", ignorable=True)] = NO_UUID
     partitions: Annotated[list[PartitionData], wire(guide="")]

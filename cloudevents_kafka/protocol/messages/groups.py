@@ -36,8 +36,6 @@ class FindCoordinatorRequest(Structure, kw_only=True):
 
 
 class Coordinator(Structure, kw_only=True):
-    """A coordinator."""
-
     key: String
     node_id: Int32
     host: String
@@ -56,6 +54,7 @@ class FindCoordinatorResponse(Structure, kw_only=True):
     throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
     error_code: Annotated[Int16, wire("0-3")] = 0
     error_message: Annotated[String | None, wire("1-3", nullable="1-3", ignorable=True)] = ""
+    # S0-A19: "On a successful … response"
     node_id: Annotated[Int32, wire("0-3", guide="CoordinatorId", optional="0")] = 0
     host: Annotated[String, wire("0-3", guide="CoordinatorHost", optional="0")] = ""
     port: Annotated[Int32, wire("0-3", guide="CoordinatorPort", optional="0")] = 0
@@ -63,8 +62,6 @@ class FindCoordinatorResponse(Structure, kw_only=True):
 
 
 class JoinGroupRequestProtocol(Structure, kw_only=True):
-    """A protocol that the member supports, with its metadata."""
-
     name: Annotated[String, wire(guide="ProtocolName")]
     metadata: Annotated[Bytes, wire(guide="ProtocolMetadata")]
 
@@ -76,10 +73,11 @@ class JoinGroupRequest(Structure, kw_only=True):
 
     group_id: String
     session_timeout_ms: Annotated[Int32, wire(guide="SessionTimeout")]
+    # S4-R2: "supported in 0.10.1.0 and greater"
     rebalance_timeout_ms: Annotated[Int32, wire("1+", ignorable=True, guide="RebalanceTimeout")] = -1
-    member_id: String
+    member_id: String  # S4-B1: at first "the memberId will be empty"
     group_instance_id: Annotated[String | None, wire("5+", nullable="5+")] = None
-    protocol_type: String
+    protocol_type: String  # S4-B4: "all members … support the same protocol type"
     protocols: Annotated[list[JoinGroupRequestProtocol], wire(guide="GroupProtocols")]
     reason: Annotated[String | None, wire("8+", nullable="8+", ignorable=True)] = None
 
@@ -109,8 +107,6 @@ class JoinGroupResponse(Structure, kw_only=True):
 
 
 class SyncGroupRequestAssignment(Structure, kw_only=True):
-    """The assignment of a member."""
-
     member_id: String
     assignment: Bytes
 
@@ -180,8 +176,6 @@ class LeaveGroupRequest(Structure, kw_only=True):
 
 
 class MemberResponse(Structure, kw_only=True):
-    """The result for a member."""
-
     member_id: String
     group_instance_id: Annotated[String | None, wire(nullable="3+")]
     error_code: Int16
@@ -208,8 +202,6 @@ class Subscription(Structure, kw_only=True):
 
 
 class AssignedTopic(Structure, kw_only=True):
-    """The partitions of a topic."""
-
     topic: String
     partitions: list[Int32]
 

@@ -34,13 +34,11 @@ class ListOffsetsPartition(Structure, kw_only=True):
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
     current_leader_epoch: Annotated[Int32, wire("4+", ignorable=True)] = -1
-    timestamp: Annotated[Int64, wire(guide="Time")]
+    timestamp: Annotated[Int64, wire(guide="Time")]  # S0-A13: "-1 to receive the latest offsets"
     max_num_offsets: Annotated[Int32, wire("0", guide="MaxNumberOfOffsets")] = 1
 
 
 class ListOffsetsTopic(Structure, kw_only=True):
-    """A topic."""
-
     name: Annotated[String, wire(guide="TopicName")]
     partitions: Annotated[list[ListOffsetsPartition], wire(guide="")]
 
@@ -68,8 +66,6 @@ class ListOffsetsPartitionResponse(Structure, kw_only=True):
 
 
 class ListOffsetsTopicResponse(Structure, kw_only=True):
-    """The offsets of a topic."""
-
     name: Annotated[String, wire(guide="TopicName")]
     partitions: Annotated[list[ListOffsetsPartitionResponse], wire(guide="[PartitionOffsets]")]
 
@@ -94,8 +90,6 @@ class OffsetCommitRequestPartition(Structure, kw_only=True):
 
 
 class OffsetCommitRequestTopic(Structure, kw_only=True):
-    """The offsets in a topic."""
-
     name: Annotated[String, wire("0-9", ignorable=True, guide="TopicName")] = ""
     topic_id: Annotated[UuidField, wire("10+", ignorable=True)] = NO_UUID
     partitions: Annotated[list[OffsetCommitRequestPartition], wire(guide="")]
@@ -119,13 +113,11 @@ class OffsetCommitRequestBetaPartition(Structure, kw_only=True):
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
     committed_offset: Annotated[Int64, wire(guide="Offset")]
-    commit_timestamp: Annotated[Int64, wire(guide="TimeStamp")] = -1
+    commit_timestamp: Annotated[Int64, wire(guide="TimeStamp")] = -1  # S0-A15: -1 is "the receive time"
     committed_metadata: Annotated[String | None, wire(nullable="0+", guide="Metadata")]
 
 
 class OffsetCommitRequestBetaTopic(Structure, kw_only=True):
-    """The offsets in a topic."""
-
     name: Annotated[String, wire(guide="TopicName")]
     partitions: Annotated[list[OffsetCommitRequestBetaPartition], wire(guide="")]
 
@@ -140,15 +132,11 @@ class OffsetCommitRequestBeta(Structure, kw_only=True):
 
 
 class OffsetCommitResponsePartition(Structure, kw_only=True):
-    """The result for a partition."""
-
     partition_index: Annotated[Int32, wire(guide="Partition")]
     error_code: Int16
 
 
 class OffsetCommitResponseTopic(Structure, kw_only=True):
-    """The results for a topic."""
-
     name: Annotated[String, wire("0-9", ignorable=True, guide="TopicName")] = ""
     topic_id: Annotated[UuidField, wire("10+", ignorable=True)] = NO_UUID
     partitions: Annotated[list[OffsetCommitResponsePartition], wire(guide="")]
@@ -164,15 +152,11 @@ class OffsetCommitResponse(Structure, kw_only=True):
 
 
 class OffsetFetchRequestTopic(Structure, kw_only=True):
-    """A topic."""
-
     name: Annotated[String, wire(guide="TopicName")]
     partition_indexes: Annotated[list[Int32], wire(guide="[Partition]")]
 
 
 class OffsetFetchRequestTopics(Structure, kw_only=True):
-    """A topic of one of several groups."""
-
     name: Annotated[String, wire("8-9", ignorable=True)] = ""
     topic_id: Annotated[UuidField, wire("10+", ignorable=True)] = NO_UUID
     partition_indexes: list[Int32]
@@ -202,6 +186,7 @@ class OffsetFetchResponsePartition(Structure, kw_only=True):
     """A committed offset; -1 without one, which is not an error."""
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
+    # S0-A18: without one "sets the offset field to -1"
     committed_offset: Annotated[Int64, wire(guide="Offset")]
     committed_leader_epoch: Annotated[Int32, wire("5-7", ignorable=True)] = -1
     metadata: Annotated[String | None, wire(nullable="0-7")]
@@ -209,15 +194,11 @@ class OffsetFetchResponsePartition(Structure, kw_only=True):
 
 
 class OffsetFetchResponseTopic(Structure, kw_only=True):
-    """The offsets in a topic."""
-
     name: Annotated[String, wire(guide="TopicName")]
     partitions: Annotated[list[OffsetFetchResponsePartition], wire(guide="")]
 
 
 class OffsetFetchResponsePartitions(Structure, kw_only=True):
-    """A committed offset of one of several groups."""
-
     partition_index: Int32
     committed_offset: Int64
     committed_leader_epoch: Annotated[Int32, wire(ignorable=True)] = -1
@@ -226,16 +207,12 @@ class OffsetFetchResponsePartitions(Structure, kw_only=True):
 
 
 class OffsetFetchResponseTopics(Structure, kw_only=True):
-    """The offsets of one of several groups in a topic."""
-
     name: Annotated[String, wire("8-9", ignorable=True)] = ""
     topic_id: Annotated[UuidField, wire("10+", ignorable=True)] = NO_UUID
     partitions: list[OffsetFetchResponsePartitions]
 
 
 class OffsetFetchResponseGroup(Structure, kw_only=True):
-    """The offsets of one of several groups."""
-
     group_id: String
     topics: list[OffsetFetchResponseTopics]
     error_code: Int16 = 0

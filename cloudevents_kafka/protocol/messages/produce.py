@@ -33,15 +33,11 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class PartitionProduceData(Structure, kw_only=True):
-    """The records for a partition."""
-
     index: Annotated[Int32, wire(guide="Partition")]
     records: Annotated[Records | None, wire(nullable="0+", guide="MessageSetSize MessageSet")]
 
 
 class TopicProduceData(Structure, kw_only=True):
-    """The records for a topic."""
-
     name: Annotated[String, wire("0-12", ignorable=True, guide="TopicName")] = ""
     topic_id: Annotated[UuidField, wire("13+", ignorable=True)] = NO_UUID
     partition_data: Annotated[list[PartitionProduceData], wire(guide="")]
@@ -53,7 +49,7 @@ class ProduceRequest(Structure, kw_only=True):
     spec: ClassVar = MessageSpec.of("0-13", ApiKey.PRODUCE, flexible="9+")
 
     transactional_id: Annotated[String | None, wire("3+", nullable="3+")] = None
-    acks: Annotated[Int16, wire(guide="RequiredAcks")]
+    acks: Annotated[Int16, wire(guide="RequiredAcks")]  # S0-A6: "the server will not send any response"
     timeout_ms: Annotated[Int32, wire(guide="Timeout")]
     topic_data: Annotated[list[TopicProduceData], wire(guide="")]
 
@@ -77,7 +73,7 @@ class PartitionProduceResponse(Structure, kw_only=True):
 
     index: Annotated[Int32, wire(guide="Partition")]
     error_code: Int16
-    base_offset: Annotated[Int64, wire(guide="Offset")]
+    base_offset: Annotated[Int64, wire(guide="Offset")]  # S0-A8: "assigned to the first message"
     log_append_time_ms: Annotated[Int64, wire("2+", ignorable=True)] = -1
     log_start_offset: Annotated[Int64, wire("5+", ignorable=True)] = -1
     record_errors: Annotated[list[BatchIndexAndErrorMessage], wire("8+", ignorable=True)] = []
@@ -88,8 +84,6 @@ class PartitionProduceResponse(Structure, kw_only=True):
 
 
 class TopicProduceResponse(Structure, kw_only=True):
-    """The results for a topic."""
-
     name: Annotated[String, wire("0-12", ignorable=True, guide="TopicName")] = ""
     topic_id: Annotated[UuidField, wire("13+", ignorable=True)] = NO_UUID
     partition_responses: Annotated[list[PartitionProduceResponse], wire(guide="")]
@@ -144,7 +138,7 @@ class MessageOfSet(Structure, kw_only=True):
     """A message: ``crc`` covers all fields after it, the lowest two bits of ``attributes`` are the codec."""
 
     crc: Int32
-    magic_byte: Int8
+    magic_byte: Int8  # S0-M2: "a version id"
     attributes: Int8
     timestamp: Annotated[Int64, wire("1+")] = -1
     key: Annotated[Bytes | None, wire(nullable="0+")]
@@ -156,6 +150,6 @@ class MessageSetEntry(Structure, kw_only=True):
 
     spec: ClassVar = MessageSpec.of("0-1", guide="MessageSet")
 
-    offset: Int64
+    offset: Int64  # S0-M5: a producer "can fill in any value here"
     message_size: Int32
     content: Annotated[MessageOfSet, wire(guide="Message")]

@@ -23,8 +23,6 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class MetadataRequestTopic(Structure, kw_only=True):
-    """A topic."""
-
     topic_id: Annotated[UuidField, wire("10+", ignorable=True)] = NO_UUID
     name: Annotated[String | None, wire(nullable="10+", guide="TopicName")]
 
@@ -34,6 +32,7 @@ class MetadataRequest(Structure, kw_only=True):
 
     spec: ClassVar = MessageSpec.of("0-13", ApiKey.METADATA, flexible="9+")
 
+    # S0-A1: "If empty … all topics"
     topics: Annotated[list[MetadataRequestTopic] | None, wire(nullable="1+", guide="")]
     allow_auto_topic_creation: Annotated[Boolean, wire("4+")] = True
     include_cluster_authorized_operations: Annotated[Boolean, wire("8-10")] = False
@@ -41,8 +40,6 @@ class MetadataRequest(Structure, kw_only=True):
 
 
 class MetadataResponseBroker(Structure, kw_only=True):
-    """A broker and its address for clients."""
-
     node_id: Int32
     host: String
     port: Int32
@@ -54,7 +51,7 @@ class MetadataResponsePartition(Structure, kw_only=True):
 
     error_code: Annotated[Int16, wire(guide="PartitionErrorCode")]
     partition_index: Annotated[Int32, wire(guide="PartitionId")]
-    leader_id: Annotated[Int32, wire(guide="Leader")]
+    leader_id: Annotated[Int32, wire(guide="Leader")]  # S0-A4: "If no leader exists … -1"
     leader_epoch: Annotated[Int32, wire("7+", ignorable=True)] = -1
     replica_nodes: Annotated[list[Int32], wire(guide="Replicas")]
     isr_nodes: Annotated[list[Int32], wire(guide="Isr")]
@@ -62,8 +59,6 @@ class MetadataResponsePartition(Structure, kw_only=True):
 
 
 class MetadataResponseTopic(Structure, kw_only=True):
-    """A topic and its partitions."""
-
     error_code: Annotated[Int16, wire(guide="TopicErrorCode")]
     name: Annotated[String | None, wire(nullable="12+", guide="TopicName")]
     topic_id: Annotated[UuidField, wire("10+", ignorable=True)] = NO_UUID
@@ -94,8 +89,6 @@ class CreatableReplicaAssignment(Structure, kw_only=True):
 
 
 class CreatableTopicConfig(Structure, kw_only=True):
-    """A setting of a topic."""
-
     name: String
     value: Annotated[String | None, wire(nullable="0+")]
 
@@ -121,8 +114,6 @@ class CreateTopicsRequest(Structure, kw_only=True):
 
 
 class CreatableTopicConfigs(Structure, kw_only=True):
-    """A setting of the new topic."""
-
     name: String
     value: Annotated[String | None, wire(nullable="5+")]
     read_only: Boolean
@@ -131,8 +122,6 @@ class CreatableTopicConfigs(Structure, kw_only=True):
 
 
 class CreatableTopicResult(Structure, kw_only=True):
-    """The result for a topic."""
-
     name: String
     topic_id: Annotated[UuidField, wire("7+", ignorable=True)] = NO_UUID
     error_code: Int16

@@ -36,11 +36,8 @@ def _fastest() -> Callable[[bytes], int]:
 
 
 @cache
-def _table() -> tuple[int, ...]:
-    return tuple(_entry(byte) for byte in range(256))
-
-
-def _entry(crc: int) -> int:
+def _table() -> list[int]:
+    table = list(range(256))
     for _ in range(8):
-        crc = crc >> 1 ^ (_POLYNOMIAL if crc & 1 else 0)
-    return crc
+        table = [crc >> 1 ^ (_POLYNOMIAL if crc & 1 else 0) for crc in table]
+    return table

@@ -51,7 +51,7 @@ class Codec(IntEnum):
     @classmethod
     def of(cls, attributes: int) -> Codec:
         """Return the codec of attributes; raise `Malformed` for 5, 6 and 7."""
-        number = attributes & 7
+        number = attributes & 7  # S0-M4: "The lowest 2 bits contain the compression codec"; 3 since lz4
         if number > cls.ZSTD:
             raise Malformed(f"the codec must be 0 to 4, got {number}")
         return _CODECS[number]

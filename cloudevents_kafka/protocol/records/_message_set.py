@@ -16,7 +16,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -89,18 +89,18 @@ class MessageEntry(msgspec.Struct, frozen=True, gc=False):
         """Return an iterator over the records; it raises as `records`."""
         if self.codec == Codec.NONE:
             return iter((_record(self),))
-        return _unwrap(self, _Allowance(self.limit), 0)
+        return _unwrap(self, _DecompressionLimit(self.limit), 0)
 
 
-class _Allowance:
+class _DecompressionLimit:
     """The number of bytes that may still be decompressed from one outermost wrapper."""
 
-    def __init__(self, left: int) -> None:
-        self._left = left
+    def __init__(self, remaining: int) -> None:
+        self._remaining = remaining
 
     def decompress(self, data: bytes, codec: Codec) -> bytes:
-        out = decompress(data, codec, limit=self._left)
-        self._left -= len(out)
+        out = decompress(data, codec, limit=self._remaining)
+        self._remaining -= len(out)
         return out
 
 
@@ -112,16 +112,19 @@ def read_message(
     return MessageEntry(data, start, end, offset, magic, attributes, check_crc, limit)
 
 
-def _unwrap(wrapper: MessageEntry, allowance: _Allowance, depth: int) -> Iterator[Record]:
+def _unwrap(wrapper: MessageEntry, limit: _DecompressionLimit, depth: int) -> Iterator[Record]:
     timestamp, _, value = _fields(wrapper)
     if depth == _MAX_NESTING or value is None:
         rule = "not be null" if value is None else f"be nested at most {_MAX_NESTING} deep"
         raise Malformed(f"a compressed message set must {rule}", at=wrapper.start, path="value")
-    stamped = timestamp if wrapper.timestamp_type == TimestampType.LOG_APPEND else None
-    for entry in _inner(wrapper, allowance.decompress(value, wrapper.codec)):
+    changes: dict[str, Any] = {}
+    if wrapper.timestamp_type == TimestampType.LOG_APPEND and timestamp is not None:
+        changes = {"timestamp": timestamp, "timestamp_type": TimestampType.LOG_APPEND}
+    for entry in _inner(wrapper, limit.decompress(value, wrapper.codec)):
+        # S0-M6: "we allow messages to recursively contain compressed message sets"
         plain = entry.codec == Codec.NONE
-        for record in (_record(entry),) if plain else _unwrap(entry, allowance, depth + 1):
-            yield record if stamped is None else _stamped(record, stamped)
+        for record in (_record(entry),) if plain else _unwrap(entry, limit, depth + 1):
+            yield msgspec.structs.replace(record, **changes) if changes else record
 
 
 def _record(entry: MessageEntry) -> Record:
@@ -147,15 +150,14 @@ def _inner(wrapper: MessageEntry, data: bytes) -> Iterator[MessageEntry]:
         yield msgspec.structs.replace(entry, last_offset=entry.last_offset + shift) if shift else entry
 
 
-def _stamped(record: Record, timestamp: int) -> Record:
-    return msgspec.structs.replace(record, timestamp=timestamp, timestamp_type=TimestampType.LOG_APPEND)
-
-
 def _fields(entry: MessageEntry) -> tuple[int | None, bytes | None, bytes | None]:
     """Return timestamp, key and value, after a check of the checksum."""
     data, at = entry.data, entry.start + _HEAD.size
     if entry.check_crc:
-        _check(data, entry.start, entry.end)
+        (expected,) = _CRC.unpack_from(data, entry.start + START.size)
+        # S0-M3: the CRC-32 "of the remainder of the message bytes"
+        if (found := zlib.crc32(data[entry.start + _AFTER_CRC : entry.end])) != expected:
+            raise Corrupt(f"the CRC-32 must be {expected:08x}, got {found:08x}", at=entry.start)
     timestamp = None
     if entry.magic:
         milliseconds = _TIMESTAMP.unpack_from(data, at)[0]
@@ -166,13 +168,6 @@ def _fields(entry: MessageEntry) -> tuple[int | None, bytes | None, bytes | None
     if at != entry.end:
         raise Malformed(f"a message must end with its value, got {entry.end - at} more bytes", at=at)
     return timestamp, key, value
-
-
-def _check(data: bytes, start: int, end: int) -> None:
-    (expected,) = _CRC.unpack_from(data, start + START.size)
-    found = zlib.crc32(data[start + _AFTER_CRC : end])
-    if expected != found:
-        raise Corrupt(f"the CRC-32 must be {expected:08x}, got {found:08x}", at=start)
 
 
 def _bytes(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:

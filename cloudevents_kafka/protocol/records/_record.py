@@ -15,7 +15,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -90,41 +90,29 @@ class ControlRecord(msgspec.Struct, frozen=True, gc=False):
 START: Final = struct.Struct(">qi")
 _SIZE: Final = struct.Struct(">i").unpack_from
 _MAGIC_AT: Final = 16
-_SMALLEST: Final = (26, 34, 61)
-"""The smallest size of an entry in bytes, by magic."""
+_SMALLEST: Final = (26, 34, 61)  # bytes of an entry, by magic
 
 
-class EntryBounds(NamedTuple):
-    """Entry ``i`` is from ``bounds[i]`` to ``bounds[i + 1]``; ``partial_size`` bytes follow the last one."""
+def find_entries(data: bytes) -> tuple[list[int], int]:
+    """Return the boundaries of the entries, and the size of a partial entry after the last one.
 
-    bounds: list[int]
-    partial_size: int
-
-
-def find_entries(data: bytes) -> EntryBounds:
-    """Return the boundaries of the entries; raise `Malformed` for an invalid size or magic.
-
-    A broker may cut the last entry anywhere, at the requested size. Brokers that down-convert records may
-    add a last entry that is never complete (offset -1, a size beyond the end).
+    Entry ``i`` is from boundary ``i`` to boundary ``i + 1``. Raises `Malformed` for an invalid size or magic.
     """
     bounds, start, end = [0], 0, len(data)
     while end - start >= START.size:
         size = START.size + _SIZE(data, start + 8)[0]
         if size < _SMALLEST[0]:
-            raise Malformed(
-                f"an entry must have at least {_SMALLEST[0]} bytes, got {size}", at=start, path="size"
-            )
+            rule = f"an entry must have at least {_SMALLEST[0]} bytes, got {size}"
+            raise Malformed(rule, at=start, path="size")
         if size > end - start:
+            # S0-M7: "a partial message at the end"; since 2.0 also one that never gets complete
             break
         magic = data[start + _MAGIC_AT]
         if magic > 2:
             raise Malformed(f"the magic must be 0, 1 or 2, got {magic}", at=start, path="magic")
         if size < _SMALLEST[magic]:
-            raise Malformed(
-                f"an entry of magic {magic} must have at least {_SMALLEST[magic]} bytes, got {size}",
-                at=start,
-                path="size",
-            )
+            rule = f"an entry of magic {magic} must have at least {_SMALLEST[magic]} bytes, got {size}"
+            raise Malformed(rule, at=start, path="size")
         start += size
         bounds.append(start)
-    return EntryBounds(bounds, end - start)
+    return bounds, end - start
