@@ -73,16 +73,7 @@ def _found(problems: Collection[Problem]) -> Found:
     return found
 
 
-def _construct(entries: Entries, *, lenient: bool) -> Found:
-    assert not lenient
-    attributes = dict(entries)
-    data = object() if attributes.pop(DATA, "") is None else None
-    with pytest.raises(InvalidEvent) as caught:
-        Event(**{**attributes, "data": data})
-    return _found(caught.value.problems)
-
-
-class _Message(NamedTuple):
+class _SdkEvent(NamedTuple):
     attributes: dict[str, Any]
     data: Any
 
@@ -93,13 +84,16 @@ class _Message(NamedTuple):
         return self.data
 
 
-def _convert(entries: Entries, *, lenient: bool) -> Found:
-    assert not lenient
-    attributes = dict(entries)
-    data = object() if attributes.pop(DATA, "") is None else None
-    with pytest.raises(InvalidEvent) as caught:
-        Event.of(_Message(attributes, data))
-    return _found(caught.value.problems)
+def _constructed(construct: Callable[[dict[str, Any], Any], Event]) -> Callable[..., Found]:
+    def read(entries: Entries, *, lenient: bool) -> Found:
+        assert not lenient
+        attributes = dict(entries)
+        data = object() if attributes.pop(DATA, "") is None else None
+        with pytest.raises(InvalidEvent) as caught:
+            construct(attributes, data)
+        return _found(caught.value.problems)
+
+    return read
 
 
 def _binary(entries: Entries, *, lenient: bool) -> Found:
@@ -138,12 +132,7 @@ def _branch(value: str | int, integer: bytes, string: bytes) -> bytes:
 
 
 def _avro(entries: Entries) -> bytes:
-    written = [
-        _string(name)
-        + (b"\x04" + zigzag.encode(value) if isinstance(value, int) else b"\x06" + _string(value))
-        for name, value in entries
-        if name != DATA
-    ]
+    written = [_string(name) + _branch(value, b"\x04", b"\x06") for name, value in entries if name != DATA]
     # The branch double, which text/plain does not allow.
     data = b"\x0a" + bytes(8) if (DATA, None) in entries else b"\x02"
     return zigzag.encode(len(written)) + b"".join(written) + b"\x00" + data
@@ -155,8 +144,7 @@ COMPACT: Final = ("id", "source", "type", "datacontenttype", "dataschema", "subj
 def _compact(entries: Entries) -> bytes:
     core = dict(entry for entry in entries if entry[0] in COMPACT)
     extensions = [
-        _string(name)
-        + (b"\x02" + zigzag.encode(value) if isinstance(value, int) else b"\x06" + _string(value))
+        _string(name) + _branch(value, b"\x02", b"\x06")
         for name, value in entries
         if name not in (*COMPACT, "specversion")
     ]
@@ -176,17 +164,17 @@ def _java_compact(entries: Entries) -> bytes:
 
 
 FIELDS: Final = {"id": 1, "source": 2, "specversion": 3, "type": 4}
-ARMS: Final = {AttributeType.URI: 5, AttributeType.URI_REFERENCE: 6}
+VALUE_FIELDS: Final = {AttributeType.URI: 5, AttributeType.URI_REFERENCE: 6}
 
 
 def _field(number: int, content: bytes) -> bytes:
     return bytes([number << 3 | 2]) + varint.encode(len(content)) + content
 
 
-def _arm(name: str, value: str | int) -> bytes:
+def _value_field(name: str, value: str | int) -> bytes:
     if isinstance(value, int):
         return b"\x10" + varint.encode(value)
-    return _field(ARMS.get(type_of(name), 3), value.encode())
+    return _field(VALUE_FIELDS.get(type_of(name), 3), value.encode())
 
 
 def _protobuf(entries: Entries) -> bytes:
@@ -197,7 +185,7 @@ def _protobuf(entries: Entries) -> bytes:
         elif name in FIELDS:
             written += _field(FIELDS[name], value.encode())
         else:
-            written += _field(5, _field(1, name.encode()) + _field(2, _arm(name, value)))
+            written += _field(5, _field(1, name.encode()) + _field(2, _value_field(name, value)))
     return written
 
 
@@ -214,11 +202,15 @@ NO_REPEATS: Final[Collection[str]] = ()
 COMPACT_CANNOT: Final = ("missing type", "other specversion", "malformed time", "invalid data")
 COMPACT_REPEATS: Final = ("sampledrate", "bad_name", "correlationid")
 ENTRY_POINTS: Final = {
-    "Event": EntryPoint(_construct, "J-10", repeats=NO_REPEATS),
-    "Event.of": EntryPoint(_convert, "J-10", repeats=NO_REPEATS),
-    "binary": EntryPoint(
-        _binary, cannot=("missing type", "invalid data")
-    ),  # it is not an event without a type
+    "Event": EntryPoint(
+        _constructed(lambda attributes, data: Event(**attributes, data=data)), "J-10", repeats=NO_REPEATS
+    ),
+    "Event.of": EntryPoint(
+        _constructed(lambda attributes, data: Event.of(_SdkEvent(attributes, data))),
+        "J-10",
+        repeats=NO_REPEATS,
+    ),
+    "binary": EntryPoint(_binary, cannot=("missing type", "invalid data")),  # not an event without a type
     "json": EntryPoint(_structured("json", _json), "J-12"),
     "avro": EntryPoint(_structured("avro", _avro), "A-06"),
     # A time must be a timestamp there, so a text is in the wrong field.
