@@ -38,6 +38,7 @@ from cloudevents_kafka.extensions import (
     fetch_data,
     is_expired,
     is_past_sunset,
+    signing,
     size_problem,
     store_data,
 )
@@ -47,13 +48,6 @@ from cloudevents_kafka.extensions.dsse import (
     pre_authentication_encoding,
     read_envelope,
     read_material,
-)
-from cloudevents_kafka.extensions.signing import (
-    SigningError,
-    VerificationError,
-    drop_stale_signature,
-    sign,
-    verify,
 )
 
 _INTEGER_SIZE: Final = 32
@@ -153,8 +147,8 @@ def check_sign(
         return b"signature"
 
     try:
-        signed = sign(as_event(event), key, keyid="k", extensions=extensions)
-    except SigningError as error:
+        signed = signing.sign(as_event(event), key, keyid="k", extensions=extensions)
+    except signing.SigningError as error:
         require(refused, f"must be signed: {error}")
         return
     require(not refused, f"must be refused, but was signed as {signed}")
@@ -186,8 +180,8 @@ def check_verify(
     event = from_record(as_record(record))
     verifiers = {keyid: _verifier(point) for keyid, point in keys.items()}
     try:
-        result = verify(event, verifiers, behaviour=behaviour, required=required)
-    except VerificationError as error:
+        result = signing.verify(event, verifiers, behaviour=behaviour, required=required)
+    except signing.VerificationError as error:
         require(verified is None, f"must be verified: {error}")
         return
     require_equal(result.verified, verified, "the verified part")
@@ -205,7 +199,7 @@ def _verifier(point: bytes) -> Callable[[bytes, bytes], bool]:
         from cryptography.hazmat.primitives.hashes import SHA256
     except ImportError as error:
         raise CaseFailed(
-            f"cryptography must be installed to verify signatures: pip install cryptography ({error})"
+            f"cryptography must be installed to signing.verify signatures: pip install cryptography ({error})"
         ) from None
     key = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), point)
 
@@ -233,7 +227,7 @@ def check_forward(
     """Change a record of a signed event, whose signature is kept only if the change does not affect it."""
     received, changes = from_record(as_record(record)), changes or {}
     new_data = {} if isinstance(data, UnsetType) else {"data": data.value}
-    changed = drop_stale_signature(received.replace(**new_data, **changes), received)
+    changed = signing.drop_stale_signature(received.replace(**new_data, **changes), received)
     signature = received[DSSE_MATERIAL] if signed else None
     require_equal(changed.get(DSSE_MATERIAL), signature, "the signature")
     expected = set(received.replace(**changes)) - {DSSE_MATERIAL}

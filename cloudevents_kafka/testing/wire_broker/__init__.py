@@ -1,8 +1,8 @@
 """A Kafka broker for tests, of any release from 0.7 to 4.3, in the test's own process.
 
 Read `_broker` first: `WireBroker` listens (`_listener`), and a `_connection` reads the requests of a
-client (`_requests`, as the emulated release of `_releases` does) after its login (`_sasl`), and passes
-each as a `_call`, through the `faults` that tests plan, to a handler of `apis`, which responds or raises
+client, as the emulated release of `_releases` does, after its login (`_sasl`), and passes each as a
+`_call`, through the `faults` that tests plan, to a handler of `apis`, which responds or raises
 one of the `_errors`. The handlers work on the `_cluster`: its partitions (`_log`, `_append`) and its
 groups (`_group`). `_v07` is Kafka 0.7.
 """

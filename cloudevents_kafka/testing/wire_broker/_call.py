@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import struct
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
-from cloudevents_kafka.protocol.schema import NO_UUID
+from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.api_keys import ApiKey
+from cloudevents_kafka.protocol.codec import compiler
+from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unsupported
+from cloudevents_kafka.protocol.messages import APIS
+from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest, RequestHeader
+from cloudevents_kafka.protocol.messages.offsets import OffsetCommitRequestBeta
+from cloudevents_kafka.protocol.schema import NO_UUID, Structure
 from cloudevents_kafka.testing.wire_broker._cluster import Cluster, Node, Partition
 from cloudevents_kafka.testing.wire_broker._errors import ApiError
 from cloudevents_kafka.testing.wire_broker._releases import Release
-from cloudevents_kafka.testing.wire_broker._requests import ParsedRequest
 from cloudevents_kafka.testing.wire_broker._sasl import Login
+
+_START: Final = struct.Struct(">hhi")  # API key, API version, correlation id
 
 
 class InjectedError(NamedTuple):
@@ -24,9 +33,16 @@ class InjectedError(NamedTuple):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Call(ParsedRequest):
+class Call:
     """A request, the node that received it, and the faults in its response."""
 
+    key: int
+    version: int
+    correlation_id: int
+    client_id: str | None
+    message: Structure
+    supported: bool = True
+    """False for an ApiVersions request of a version that the release does not have."""
     cluster: Cluster
     node: Node
     release: Release
@@ -52,3 +68,29 @@ class Call(ParsedRequest):
         """Return a partition; raise `ApiError` if this node does not lead it."""
         self.check(topic, partition)
         return self.cluster.led_partition(self.node.id, topic, partition, epoch)
+
+
+def read_call(frame: bytes, release: Release, **context: Any) -> Call:
+    """Return the call of a request in a context; raise `ProtocolError` if the release cannot read it."""
+    if len(frame) < _START.size:
+        raise Truncated(_START.size - len(frame), at=0)
+    key, version, _ = _START.unpack_from(frame)
+    accepted = release.versions.get(key)
+    if accepted is None:
+        raise Unsupported(f"API key {key}, version {version}: the broker {release.name} has no such API")
+    is_accepted = version in accepted
+    if not is_accepted:
+        is_clamped = version > accepted.last and key in release.clamped_apis
+        if key != ApiKey.API_VERSIONS and not is_clamped:
+            name = APIS[key].name
+            raise Unsupported(f"{name}, version {version}: the broker {release.name} accepts {accepted}")
+        version = accepted.last
+    header, at = compiler.decode(RequestHeader, frames.request_header(key, version), frame)
+    context |= {"release": release, "correlation_id": header.correlation_id, "client_id": header.client_id}
+    if key == ApiKey.API_VERSIONS and not is_accepted:
+        return Call(key=key, version=0, message=ApiVersionsRequest(), supported=False, **context)
+    beta = release.beta_offset_commit and (key, version) == (ApiKey.OFFSET_COMMIT, 0)
+    message, end = compiler.decode(OffsetCommitRequestBeta if beta else APIS[key].request, version, frame, at)
+    if end != len(frame) and not release.ignores_trailing_bytes:
+        raise Malformed(f"{len(frame) - end} bytes are left over", at=end, path=APIS[key].name)
+    return Call(key=key, version=version, message=message, **context)

@@ -10,8 +10,7 @@ from typing import Final
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.errors import ProtocolError
 from cloudevents_kafka.protocol.schema import Structure
-from cloudevents_kafka.testing.wire_broker import _requests as requests
-from cloudevents_kafka.testing.wire_broker._call import Call
+from cloudevents_kafka.testing.wire_broker._call import Call, read_call
 from cloudevents_kafka.testing.wire_broker._cluster import Cluster, Node
 from cloudevents_kafka.testing.wire_broker._errors import CloseConnection
 from cloudevents_kafka.testing.wire_broker._listener import ClientSocket
@@ -60,20 +59,19 @@ class Connection:
             self._log_in(frame)
             return
         try:
-            request = requests.read_request(self._state.release, frame)
+            call = read_call(
+                frame,
+                self._state.release,
+                cluster=self._state.cluster,
+                node=self._node,
+                login=self._login,
+                connection=self._client.number,
+            )
         except ProtocolError as error:
             if not self._state.release.drops_unreadable:
                 raise
             self._record_error(f"not answered: {error}")
             return
-        call = Call(
-            **vars(request),
-            cluster=self._state.cluster,
-            node=self._node,
-            release=self._state.release,
-            login=self._login,
-            connection=self._client.number,
-        )
         self._state.calls.append(call)
         if not self._login.allows(call.key):
             raise CloseConnection(f"API key {call.key} before the login")

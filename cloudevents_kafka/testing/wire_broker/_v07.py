@@ -14,24 +14,9 @@ from bisect import bisect_right
 from collections import deque
 from typing import Final, Self
 
+from cloudevents_kafka.protocol import v07
 from cloudevents_kafka.protocol.errors import ProtocolError
 from cloudevents_kafka.protocol.schema import Structure
-from cloudevents_kafka.protocol.v07 import (
-    ANY_PARTITION,
-    EARLIEST,
-    LATEST,
-    ErrorCode,
-    FetchRequest,
-    FetchResponse,
-    MessageSet,
-    MultiFetchRequest,
-    MultiFetchResponse,
-    MultiProduceRequest,
-    OffsetsRequest,
-    OffsetsResponse,
-    ProduceRequest,
-    frames,
-)
 from cloudevents_kafka.testing.wire_broker._errors import CloseConnection
 from cloudevents_kafka.testing.wire_broker._listener import ClientSocket, Listener
 
@@ -72,11 +57,11 @@ class SegmentedLog:
     def before(self, milliseconds: int) -> list[int]:
         """Return the starts of segments last written before a time, highest first.
 
-        LATEST adds the end, EARLIEST is position 0 alone.
+        v07.LATEST adds the end, v07.EARLIEST is position 0 alone.
         """
-        if milliseconds == EARLIEST:
+        if milliseconds == v07.EARLIEST:
             return [0]
-        if milliseconds == LATEST:
+        if milliseconds == v07.LATEST:
             return sorted({*self.starts, self.end}, reverse=True)
         written = zip(self.starts, self._written, strict=True)
         return sorted((start for start, at in written if at <= milliseconds), reverse=True)
@@ -123,11 +108,11 @@ class WireBroker07:
     def _serve(self, client: ClientSocket) -> None:
         try:
             while (frame := client.read_frame(_MAX_FRAME)) is not None:
-                request = frames.decode_request(frame)
+                request = v07.frames.decode_request(frame)
                 self.requests.append(request)
                 with self._lock:
                     response = self._handle(request)
-                if response is not None and not client.send(frames.encode_response(response)):
+                if response is not None and not client.send(v07.frames.encode_response(response)):
                     return
         except CloseConnection as close:
             self.connection_errors.append(close.reason)
@@ -136,52 +121,54 @@ class WireBroker07:
 
     def _handle(self, request: Structure) -> Structure | None:
         match request:
-            case ProduceRequest():
+            case v07.ProduceRequest():
                 self._produce(request)
-            case MultiProduceRequest():
+            case v07.MultiProduceRequest():
                 for part in request.produces:
                     self._produce(part)
-            case FetchRequest():
+            case v07.FetchRequest():
                 return self._fetch(request)
-            case MultiFetchRequest():
+            case v07.MultiFetchRequest():
                 parts = [self._fetch(part) for part in request.fetches]
-                return MultiFetchResponse(
-                    error_code=ErrorCode.NO_ERROR, responses=frames.join_responses(parts)
+                return v07.MultiFetchResponse(
+                    error_code=v07.ErrorCode.NO_ERROR, responses=v07.frames.join_responses(parts)
                 )
-            case OffsetsRequest():
+            case v07.OffsetsRequest():
                 return self._offsets(request)
         return None
 
-    def _produce(self, request: ProduceRequest) -> None:
+    def _produce(self, request: v07.ProduceRequest) -> None:
         partition = request.partition
-        if partition == ANY_PARTITION:
+        if partition == v07.ANY_PARTITION:
             partition = random.randrange(self.partitions)
         if not _TOPIC_NAME.match(request.topic) or not 0 <= partition < self.partitions:
             raise CloseConnection(f"cannot produce to {request.topic!r}, partition {partition}")
-        messages = MessageSet(request.messages)
+        messages = v07.MessageSet(request.messages)
         bounds = [(entry.offset, entry.next_offset) for entry in messages.shallow()]
         if messages.partial:
             raise CloseConnection("the last message of a set is truncated")
         for start, end in bounds:
             self.log(request.topic, partition).append(request.messages[start:end])
 
-    def _fetch(self, request: FetchRequest) -> FetchResponse:
+    def _fetch(self, request: v07.FetchRequest) -> v07.FetchResponse:
         log = self._logs.get((request.topic, request.partition))
-        code, messages = ErrorCode.NO_ERROR, b""
+        code, messages = v07.ErrorCode.NO_ERROR, b""
         if not _TOPIC_NAME.match(request.topic):
-            code = ErrorCode.UNKNOWN
+            code = v07.ErrorCode.UNKNOWN
         elif not 0 <= request.partition < self.partitions:
-            code = ErrorCode.WRONG_PARTITION
+            code = v07.ErrorCode.WRONG_PARTITION
         elif request.max_size < 0:
-            code = ErrorCode.INVALID_FETCH_SIZE
+            code = v07.ErrorCode.INVALID_FETCH_SIZE
         elif log is not None and not 0 <= request.offset <= log.end:
-            code = ErrorCode.OFFSET_OUT_OF_RANGE
+            code = v07.ErrorCode.OFFSET_OUT_OF_RANGE
         elif log is not None:
             messages = log.read(request.offset, request.max_size)
-        return FetchResponse(error_code=code, messages=messages)
+        return v07.FetchResponse(error_code=code, messages=messages)
 
-    def _offsets(self, request: OffsetsRequest) -> OffsetsResponse:
+    def _offsets(self, request: v07.OffsetsRequest) -> v07.OffsetsResponse:
         if not _TOPIC_NAME.match(request.topic) or not 0 <= request.partition < self.partitions:
             raise CloseConnection(f"{request.topic!r} has no partition {request.partition}")
         found = self.log(request.topic, request.partition).before(request.time)
-        return OffsetsResponse(error_code=ErrorCode.NO_ERROR, offsets=found[: max(0, request.max_number)])
+        return v07.OffsetsResponse(
+            error_code=v07.ErrorCode.NO_ERROR, offsets=found[: max(0, request.max_number)]
+        )

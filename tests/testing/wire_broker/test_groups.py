@@ -240,10 +240,10 @@ def test_heartbeats_are_due_while_others_join(wires):
 def test_a_leader_that_never_syncs_is_replaced(wires):
     """Members that wait for assignments get error 27 once the leader's session is over."""
     one, two, extra = wires
-    first = alone(one, session_ms=80)
+    first = alone(one, session_ms=400)
     with meanwhile(lambda: two.ask(join(), 1)) as second:
         assert eventually(lambda: beat(extra, first) == ErrorCode.REBALANCE_IN_PROGRESS)
-        one.ask(join(first, session_ms=80), 1)
+        one.ask(join(first, session_ms=400), 1)
     assert two.ask(sync(only(second).member_id, 2), 0).error_code == ErrorCode.REBALANCE_IN_PROGRESS
 
 

@@ -25,7 +25,7 @@ def api_versions(call: Call, _request: messages.ApiVersionsRequest) -> messages.
     return response
 
 
-def handshake(call: Call, request: messages.SaslHandshakeRequest) -> messages.SaslHandshakeResponse:
+def sasl_handshake(call: Call, request: messages.SaslHandshakeRequest) -> messages.SaslHandshakeResponse:
     """Choose a mechanism and return the response, which lists the mechanisms, also with an error."""
     response = messages.SaslHandshakeResponse(error_code=ErrorCode.NONE, mechanisms=call.login.mechanisms)
     with error_in(response):
@@ -34,7 +34,9 @@ def handshake(call: Call, request: messages.SaslHandshakeRequest) -> messages.Sa
     return response
 
 
-def authenticate(call: Call, request: messages.SaslAuthenticateRequest) -> messages.SaslAuthenticateResponse:
+def sasl_authenticate(
+    call: Call, request: messages.SaslAuthenticateRequest
+) -> messages.SaslAuthenticateResponse:
     """Return the answer to a message of the mechanism; a failed login closes the connection."""
     response = messages.SaslAuthenticateResponse(
         error_code=ErrorCode.NONE, error_message=None, auth_bytes=b""
