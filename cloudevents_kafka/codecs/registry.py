@@ -11,6 +11,7 @@ A codec converts the payload; ``event.payload`` always has the bytes. Two functi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import Any, Final
 
 import msgspec
@@ -73,12 +74,10 @@ def find(content_type: str | None, attributes: Mapping[str, Any]) -> Codec | Non
         return None
     essence = parsed(content_type).essence
     _, plus, suffix = essence.rpartition("+")
-    event_type, schema = attributes.get("type"), attributes.get("dataschema")
-    for name in (essence, plus + suffix):
-        for kind in (event_type, None):
-            for of_schema in (schema, None):
-                if (found := _codecs.get((name, kind, of_schema))) is not None:
-                    return found
+    types, schemas = (attributes.get("type"), None), (attributes.get("dataschema"), None)
+    for key in product((essence, plus + suffix), types, schemas):
+        if (codec := _codecs.get(key)) is not None:
+            return codec
     return None
 
 

@@ -131,8 +131,8 @@ def start_trace(event: Event, trace: Trace | None = None) -> tuple[Event, Header
 def with_hop_trace(record: RecordInput, trace: Trace) -> Record:
     """Return the record with the headers of a new hop in place of the last one's; its event stays."""
     record = Record.of(record)
-    kept = [(name, value) for name, value in record.headers if name not in (TRACEPARENT, TRACESTATE)]
-    return msgspec.structs.replace(record, headers=kept + _headers(trace))
+    headers = [(name, value) for name, value in record.headers if name not in (TRACEPARENT, TRACESTATE)]
+    return msgspec.structs.replace(record, headers=headers + _headers(trace))
 
 
 def _headers(trace: Trace) -> Headers:

@@ -146,9 +146,12 @@ def verify(
     except ValueError as error:
         raise VerificationError(message_without_data(error), event) from None
     verified = material.names if scope == "core and extensions" else ()
-    others = event.extensions.keys() - set(verified)  # unsigned extensions only on request
-    unverified = {name: event.extensions[name] for name in others} if behaviour == "passthrough" else {}
-    return Verification(select_attributes(event, event.attributes.keys() - others), scope, keyid, unverified)
+    unsigned = event.extensions.keys() - set(verified)
+    # unsigned extensions are returned only on request
+    unverified = {name: event.extensions[name] for name in unsigned} if behaviour == "passthrough" else {}
+    return Verification(
+        select_attributes(event, event.attributes.keys() - unsigned), scope, keyid, unverified
+    )
 
 
 def drop_stale_signature(event: Event, received: Event) -> Event:

@@ -106,20 +106,15 @@ def _to_union(event: Event) -> Any:
     if data is None:
         raise _unsupported("a JSON null, which would be read as no data")
     if isinstance(data, dict):
-        return {name: _top_level_value(value) for name, value in data.items()}
-    return _records(data) if isinstance(data, list) else _to_scalar(data)
+        return {
+            name: _record(value, 1) if isinstance(value, dict) else _to_scalar(value)
+            for name, value in data.items()
+        }
+    return [_record(item, 1) for item in data] if isinstance(data, list) else _to_scalar(data)
 
 
-# One function for each union of the schema. The outermost object is a map; any other is a
-# record with a map. Below the outermost object, maps and arrays have only records.
-
-
-def _top_level_value(value: Any) -> Any:
-    if isinstance(value, dict):
-        return _record(value, 1)
-    if isinstance(value, list):
-        raise _unsupported("a list inside the outermost object")
-    return _to_scalar(value)
+# The outermost object is a map; any other is a record with a map. Below the outermost object,
+# maps and arrays have only records.
 
 
 def _record(value: Any, depth: int) -> dict[str, Any]:
@@ -133,14 +128,12 @@ def _record(value: Any, depth: int) -> dict[str, Any]:
 def _record_value(value: Any, depth: int) -> Any:
     if isinstance(value, dict):
         return {name: _record(entry, depth) for name, entry in value.items()}
-    return _records(value, depth) if isinstance(value, list) else _to_scalar(value)
-
-
-def _records(items: list[Any], depth: int = 1) -> list[dict[str, Any]]:
-    return [_record(item, depth) for item in items]
+    return [_record(item, depth) for item in value] if isinstance(value, list) else _to_scalar(value)
 
 
 def _to_scalar(value: Any) -> Any:
+    if isinstance(value, list):
+        raise _unsupported("a list inside the outermost object")
     if isinstance(value, int) and not isinstance(value, bool):
         if not -_MAX_EXACT <= value <= _MAX_EXACT:
             raise _unsupported("an integer beyond 2^53, which is not exact as a double")

@@ -62,12 +62,12 @@ def split_envelope(value: bytes) -> Envelope:
     except UnicodeDecodeError as error:
         raise InvalidEvent([_malformed(value, error)]) from None
     except _REFUSED:
-        readable, kept = blank_members(value, "data") or (value, {})
+        readable, texts = blank_members(value, "data") or (value, {})
     try:
         envelope = _split_members(readable)
     except _REFUSED as error:
         raise InvalidEvent([_malformed(readable, error)]) from None
-    return msgspec.structs.replace(envelope, data=kept.get("data", envelope.data))
+    return msgspec.structs.replace(envelope, data=texts.get("data", envelope.data))
 
 
 def _split_members(value: bytes) -> Envelope:
@@ -102,13 +102,8 @@ def _find_repeats(value: bytes, kept: bytes, count: int) -> list[Problem]:
     """
     if value.count(b'"') == kept.count(b'"') + 2 * count:
         return []
-    outermost: list[tuple[str, Any]] = []
-
-    def keep(pairs: list[tuple[str, Any]]) -> None:
-        outermost[:] = pairs  # the last call is for the outermost object
-
-    json.loads(value, object_pairs_hook=keep, parse_int=str, parse_float=str)
-    return find_repeats(name for name, _ in outermost)
+    pairs: Any = json.loads(value, object_pairs_hook=list, parse_int=str, parse_float=str)
+    return find_repeats(name for name, _ in pairs)
 
 
 def _malformed(value: bytes, error: Exception) -> Problem:

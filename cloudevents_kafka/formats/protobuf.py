@@ -191,8 +191,9 @@ def _allowed_types(name: str) -> tuple[AttributeType, ...]:
         return (attribute_type,)
     if find_extension(name) is None:
         return ()
-    more = (AttributeType.URI,) if attribute_type is AttributeType.URI_REFERENCE else ()
-    return (_STRING,) if attribute_type is _STRING else (attribute_type, *more, _STRING)
+    if attribute_type is AttributeType.URI_REFERENCE:
+        return (attribute_type, AttributeType.URI, _STRING)
+    return (_STRING,) if attribute_type is _STRING else (attribute_type, _STRING)
 
 
 # --- reading data --------------------------------------------------------------

@@ -187,18 +187,18 @@ def test_avro_data_is_one_datum(number: int, text: str, more: bytes) -> None:
 def test_an_event_with_a_reader() -> None:
     """The reader has precedence over codecs, until the data changes."""
     register_codec("application/json", upper("registered"))
-    asked: list[Event] = []
+    events: list[Event] = []
 
     def read(event: Event) -> object:
-        asked.append(event)
+        events.append(event)
         return [event.type, event.payload]
 
     plain = event("application/json", b"{}")
     own = plain.read_with(read)
-    assert asked == []
+    assert events == []
     assert own.data == ["t", b"{}"]
     assert own.data is own.data
-    assert len(asked) == 1
+    assert len(events) == 1
     assert own == plain
     assert own == pickle.loads(pickle.dumps(own))
     assert Event.of(own) is own

@@ -320,10 +320,10 @@ def test_wrong_arguments_are_refused(wrong: Any) -> None:
 def test_a_broken_event_is_not_signed() -> None:
     """An invalid event is refused before the key is called."""
     needing = verify(signed(ORDER.replace(traceparent=TRACE, tracestate="a=1"), "tracestate"), KEYS).event
-    asked = []
+    messages = []
     with pytest.raises(SigningError, match="traceparent: is required with tracestate"):
-        sign(needing, asked.append, keyid="k")  # type: ignore[arg-type,func-returns-value]  # it is not asked
-    assert not asked
+        sign(needing, messages.append, keyid="k")  # type: ignore[arg-type,func-returns-value]  # it is not called
+    assert not messages
 
 
 def test_extensions_may_be_an_iterator() -> None:
