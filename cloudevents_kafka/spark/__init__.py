@@ -4,8 +4,10 @@
 events; `cloudevent` and `register` do so for one column and for SQL. `event_schema` is the type of
 an event, `kafka_package` and `connector_jars` are for the session's builder.
 
-Read ``schema``, ``decode`` (with ``fast``, its Java function, and ``udf``, its Python workers) and
-``encode``; ``pipeline`` is the job that writes tables.
+Read `schema`, `decode` (with `fast`, its Java function, and `udf`, the functions of Python workers) and
+`encode` (with `_event_columns`, its input, and `_patterns`, the rows that it recognizes); both check
+their input with `_columns`. `sql` has the functions for SQL, `connector` the jars of Spark's Kafka
+source, and `pipeline` is the job that writes tables.
 
 PySpark is imported with the first function that needs it: `connector_jars` and the code of workers
 do not. If a package is missing, the import raises `ModuleNotFoundError` with the extra to install.

@@ -21,8 +21,7 @@ from cloudevents_kafka.spark._columns import (
 )
 from cloudevents_kafka.spark.fast.java_reader import either_sql, reader_sql
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, KEPT_COLUMNS, event_schema, wire_schema
-from cloudevents_kafka.spark.udf.decode import decode_batch
-from cloudevents_kafka.spark.udf.worker_registry import with_registry
+from cloudevents_kafka.spark.udf import decode_batch, with_registry
 
 _TYPES: Final = {
     "value": ColumnType(

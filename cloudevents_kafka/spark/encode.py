@@ -11,19 +11,18 @@ from typing import Final, Literal
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 from pyspark.sql.pandas.functions import pandas_udf
-from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+from pyspark.sql.types import StringType
 
 from cloudevents_kafka import formats
 from cloudevents_kafka.attributes.types import CORE, SPECVERSION
 from cloudevents_kafka.binding import ContentMode
 from cloudevents_kafka.spark import _event_columns, _patterns
 from cloudevents_kafka.spark._columns import PREFIX, internal
-from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, error_schema
-from cloudevents_kafka.spark.udf.encode import encode_batch
-from cloudevents_kafka.spark.udf.worker_registry import with_registry
+from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, record_schema
+from cloudevents_kafka.spark.udf import encode_batch, with_registry
 
 _DATA_TEXT: Final = "IF(is_valid_utf8(CAST(__ce_data AS STRING)), CAST(__ce_data AS STRING), NULL)"
-_PACKED: Final = (*_event_columns.TEXTS, "time", "extensions", "data", "data_kind")
+_CORE: Final = (*_event_columns.TEXTS, "time")
 _JSON: Final = {"ignoreNullFields": "true"}
 
 
@@ -222,26 +221,24 @@ def _is_written_fast(format: str) -> Column:
 
 def _encoded(format: str | None) -> Column:
     """Return the records of all other rows, by the converters; rows written here reach Python as nulls."""
-    fields = [internal(name).alias(name) for name in _PACKED]
-    # JSON would replace invalid UTF-8 by another character, which must not be written.
-    fields.append((~F.is_valid_utf8(_all_texts())).alias("garbled"))
-    format_name = F.lit(format).cast("string").alias("format")
-    packed = F.when(~internal("fast"), F.to_json(F.struct(format_name, *fields), _JSON))
-    record = StructType(
-        [
-            StructField("value", BinaryType()),
-            StructField("headers", HEADERS),
-            StructField("error", error_schema()),
-        ]
-    )
+    fields = {
+        "format": F.lit(format).cast("string"),
+        "core": F.struct(*(internal(name).alias(name) for name in _CORE)),
+        **{name: internal(name) for name in ("extensions", "data", "data_kind")},
+        # JSON would replace invalid UTF-8 by another character, which must not be written.
+        "has_invalid_utf8": ~F.is_valid_utf8(_all_texts()),
+    }
+    row = F.to_json(F.struct(*(value.alias(name) for name, value in fields.items())), _JSON)
     encode = pandas_udf(with_registry(encode_batch), StringType())  # type: ignore[call-overload]  # pandas has no types
-    text = encode.asNondeterministic()(packed)  # keeps filters above it, as in `decode`
-    return F.from_json(text, record, FROM_JSON)
+    text = encode.asNondeterministic()(
+        F.when(~internal("fast"), row)
+    )  # keeps filters above it, as in `decode`
+    return F.from_json(text, record_schema(), FROM_JSON)
 
 
 def _all_texts() -> Column:
     extensions = internal("extensions")
-    texts = (internal(name) for name in (*_event_columns.TEXTS, "time", "data_kind"))
+    texts = (internal(name) for name in (*_CORE, "data_kind"))
     return F.concat_ws(" ", *texts, extensions["key"], extensions["value"], extensions["type"])
 
 

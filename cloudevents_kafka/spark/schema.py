@@ -28,8 +28,6 @@ FROM_JSON: Final = {
 }
 """Options of ``from_json`` for the results of Python workers."""
 
-ERROR_FIELDS: Final = ("verdict", "attribute", "reason", "clause")
-
 
 def error_schema() -> StructType:
     """Return the type of ``error``: verdict, attribute, reason and clause, all text.
@@ -37,7 +35,9 @@ def error_schema() -> StructType:
     The verdict is ``not-an-event``, ``broken-event``, ``unsupported-format`` or ``batch``.
     Attribute and clause are those of the first problem, or null; the reason names all problems.
     """
-    return StructType([StructField(name, StringType()) for name in ERROR_FIELDS])
+    return StructType(
+        [StructField(name, StringType()) for name in ("verdict", "attribute", "reason", "clause")]
+    )
 
 
 def event_schema() -> StructType:
@@ -60,6 +60,17 @@ def event_schema() -> StructType:
             StructField("data", BinaryType()),
             StructField("data_kind", StringType()),
             StructField("mode", StringType()),
+            StructField("error", error_schema()),
+        ]
+    )
+
+
+def record_schema() -> StructType:
+    """Return the type of a record that was encoded, or of its error."""
+    return StructType(
+        [
+            StructField("value", BinaryType()),
+            StructField("headers", HEADERS),
             StructField("error", error_schema()),
         ]
     )

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
-from pyspark.sql.types import BinaryType, StructField, StructType
 
 from cloudevents_kafka import formats
 from cloudevents_kafka.attributes.timestamps import from_datetime
-from cloudevents_kafka.binding import decode
 from cloudevents_kafka.primitives.epoch import EPOCH
-from cloudevents_kafka.record import Headers, Record
-from cloudevents_kafka.spark.schema import HEADERS, error_schema, event_schema
-from cloudevents_kafka.spark.udf.decode import result_fields
-from cloudevents_kafka.spark.udf.encode import Extension, Row, encode_row
-from cloudevents_kafka.spark.udf.worker_registry import with_registry
+from cloudevents_kafka.spark.schema import HEADERS, event_schema, record_schema
+from cloudevents_kafka.spark.udf import (
+    Extension,
+    Header,
+    PackedRecord,
+    Row,
+    encode_row,
+    result_fields,
+    with_registry,
+)
 
 _FIRST: Final = datetime(1, 1, 1, tzinfo=UTC)
 _LAST: Final = datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
@@ -36,32 +39,18 @@ def register(spark: SparkSession) -> None:
 
     Python workers process every row; `decode_events` and `encode_events` are many times faster.
     """
-    record = StructType(
-        [
-            StructField("value", BinaryType()),
-            StructField("headers", HEADERS),
-            StructField("error", error_schema()),
-        ]
-    )
-    functions: tuple[tuple[str, Callable[..., Any], StructType], ...] = (
-        ("ce_decode", _decode, event_schema()),
-        ("ce_encode", _encode, record),
-    )
-    for name, function, type_ in functions:
-        spark.udf.register(name, F.udf(with_registry(function), type_))
+    spark.udf.register("ce_decode", F.udf(with_registry(_decode), event_schema()))
+    spark.udf.register("ce_encode", F.udf(with_registry(_encode), record_schema()))
 
 
 def _decode(value: Any, headers: Any) -> dict[str, Any]:
-    fields = result_fields(
-        decode(Record(value=_as_bytes("ce_decode: value", value), headers=_header_list(headers)))
-    )
+    fields = result_fields(PackedRecord(_as_bytes("ce_decode: value", value), _header_list(headers)))
     if "time" in fields:
         fields["time"] = _to_datetime(fields["time"])
     return fields
 
 
-def _header_list(headers: Any) -> Headers:
-    """Return the headers that are not null and have a name: Kafka has no others."""
+def _header_list(headers: Any) -> list[Header | None]:
     try:
         named = [(header["key"], header["value"]) for header in headers or () if header is not None]
     except (TypeError, ValueError, KeyError):  # a map, or other names of fields
@@ -69,9 +58,7 @@ def _header_list(headers: Any) -> Headers:
             f"ce_decode: headers must be {HEADERS.simpleString()}, got another type: "
             "use the option includeHeaders of Kafka's source"
         ) from None
-    return [
-        (name, _as_bytes("ce_decode: a header's value", value)) for name, value in named if name is not None
-    ]
+    return [Header(name, _as_bytes("ce_decode: a header's value", value)) for name, value in named]
 
 
 def _to_datetime(micros: int) -> datetime:

@@ -14,7 +14,6 @@ from cloudevents_kafka.cli.terminal.parameters import FILE, SecondsType
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.text import escape_lines
 from cloudevents_kafka.spark import pipeline
-from cloudevents_kafka.spark.pipeline.kafka_settings import kafka_options
 
 # Settings that are passed to Spark's Kafka source, in addition to kafka.… and spark.….
 _SOURCE_SETTINGS: Final = (
@@ -108,7 +107,7 @@ def _pipeline_options(settings: Settings, options: dict[str, Any]) -> pipeline.P
     }
     rest = {name: value for name, value in effective.items() if name not in spark and name not in source}
     try:
-        kafka = {**kafka_options(rest), **source}
+        kafka = {**pipeline.to_java_settings(rest), **source}
         return pipeline.PipelineOptions(
             bootstrap_servers=settings.bootstrap_servers, kafka=kafka, conf=spark, **options
         )

@@ -1,12 +1,14 @@
 """A Spark job that writes CloudEvents from Kafka topics to Parquet tables, each record exactly once.
 
 `run` starts Spark, runs a pipeline to its end and stops Spark; `start` runs one in a session
-of yours. `PipelineOptions` has the settings, `Summary` the result.
+of yours. `PipelineOptions` has the settings (`to_java_settings` translates those of librdkafka), `Summary`
+the result.
 
 Read `_job` first, then `_landing`, which explains the folder and the commit protocol.
 `_manifests`, `_offsets`, `_counts` and `_store` are its parts; `_checkpoint` reads Spark's
 checkpoint; `_topics` and `_admin` notice topics that were created again; `_tables` writes the
-Parquet files. `session` starts and stops a local Spark.
+Parquet files. `_progress`, `summary` and `_errors` are what a user reads. `session` starts and
+stops a local Spark; `_options` has the settings.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from cloudevents_kafka.spark.pipeline._checkpoint import WrongCheckpoint
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts, Miscounted, PartitionCounts
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline._job import Pipeline, run, start
-from cloudevents_kafka.spark.pipeline._options import PipelineOptions
+from cloudevents_kafka.spark.pipeline._options import PipelineOptions, to_java_settings
 from cloudevents_kafka.spark.pipeline._progress import BatchProgress
 from cloudevents_kafka.spark.pipeline._store import InUse
 from cloudevents_kafka.spark.pipeline._topics import TopicChanged
@@ -37,4 +39,5 @@ __all__ = [
     "WrongCheckpoint",
     "run",
     "start",
+    "to_java_settings",
 ]

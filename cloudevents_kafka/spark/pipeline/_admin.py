@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed, explain_failure
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges
-from cloudevents_kafka.spark.pipeline._topics import TopicState, Undisclosed
+from cloudevents_kafka.spark.pipeline._topics import TopicNotDescribed, TopicState
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,7 +68,7 @@ class KafkaAdmin:
     def _describe(self, name: str, partitions: Iterable[str], timeout: float) -> TopicState | None:
         try:
             description = self._description(name, timeout)
-        except Undisclosed as error:
+        except TopicNotDescribed as error:
             return TopicState(None, None, str(error))
         if description is None:
             return None
@@ -90,7 +90,7 @@ class KafkaAdmin:
             request.put(partition, latest)
         options = self._kafka.clients.admin.ListOffsetsOptions().timeoutMs(round(timeout * 1000))
         result = self._admin.listOffsets(request, options)
-        with suppress(Undisclosed):
+        with suppress(TopicNotDescribed):
             found = {
                 number: self._wait(result.partitionResult(partition), timeout)
                 for number, partition in wanted.items()
@@ -113,7 +113,7 @@ class KafkaAdmin:
 def call_java(call: Callable[[], Any]) -> Any:
     """Return the result of a Java call, or None if the topic or partition does not exist.
 
-    Raises `Undisclosed`, or `PipelineFailed` with advice.
+    Raises `TopicNotDescribed`, or `PipelineFailed` with advice.
     """
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
 
@@ -126,7 +126,7 @@ def call_java(call: Callable[[], Any]) -> Any:
         if name.endswith(_NO_TOPIC):
             return None
         if name.endswith(_NO_RIGHT):
-            raise Undisclosed("the right to describe it is missing") from error
+            raise TopicNotDescribed("the right to describe it is missing") from error
         if name.endswith(_TOO_OLD):
-            raise Undisclosed("the brokers are too old") from error
+            raise TopicNotDescribed("the brokers are too old") from error
         raise PipelineFailed(explain_failure(f"Caused by: {exception.toString()}")) from error

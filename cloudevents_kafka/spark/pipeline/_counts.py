@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Self
+from collections.abc import Callable, Mapping
+from operator import add
+from typing import Self, TypeVar
 
 import msgspec
 
@@ -15,6 +16,7 @@ from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges, find_range, 
 MAX_LABELS = 1000
 OTHERS = "(others)"
 
+_Count = TypeVar("_Count")
 Labels = Mapping[str, Mapping[str, int]]
 
 
@@ -61,12 +63,12 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
             read=self.read + later.read,
             events=self.events + later.events,
             quarantined=self.quarantined + later.quarantined,
-            by_type=_limit(_add(self.by_type, later.by_type)),
-            by_reason=_limit(_add(self.by_reason, later.by_reason)),
-            offsets=_merge_offsets(self.offsets, later.offsets),
+            by_type=_limit(_merge(self.by_type, later.by_type, add)),
+            by_reason=_limit(_merge(self.by_reason, later.by_reason, add)),
+            offsets=_merge(self.offsets, later.offsets, PartitionCounts.merge),
         )
 
-    def verified(self) -> Self:
+    def check(self) -> Self:
         """Return the counts; raise `Miscounted` if they contradict each other."""
         sums = {
             "events and quarantined records": self.events + self.quarantined,
@@ -95,18 +97,14 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     def skipped_since(self, earlier: BatchCounts) -> dict[str, dict[str, int]]:
         """Return the numbers of offsets without a record since an earlier total, by topic and partition."""
-        before = {
-            (topic, partition): part.missing
-            for topic, parts in earlier.offsets.items()
-            for partition, part in parts.items()
-        }
-        return {
-            topic: {
-                partition: part.missing - before.get((topic, partition), 0)
+        skipped: dict[str, dict[str, int]] = {}
+        for topic, parts in self.offsets.items():
+            before = earlier.offsets.get(topic, {})
+            skipped[topic] = {
+                partition: part.missing - (before[partition].missing if partition in before else 0)
                 for partition, part in parts.items()
             }
-            for topic, parts in self.offsets.items()
-        }
+        return skipped
 
     @property
     def modes(self) -> dict[str, int]:
@@ -121,13 +119,17 @@ def _total(labels: Labels) -> int:
     return sum(sum(inner.values()) for inner in labels.values())
 
 
-def _add(one: Labels, other: Labels) -> dict[str, dict[str, int]]:
-    total = {outer: dict(counts) for outer, counts in one.items()}
+def _merge(
+    one: Mapping[str, Mapping[str, _Count]],
+    other: Mapping[str, Mapping[str, _Count]],
+    combine: Callable[[_Count, _Count], _Count],
+) -> dict[str, dict[str, _Count]]:
+    merged = {outer: dict(counts) for outer, counts in one.items()}
     for outer, counts in other.items():
-        into = total.setdefault(outer, {})
-        for inner, number in counts.items():
-            into[inner] = into.get(inner, 0) + number
-    return total
+        into = merged.setdefault(outer, {})
+        for inner, count in counts.items():
+            into[inner] = combine(into[inner], count) if inner in into else count
+    return merged
 
 
 def _limit(labels: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
@@ -135,10 +137,10 @@ def _limit(labels: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
     limited = {outer: _limit_inner(inner) for outer, inner in labels.items()}
     if len(limited) <= MAX_LABELS:
         return limited
-    others = limited.pop(OTHERS, {})
+    others = Counter(limited.pop(OTHERS, {}))
     ranked = sorted(limited.items(), key=lambda item: -sum(item[1].values()))
     for _, inner in ranked[MAX_LABELS - 1 :]:
-        others = _add({OTHERS: others}, {OTHERS: inner})[OTHERS]
+        others.update(inner)
     return {**dict(ranked[: MAX_LABELS - 1]), OTHERS: _limit_inner(others)}
 
 
@@ -149,14 +151,3 @@ def _limit_inner(counts: dict[str, int]) -> dict[str, int]:
     others = remaining.pop(OTHERS, 0)
     common = dict(remaining.most_common(MAX_LABELS - 1))
     return {**common, OTHERS: others + sum(remaining.values()) - sum(common.values())}
-
-
-def _merge_offsets(
-    one: Mapping[str, Mapping[str, PartitionCounts]], other: Mapping[str, Mapping[str, PartitionCounts]]
-) -> dict[str, dict[str, PartitionCounts]]:
-    merged = {topic: dict(parts) for topic, parts in one.items()}
-    for topic, parts in other.items():
-        into = merged.setdefault(topic, {})
-        for partition, part in parts.items():
-            into[partition] = into[partition].merge(part) if partition in into else part
-    return merged

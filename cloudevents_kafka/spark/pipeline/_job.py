@@ -108,46 +108,37 @@ class Pipeline:
         report: Report | None,
         warn: Warn,
     ) -> None:
-        self._options = options
-        self._landing = landing
-        self._report = report
-        self._warn = warn
+        self._options, self._landing, self._warn = options, landing, warn
+        self._report = report or (lambda _: None)
         self._recovered = landing.recover()
         self._total_before = landing.total
         self._error: BaseException | None = None
         self._stopping = False
         self._batch_lock = threading.Lock()
-        self._started = threading.Event()
         self._warnings: list[str] = []
         self._unreported: dict[int, BatchCounts] = {}
         self._batches = 0
         self._counts = BatchCounts()
-        self._start_time = time.monotonic()
-        self._last_topic_check = self._start_time
+        self._start_time = self._last_topic_check = time.monotonic()
         self._end_time: float | None = None
         self._tasks = max(1, spark.sparkContext.defaultParallelism)
         self._checkpoint = Checkpoint(open_store(options.checkpoint_url, spark))
         self._admin = KafkaAdmin(spark, options.source_options())
         try:
-            self._topics = TopicMonitor(
-                options.topic_names, self._admin, landing.store.url(""), self._warnings.append
-            )
-            self._topic_ids = self._check_start()
-            self.query = self._start_query(spark)
+            with self._batch_lock:  # the first batch waits until `query` is set
+                self.query = self._start_query(spark)
         except BaseException:
             self._admin.close()
             raise
-        self._started.set()
-
-    def _check_start(self) -> dict[str, str]:
-        """Return the topics' ids; raise an error if folder, checkpoint and topics do not match."""
-        self._landing.check(self._checkpoint.query_id(), self._checkpoint.last_committed())
-        topic_ids = self._topics.check(self._landing.topic_ids, self._landing.landed)
-        self._landing.record_topic_ids(topic_ids)
-        return topic_ids
 
     def _start_query(self, spark: SparkSession) -> StreamingQuery:
-        options = self._options
+        """Start the query; raise an error if folder, checkpoint and topics do not match."""
+        options, landing = self._options, self._landing
+        warn = self._warnings.append
+        self._topics = TopicMonitor(options.topic_names, self._admin, landing.store.url(""), warn)
+        landing.check(self._checkpoint.query_id(), self._checkpoint.last_committed())
+        self._topic_ids = self._topics.check(landing.topic_ids, landing.landed)
+        landing.record_topic_ids(self._topic_ids)
         records = spark.readStream.format("kafka").options(**options.source_options()).load()
         writer = records.writeStream.foreachBatch(self._process_batch)
         writer = writer.option("checkpointLocation", self._checkpoint.url)
@@ -158,7 +149,6 @@ class Pipeline:
     # --- in Spark's thread ---
 
     def _process_batch(self, records: DataFrame, batch: int) -> None:
-        self._started.wait()
         with self._batch_lock:
             if self._stopping:
                 raise _StopRequested
@@ -252,14 +242,10 @@ class Pipeline:
         for progress in self.query.recentProgress if self._unreported else ():
             counts = self._unreported.pop(progress["batchId"], None)
             if counts is not None:
-                self._report_batch(batch_progress(progress, counts))
+                self._report(batch_progress(progress, counts))
         while last and self._unreported:
             number = min(self._unreported)
-            self._report_batch(BatchProgress(number=number, counts=self._unreported.pop(number)))
-
-    def _report_batch(self, batch: BatchProgress) -> None:
-        if self._report is not None:
-            self._report(batch)
+            self._report(BatchProgress(number=number, counts=self._unreported.pop(number)))
 
     def stop(self) -> None:
         """Stop after the current batch."""
@@ -286,7 +272,7 @@ class Pipeline:
             recovered=self._recovered,
             complete=self._options.once and not self._stopping,
             seconds=round((self._end_time or time.monotonic()) - self._start_time, 3),
-            counts=self._counts.verified(),
-            total=self._landing.total.verified(),
+            counts=self._counts.check(),
+            total=self._landing.total.check(),
             skipped=self._landing.total.skipped_since(self._total_before),
         )

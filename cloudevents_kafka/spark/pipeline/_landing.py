@@ -49,8 +49,6 @@ TABLES = ("events", "quarantine")
 STAGING = "_staging"
 CHECKPOINT = "_checkpoint"
 
-_SUFFIX = ".parquet"
-
 
 class Landing:
     """The batches of a folder; call `recover` first."""
@@ -127,20 +125,14 @@ class Landing:
             return None
         number = 0 if self.last is None else self.last.number + 1
         staging = f"{STAGING}/{number:08d}-{uuid.uuid4().hex[:8]}"
-        counts = write(self.store.url(staging), left).verified()
+        counts = write(self.store.url(staging), left).check()
         counts.check_within(left)
-        files = tuple(self.store.list_files(staging, _SUFFIX))
-        if self._first_batch:
-            self._check_unused(files, number)
-            self._first_batch = False
-        for file in files:
-            self.store.sync(f"{staging}/{file}")
         manifest = BatchManifest(
             number=number,
             batch=plan.batch,
             query=query_id,
             staging=staging,
-            files=files,
+            files=self._sync_files(staging, number),
             ids={**self.topic_ids, **topic_ids},
             offsets=left,
             landed=add_landed(self.landed, plan.ranges),
@@ -152,6 +144,16 @@ class Landing:
         self._rename(manifest)
         self.manifests.prune(number)
         return manifest
+
+    def _sync_files(self, staging: str, number: int) -> tuple[str, ...]:
+        """Return the staged files, which survive a power failure; raise `WrongCheckpoint` as below."""
+        files = tuple(self.store.list_files(staging, ".parquet"))
+        if self._first_batch:
+            self._check_unused(files, number)
+            self._first_batch = False
+        for file in files:
+            self.store.sync(f"{staging}/{file}")
+        return files
 
     def _check_tables(self) -> None:
         """Raise `WrongCheckpoint` if the folder has tables but no manifest."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import starmap
 
 import msgspec
 
@@ -60,8 +59,7 @@ def add_landed(landed: OffsetRanges, planned: OffsetRanges) -> OffsetRanges:
 
 def format_ranges(ranges: OffsetRanges) -> str:
     """Return ranges as text, such as ``orders[0]@17 to 41``."""
-    return ", ".join(starmap(_format_range, iter_partitions(ranges)))
-
-
-def _format_range(topic: str, partition: str, offsets: OffsetRange) -> str:
-    return f"{topic}[{partition}]@{offsets.start} to {offsets.end - 1}"
+    return ", ".join(
+        f"{topic}[{partition}]@{offsets.start} to {offsets.end - 1}"
+        for topic, partition, offsets in iter_partitions(ranges)
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -55,13 +54,9 @@ def _behind(source: Mapping[str, Any]) -> int:
 def _offsets(text: str) -> dict[tuple[str, str], int]:
     """Return offsets by topic and partition from Spark's JSON, empty before Spark has any."""
     try:
-        topics = json.loads(text)
-    except ValueError:
-        return {}
-    if not isinstance(topics, dict):
+        topics = msgspec.json.decode(text, type=dict[str, dict[str, int]])
+    except msgspec.MsgspecError:
         return {}
     return {
-        (topic, partition): offset
-        for topic, partitions in topics.items()
-        for partition, offset in partitions.items()
+        (topic, partition): offset for topic, parts in topics.items() for partition, offset in parts.items()
     }

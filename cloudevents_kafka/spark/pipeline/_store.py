@@ -93,7 +93,7 @@ def local_path(location: str) -> Path | None:
     return Path(unquote(parts.path)) if parts.scheme == "file" and not parts.netloc else None
 
 
-class LocalStore:
+class LocalStore(Store):
     """A local folder; created and renamed files survive a power failure."""
 
     def __init__(self, root: str | Path) -> None:
@@ -102,32 +102,26 @@ class LocalStore:
         self._lock_file: int | None = None
 
     def url(self, path: str) -> str:
-        """Return the URL of a path, for Spark."""
         # Not as_uri(): Hadoop does not decode percent signs in paths.
         return f"file://{self._root / path}"
 
     def list_names(self, folder: str) -> list[str]:
-        """Return the names in a folder, sorted."""
         with suppress(FileNotFoundError):
             return sorted(path.name for path in (self._root / folder).iterdir())
         return []
 
     def list_files(self, folder: str, suffix: str) -> list[str]:
-        """Return the paths of all files below a folder, relative to it."""
         base = self._root / folder
         found = (path for path in base.rglob(f"*{suffix}") if path.is_file())
         return sorted(path.relative_to(base).as_posix() for path in found)
 
     def exists(self, path: str) -> bool:
-        """Return whether a file or folder exists."""
         return (self._root / path).exists()
 
     def read(self, path: str) -> bytes:
-        """Return the content of a file."""
         return (self._root / path).read_bytes()
 
     def create(self, path: str, content: bytes) -> None:
-        """Create a file, completely or not at all."""
         final = self._root / path
         final.parent.mkdir(parents=True, exist_ok=True)
         draft = final.with_name(f".{final.name}.draft")
@@ -142,14 +136,12 @@ class LocalStore:
         _fsync(final.parent)
 
     def rename(self, path: str, to: str) -> None:
-        """Move a file, and create the folders of its new path."""
         final = self._root / to
         final.parent.mkdir(parents=True, exist_ok=True)
         (self._root / path).rename(final)
         _fsync(final.parent)
 
     def sync(self, path: str) -> None:
-        """Make a file, and its entries in the folders above it, survive a power failure."""
         file = self._root / path
         _fsync(file)
         for folder in file.parents:
@@ -158,7 +150,6 @@ class LocalStore:
                 break
 
     def remove(self, path: str) -> None:
-        """Delete a file or a whole folder."""
         target = self._root / path
         if target.is_dir():
             # A Java process that is about to end may still add a file; the next start removes it.
@@ -166,8 +157,7 @@ class LocalStore:
         else:
             target.unlink(missing_ok=True)
 
-    def lock(self) -> None:
-        """Lock the folder for this machine; the system unlocks it when the process ends."""
+    def lock(self) -> None:  # by the system, which unlocks it when the process ends
         import fcntl
 
         self._lock_file = os.open(self._root / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
@@ -184,7 +174,6 @@ class LocalStore:
         os.pwrite(self._lock_file, str(os.getpid()).encode(), 0)
 
     def close(self) -> None:
-        """Unlock the folder."""
         if self._lock_file is not None:
             os.close(self._lock_file)
             self._lock_file = None
@@ -199,10 +188,11 @@ def _fsync(path: Path) -> None:
         os.close(handle)
 
 
-class HadoopStore:
+class HadoopStore(Store):
     """A folder on HDFS, S3 and others, through the Hadoop file system that Spark writes with.
 
-    It has no lock: Spark's checkpoint notices a second writer and stops it.
+    Closed files survive a power failure there. There is no common lock: Spark's checkpoint notices a
+    second writer and stops it.
     """
 
     def __init__(self, spark: SparkSession, root: str) -> None:
@@ -215,17 +205,14 @@ class HadoopStore:
         return self._jvm.org.apache.hadoop.fs.Path(self.url(path))
 
     def url(self, path: str) -> str:
-        """Return the URL of a path, for Spark."""
         return f"{self._root}/{path}" if path else self._root
 
     def list_names(self, folder: str) -> list[str]:
-        """Return the names in a folder, sorted."""
         if not self.exists(folder):
             return []
         return sorted(status.getPath().getName() for status in self._fs.listStatus(self._path(folder)))
 
     def list_files(self, folder: str, suffix: str) -> list[str]:
-        """Return the paths of all files below a folder, relative to it."""
         if not self.exists(folder):
             return []
         base = self._fs.makeQualified(self._path(folder)).toUri().getPath().rstrip("/") + "/"
@@ -238,11 +225,9 @@ class HadoopStore:
         return sorted(paths)
 
     def exists(self, path: str) -> bool:
-        """Return whether a file or folder exists."""
         return bool(self._fs.exists(self._path(path)))
 
     def read(self, path: str) -> bytes:
-        """Return the content of a file."""
         stream = self._fs.open(self._path(path))
         try:
             return bytes(stream.readAllBytes())
@@ -250,9 +235,8 @@ class HadoopStore:
             stream.close()
 
     def create(self, path: str, content: bytes) -> None:
-        """Create a file by renaming a draft, which HDFS and object stores do completely or not at all."""
         folder, _, name = path.rpartition("/")
-        draft = self._path(f"{folder}/_draft.{name}")
+        draft = self._path(f"{folder}/_draft.{name}")  # HDFS and object stores rename in one step
         stream = self._fs.create(draft, True)
         stream.write(content)
         stream.close()
@@ -261,7 +245,6 @@ class HadoopStore:
         self._move(draft, self._path(path))
 
     def rename(self, path: str, to: str) -> None:
-        """Move a file, and create the folders of its new path."""
         self._move(self._path(path), self._path(to))
 
     def _move(self, source: Any, target: Any) -> None:
@@ -269,15 +252,14 @@ class HadoopStore:
         if not self._fs.rename(source, target):
             raise OSError(f"the file system did not rename {source} to {target}")
 
-    def sync(self, path: str) -> None:
-        """Do nothing: in these file systems, closed files survive a power failure."""
-
     def remove(self, path: str) -> None:
-        """Delete a file or a whole folder."""
         self._fs.delete(self._path(path), True)
 
+    def sync(self, path: str) -> None:
+        """Do nothing."""
+
     def lock(self) -> None:
-        """Do nothing: these file systems have no common lock."""
+        """Do nothing."""
 
     def close(self) -> None:
         """Do nothing."""

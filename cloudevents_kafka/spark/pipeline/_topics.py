@@ -33,7 +33,7 @@ class TopicChanged(CloudEventsKafkaError):
     """A topic does not exist, or is not the one whose records have landed."""
 
 
-class Undisclosed(Exception):
+class TopicNotDescribed(Exception):
     """The brokers do not describe a topic; the text is the reason."""
 
 

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 from cloudevents_kafka.spark.pipeline._admin import KafkaAdmin, call_java
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRange, OffsetRanges
-from cloudevents_kafka.spark.pipeline._topics import TopicChanged, TopicMonitor, TopicState, Undisclosed
+from cloudevents_kafka.spark.pipeline._topics import TopicChanged, TopicMonitor, TopicNotDescribed, TopicState
 
 ERRORS = "org.apache.kafka.common.errors."
 
@@ -44,7 +44,7 @@ def test_missing_topic() -> None:
 )
 def test_undisclosed_topics(name: str, words: str) -> None:
     """Without the right to describe a topic, or with old brokers, the error has the reason."""
-    with pytest.raises(Undisclosed, match=words):
+    with pytest.raises(TopicNotDescribed, match=words):
         call_java(lambda: fail(name))
 
 

@@ -9,10 +9,9 @@ import pytest
 
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts, PartitionCounts
 from cloudevents_kafka.spark.pipeline._errors import explain_failure
-from cloudevents_kafka.spark.pipeline._options import PipelineOptions, is_launch_setting
+from cloudevents_kafka.spark.pipeline._options import PipelineOptions, is_launch_setting, to_java_settings
 from cloudevents_kafka.spark.pipeline._progress import batch_progress
 from cloudevents_kafka.spark.pipeline._store import local_path
-from cloudevents_kafka.spark.pipeline.kafka_settings import kafka_options
 from cloudevents_kafka.spark.pipeline.summary import Summary
 
 GOOD: dict[str, Any] = {"bootstrap_servers": "b:1", "topics": ("t",), "out": "o"}
@@ -110,7 +109,7 @@ def test_options_hide_secrets() -> None:
 def test_invalid_kafka_settings(settings: dict[str, str], reason: str) -> None:
     """The errors for invalid settings do not contain values, which may be secrets."""
     with pytest.raises(ValueError, match=reason) as caught:
-        kafka_options(settings)
+        to_java_settings(settings)
     assert "hunter2" not in str(caught.value)
 
 
@@ -118,7 +117,7 @@ def test_a_key_that_is_not_text(tmp_path: Path) -> None:
     """A key in a binary format is an error without its bytes."""
     (tmp_path / "key").write_bytes(b"\xff\xfe")
     with pytest.raises(ValueError, match=r"it is not PEM, which is text$"):
-        kafka_options({"ssl.key.location": str(tmp_path / "key")})
+        to_java_settings({"ssl.key.location": str(tmp_path / "key")})
 
 
 def test_kafka_settings_of_librdkafka(tmp_path: Path) -> None:
@@ -126,7 +125,7 @@ def test_kafka_settings_of_librdkafka(tmp_path: Path) -> None:
     chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"
     chain.write_text("CHAIN")
     key.write_text("KEY")
-    options = kafka_options(
+    options = to_java_settings(
         {
             "bootstrap.servers": "b:1",
             "security.protocol": "sasl_ssl",
@@ -163,7 +162,7 @@ def test_kafka_settings_of_librdkafka(tmp_path: Path) -> None:
 def test_settings_without_counterpart(settings: dict[str, str], words: str) -> None:
     """A setting that Spark's client does not have is refused, not dropped."""
     with pytest.raises(ValueError, match=words):
-        kafka_options(settings)
+        to_java_settings(settings)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,245 @@
+"""The functions that Spark's Python workers run: the library's own converters.
+
+A row arrives as one JSON text, and its result leaves as one; both are null for a row that needs no
+Python. A text column of nulls costs almost nothing on its way to Python and back; a struct column
+would cost the sum of its fields for every row. This module imports neither PySpark nor a Kafka client.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import zipimport
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import msgspec
+import pandas as pd  # type: ignore[import-untyped]  # published without types
+
+from cloudevents_kafka.attributes.extension_types import type_of
+from cloudevents_kafka.attributes.timestamps import to_datetime
+from cloudevents_kafka.attributes.types import CORE, AttributeType, parse
+from cloudevents_kafka.attributes.validation import native_type
+from cloudevents_kafka.binding import Undecodable, decode, sniff, to_record
+from cloudevents_kafka.codecs.json import is_json
+from cloudevents_kafka.codecs.payload import DataKind, decode_text, implies_json, to_utf8
+from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, preview
+from cloudevents_kafka.event import Event, raw_parts, unchecked_event
+from cloudevents_kafka.formats.protobuf_decoder import is_any
+from cloudevents_kafka.primitives.epoch import EPOCH, MICROSECOND
+from cloudevents_kafka.record import Record
+from cloudevents_kafka.registry import register_all, registered
+
+_REQUIRED: Final = ("id", "source", "type")
+_NOT_EXTENSIONS: Final = frozenset((*CORE, "data"))
+_KINDS: Final = {kind.value: kind for kind in DataKind}
+_TYPES: Final = {kind.value: kind for kind in AttributeType}
+_Result = TypeVar("_Result")
+
+
+def with_registry(function: Callable[..., _Result]) -> Callable[..., _Result]:
+    """Return a function that first registers the extensions and formats that are registered here now.
+
+    A worker is a separate process, which does not have the registry of the driver.
+    """
+    registry = registered()
+
+    @functools.wraps(function)  # PySpark reads the types of a UDF
+    def run(*args: Any) -> _Result:
+        register_all(registry)
+        return function(*args)
+
+    return run
+
+
+# --- decode ---
+
+
+class Header(msgspec.Struct):
+    """A header of a record."""
+
+    key: str | None = None
+    value: bytes | None = None
+
+
+class PackedRecord(msgspec.Struct):
+    """A record; in JSON, bytes are base64."""
+
+    value: bytes | None = None
+    headers: list[Header | None] | None = None
+
+
+def decode_batch(records: pd.Series) -> pd.Series:  # PySpark reads these types
+    """Return the JSON of decoded events for JSON of `PackedRecord`; null for null."""
+    _speed_up_next_task()
+    if not records.notna().any():
+        return records
+    return records.map(decode_packed, na_action="ignore")
+
+
+def decode_packed(packed: str) -> str:
+    """Return JSON of `wire_schema` for JSON of a `PackedRecord`."""
+    record = msgspec.json.decode(packed, type=PackedRecord)
+    return msgspec.json.encode(result_fields(record)).decode()
+
+
+def result_fields(record: PackedRecord) -> dict[str, Any]:
+    """Return the fields of `event_schema` that are not null; ``time`` is in microseconds since the epoch."""
+    # Kafka has no headers that are null, and none without a name.
+    headers = [(each.key, each.value) for each in record.headers or () if each and each.key is not None]
+    decoded = decode(Record(value=record.value, headers=headers))
+    if isinstance(decoded, Undecodable):
+        error = decoded.error
+        return {"error": _error_fields(error.verdict, error.reason, next(iter(error.problems), None))}
+    return {**event_fields(decoded.event), "mode": sniff(headers).mode}
+
+
+def event_fields(event: Event) -> dict[str, Any]:
+    """Return the fields of an event, by their names in `event_schema`."""
+    texts = {name: event.text(name) for name in event}
+    types = _extension_types(event)
+    fields: dict[str, Any] = {name: texts.pop(name) for name in CORE if name in texts}
+    if (time := fields.pop("time", None)) is not None:
+        fields |= {"time_text": time, "time": (to_datetime(time) - EPOCH) // MICROSECOND}
+    if types:
+        fields["extension_types"] = types
+    if event.kind is not DataKind.BYTES:
+        fields["data_kind"] = event.kind.value
+    return fields | {"extensions": texts, "data": event.payload}
+
+
+def _extension_types(event: Event) -> dict[str, str]:
+    """Return the types of those extensions whose texts alone would be read as another type."""
+    attributes, _ = raw_parts(event)
+    typed = {name: native_type(value) for name, value in attributes.items() if type(value) is not str}
+    return {name: kind.value for name, kind in typed.items() if type_of(name) is not kind}
+
+
+def _speed_up_next_task() -> None:
+    """Save the next task of this worker about 0.2 s.
+
+    PySpark calls `importlib.invalidate_caches` before each task, which reads the directory of
+    pyspark.zip once for every package in it. Finders that are not cached need no refresh; an
+    import creates them again.
+    """
+    cache = sys.path_importer_cache
+    for path in [path for path, finder in cache.items() if isinstance(finder, zipimport.zipimporter)]:
+        del cache[path]
+
+
+# --- encode ---
+
+
+class Extension(msgspec.Struct):
+    """An entry of the column of extensions; without a type, it has the type of its value."""
+
+    key: str
+    value: Any
+    type: str | None = None
+
+
+class Row(msgspec.Struct):
+    """The columns of an event; ``core`` has the attributes that are not null."""
+
+    core: dict[str, Any]
+    extensions: list[Extension]
+    data: bytes | None = None
+    data_kind: str | None = None
+
+
+class PackedRow(Row):
+    """A row, and the format of its record, or None for binary mode; in JSON, data is base64."""
+
+    format: str | None = None
+    has_invalid_utf8: bool = False
+
+
+def encode_batch(rows: pd.Series) -> pd.Series:
+    """Return the JSON of records for JSON of `PackedRow`; null for null."""
+    return rows.map(encode_packed, na_action="ignore")
+
+
+def encode_packed(packed: str) -> str:
+    """Return JSON of `record_schema` for JSON of a `PackedRow`."""
+    row = msgspec.json.decode(packed, type=PackedRow)
+    if row.has_invalid_utf8:
+        reason = "a text of the row is not valid UTF-8 (core: Type System)"
+        return msgspec.json.encode({"error": _error_fields("broken-event", reason)}).decode()
+    return msgspec.json.encode(encode_row(row, row.format)).decode()
+
+
+def encode_row(row: Row, format_name: str | None) -> dict[str, Any]:
+    """Return the ``value`` and ``headers`` of a row's record, or its ``error``."""
+    try:
+        event = _event_of(row, structured=format_name is not None)
+        record = to_record(event, mode="structured" if format_name else "binary", format=format_name)
+    except InvalidEvent as error:
+        return {"error": _error_fields("broken-event", str(error), error.problems[0])}
+    except EncodeError as error:
+        return {"error": _error_fields("broken-event", str(error))}
+    return {
+        "value": record.value,
+        "headers": [{"key": name, "value": value} for name, value in record.headers],
+    }
+
+
+def _event_of(row: Row, *, structured: bool) -> Event:
+    """Return the event of a row; raise `InvalidEvent` or `EncodeError`."""
+    event = Event(**dict.fromkeys(_REQUIRED, "") | row.core | _attributes(row.extensions), data=row.data)
+    kind = _KINDS.get(row.data_kind or DataKind.BYTES.value)
+    if kind is None:
+        words = ", ".join(_KINDS)
+        raise EncodeError(f"data_kind must be one of {words}, or null for bytes, got {row.data_kind!r}")
+    if event.payload is None or kind is DataKind.BYTES:
+        return event
+    if structured or event.datacontenttype is None:  # otherwise the bytes are written unchanged
+        _check_kind(event.payload, kind, event.datacontenttype)
+    attributes, _ = raw_parts(event)
+    return unchecked_event(attributes, event.payload, kind)
+
+
+def _attributes(extensions: list[Extension]) -> dict[str, Any]:
+    """Return the extensions by name, converted to their types."""
+    attributes: dict[str, Any] = {}
+    for extension in extensions:
+        name, value, kind = extension.key, extension.value, extension.type
+        if name in _NOT_EXTENSIONS:
+            raise EncodeError(f"the name of an extension must not be {name!r}")
+        if name in attributes:
+            raise EncodeError(f"extensions must have each name once, got {name!r} twice")
+        attributes[name] = value if kind is None else _typed(name, value, kind)
+    return attributes
+
+
+def _typed(name: str, value: Any, kind: str) -> Any:
+    type_ = _TYPES.get(kind)
+    if type_ is None:
+        words = ", ".join(_TYPES)
+        raise EncodeError(f"extension_types must be {words}, or null for text, got {kind!r} for {name}")
+    try:
+        return parse(type_, value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise InvalidEvent([Problem(name, str(error), "T-01", preview(value))]) from None
+
+
+def _check_kind(payload: bytes, kind: DataKind, content_type: str | None) -> None:
+    """Raise `EncodeError` if a payload is not of the kind in ``data_kind``."""
+    described = "no datacontenttype" if content_type is None else f"datacontenttype {content_type}"
+    if kind is DataKind.PROTO:
+        if not is_any(payload):
+            raise EncodeError("data_kind is proto, but data is not a google.protobuf.Any")
+        return
+    if (kind is DataKind.JSON) is not implies_json(content_type):
+        raise EncodeError(f"data_kind is {kind.value}, which data with {described} cannot be")
+    try:
+        valid = is_json(to_utf8(payload, content_type)) if kind is DataKind.JSON else True
+        _ = kind is DataKind.TEXT and decode_text(payload, content_type)
+    except DataError as error:
+        raise EncodeError(f"data_kind is {kind.value}, but {error}") from None
+    if not valid:
+        raise EncodeError("data_kind is json, but data is not JSON")
+
+
+def _error_fields(verdict: str, reason: str, problem: Problem | None = None) -> dict[str, Any]:
+    attribute, clause = (problem.attribute, problem.clause) if problem else (None, None)
+    return {"verdict": verdict, "reason": reason, "attribute": attribute, "clause": clause}
