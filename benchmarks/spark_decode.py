@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cloudevents_kafka.spark import decode_events
-from cloudevents_kafka.spark.pipeline.session import local_session
+from cloudevents_kafka.spark.pipeline import local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -103,7 +103,7 @@ def test_readme_spark_runs(kafka_broker: LocalBroker, tmp_path: Path) -> None:
     run("bash", "-c", f"PATH={scripts}:$PATH; {command.replace('-t orders', f'-t {topic}')}")
     assert list((tmp_path / "lake" / "events").rglob("*.parquet"))
     code = SPARK["python"].replace("localhost:9092", servers).replace('"orders"', f'"{topic}"')
-    session = "from cloudevents_kafka.spark.pipeline.session import local_session\n"
+    session = "from cloudevents_kafka.spark.pipeline import local_session\n"
     session += "with local_session() as spark:\n"
     run(sys.executable, "-c", session + textwrap.indent(code, "    "))
     copies = run(sys.executable, str(ROOT / "examples" / "consume.py"), servers, placed)

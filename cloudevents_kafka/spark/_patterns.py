@@ -23,7 +23,7 @@ from cloudevents_kafka.attributes.types import CORE
 SEPARATOR: Final = "\x01"
 """Separates extensions that are matched together; attributes contain no control characters."""
 
-# Beyond ASCII: no C1 controls, no noncharacters, no U+FFFD; of the upper planes the first three.
+# T-06, T-07: no C1 controls, no noncharacters; no U+FFFD; of the upper planes the first three.
 _BEYOND_ASCII: Final = (
     r"[\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffc\x{10000}-\x{1fffd}\x{20000}-\x{2fffd}\x{30000}-\x{3fffd}]"
 )
@@ -46,6 +46,7 @@ _AFTER_SCHEME: Final = (
     rf"(?://{_uri_characters()}(?::[0-9]*)?+(?:/{_uri_characters(':@/')})?+|(?!//){_uri_characters(':@/')})"
     rf"(?:\?{_uri_characters(':@/?')})?+(?:#{_uri_characters(':@/?')})?+"
 )
+# N-01: the letters a to z and the digits.
 _NAME: Final = _class_of(string.digits + string.ascii_lowercase) + "+"
 _DATE: Final = r"(?:19|20|21)[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 _CLOCK: Final = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?+"

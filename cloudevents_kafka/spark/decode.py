@@ -19,7 +19,7 @@ from cloudevents_kafka.spark._columns import (
     quote_name,
     repeated_names,
 )
-from cloudevents_kafka.spark.fast.java_reader import either_sql, reader_sql
+from cloudevents_kafka.spark.fast.java_reader import coalesce_sql, reader_sql
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, KEPT_COLUMNS, event_schema, wire_schema
 from cloudevents_kafka.spark.udf import decode_batch, with_registry
 
@@ -71,7 +71,7 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None) -> DataFr
 def _decode_in_java(df: DataFrame, sql: str, kept: Sequence[str], outer: Sequence[str]) -> DataFrame:
     """Return the events; each stays one struct until the last step, so that it is copied in one piece."""
     df = _read_in_java(df, sql, kept).withColumn(PREFIX + "decoded", _decoded())
-    event = f"{either_sql(PREFIX + 'read', PREFIX + 'decoded')} AS {PREFIX}event"
+    event = f"{coalesce_sql(PREFIX + 'read', PREFIX + 'decoded')} AS {PREFIX}event"
     return df.selectExpr(event, *map(quote_name, kept)).selectExpr(f"{PREFIX}event.*", *outer)
 
 

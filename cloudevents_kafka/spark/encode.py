@@ -101,7 +101,7 @@ def _is_valid_fast() -> Column:
     schema, time, media = (internal(name) for name in ("dataschema", "time", "datacontenttype"))
     return (
         (internal("specversion") == SPECVERSION)
-        & (internal("id") != "")
+        & (internal("id") != "")  # not empty
         & (internal("type") != "")
         & F.coalesce(internal("subject") != "", F.lit(True))
         & texts.rlike(_patterns.TEXT)
@@ -158,6 +158,7 @@ def _binary_headers() -> Column:
     headers = [
         F.when(
             internal(n).isNotNull(),
+            # K-04: content-type is "mapped directly"; K-05: others "are prefixed with ce_"
             _header("content-type" if n == "datacontenttype" else f"ce_{n}", internal(n)),
         )
         for n in CORE
@@ -189,7 +190,7 @@ def _data_member() -> Column:
     essence = F.substring_index(F.lower(media), ";", 1)
     json = F.coalesce(essence.endswith("/json") | essence.endswith("+json"), F.lit(False))
     parameters = F.substring(F.lower(media), F.length(essence) + 1, F.length(media))
-    text = F.when(F.is_valid_utf8(data.cast("string")), data.cast("string"))
+    text = F.expr(_DATA_TEXT)
     value = F.expr(_patterns.is_json_sql(_DATA_TEXT))
     plain = (media.isNull() | parameters.isin("", ";charset=utf-8", "; charset=utf-8")) & value
     as_json = (media.isNull() & _is("json")) | (json & (_is_bytes() | _is("json")))

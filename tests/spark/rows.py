@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.timestamps import to_datetime
-from cloudevents_kafka.attributes.types import CORE, AttributeType
+from cloudevents_kafka.attributes.types import CORE
+from cloudevents_kafka.attributes.validation import native_type
 from cloudevents_kafka.binding import Decoded, decode
 from cloudevents_kafka.codecs.payload import DataKind
-from cloudevents_kafka.errors import BrokenEvent
 from cloudevents_kafka.event import Event, raw_parts
 from cloudevents_kafka.primitives.epoch import EPOCH, MICROSECOND
 from cloudevents_kafka.record import Record
@@ -23,7 +23,6 @@ KAFKA_SCHEMA = (
     "key binary, value binary, topic string, partition int, offset long, timestamp timestamp, "
     "timestampType int, headers array<struct<key:string,value:binary>>"
 )
-_TYPES = {bool: AttributeType.BOOLEAN, int: AttributeType.INTEGER, bytes: AttributeType.BINARY, str: None}
 
 
 def rows_of(spark: SparkSession, records: Iterable[Record]) -> DataFrame:
@@ -47,7 +46,7 @@ def row_fields(row: Row) -> dict[str, Any]:
 
 def read_back(decoded: DataFrame) -> dict[int, dict[str, Any]]:
     """Return the fields of decoded rows by offset; times are in microseconds since the epoch."""
-    from pyspark.sql import functions as F  # noqa: N812  # the name that all of PySpark's users know
+    from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
     rows = decoded.withColumn("time", F.unix_micros("time")).collect()
     return {(fields := row_fields(row)).pop("offset"): fields for row in rows}
@@ -62,13 +61,11 @@ def expected(record: Record) -> dict[str, Any]:
             for name, value in record.headers
         )
         return {**event_fields(decoded.event), "mode": "structured" if structured else "binary"}
-    error = decoded.error
-    fields = {"verdict": error.verdict, "reason": error.reason}
-    if isinstance(error, BrokenEvent):
-        first = error.problems[0]
-        fields |= {"clause": first.clause} | (
-            {"attribute": first.attribute} if first.attribute is not None else {}
-        )
+    fields = {"verdict": decoded.error.verdict, "reason": decoded.error.reason}
+    for problem in decoded.error.problems[:1]:
+        fields["clause"] = problem.clause
+        if problem.attribute is not None:
+            fields["attribute"] = problem.attribute
     return {"error": fields}
 
 
@@ -79,8 +76,9 @@ def event_fields(event: Event) -> dict[str, Any]:
     if (time := event.text("time")) is not None:
         fields |= {"time_text": time, "time": (to_datetime(time) - EPOCH) // MICROSECOND}
     fields["extensions"] = {name: text for name, text in texts.items() if name not in CORE}
-    types = {name: _TYPES[type(raw_parts(event)[0][name])] for name in fields["extensions"]}
-    if listed := {name: kind.value for name, kind in types.items() if kind and kind is not type_of(name)}:
+    values = {name: raw_parts(event)[0][name] for name in fields["extensions"]}
+    types = {name: native_type(value) for name, value in values.items() if not isinstance(value, str)}
+    if listed := {name: kind.value for name, kind in types.items() if kind is not type_of(name)}:
         fields["extension_types"] = listed
     if event.kind is not DataKind.BYTES:
         fields["data_kind"] = event.kind.value

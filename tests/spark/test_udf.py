@@ -1,7 +1,9 @@
-"""Workers use the extensions and formats that are registered on the driver."""
+"""Workers use what is registered on the driver, and need neither PySpark nor a Kafka client."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -66,3 +68,12 @@ def test_registered_formats_are_read(spark: SparkSession) -> None:
     (after,) = read_back(decode_events(rows_of(spark, [record]), keep=["offset"])).values()
     assert after == expected(record)
     assert "error" not in after
+
+
+def test_workers_need_no_client_and_no_spark() -> None:
+    """The module of workers imports neither a Kafka client nor PySpark."""
+    code = (
+        "import sys; sys.modules['confluent_kafka'] = sys.modules['pyspark'] = None; "
+        "import cloudevents_kafka.spark.udf"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

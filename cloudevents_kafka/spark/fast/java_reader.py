@@ -45,9 +45,9 @@ def reader_sql(df: DataFrame) -> str | None:
     return f"{_CATALOG}.read(`value`, headers, '{','.join(sorted(table.constrained))}', '{known}')"
 
 
-def either_sql(read: str, decoded: str) -> str:
+def coalesce_sql(read: str, decoded: str) -> str:
     """Return SQL for the first of two structs, of `event_schema` and of `wire_schema`, that is not null."""
-    return f"{_CATALOG}.either({read}, {decoded})"
+    return f"{_CATALOG}.coalesce({read}, {decoded})"
 
 
 def catalog_settings() -> dict[str, str]:
@@ -71,7 +71,7 @@ def _has_function(spark: SparkSession) -> bool:
         if not is_set:
             _add_function(spark, is_local=is_local)
         # Planned, not run: fails if the classes are missing.
-        _ = spark.sql(f"SELECT {either_sql('NULL', 'NULL')}").schema
+        _ = spark.sql(f"SELECT {coalesce_sql('NULL', 'NULL')}").schema
     except _errors() as error:
         if not is_set:
             spark.conf.unset(_SETTING)

@@ -6,9 +6,8 @@ the result.
 
 Read `_job` first, then `_landing`, which explains the folder and the commit protocol.
 `_manifests`, `_offsets`, `_counts` and `_store` are its parts; `_checkpoint` reads Spark's
-checkpoint; `_topics` and `_admin` notice topics that were created again; `_tables` writes the
-Parquet files. `_progress`, `summary` and `_errors` are what a user reads. `session` starts and
-stops a local Spark; `_options` has the settings.
+checkpoint; `_topics` notices topics that were created again; `_tables` writes the Parquet files. A user reads
+`_reports` and `_errors`. `_session` starts and stops a local Spark; `_options` has the settings.
 """
 
 from __future__ import annotations
@@ -18,11 +17,10 @@ from cloudevents_kafka.spark.pipeline._counts import BatchCounts, Miscounted, Pa
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline._job import Pipeline, run, start
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions, to_java_settings
-from cloudevents_kafka.spark.pipeline._progress import BatchProgress
+from cloudevents_kafka.spark.pipeline._reports import BatchProgress, Summary
+from cloudevents_kafka.spark.pipeline._session import SparkFailed, local_session
 from cloudevents_kafka.spark.pipeline._store import InUse
 from cloudevents_kafka.spark.pipeline._topics import TopicChanged
-from cloudevents_kafka.spark.pipeline.session import SparkFailed
-from cloudevents_kafka.spark.pipeline.summary import Summary
 
 __all__ = [
     "BatchCounts",
@@ -37,6 +35,7 @@ __all__ = [
     "Summary",
     "TopicChanged",
     "WrongCheckpoint",
+    "local_session",
     "run",
     "start",
     "to_java_settings",

@@ -17,18 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
-from cloudevents_kafka.spark.pipeline._admin import KafkaAdmin
 from cloudevents_kafka.spark.pipeline._checkpoint import Checkpoint, WrongCheckpoint
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed, explain_failure
 from cloudevents_kafka.spark.pipeline._landing import Landing
 from cloudevents_kafka.spark.pipeline._offsets import BatchPlan, OffsetRanges, subtract_landed
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
-from cloudevents_kafka.spark.pipeline._progress import BatchProgress, batch_progress
+from cloudevents_kafka.spark.pipeline._reports import BatchProgress, Summary, batch_progress
+from cloudevents_kafka.spark.pipeline._session import local_session
 from cloudevents_kafka.spark.pipeline._store import folder_lock, open_store
-from cloudevents_kafka.spark.pipeline._topics import TopicChanged, TopicMonitor
-from cloudevents_kafka.spark.pipeline.session import local_session
-from cloudevents_kafka.spark.pipeline.summary import Summary
+from cloudevents_kafka.spark.pipeline._topics import KafkaAdmin, TopicChanged, TopicMonitor
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -125,20 +123,25 @@ class Pipeline:
         self._checkpoint = Checkpoint(open_store(options.checkpoint_url, spark))
         self._admin = KafkaAdmin(spark, options.source_options())
         try:
+            self._topics = TopicMonitor(
+                options.topic_names, self._admin, landing.store.url(""), self._warnings.append
+            )
+            self._topic_ids = self._check_start()
             with self._batch_lock:  # the first batch waits until `query` is set
                 self.query = self._start_query(spark)
         except BaseException:
             self._admin.close()
             raise
 
+    def _check_start(self) -> dict[str, str]:
+        """Return the topics' ids; raise an error if folder, checkpoint and topics do not match."""
+        self._landing.check(self._checkpoint.query_id(), self._checkpoint.last_committed())
+        topic_ids = self._topics.check(self._landing.topic_ids, self._landing.landed)
+        self._landing.record_topic_ids(topic_ids)
+        return topic_ids
+
     def _start_query(self, spark: SparkSession) -> StreamingQuery:
-        """Start the query; raise an error if folder, checkpoint and topics do not match."""
-        options, landing = self._options, self._landing
-        warn = self._warnings.append
-        self._topics = TopicMonitor(options.topic_names, self._admin, landing.store.url(""), warn)
-        landing.check(self._checkpoint.query_id(), self._checkpoint.last_committed())
-        self._topic_ids = self._topics.check(landing.topic_ids, landing.landed)
-        landing.record_topic_ids(self._topic_ids)
+        options = self._options
         records = spark.readStream.format("kafka").options(**options.source_options()).load()
         writer = records.writeStream.foreachBatch(self._process_batch)
         writer = writer.option("checkpointLocation", self._checkpoint.url)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline.session import local_session
+from cloudevents_kafka.spark.pipeline import local_session
 from cloudevents_kafka.testing import LocalBroker
 
 from .lake import Lake

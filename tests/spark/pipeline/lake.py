@@ -17,7 +17,7 @@ from confluent_kafka import KafkaException, Producer
 from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.spark.pipeline._job import Pipeline, start
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
-from cloudevents_kafka.spark.pipeline.summary import Summary
+from cloudevents_kafka.spark.pipeline._reports import Summary
 from cloudevents_kafka.testing import LocalBroker
 from cloudevents_kafka.testing.local.clients import create_topic, delete_topic
 from cloudevents_kafka.testing.local.old_brokers import LegacyKafka

@@ -16,11 +16,11 @@ from click.testing import CliRunner
 from py4j.protocol import Py4JError, Py4JNetworkError
 
 from cloudevents_kafka.cli.app import app
-from cloudevents_kafka.spark.pipeline import _job, session
+from cloudevents_kafka.spark.pipeline import _job, _session
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
+from cloudevents_kafka.spark.pipeline._session import SparkFailed
 from cloudevents_kafka.spark.pipeline._topics import TopicState
-from cloudevents_kafka.spark.pipeline.session import SparkFailed
 from cloudevents_kafka.testing import LocalBroker
 
 from .conftest import QUICK, hidden_spark
@@ -99,16 +99,15 @@ def java(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Java], Java]]:
 
     def put(made: Java) -> Java:
         def query(self: Any, spark: Any) -> Java:
-            self._unreported = {0: None}
+            self._unreported, self._report = {0: None}, lambda _: None
             if made._step == "callback":
                 self._error = made._raised
             return made.at("start", made)
 
-        monkeypatch.setattr(session, "_launch", lambda *_: made.gateway)
-        monkeypatch.setattr(session, "_connect", lambda *_: made.at("connect", made))
+        monkeypatch.setattr(_session, "_launch", lambda *_: made.gateway)
+        monkeypatch.setattr(_session, "_connect", lambda *_: made.at("connect", made))
         monkeypatch.setattr(_job, "KafkaAdmin", lambda *_: made.at("admin", made))
         monkeypatch.setattr(_job.Pipeline, "_start_query", query)
-        monkeypatch.setattr(_job.Pipeline, "_report_batch", lambda *_: None)
         return made
 
     with hidden_spark():
@@ -156,7 +155,7 @@ def test_java_that_does_not_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     log = tmp_path / "log"
     log.write_text("a warning\n")
     with pytest.raises(SparkFailed, match=r"did not start \(Answer from Java side is empty\).*\na warning"):
-        session._launch({}, log)
+        _session._launch({}, log)
 
 
 def run_killed(broker: LocalBroker, topic: str, out: Path, at: int, moment: str) -> tuple[int, str]:

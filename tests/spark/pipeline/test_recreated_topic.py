@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cloudevents_kafka.spark.pipeline import _tables
-from cloudevents_kafka.spark.pipeline._admin import KafkaAdmin
-from cloudevents_kafka.spark.pipeline._topics import TopicChanged, TopicState
+from cloudevents_kafka.spark.pipeline._topics import KafkaAdmin, TopicChanged, TopicState
 from cloudevents_kafka.testing import LocalBroker
 from cloudevents_kafka.testing.local.clients import delete_topic
 from cloudevents_kafka.testing.local.old_brokers import LegacyKafka

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline import session
+from cloudevents_kafka.spark.pipeline import _session
 
 
 def test_pyspark_does_not_handle_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,7 +32,7 @@ def test_pyspark_does_not_handle_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None
     )
     before = signal.getsignal(signal.SIGINT)
     try:
-        session._connect({}, SimpleNamespace(jvm=None))
+        _session._connect({}, SimpleNamespace(jvm=None))
     finally:
         signal.signal(signal.SIGINT, before)
     assert handlers == [before]

@@ -9,10 +9,16 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from cloudevents_kafka.spark.pipeline._admin import KafkaAdmin, call_java
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRange, OffsetRanges
-from cloudevents_kafka.spark.pipeline._topics import TopicChanged, TopicMonitor, TopicNotDescribed, TopicState
+from cloudevents_kafka.spark.pipeline._topics import (
+    KafkaAdmin,
+    TopicChanged,
+    TopicMonitor,
+    TopicNotDescribed,
+    TopicState,
+    call_java,
+)
 
 ERRORS = "org.apache.kafka.common.errors."
 
@@ -42,7 +48,7 @@ def test_missing_topic() -> None:
         ("UnsupportedVersionException", "too old"),
     ],
 )
-def test_undisclosed_topics(name: str, words: str) -> None:
+def test_topics_that_are_not_described(name: str, words: str) -> None:
     """Without the right to describe a topic, or with old brokers, the error has the reason."""
     with pytest.raises(TopicNotDescribed, match=words):
         call_java(lambda: fail(name))
@@ -107,7 +113,7 @@ LANDED = {"t": {"0": OffsetRange(0, 10), "1": OffsetRange(5, 7)}}
 
 
 def test_same_topics() -> None:
-    """TopicIds as they were, ids that were not known before, and ends behind what has landed are right."""
+    """Ids as they were, ids that were not known before, and ends behind what has landed are right."""
     now = {"t": TopicState("A", {"0": 10, "1": 8}), "u": TopicState("B", {})}
     assert check({"t": "A"}, LANDED, **now) == ({"t": "A", "u": "B"}, [])
 

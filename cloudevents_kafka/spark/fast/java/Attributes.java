@@ -49,7 +49,7 @@ final class Attributes {
             case 4:
                 if (Text.is(TYPE, n, from, to)) return text(AT_TYPE, b, begin, end);
                 if (Text.is(TIME, n, from, to)) return time(b, begin, end);
-                if (Text.is(DATA, n, from, to)) return false;
+                if (Text.is(DATA, n, from, to)) return false; // N-04: reserved for the data
                 break;
             case 6:
                 if (Text.is(SOURCE, n, from, to)) return Text.isUriReference(b, begin, end) && put(AT_SOURCE, b, begin, end);
@@ -64,7 +64,7 @@ final class Attributes {
                 if (Text.is(SPECVERSION, n, from, to)) return Text.is(VERSION, b, begin, end) && put(AT_SPECVERSION, b, begin, end);
                 break;
             case 15:
-                if (Text.is(DATACONTENTTYPE, n, from, to)) return false;
+                if (Text.is(DATACONTENTTYPE, n, from, to)) return false; // K-04: its header has no prefix
                 break;
         }
         return addExtension(n, from, to, b, begin, end);
@@ -86,7 +86,7 @@ final class Attributes {
     }
 
     private boolean put(int at, byte[] b, int begin, int end) {
-        if (fields[at] != null) return false;
+        if (fields[at] != null) return false; // N-05: each attribute at most once
         fields[at] = UTF8String.fromBytes(b, begin, end - begin);
         return true;
     }
@@ -97,7 +97,7 @@ final class Attributes {
         if (!Text.isString(b, begin, end)) return false;
         UTF8String name = UTF8String.fromBytes(n, from, to - from);
         for (int k = 0; k < extensions; k++) {
-            if (names[k].equals(name)) return false;
+            if (names[k].equals(name)) return false; // N-05
         }
         if (extensions == names.length) {
             names = longer(names);
@@ -133,7 +133,7 @@ final class Attributes {
     /** Return the row of the event, or null if a required attribute is missing. */
     InternalRow row(byte[] data, UTF8String kind, UTF8String mode) {
         for (int at = AT_ID; at <= AT_SPECVERSION; at++) {
-            if (fields[at] == null) return null;
+            if (fields[at] == null) return null; // REQUIRED
         }
         fields[AT_EXTENSIONS] = new ArrayBasedMapData(array(names, extensions), array(texts, extensions));
         fields[AT_EXTENSION_TYPES] = extensionTypes();

@@ -27,7 +27,7 @@ final class Document {
     private static final UTF8String JSON_VALUE = UTF8String.fromString("json");
     private static final UTF8String TEXT_VALUE = UTF8String.fromString("text");
     private static final int MAX_DEPTH = 200; // no other reader of the library has a lower limit
-    private static final int MAX_DIGITS = 9; // of an Integer: ten may exceed its range
+    private static final int MAX_DIGITS = 9; // T-04: an Integer has 32 bits, which ten digits may exceed
 
     private final byte[] b;
     private final Names known;
@@ -77,7 +77,7 @@ final class Document {
         if (!skip(':')) return false;
         skipSpace();
         if (Text.is(DATA, b, name, afterName)) {
-            if (data >= 0) return false;
+            if (data >= 0) return false; // repeated
             data = at;
             boolean valid = value(0);
             afterData = at;
@@ -237,18 +237,18 @@ final class Document {
     // --- the data -----------------------------------------------------------------------
 
     private boolean readPayload(Attributes attributes) {
-        if (encoded != null) return data < 0 && readBase64();
+        if (encoded != null) return data < 0 && readBase64(); // J-12: not both; J-14: base64 is bytes
         if (data < 0) return true;
         byte[] type = attributes.contentType();
         int essence = 0;
         while (type != null && essence < type.length && type[essence] != ';') essence++;
         if (type != null && !inUtf8(type, essence)) return false;
-        if (type == null || isJson(type, essence)) {
+        if (type == null || isJson(type, essence)) { // J-09: without a content type the value is JSON
             kind = JSON_VALUE;
             payload = Arrays.copyOfRange(b, data, afterData);
             return true;
         }
-        if (b[data] != '"') return false; // data of any other type is a string
+        if (b[data] != '"') return false; // J-16: data of any other type is a string
         kind = TEXT_VALUE;
         payload = unescaped(data + 1, afterData - 1);
         return true;

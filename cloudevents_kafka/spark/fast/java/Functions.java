@@ -16,7 +16,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A catalog of Spark with two functions, {@code read} and {@code either}.
+ * A catalog of Spark with two functions, {@code read} and {@code coalesce}.
  *
  * Spark compiles calls of their static methods {@code invoke} into its own code. The types of
  * their columns are options of the catalog, in JSON, which, unlike DDL, does not depend on the
@@ -39,43 +39,56 @@ public final class Functions implements FunctionCatalog {
 
     public Identifier[] listFunctions(String[] namespace) {
         if (namespace.length > 0) return new Identifier[0];
-        return new Identifier[] {Identifier.of(namespace, "read"), Identifier.of(namespace, "either")};
+        return new Identifier[] {Identifier.of(namespace, "read"), Identifier.of(namespace, "coalesce")};
     }
 
     public UnboundFunction loadFunction(Identifier identifier) throws NoSuchFunctionException {
         if (identifier.namespace().length == 0) {
             if ("read".equals(identifier.name())) return new Read(row);
-            if ("either".equals(identifier.name())) return new Either(row, wire);
+            if ("coalesce".equals(identifier.name())) return new Coalesce(row, wire);
         }
         throw new NoSuchFunctionException(identifier);
     }
 
-    /** {@code read(value, headers, constrained, known)}: see {@link Reader#read}. */
-    public static final class Read implements UnboundFunction, ScalarFunction {
+    /** A function of events; Spark finds its code, a static method {@code invoke}, in the class itself. */
+    private abstract static class Function implements UnboundFunction, ScalarFunction {
+        private final String name;
         private final String row;
 
-        Read(String row) {
+        Function(String name, String row) {
+            this.name = name;
             this.row = row;
+        }
+
+        public String name() {
+            return name;
+        }
+
+        public String canonicalName() {
+            return "cloudevents_kafka." + name;
+        }
+
+        public BoundFunction bind(StructType input) {
+            return this;
+        }
+
+        public DataType resultType() {
+            return DataType.fromJson(row);
+        }
+    }
+
+    /** {@code read(value, headers, constrained, known)}: see {@link Reader#read}. */
+    public static final class Read extends Function {
+        Read(String row) {
+            super("read", row);
         }
 
         public static InternalRow invoke(byte[] value, ArrayData headers, UTF8String constrained, UTF8String known) {
             return headers == null ? null : Reader.read(value, headers, Names.of(constrained), Names.of(known));
         }
 
-        public String name() {
-            return "read";
-        }
-
-        public String canonicalName() {
-            return "cloudevents_kafka.read";
-        }
-
         public String description() {
             return "read(value, headers, constrained, known): the event of a recognized record, null for others";
-        }
-
-        public BoundFunction bind(StructType input) {
-            return this;
         }
 
         public DataType[] inputTypes() {
@@ -86,53 +99,32 @@ public final class Functions implements FunctionCatalog {
             DataType headers = DataTypes.createArrayType(DataTypes.createStructType(header));
             return new DataType[] {DataTypes.BinaryType, headers, DataTypes.StringType, DataTypes.StringType};
         }
-
-        public DataType resultType() {
-            return DataType.fromJson(row);
-        }
     }
 
     /**
-     * {@code either(read, decoded)}: the first that is not null.
+     * {@code coalesce(read, decoded)}: the first that is not null.
      *
      * Their types have the same layout: the time is a timestamp in one, its number of microseconds
      * in the other. A function that is not deterministic keeps the optimizer from moving filters below it.
      */
-    public static final class Either implements UnboundFunction, ScalarFunction {
-        private final String row;
-        private final String wire;
+    public static final class Coalesce extends Function {
+        private final DataType[] types;
 
-        Either(String row, String wire) {
-            this.row = row;
-            this.wire = wire;
+        Coalesce(String row, String wire) {
+            super("coalesce", row);
+            types = new DataType[] {DataType.fromJson(row), DataType.fromJson(wire)};
         }
 
         public static InternalRow invoke(InternalRow read, InternalRow decoded) {
             return read == null ? decoded : read;
         }
 
-        public String name() {
-            return "either";
-        }
-
-        public String canonicalName() {
-            return "cloudevents_kafka.either";
-        }
-
         public String description() {
-            return "either(read, decoded): the first that is not null";
-        }
-
-        public BoundFunction bind(StructType input) {
-            return this;
+            return "coalesce(read, decoded): the first that is not null";
         }
 
         public DataType[] inputTypes() {
-            return new DataType[] {DataType.fromJson(row), DataType.fromJson(wire)};
-        }
-
-        public DataType resultType() {
-            return DataType.fromJson(row);
+            return types;
         }
 
         public boolean isDeterministic() {

@@ -35,6 +35,7 @@ final class Reader {
         }
         if (contentType != null) {
             byte[] lower = Text.lower(contentType, 0, contentType.length);
+            // K-09: structured mode if the "value is prefixed with the CloudEvents media type".
             if (Text.startsWith(CLOUDEVENTS, lower, 0, lower.length)) {
                 return isJson(lower) ? structured(value, constrained, known) : null;
             }
@@ -50,7 +51,7 @@ final class Reader {
     }
 
     private static InternalRow structured(byte[] value, Names constrained, Names known) {
-        if (value == null) return null;
+        if (value == null) return null; // K-08: the value has the event
         Attributes attributes = new Attributes(constrained);
         Document document = new Document(value, known);
         return document.read(attributes) ? attributes.row(document.payload(), document.kind(), STRUCTURED) : null;
@@ -58,14 +59,16 @@ final class Reader {
 
     private static InternalRow binary(byte[] value, byte[][] names, ArrayData headers, byte[] contentType, Names constrained) {
         Attributes attributes = new Attributes(constrained);
+        // K-04: content-type "MUST be mapped directly" to datacontenttype.
         if (contentType != null && !attributes.addContentType(contentType, 0, contentType.length)) return null;
         for (int n = 0; n < names.length; n++) {
+            // K-05: "attributes are prefixed with ce_"; other headers are not part of the event.
             if (!Text.startsWith(PREFIX, names[n], 0, names[n].length)) continue;
             InternalRow header = headers.getStruct(n, 2);
             if (header.isNullAt(1)) return null;
             byte[] text = header.getBinary(1);
             if (!attributes.add(names[n], PREFIX.length, names[n].length, text, 0, text.length)) return null;
         }
-        return attributes.row(value, null, BINARY);
+        return attributes.row(value, null, BINARY); // K-03: the value is the data "as-is"; K-07: a null value means without data
     }
 }

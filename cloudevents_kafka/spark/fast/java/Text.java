@@ -21,7 +21,7 @@ final class Text {
         int at = from;
         while (at < to) {
             if (b[at] >= 0) {
-                if (b[at] < ' ' || b[at] == 0x7F) return false;
+                if (b[at] < ' ' || b[at] == 0x7F) return false; // T-06: no control characters
                 at++;
             } else {
                 int point = codePoint(b, at, to);
@@ -32,6 +32,7 @@ final class Text {
         return from < to;
     }
 
+    /** T-06, T-07: no control characters U+0080 to U+009F, no noncharacters. */
     private static boolean isForbidden(int point) {
         return point < 0xA0 || (point & 0xFFFE) == 0xFFFE || (0xFDD0 <= point && point <= 0xFDEF);
     }

@@ -114,28 +114,47 @@ def local_session(
 
     Raises `NoJava`, `NoConnector`, or `SparkFailed` with the end of the log.
     """
-    with tempfile.TemporaryDirectory(prefix="cloudevents-kafka-spark-") as folder:
+    with _no_artifacts(), tempfile.TemporaryDirectory(prefix="cloudevents-kafka-spark-") as folder:
         log4j = Path(folder) / "log4j2.properties"
         log4j.write_text(_LOG4J, encoding="utf-8")
         # A killed Spark leaves its folders behind: here they are deleted with this one.
         scratch = {"spark.local.dir": folder, "spark.sql.warehouse.dir": f"file://{folder}/warehouse"}
         settings = spark_settings(master=master, ui=ui, conf={**scratch, **(conf or {})}, log4j=log4j)
         gateway = _launch(settings, log or Path(folder) / "java.log")
-        with _silence_py4j():
-            try:
-                yield _connect(settings, gateway)
-            except Exception as error:
-                died = _has_died(gateway.proc, error)
-                _shut_down(gateway)
-                if died:
-                    raise SparkFailed(_JAVA_DIED) from error
-                raise
-            except BaseException:
-                # Ctrl-C: do not wait for Java's current work.
-                gateway.proc.kill()
-                _shut_down(gateway)
-                raise
-            _shut_down(gateway)
+        with _silence_py4j(), _stopping(gateway):
+            yield _connect(settings, gateway)
+
+
+@contextmanager
+def _no_artifacts() -> Iterator[None]:
+    """Remove the folder that Spark creates where it runs for a jar that is added, and leaves empty."""
+    folder = Path("artifacts").absolute()
+    existed = folder.exists()
+    try:
+        yield
+    finally:
+        if not existed:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+@contextmanager
+def _stopping(gateway: Any) -> Iterator[None]:
+    """Stop Spark and its Java process at the end of this block; raise `SparkFailed` if Java has died."""
+    try:
+        yield
+    except Exception as error:
+        died = _has_died(gateway.proc, error)
+        _shut_down(gateway)
+        if died:
+            raise SparkFailed(_JAVA_DIED) from error
+        raise
+    except BaseException:
+        # Ctrl-C: do not wait for Java's current work.
+        gateway.proc.kill()
+        _shut_down(gateway)
+        raise
+    _shut_down(gateway)
 
 
 def _has_died(process: Any, error: Exception) -> bool:

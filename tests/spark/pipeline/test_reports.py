@@ -1,0 +1,77 @@
+"""The reports of a pipeline: explained failures, progress and summary."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloudevents_kafka.spark.pipeline._counts import BatchCounts, PartitionCounts
+from cloudevents_kafka.spark.pipeline._errors import explain_failure
+from cloudevents_kafka.spark.pipeline._reports import Summary, batch_progress
+
+COUNTS = BatchCounts(
+    read=3,
+    events=2,
+    quarantined=1,
+    by_type={"a\x1b[2J": {"binary": 2}},
+    by_reason={"batch": {"no batches [K-01]": 1}},
+    offsets={"t": {"0": PartitionCounts(5, 9, 3)}},
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x\nCaused by: java.lang.IllegalStateException: Some data may have been lost", "--allow-data-loss"),
+        ("org.apache.kafka.common.errors.UnknownTopicOrPartitionException: no", "create it first"),
+        (
+            "Caused by: org.apache.kafka.common.errors.TimeoutException: Timed out waiting",
+            "no broker answered",
+        ),
+        ("Caused by: org.apache.kafka.common.errors.SaslAuthenticationException: x", "refused"),
+        ("java.lang.OutOfMemoryError: Java heap space", "--max-records"),
+        (
+            "Traceback (most recent call last):\n  File x\nModuleNotFoundError: No module named 'y'\n",
+            "named 'y'",
+        ),
+        ("something new", "Spark stopped: something new"),
+    ],
+)
+def test_explanations_of_failures(text: str, words: str) -> None:
+    """An error of Spark is reduced to its cause and advice."""
+    assert words in explain_failure(text)
+    assert "\tat " not in explain_failure(text)
+
+
+def test_progress_has_the_lag() -> None:
+    """The distance to the end is the sum of all partitions whose ends Spark knows."""
+    source = {"latestOffset": '{"t":{"0":10,"1":4}}', "endOffset": '{"t":{"0":7}}'}
+    none = {"latestOffset": "None", "endOffset": "None"}
+    progress = {"batchId": 3, "durationMs": {"triggerExecution": 500}, "sources": [source, none]}
+    batch = batch_progress(progress, COUNTS)
+    assert batch.behind == 7
+    assert str(batch) == "batch 3: 3 read = 2 events + 1 quarantined, 6 records/s, 7 behind"
+
+
+def test_summary_as_text() -> None:
+    """The text has all counts and the offsets without a record, and no control characters of types."""
+    text = Summary(
+        topics=("t",),
+        events_table="e",
+        quarantine_table="q",
+        checkpoint="c",
+        batches=1,
+        recovered=4,
+        complete=True,
+        seconds=2.0,
+        counts=COUNTS,
+        total=COUNTS.merge(COUNTS),
+        skipped={"t": {"0": 1002}},
+    ).to_text()
+    assert "3 records read = 2 events + 1 quarantined  (1 batch, 2.0 s, 2 records/s)" in text
+    assert "batch 4 of an earlier run was finished first" in text
+    assert "total in the tables: 4 events, 2 quarantined, of 6 records" in text
+    assert "\x1b" not in text
+    assert "\\x1b[2J" in text
+    assert [line.split() for line in text.splitlines() if "t[0]" in line] == [
+        ["t[0]", "5", "9", "3", "1,002"]
+    ]
