@@ -77,21 +77,21 @@ def run_demo(out: Path, *, seed: int, count: int, events: Path | None = None) ->
     started = time.monotonic()
     invalid_lines: list[InvalidLine] = []
     with Progress(sys.stderr) as progress:
-        progress.say("starting a local Kafka")
+        progress.log("starting a local Kafka")
         with LocalBroker() as broker:
             broker.create_topic(TOPIC, partitions=PARTITIONS)
             servers = broker.bootstrap_servers
-            progress.say(f"Kafka listens on {servers}; sending events to topic {TOPIC!r}")
+            progress.log(f"Kafka listens on {servers}; sending events to topic {TOPIC!r}")
             items = shop_traffic(seed, count) if events is None else _read_file(events, invalid_lines)
             sent = send_traffic(servers, TOPIC, items, _counter(progress, "sent"))
-            progress.say(f"{pluralize(sent.total, 'record')} sent; reading back")
+            progress.log(f"{pluralize(sent.total, 'record')} sent; reading back")
             back = read_back(servers, TOPIC, PARTITIONS, sent.total, _counter(progress, "read back"))
-            progress.say(f"{pluralize(back.total, 'record')} read back; starting Spark (takes some seconds)")
+            progress.log(f"{pluralize(back.total, 'record')} read back; starting Spark (takes some seconds)")
             summary = run(
                 _pipeline_options(servers, out, sent.total),
-                report=lambda batch: progress.say(f"  {batch}"),
+                report=lambda batch: progress.log(f"  {batch}"),
             )
-        progress.say("comparing")
+        progress.log("comparing")
         checks = run_checks(sent, back, summary, out)
     return Outcome(sent, back, summary, checks, invalid_lines, time.monotonic() - started)
 
@@ -110,7 +110,7 @@ def _pipeline_options(servers: str, out: Path, records: int) -> PipelineOptions:
 def _counter(progress: Progress, label: str) -> Callable[[int], None]:
     def show(number: int) -> None:
         if number % 500 == 0:
-            progress.step(f"{pluralize(number, 'record')} {label}")
+            progress.update(f"{pluralize(number, 'record')} {label}")
 
     return show
 

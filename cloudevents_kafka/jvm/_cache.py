@@ -30,7 +30,7 @@ def cache_folder() -> Path:
 
 @contextmanager
 def locked(entry: Path, *, waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
-    """Yield with the lock of an entry; call `waiting` first if another process has it."""
+    """Yield with the lock of an entry; call ``waiting`` first if another process has it."""
     entry.parent.mkdir(parents=True, exist_ok=True)
     with (entry.parent / f".{entry.name}.lock").open("ab") as handle:
         try:
@@ -43,9 +43,9 @@ def locked(entry: Path, *, waiting: Callable[[], object] = lambda: None) -> Iter
 
 @contextmanager
 def building(entry: Path) -> Iterator[Path]:
-    """Yield an empty folder to fill; it replaces `entry` if the block ends without an error.
+    """Yield an empty folder to fill; it replaces ``entry`` if the block ends without an error.
 
-    The caller holds the lock of `entry`. The partial folders of killed processes are removed first.
+    The caller holds the lock of ``entry``. The partial folders of killed processes are removed first.
     """
     for partial in entry.parent.glob(f".{entry.name}-*"):
         shutil.rmtree(partial, ignore_errors=True)

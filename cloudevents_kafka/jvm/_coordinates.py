@@ -19,8 +19,8 @@ import msgspec
 FILE_NAME: Final = "jar_sets.toml"
 _PART: Final = re.compile(r"(?!.*\.\.)[A-Za-z0-9_](?:[A-Za-z0-9_.+-]{0,98}[A-Za-z0-9_-])?")
 _RULE: Final = (
-    "write group:artifact:version, each of letters, digits, '.', '_' and '-' (in a version '+' too), "
-    "at most 100 characters, without '..'"
+    "a Maven coordinate must be group:artifact:version, each of letters, digits, '.', '_' and '-' "
+    "(in a version '+' too), at most 100 characters, without '..'"
 )
 
 
@@ -35,14 +35,14 @@ class Coordinate(msgspec.Struct, frozen=True, order=True):
     def __post_init__(self) -> None:
         parts = (self.group, self.artifact, self.version, self.classifier or "none")
         if not all(map(_PART.fullmatch, parts)):
-            raise ValueError(f"not a Maven coordinate: {str(self)!r}; {_RULE}")
+            raise ValueError(f"{_RULE}, got {str(self)!r}")
 
     @classmethod
     def parse(cls, text: str) -> Self:
         """Return the coordinate for ``group:artifact:version``; raise ValueError for other texts."""
         parts = text.split(":")
         if len(parts) != 3:
-            raise ValueError(f"not a Maven coordinate: {text!r}; {_RULE}")
+            raise ValueError(f"{_RULE}, got {text!r}")
         return cls(*parts)
 
     @property
@@ -85,7 +85,7 @@ class JarRequest(msgspec.Struct, frozen=True):
         for text in exclude:
             parts = text.split(":")
             if len(parts) != 2 or not all(map(_PART.fullmatch, parts)):
-                raise ValueError(f"not an exclusion: {text!r}; write group:artifact")
+                raise ValueError(f"an exclusion must be group:artifact, got {text!r}")
         return cls(tuple(coordinates), tuple(sorted(exclude)))
 
     @property

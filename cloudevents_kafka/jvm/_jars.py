@@ -26,17 +26,14 @@ JAR_LIMIT: Final = 1 << 29  # bytes of a jar
 
 
 class NoJars(CloudEventsKafkaError):
-    """The jars of `coordinates` are not in the cache and cannot be downloaded.
+    """The jars of ``coordinates`` are not in the cache and cannot be downloaded.
 
-    `folder` is their place in the cache. `reason` and `hint` contain no credentials.
+    ``folder`` is their place in the cache. ``reason`` and ``hint`` contain no credentials.
     """
 
     def __init__(self, coordinates: Sequence[str], folder: Path, reason: str, hint: str) -> None:
         super().__init__(coordinates, folder, reason, hint)
-        self.coordinates = tuple(coordinates)
-        self.folder = folder
-        self.reason = reason
-        self.hint = hint
+        self.coordinates, self.folder, self.reason, self.hint = tuple(coordinates), folder, reason, hint
 
     def __str__(self) -> str:
         wanted = ", ".join(self.coordinates)
@@ -48,15 +45,16 @@ class PlainHttp(UserWarning):
 
 
 def resolve(coordinates: Sequence[str], *, exclude: Sequence[str] = ()) -> list[Path]:
-    """Return the jars of `coordinates` and of all that they depend on, sorted by name.
+    """Return the jars of ``coordinates`` and of all that they depend on, sorted by name.
 
-    A coordinate is ``group:artifact:version``, an exclusion ``group:artifact``; others raise
-    ValueError. The jars are read from the cache, or else downloaded: a named set (in
-    ``jar_sets.toml``) from its list; the dependencies of others are resolved by jgo. Each jar must
-    have the SHA-256 that the package lists, or else the checksum that the repository publishes.
-    Damaged jars are downloaded again. Several processes may call this at once.
+    A coordinate is ``group:artifact:version``, an exclusion ``group:artifact``. The jars are read from
+    the cache, or else downloaded: a named set (in ``jar_sets.toml``) from its list; the dependencies
+    of others are resolved by jgo. Each jar must have the SHA-256 that the package lists, or else the
+    checksum that the repository publishes. Damaged jars are downloaded again. Several processes may
+    call this at once.
 
-    Raises `NoJars` if the download fails. Warns with `PlainHttp` if the repository has no TLS.
+    Raises `NoJars` if the download fails, and `ValueError` if a text has another form. Warns with
+    `PlainHttp` if the repository has no TLS.
     """
     request = JarRequest.create(coordinates, exclude)
     folder = cache_folder() / "jars" / request.folder_name
@@ -97,14 +95,14 @@ def _read_manifest(path: Path) -> dict[Coordinate, str]:
 def _fetch_once(request: JarRequest, folder: Path) -> None:
     with (
         Progress() as progress,
-        locked(folder, waiting=lambda: progress.say(f"jars: another process fetches {folder.name}")),
+        locked(folder, waiting=lambda: progress.log(f"jars: another process fetches {folder.name}")),
     ):
         # Another process may have fetched them while this one waited.
         problem = _problem(request, folder)
         if problem is None:
             return
         if folder.exists():
-            progress.say(f"jars: {folder.name}: {problem}; fetching all again")
+            progress.log(f"jars: {folder.name}: {problem}; fetching all again")
         try:
             _fetch(request, folder, progress)
         except FetchFailed as error:
@@ -113,7 +111,7 @@ def _fetch_once(request: JarRequest, folder: Path) -> None:
 
 def _fetch(request: JarRequest, folder: Path, progress: Progress) -> None:
     started = time.monotonic()
-    progress.say(f"jars: fetching {', '.join(request.coordinates)} and their dependencies")
+    progress.log(f"jars: fetching {', '.join(request.coordinates)} and their dependencies")
     repository = find_repository()
     if repository.url.lower().startswith("http:"):
         warnings.warn(
@@ -128,7 +126,7 @@ def _fetch(request: JarRequest, folder: Path, progress: Progress) -> None:
         jars = _download_all(coordinates, repository, scratch, progress)
         (scratch / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(jars), indent=1) + b"\n")
     seconds = time.monotonic() - started
-    progress.say(f"jars: {pluralize(len(jars), 'jar')} in {seconds:.0f} s; kept in {folder}")
+    progress.log(f"jars: {pluralize(len(jars), 'jar')} in {seconds:.0f} s; kept in {folder}")
 
 
 def _resolve(request: JarRequest, repository: Repository, progress: Progress) -> list[Coordinate]:
@@ -154,7 +152,7 @@ def _download_all(
             )
     jars: dict[str, str] = {}
     for name, coordinate in by_name.items():
-        show = partial(progress.step, f"jars: {len(jars)} of {len(by_name)} fetched, now {name}")
+        show = partial(progress.update, f"jars: {len(jars)} of {len(by_name)} fetched, now {name}")
         jars[str(coordinate)] = download(coordinate, repository, folder, show)
     return jars
 

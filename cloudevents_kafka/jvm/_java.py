@@ -29,6 +29,9 @@ INSTALL_OPTION: Final = "--install-jdk"
 INSTALL_VARIABLE: Final = "CLOUDEVENTS_KAFKA_INSTALL_JDK"
 _REQUIRED: Final = f"Java {' or '.join(map(str, SUPPORTED))} with the module {NEEDED_MODULE} is required"
 _UNCHECKED: Final = "its archive is not compared with a checksum"
+_NOT_TRIED: Final = (
+    f"install-jdk: not tried (needs {INSTALL_OPTION} or {INSTALL_VARIABLE}=1, as {_UNCHECKED})"
+)
 _HINT: Final = (
     "Install one with the system's packages (Debian, Ubuntu: apt install openjdk-17-jre-headless or "
     "openjdk-21-jre-headless; Fedora: dnf install java-21-openjdk-headless; macOS: brew install openjdk@17), "
@@ -37,7 +40,7 @@ _HINT: Final = (
 )
 
 # The Java homes of systems, SDKMAN, IDEs, Homebrew and install-jdk.
-PLACES: Final = (
+JAVA_HOMES: Final = (
     "/usr/lib/jvm/*",
     "/usr/java/*",
     "/opt/*",
@@ -54,7 +57,7 @@ PLACES: Final = (
 
 
 class NoJava(CloudEventsKafkaError):
-    """No suitable Java was found. `searched` has a line for each place and each attempt to install one."""
+    """No suitable Java was found. ``searched`` has a line for each place and each attempt to install one."""
 
     def __init__(self, searched: Sequence[str]) -> None:
         super().__init__(searched)
@@ -102,7 +105,7 @@ def find_java() -> Java:
         if java is not None and java.problem is None:
             return java
         searched[real] = f"{origin} {home}: {java.problem if java else 'no working Java there'}"
-    raise NoJava([*searched.values()] or [f"JAVA_HOME, PATH, {', '.join(PLACES)}: no Java at all"])
+    raise NoJava([*searched.values()] or [f"JAVA_HOME, PATH, {', '.join(JAVA_HOMES)}: no Java at all"])
 
 
 def _homes() -> Iterator[tuple[str, Path]]:
@@ -111,7 +114,7 @@ def _homes() -> Iterator[tuple[str, Path]]:
     if on_path := shutil.which("java"):
         # /usr/bin/java is a chain of links on Debian, a shim with jenv and on macOS.
         yield "PATH", Path(on_path).resolve().parent.parent
-    for place in PLACES:
+    for place in JAVA_HOMES:
         pattern = Path(place).expanduser()
         for home in sorted(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor)))):
             if (home / "bin" / "java").is_file():
@@ -124,10 +127,10 @@ def _read_release(home: Path) -> Java | None:
         text = (home / "release").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    facts = dict(re.findall(r'^(\w+)="([^"]*)"', text, re.MULTILINE))
-    if "JAVA_VERSION" not in facts or "MODULES" not in facts or not (home / "bin" / "java").is_file():
+    properties = dict(re.findall(r'^(\w+)="([^"]*)"', text, re.MULTILINE))
+    if not {"JAVA_VERSION", "MODULES"} <= properties.keys() or not (home / "bin" / "java").is_file():
         return None
-    return Java(home, facts["JAVA_VERSION"], frozenset(facts["MODULES"].split()))
+    return Java(home, properties["JAVA_VERSION"], frozenset(properties["MODULES"].split()))
 
 
 def _query(home: Path) -> Java | None:
@@ -138,43 +141,41 @@ def _query(home: Path) -> Java | None:
     except (OSError, subprocess.SubprocessError):
         return None
     text = done.stderr + done.stdout
-    facts = dict(re.findall(r"^ +(java\.home|java\.version) = (.+)$", text, re.MULTILINE))
-    if len(facts) != 2:
+    properties = dict(re.findall(r"^ +(java\.home|java\.version) = (.+)$", text, re.MULTILINE))
+    if len(properties) != 2:
         return None
     modules = frozenset(re.findall(r"^([a-z][\w.]+)@", text, re.MULTILINE))
-    return Java(Path(facts["java.home"]), facts["java.version"].strip(), modules)
+    return Java(Path(properties["java.home"]), properties["java.version"].strip(), modules)
 
 
 def install_java(*, download: bool = False) -> Java:
     """Return a suitable Java; install one with apt if there is none, as root on Debian and Ubuntu.
 
-    With `download` or ``CLOUDEVENTS_KAFKA_INSTALL_JDK=1`` install-jdk downloads one if apt fails; its
+    With ``download`` or ``CLOUDEVENTS_KAFKA_INSTALL_JDK=1`` install-jdk downloads one if apt fails; its
     archive is not checked. Only the commands that prepare a machine call this function.
     Raises `NoJava`, which lists the attempts.
     """
     download = download or os.environ.get(INSTALL_VARIABLE, "") not in {"", "0"}
     attempts: list[str] = []
-    for install in (_by_apt, _by_install_jdk if download else _skip_install_jdk):
+    for install in (_by_apt, _by_install_jdk) if download else (_by_apt,):
         with suppress(NoJava):
             return find_java()
         attempts.append(install())
+    if not download:
+        attempts.append(_NOT_TRIED)
     try:
         return find_java()
     except NoJava as error:
         raise NoJava([*error.searched, *attempts]) from None
 
 
-def _skip_install_jdk() -> str:
-    return f"install-jdk: not tried (needs {INSTALL_OPTION} or {INSTALL_VARIABLE}=1, as {_UNCHECKED})"
-
-
 def _by_apt() -> str:
-    """Install a headless JRE with apt; return the result in words."""
+    """Install a headless JRE with apt; return the result as text."""
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         return "apt: not tried (needs root on Debian or Ubuntu)"
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     with Progress() as progress:
-        progress.say("Java: installing with apt")
+        progress.log("Java: installing with apt")
         subprocess.run(["apt-get", "update", "-qq"], env=env, check=False, stdout=subprocess.DEVNULL)
         for feature in SUPPORTED:
             package = f"openjdk-{feature}-jre-headless"
@@ -186,13 +187,13 @@ def _by_apt() -> str:
 
 
 def _by_install_jdk() -> str:
-    """Download a JDK into ``~/.jdk`` with the package install-jdk; return the result in words."""
+    """Download a JDK into ``~/.jdk`` with the package install-jdk; return the result as text."""
     try:
         jdk = importlib.import_module("jdk")
     except ImportError:
         return "install-jdk: not installed (pip install 'cloudevents-kafka[testing]')"
     with Progress() as progress:
-        progress.say(f"Java: downloading version {SUPPORTED[0]} into {Path.home() / '.jdk'}; {_UNCHECKED}")
+        progress.log(f"Java: downloading version {SUPPORTED[0]} into {Path.home() / '.jdk'}; {_UNCHECKED}")
         try:
             return f"install-jdk: installed {jdk.install(str(SUPPORTED[0]))}"
         except (OSError, ValueError, jdk.JdkError) as error:

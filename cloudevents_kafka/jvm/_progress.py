@@ -25,14 +25,14 @@ class Progress:
         if self._is_terminal:
             self._write("\r\x1b[K")
 
-    def step(self, text: str) -> None:
+    def update(self, text: str) -> None:
         """Show a passing step: each one on a terminal, one every two seconds elsewhere."""
         if self._is_terminal:
             self._write(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}")
         elif time.monotonic() - self._last_line_at >= _INTERVAL:
-            self.say(text)
+            self.log(text)
 
-    def say(self, text: str) -> None:
+    def log(self, text: str) -> None:
         """Write a line that stays."""
         self._last_line_at = time.monotonic()
         self._write(f"\r\x1b[K{text}\n" if self._is_terminal else f"{text}\n")

@@ -83,7 +83,7 @@ class _PomReader(PythonResolver):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         self._count += 1
-        self._progress.step(f"jars: {pluralize(self._count, 'POM file')} read, now {path.name}")
+        self._progress.update(f"jars: {pluralize(self._count, 'POM file')} read, now {path.name}")
         return path
 
 

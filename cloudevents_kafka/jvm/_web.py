@@ -31,7 +31,7 @@ _ALTERNATIVES: Final = (
     f"or copy the cache folder of a machine that has the jars and set {CACHE_VARIABLE} to it."
 )
 REJECTED_HINT: Final = (
-    f"The file was deleted. Try again; if it stays so, ask the owner of the repository, or {_ALTERNATIVES}"
+    f"The file was deleted. Try again; if this persists, ask the owner of the repository, or {_ALTERNATIVES}"
 )
 _MISSING_HINT: Final = (
     f"Check the version, or set {MIRROR_VARIABLE} to the URL of a Maven repository that has it."
@@ -59,10 +59,10 @@ _STATUSES: Final = {
     4: ("refuses the request", f"Check the URL in {MIRROR_VARIABLE}, and the settings of the proxy"),
     5: (
         "has an internal error",
-        "Wait some minutes and try again; if it stays so, ask the owner of the repository",
+        "Wait some minutes and try again; if this persists, ask the owner of the repository",
     ),
 }
-_BROKEN_OFF: Final = (
+_CLOSED_EARLY: Final = (
     "closed the connection before the end of the file",
     "Try again, check the network and the settings of the proxy",
 )
@@ -83,9 +83,9 @@ _NETWORK_ERRORS: Final[dict[type[Exception], tuple[str, str]]] = {
         "did not answer in time",
         "Try again later, check the network and the settings of the proxy",
     ),
-    ConnectionResetError: _BROKEN_OFF,
-    BrokenPipeError: _BROKEN_OFF,
-    HTTPException: _BROKEN_OFF,
+    ConnectionResetError: _CLOSED_EARLY,
+    BrokenPipeError: _CLOSED_EARLY,
+    HTTPException: _CLOSED_EARLY,
     Exception: (
         "cannot be reached: the connection failed",
         "Check the network, the settings of the proxy (https_proxy), and that the repository runs",
@@ -94,7 +94,7 @@ _NETWORK_ERRORS: Final[dict[type[Exception], tuple[str, str]]] = {
 
 
 class FetchFailed(Exception):
-    """A download failed; `resolve` raises `NoJars` for it. `reason` and `hint` contain no credentials."""
+    """A download failed; `resolve` raises `NoJars` for it. ``reason`` and ``hint`` contain no credentials."""
 
     def __init__(self, reason: str, hint: str) -> None:
         self.reason, self.hint = mask_urls(reason), hint
@@ -123,7 +123,7 @@ class Repository(msgspec.Struct, frozen=True):
     login: Login | None = None
 
     def read(self, path: str) -> bytes:
-        """Return the content of a small file. Raises `FetchFailed` as `copy` does."""
+        """Return the content of a small file; raise `FetchFailed` as `copy` does."""
         buffer = io.BytesIO()
         self.copy(path, buffer, limit=TEXT_LIMIT)
         return buffer.getvalue()
@@ -131,9 +131,10 @@ class Repository(msgspec.Struct, frozen=True):
     def copy(
         self, path: str, target: BinaryIO, *, limit: int, on_block: Callable[[], object] = lambda: None
     ) -> None:
-        """Write a file to `target`; call `on_block` for each block.
+        """Write a file to ``target``; call ``on_block`` for each block.
 
-        Raises `FileMissing`; `FetchFailed` for another status, a network error, or over `limit` bytes.
+        Raises `FileMissing` if there is none, and `FetchFailed` for another status, a network error, or
+        more than ``limit`` bytes.
         """
         url, size = f"{self.url}/{path}", 0
         with _open(url, self.login) as response:
@@ -146,7 +147,7 @@ class Repository(msgspec.Struct, frozen=True):
                 on_block()
         promised = response.headers.get("Content-Length", "")
         if promised.isdecimal() and size < int(promised):
-            raise _failure(_BROKEN_OFF, f"{mask_url(url)}: {size} of {promised} bytes")
+            raise _failure(_CLOSED_EARLY, f"{mask_url(url)}: {size} of {promised} bytes")
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
@@ -190,7 +191,7 @@ def _next_block(url: str, response: Any) -> bytes:
 
 
 def status_error(status: int, url: str) -> FetchFailed:
-    """Return the error for an HTTP status other than 200 in answer to a request for `url`."""
+    """Return the error for an HTTP status other than 200 in answer to a request for ``url``."""
     if status == HTTPStatus.NOT_FOUND:
         reason = f"the Maven repository has no file {mask_url(url)} (404 Not Found)"
         return FileMissing(reason, _MISSING_HINT)

@@ -51,14 +51,14 @@ BAD = [
 @pytest.mark.parametrize("text", BAD)
 def test_not_a_coordinate(text):
     """A text that is not three plain names is refused; the error has the rule."""
-    with pytest.raises(ValueError, match="write group:artifact:version"):
+    with pytest.raises(ValueError, match="must be group:artifact:version"):
         Coordinate.parse(text)
 
 
 @pytest.mark.parametrize("classifier", ["../x", "x/y", ".."])
 def test_bad_classifier(classifier):
     """A classifier has rules too."""
-    with pytest.raises(ValueError, match="not a Maven coordinate"):
+    with pytest.raises(ValueError, match="a Maven coordinate must be"):
         Coordinate("g", "a", "1", classifier)
 
 
@@ -78,6 +78,6 @@ def test_paths_stay_below(group, artifact, version, classifier):
 @pytest.mark.parametrize("text", ["a", "a:b:c", "../a:b", "a:", ":b", "a:*"])
 def test_not_an_exclusion(text):
     """An exclusion has two names."""
-    with pytest.raises(ValueError, match="write group:artifact"):
+    with pytest.raises(ValueError, match="must be group:artifact"):
         JarRequest.create(["g:a:1"], [text])
     assert JarRequest.create(["g:a:1"], ["c:d", "a.b:c-d"]).exclude == ("a.b:c-d", "c:d")

@@ -35,7 +35,7 @@ def search(monkeypatch, tmp_path):
     """A search for Java in some places only."""
 
     def search(*places, home="", path=""):
-        monkeypatch.setattr(_java, "PLACES", [str(tmp_path / place) for place in places])
+        monkeypatch.setattr(_java, "JAVA_HOMES", [str(tmp_path / place) for place in places])
         monkeypatch.setenv("JAVA_HOME", str(home))
         monkeypatch.setenv("PATH", str(path))
         return find_java()

@@ -89,7 +89,7 @@ BAD = {
     ),
     "a range": (
         project("<dependencies>", dependency("a", version="<version>[1,2)</version>"), "</dependencies>"),
-        r"not a Maven coordinate: 'org.example:a:\[1,2\)",
+        r"a Maven coordinate must be .*, got 'org.example:a:\[1,2\)",
     ),
     "the latest version": (
         project("<dependencies>", dependency("a", version="<version>LATEST</version>"), "</dependencies>"),

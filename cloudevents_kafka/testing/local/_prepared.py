@@ -104,16 +104,16 @@ def _new_cluster_id() -> str:
 def _prepare_once(prepared: PreparedBroker) -> None:
     with (
         Progress() as progress,
-        locked(prepared.folder, waiting=lambda: progress.say("broker: another process prepares it")),
+        locked(prepared.folder, waiting=lambda: progress.log("broker: another process prepares it")),
     ):
         if prepared.folder.is_dir():
             return
         started = time.monotonic()
-        progress.say("broker: preparing a first start (once)")
+        progress.log("broker: preparing a first start (once)")
         with building(prepared.folder) as scratch:
             _format(prepared, scratch)
             _warm_up(prepared, scratch)
-        progress.say(f"broker: prepared in {time.monotonic() - started:.0f} s; kept in {prepared.folder}")
+        progress.log(f"broker: prepared in {time.monotonic() - started:.0f} s; kept in {prepared.folder}")
 
 
 def _format(prepared: PreparedBroker, scratch: Path) -> None:

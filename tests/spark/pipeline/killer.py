@@ -11,7 +11,7 @@ from typing import Any
 from py4j.clientserver import ClientServerConnection
 
 from cloudevents_kafka.cli import main
-from cloudevents_kafka.spark.pipeline import session
+from cloudevents_kafka.spark.pipeline import _session
 
 
 class Killer:
@@ -49,7 +49,7 @@ def send(connection: Any, command: str) -> Any:
 
 
 killer = Killer(int(sys.argv[1]), sys.argv[2])
-launch, session._launch = session._launch, killer.launch
+launch, _session._launch = _session._launch, killer.launch
 send_command, ClientServerConnection.send_command = ClientServerConnection.send_command, send
 sys.argv[1:3] = []
 main()
