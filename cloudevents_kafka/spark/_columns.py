@@ -5,7 +5,7 @@ Problems are collected, so that one `ValueError` reports all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -40,23 +40,18 @@ class InputColumns:
         """Return a name in the form that is equal for all names that Spark treats as the same."""
         return name if self._case_sensitive else name.lower()
 
-    def find(self, name: str) -> StructField | None:
-        """Return the column of a name, or None; report two columns of one name."""
+    def find(self, name: str, type_: ColumnType | None = None) -> StructField | None:
+        """Return the column of a name, or None; report two columns of one name, and one of another type."""
         found = [field for field in self._fields if self.fold(field.name) == self.fold(name)]
         if len(found) > 1:
             self.report(f"{len(found)} columns are named {name}: rename or drop all but one")
+        if found and type_ is not None:
+            self.check_type(f"column {name}", found[0].dataType, type_)
         return found[0] if found else None
 
-    def find_typed(self, name: str, type_: ColumnType) -> StructField | None:
-        """Return the column of a name, or None; report a column of another type."""
-        field = self.find(name)
-        if field is not None:
-            self.check_type(f"column {name}", field.dataType, type_)
-        return field
-
     def require(self, name: str, type_: ColumnType | None = None) -> StructField | None:
-        """Return the column of a name; report a missing one, and one of another type."""
-        field = self.find(name) if type_ is None else self.find_typed(name, type_)
+        """Return the column of a name; report a missing one, and the problems of `find`."""
+        field = self.find(name, type_)
         if field is None:
             self._missing.append(name)
         return field
@@ -109,14 +104,3 @@ def internal(name: str) -> Column:
 def quote_name(name: str) -> str:
     """Return the name of a column, quoted for SQL."""
     return f"`{name.replace('`', '``')}`"
-
-
-def repeated_names(names: Iterable[str], fold: Callable[[str], str]) -> list[str]:
-    """Return the names that are the same as an earlier one."""
-    met: set[str] = set()
-    repeated = []
-    for name in names:
-        if fold(name) in met:
-            repeated.append(name)
-        met.add(fold(name))
-    return repeated

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -30,21 +31,13 @@ _REQUIRED_COLUMNS: Final = ("id", "source", "type")
 
 
 def _is_extension_value(data_type: DataType) -> bool:
-    return is_text(data_type) or isinstance(
-        data_type, BinaryType | BooleanType | IntegralType | NullType | TimestampType
-    )
+    types = BinaryType | BooleanType | IntegralType | NullType | TimestampType
+    return is_text(data_type) or isinstance(data_type, types)
 
 
-def _is_extensions(data_type: DataType) -> bool:
-    return (
-        isinstance(data_type, MapType)
-        and is_text(data_type.keyType)
-        and _is_extension_value(data_type.valueType)
-    )
-
-
-def _is_extension_types(data_type: DataType) -> bool:
-    return isinstance(data_type, MapType) and is_text(data_type.keyType) and is_text(data_type.valueType)
+def _is_map(data_type: DataType, accepts: Callable[[DataType], bool]) -> bool:
+    """Return whether a type is one of maps from text to values of accepted types."""
+    return isinstance(data_type, MapType) and is_text(data_type.keyType) and accepts(data_type.valueType)
 
 
 def _is_bytes(data_type: DataType) -> bool:
@@ -64,11 +57,13 @@ _COLUMN_TYPES: Final = {
     ),
     "extensions": ColumnType(
         "map<string,string>, or of int, boolean, binary or timestamp",
-        _is_extensions,
+        lambda data_type: _is_map(data_type, _is_extension_value),
         "convert it to such a map; values of several types to texts, and name the types in extension_types",
     ),
     "extension_types": ColumnType(
-        "map<string,string>", _is_extension_types, "it maps extensions to types, such as Integer"
+        "map<string,string>",
+        lambda data_type: _is_map(data_type, is_text),
+        "it maps extensions to types, such as Integer",
     ),
     "data": _BYTES,
     "partition": ColumnType("int", lambda data_type: isinstance(data_type, IntegralType), "cast it to int"),
@@ -82,7 +77,7 @@ def select(df: DataFrame, key: Column | str | None) -> tuple[DataFrame, list[str
     converters refuse a name that occurs twice. Raises `ValueError` with all problems of the columns.
     """
     columns = InputColumns(df)
-    fields = {name: columns.find_typed(name, type_) for name, type_ in _COLUMN_TYPES.items()}
+    fields = {name: columns.find(name, type_) for name, type_ in _COLUMN_TYPES.items()}
     for name in _REQUIRED_COLUMNS:
         if fields[name] is None:
             columns.require(name)
@@ -103,7 +98,7 @@ def _key(
         columns.check_type("key", df.select(key.alias("key")).schema[0].dataType, _KEY)
         return key
     name = "key" if key is None else key
-    field = columns.find_typed(name, _KEY)
+    field = columns.find(name, _KEY)
     if field is not None:
         return _of(field)
     if key is None:

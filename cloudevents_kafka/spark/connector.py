@@ -41,7 +41,9 @@ def kafka_package() -> str:
 
     Raises `NoConnector` if PySpark is not installed.
     """
-    return f"org.apache.spark:spark-sql-kafka-0-10_2.13:{_pyspark_version()}"
+    if importlib.util.find_spec("pyspark") is None:
+        raise NoConnector("PySpark is not installed; do: pip install 'cloudevents-kafka[spark]'")
+    return f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version('pyspark')}"
 
 
 def connector_jars() -> list[Path]:
@@ -54,19 +56,9 @@ def connector_jars() -> list[Path]:
     try:
         return resolve([kafka_package()], exclude=IN_PYSPARK)
     except NoJars as error:
-        raise NoConnector(_message(error)) from error
-
-
-def _pyspark_version() -> str:
-    if importlib.util.find_spec("pyspark") is None:
-        raise NoConnector("PySpark is not installed; do: pip install 'cloudevents-kafka[spark]'")
-    return version("pyspark")
-
-
-def _message(error: NoJars) -> str:
-    installed = _pyspark_version()
-    advice = "" if installed == KNOWN_GOOD else f"\nKnown to work: pip install pyspark=={KNOWN_GOOD}"
-    return f"no Kafka connector for PySpark {installed}: {error}{advice}"
+        installed = version("pyspark")
+        advice = "" if installed == KNOWN_GOOD else f"\nKnown to work: pip install pyspark=={KNOWN_GOOD}"
+        raise NoConnector(f"no Kafka connector for PySpark {installed}: {error}{advice}") from error
 
 
 def main() -> int:

@@ -17,7 +17,6 @@ from cloudevents_kafka.spark._columns import (
     internal,
     is_headers,
     quote_name,
-    repeated_names,
 )
 from cloudevents_kafka.spark.fast.java_reader import coalesce_sql, reader_sql
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, KEPT_COLUMNS, event_schema, wire_schema
@@ -140,12 +139,11 @@ def _checked_keep(columns: InputColumns, keep: Sequence[str]) -> list[str]:
         columns.report("keep must be a list of names, got values that are not texts")
     for name in names:
         columns.require(name)
-    repeated = repeated_names(names, columns.fold)
-    if repeated:
+    folded = [columns.fold(name) for name in names]
+    if repeated := [name for n, name in enumerate(names) if folded[n] in folded[:n]]:
         columns.report(f"keep names {', '.join(repeated)} twice")
     event_names = {columns.fold(name) for name in event_schema().names}
-    clashing = [name for name in names if columns.fold(name) in event_names]
-    if clashing:
+    if clashing := [name for name in names if columns.fold(name) in event_names]:
         columns.report(f"keep names {', '.join(clashing)}, which is a column of the event: rename it first")
     return names
 

@@ -80,12 +80,8 @@ def spark_settings(
     return {**defaults, **conf}
 
 
-class _ExcludePy4j(logging.Filter):
-    def filter(self, record: logging.LogRecord) -> bool:
-        return "py4j" not in record.pathname
-
-
-_EXCLUDE_PY4J = _ExcludePy4j()
+def _is_not_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in record.pathname
 
 
 @contextmanager
@@ -96,10 +92,10 @@ def _silence_py4j() -> Iterator[None]:
     """
     loggers = [logging.getLogger(name) for name in (None, "py4j.clientserver", "py4j.java_gateway")]
     for logger in loggers:
-        logger.addFilter(_EXCLUDE_PY4J)
+        logger.addFilter(_is_not_py4j)
     yield
     for logger in loggers:
-        logger.removeFilter(_EXCLUDE_PY4J)
+        logger.removeFilter(_is_not_py4j)
 
 
 @contextmanager

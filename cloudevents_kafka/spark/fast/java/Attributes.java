@@ -1,5 +1,6 @@
 package cloudevents_kafka.spark;
 
+import java.util.Arrays;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
@@ -100,8 +101,8 @@ final class Attributes {
             if (names[k].equals(name)) return false; // N-05
         }
         if (extensions == names.length) {
-            names = longer(names);
-            texts = longer(texts);
+            names = (UTF8String[]) Arrays.copyOf(names, 2 * extensions);
+            texts = (UTF8String[]) Arrays.copyOf(texts, 2 * extensions);
         }
         names[extensions] = name;
         texts[extensions++] = UTF8String.fromBytes(b, begin, end - begin);
@@ -114,12 +115,6 @@ final class Attributes {
         if (types == null) types = new UTF8String[MAX_EXTENSIONS];
         types[extensions - 1] = type;
         return true;
-    }
-
-    private static UTF8String[] longer(UTF8String[] texts) {
-        UTF8String[] longer = new UTF8String[2 * texts.length];
-        System.arraycopy(texts, 0, longer, 0, texts.length);
-        return longer;
     }
 
     /** Return datacontenttype in lower case, or null. */
@@ -157,8 +152,6 @@ final class Attributes {
     }
 
     private static GenericArrayData array(UTF8String[] texts, int count) {
-        Object[] array = new Object[count];
-        System.arraycopy(texts, 0, array, 0, count);
-        return new GenericArrayData(array);
+        return new GenericArrayData(Arrays.copyOf(texts, count));
     }
 }

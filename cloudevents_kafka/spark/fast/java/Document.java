@@ -35,8 +35,8 @@ final class Document {
     private int data = -1, afterData = -1; // the bounds of the member data
     private byte[] encoded = null; // the text of the member data_base64
     private boolean escaped = false; // whether the last string has an escape
-    private byte[] payload = null;
-    private UTF8String kind = null; // the kind of the payload, null for bytes
+    byte[] payload = null; // the data of the event, or null
+    UTF8String kind = null; // the kind of the payload: json or text, null for bytes
 
     /** @param known names that have a type: a number or boolean may not be of it */
     Document(byte[] value, Names known) {
@@ -57,16 +57,6 @@ final class Document {
         if (!skip('}')) return false;
         skipSpace();
         return at == b.length && readPayload(attributes);
-    }
-
-    /** Return the data of the event, or null. */
-    byte[] payload() {
-        return payload;
-    }
-
-    /** Return the kind of the data: json or text, null for bytes. */
-    UTF8String kind() {
-        return kind;
     }
 
     private boolean member(Attributes attributes) {

@@ -54,7 +54,7 @@ final class Reader {
         if (value == null) return null; // K-08: the value has the event
         Attributes attributes = new Attributes(constrained);
         Document document = new Document(value, known);
-        return document.read(attributes) ? attributes.row(document.payload(), document.kind(), STRUCTURED) : null;
+        return document.read(attributes) ? attributes.row(document.payload, document.kind, STRUCTURED) : null;
     }
 
     private static InternalRow binary(byte[] value, byte[][] names, ArrayData headers, byte[] contentType, Names constrained) {

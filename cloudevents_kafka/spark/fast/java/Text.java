@@ -1,5 +1,7 @@
 package cloudevents_kafka.spark;
 
+import java.nio.charset.StandardCharsets;
+
 /**
  * Checks of texts, which are bytes of UTF-8 {@code b[from..to)}.
  *
@@ -185,9 +187,7 @@ final class Text {
 
     /** Return the bytes of a word of ASCII. */
     static byte[] word(String word) {
-        byte[] bytes = new byte[word.length()];
-        for (int n = 0; n < bytes.length; n++) bytes[n] = (byte) word.charAt(n);
-        return bytes;
+        return word.getBytes(StandardCharsets.US_ASCII);
     }
 
     /** Return a text with the letters A to Z in lower case. */
