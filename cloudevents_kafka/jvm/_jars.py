@@ -79,17 +79,14 @@ def _problem(request: JarRequest, folder: Path) -> str | None:
 
 def _expected(request: JarRequest, folder: Path) -> Mapping[str, str]:
     """Return the SHA-256 of each jar by file name: from the package, else from the manifest in the folder."""
-    listed = jar_sets().get(request)
-    try:
-        jars = listed or _read_manifest(folder / MANIFEST)
-    except (OSError, ValueError, TypeError):
-        return {}
+    jars = jar_sets().get(request)
+    if jars is None:
+        try:
+            manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=dict[str, str])
+            jars = {Coordinate(*text.split(":")): digest for text, digest in manifest.items()}
+        except (OSError, ValueError, TypeError):
+            return {}
     return {jar.file_name: pinned_checksums().get(jar, digest) for jar, digest in jars.items()}
-
-
-def _read_manifest(path: Path) -> dict[Coordinate, str]:
-    jars = msgspec.json.decode(path.read_bytes(), type=dict[str, str])
-    return {Coordinate(*text.split(":")): digest for text, digest in jars.items()}
 
 
 def _fetch_once(request: JarRequest, folder: Path) -> None:

@@ -197,19 +197,15 @@ class Landing:
             )
         for topic, partition, offsets in iter_partitions(plan.ranges) if self.last is not None else ():
             before = find_range(self.landed, topic, partition) or OffsetRange(0, 0)
-            if offsets.start > before.end:
-                self._refuse(plan.batch, topic, partition, offsets, OffsetRange(before.end, offsets.start))
-            if offsets.start < before.start:
-                self._refuse(plan.batch, topic, partition, offsets, OffsetRange(offsets.start, before.start))
-
-    def _refuse(
-        self, batch: int, topic: str, partition: str, offsets: OffsetRange, absent: OffsetRange
-    ) -> None:
-        raise WrongCheckpoint(
-            f"the checkpoint continues with batch {batch} at {topic}[{partition}]@{offsets.start}, "
-            f"but {format_ranges({topic: {partition: absent}})} are missing in {self.store.url('')}. "
-            "Restore the removed files, or use a fresh folder and checkpoint"
-        )
+            if before.start <= offsets.start <= before.end:
+                continue
+            first, end = sorted((offsets.start, before.end if offsets.start > before.end else before.start))
+            absent = format_ranges({topic: {partition: OffsetRange(first, end)}})
+            raise WrongCheckpoint(
+                f"the checkpoint continues with batch {plan.batch} at {topic}[{partition}]@{offsets.start}, "
+                f"but {absent} are missing in {self.store.url('')}. "
+                "Restore the removed files, or use a fresh folder and checkpoint"
+            )
 
     def _rename(self, manifest: BatchManifest) -> bool:
         """Rename the files of a landed batch into the tables; return whether the staging folder existed."""

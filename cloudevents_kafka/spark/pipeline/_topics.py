@@ -109,30 +109,23 @@ class TopicMonitor:
             time.sleep(_RECREATION_SECONDS / 20)
 
     def _check_id(self, name: str, state: TopicState | None, known_id: str | None) -> None:
+        if state is None and known_id is None:
+            raise TopicChanged(f"topic {name} does not exist: check its name, or create it first")
         if state is None:
-            raise TopicChanged(self._missing(name, known_id))
+            raise TopicChanged(
+                f"topic {name} does not exist any more: the one with id {known_id}, whose records are in "
+                f"{self._folder}, was deleted. If it is created again, it is another topic. {_START_AFRESH}"
+            )
         if state.id is None:
-            self._warn_once(name, state.no_id_reason)
+            if name not in self._warned:
+                self._warned.add(name)
+                self._warn(_NO_ID.format(name, state.no_id_reason))
         elif known_id is not None and state.id != known_id:
             raise TopicChanged(
                 f"topic {name} was deleted and created again: its id is {state.id}, but {self._folder} "
                 f"has records of the topic with id {known_id}. Offsets restart at 0 in a new topic. "
                 f"{_START_AFRESH}"
             )
-
-    def _missing(self, name: str, known_id: str | None) -> str:
-        if known_id is None:
-            return f"topic {name} does not exist: check its name, or create it first"
-        return (
-            f"topic {name} does not exist any more: the one with id {known_id}, "
-            f"whose records are in {self._folder}, was deleted. If it is created again, "
-            f"it is another topic. {_START_AFRESH}"
-        )
-
-    def _warn_once(self, name: str, reason: str) -> None:
-        if name not in self._warned:
-            self._warned.add(name)
-            self._warn(_NO_ID.format(name, reason))
 
 
 def _planned_ends(topic: str, landed: OffsetRanges, planned: OffsetRanges) -> dict[str, int]:
