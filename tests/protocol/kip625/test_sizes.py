@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Annotated, ClassVar
 from xml.etree import ElementTree as ET
 
+import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -15,17 +16,11 @@ from cloudevents_kafka.protocol.codec import compiler, interpreter
 from cloudevents_kafka.protocol.errors import Unencodable
 from cloudevents_kafka.protocol.kip625 import sizes
 from cloudevents_kafka.protocol.kip625.sizes import (
-    FIXED,
     LARGE,
     PARTITIONS,
     SMALL,
-    UNSIGNED,
-    ZIGZAG,
     FirstNumbers,
     ListLengths,
-    MetadataByType,
-    PartitionByType,
-    TopicByType,
 )
 from cloudevents_kafka.protocol.layout import layout_of
 from cloudevents_kafka.protocol.messages import APIS
@@ -35,9 +30,54 @@ from cloudevents_kafka.protocol.messages.topics import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from cloudevents_kafka.protocol.schema import Int16, Int32, Int64, MessageSpec, Structure, wire
+from cloudevents_kafka.protocol.schema import (
+    Boolean,
+    Int16,
+    Int32,
+    Int64,
+    MessageSpec,
+    String,
+    Structure,
+    wire,
+)
 
-# Alternative B, "Adding a separate encoding property"; the package uses alternative A.
+FIXED, UNSIGNED, ZIGZAG = 9, 10, 11  # versions of the private messages; up to 9 they are Kafka's
+
+# Alternative A, "Making FieldSpec's type version-dependent".
+TYPE16 = {"0-9": "int16", "10": "unsigned_varint16", "11+": "varint16"}
+TYPE32 = {"0-9": "int32", "10": "unsigned_varint32", "11+": "varint32"}
+
+
+class PartitionByType(Structure, kw_only=True):
+    error_code: Annotated[Int16, wire(type=TYPE16)]
+    partition_index: Annotated[Int32, wire(type=TYPE32)]
+    leader_id: Annotated[Int32, wire(type=TYPE32)]
+    leader_epoch: Annotated[Int32, wire("7+", ignorable=True, type=TYPE32)] = -1
+    replica_nodes: Annotated[list[Int32], wire(type=TYPE32)]
+    isr_nodes: Annotated[list[Int32], wire(type=TYPE32)]
+    offline_replicas: Annotated[list[Int32], wire("5+", ignorable=True, type=TYPE32)] = []  # noqa: RUF012
+
+
+class TopicByType(Structure, kw_only=True):
+    error_code: Int16
+    name: String
+    is_internal: Annotated[Boolean, wire("1+", ignorable=True)] = False
+    partitions: list[PartitionByType]
+    topic_authorized_operations: Annotated[Int32, wire("8+")] = -2147483648
+
+
+class MetadataByType(Structure, kw_only=True):
+    spec: ClassVar = MessageSpec.of("0-11", flexible="9+")
+
+    throttle_time_ms: Annotated[Int32, wire("3+", ignorable=True)] = 0
+    brokers: list[MetadataResponseBroker]
+    cluster_id: Annotated[String | None, wire("2+", nullable="2+", ignorable=True)] = None
+    controller_id: Annotated[Int32, wire("1+", ignorable=True)] = -1
+    topics: list[TopicByType]
+    cluster_authorized_operations: Annotated[Int32, wire("8+")] = -2147483648
+
+
+# Alternative B, "Adding a separate encoding property".
 ENCODING16 = {"0-9": "fixed16", "10": "unsigned16", "11+": "signed16"}
 ENCODING32 = {"0-9": "fixed32", "10": "unsigned32", "11+": "signed32"}
 
@@ -193,6 +233,14 @@ def expected(topic, partitions, entries):
     return 48 + 2 * len("localhost") + len(topic) + 18 * partitions + 4 * entries
 
 
+def typed(message):
+    """Return a message with types that depend on the version."""
+    (topic,) = message.topics
+    partitions = [PartitionByType(**msgspec.structs.asdict(partition)) for partition in topic.partitions]
+    topics = [TopicByType(error_code=topic.error_code, name=topic.name, partitions=partitions)]
+    return MetadataByType(brokers=message.brokers, controller_id=message.controller_id, topics=topics)
+
+
 def test_table():
     """The encoded sizes of the KIP's example."""
     assert [(tuple(row.lists), *row.sizes) for row in sizes.rows()] == [
@@ -212,28 +260,28 @@ def test_sums(lists, numbers, topic):
     message = sizes.metadata(lists, numbers, topic)
     entries = sum(map(sum, lists))
     length = 1 if len(lists) < 127 else 2
-    found = sizes.size(message, FIXED)
-    assert found == expected(topic, len(lists), entries) + length - 1
+    found = sizes.sizes(message)
+    assert found[0] == expected(topic, len(lists), entries) + length - 1
+    assert found == tuple(len(compiler.encode(typed(message), v)) for v in (FIXED, UNSIGNED, ZIGZAG))
 
 
 def test_the_kip_omits_a_byte():
     """A partition has 18 bytes and 4 an entry, where the KIP counts 17; as varints 8 and 1, not 7."""
-    for version, alone, entry in ((FIXED, 18, 4), (UNSIGNED, 8, 1)):
-        none, one, filled = (
-            sizes.size(sizes.metadata(lists), version)
-            for lists in ([], [ListLengths(0, 0, 0)], [ListLengths(2, 2, 1)])
-        )
+    found = [
+        sizes.sizes(sizes.metadata(lists)) for lists in ([], [ListLengths(0, 0, 0)], [ListLengths(2, 2, 1)])
+    ]
+    for (none, one, filled), alone, entry in zip(zip(*found, strict=True), (18, 8), (4, 1), strict=False):
         assert (one - none, filled - one) == (alone, 5 * entry)
 
 
 def test_real_version_9():
     """With fixed integers the sizes are those of our MetadataResponse in version 9, Kafka's own."""
     for row in sizes.rows():
-        private = sizes.metadata([row.lists] * PARTITIONS)
-        raw = compiler.encode(private, FIXED)
-        real = frames.decode_body(MetadataResponse, 9, raw)
-        assert len(compiler.encode(real, 9)) == row.sizes[0]
-        assert [len(p.replica_nodes) for p in real.topics[0].partitions] == [row.lists.replicas] * PARTITIONS
+        message = sizes.metadata([row.lists] * PARTITIONS)
+        assert len(compiler.encode(message, 9)) == row.sizes[0]
+        assert [len(p.replica_nodes) for p in message.topics[0].partitions] == [
+            row.lists.replicas
+        ] * PARTITIONS
 
 
 def test_totals_of_the_kip():
