@@ -209,7 +209,7 @@ def _value_text(field: explain.Field) -> str:
         return f'"{_cut(escape(value))}"'
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    return pluralize(value, "byte") if field.type in {"unread", "cut"} else str(value)
+    return pluralize(value, "byte") if field.type in {"unread", "partial"} else str(value)
 
 
 def _frame_json(frame: explain.ExplainedFrame, where: dict[str, Any]) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -181,6 +182,18 @@ def test_a_cut_frame(run):
         "cloudevents-kafka: --hex: Metadata request, version 1, 14 bytes: "
         "size at byte 0: the size must be 10, got 18 (and 1 more)\n"
     )
+
+
+def test_a_partial_entry(run):
+    """The size of a partial entry has its unit."""
+    records = encode_batch([Record(b"k")])[:-3]
+    data = PartitionProduceData(index=0, records=records)
+    request = ProduceRequest(
+        acks=1, timeout_ms=5, topic_data=[TopicProduceData(name="t", partition_data=[data])]
+    )
+    result = run("protocol", "decode", "--hex", frames.encode_request(request, 3).hex())
+    assert result.exit_code == 0
+    assert re.search(rf"  partial +{len(records)} bytes  a partial entry", result.stdout)
 
 
 def test_invalid_lines_are_reported_and_skipped(run):
