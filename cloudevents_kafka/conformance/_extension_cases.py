@@ -45,6 +45,7 @@ from cloudevents_kafka.extensions import (
 from cloudevents_kafka.extensions.dsse import (
     DSSE_MATERIAL,
     PAYLOAD_TYPE,
+    Material,
     pre_authentication_encoding,
     read_envelope,
     read_material,
@@ -140,7 +141,7 @@ def check_sign(
     refused: bool = False,
 ) -> None:
     """Sign an event with the expected digests, or refuse it."""
-    messages = []
+    messages: list[bytes] = []
 
     def key(message: bytes) -> bytes:
         messages.append(message)
@@ -152,6 +153,14 @@ def check_sign(
         require(refused, f"must be signed: {error}")
         return
     require(not refused, f"must be refused, but was signed as {signed}")
+    material = _signed_material(signed, messages)
+    require_equal(material.core, core, "the digest of core attributes and data")
+    require_equal(None if material.ext is UNSET else material.ext, ext, "the digest of extensions")
+    require_equal(list(material.names), extensions, "the names of the extensions")
+
+
+def _signed_material(signed: Event, messages: list[bytes]) -> Material:
+    """Return the material of a signed event after comparing its envelope with the signed messages."""
     content = signed[DSSE_MATERIAL]
     envelope = read_envelope(content if isinstance(content, bytes) else b"")
     require_equal(envelope.payload_type, PAYLOAD_TYPE, "the payloadType")
@@ -159,10 +168,7 @@ def check_sign(
     require_equal([message], messages, "the signed message")
     signatures = [(one.keyid, one.sig) for one in envelope.signatures]
     require_equal(signatures, [("k", b"signature")], "the signatures")
-    material = read_material(envelope.payload)
-    require_equal(material.core, core, "the digest of core attributes and data")
-    require_equal(None if material.ext is UNSET else material.ext, ext, "the digest of extensions")
-    require_equal(list(material.names), extensions, "the names of the extensions")
+    return read_material(envelope.payload)
 
 
 @kind("verify", accepts=lambda case: case.verified is not None)

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from cloudevents_kafka.jvm import NoJars, cache_folder, resolve
-from cloudevents_kafka.jvm._coordinates import Coordinate
+from cloudevents_kafka.jvm._coordinates import Coordinate, JarRequest, jar_sets
 
 THING = Coordinate("org.example", "thing", "1.0")
 NEEDED = Coordinate("org.example", "needed", "2.0")
@@ -48,6 +48,13 @@ def entries() -> list[str]:
     """Return the names in the jar cache without those of locks."""
     folder = cache_folder() / "jars"
     return sorted(path.name for path in folder.iterdir() if path.suffix != ".lock") if folder.exists() else []
+
+
+def named_set(coordinates: tuple[str, ...]) -> dict[str, bytes]:
+    """Return the jars of a named set, from the cache, by their paths in a repository."""
+    paths = {path.name: path for path in resolve(coordinates)}
+    jars = jar_sets()[JarRequest.create(coordinates)]
+    return {one.path: paths[one.file_name].read_bytes() for one in jars}
 
 
 def failure(*coordinates: str) -> str:

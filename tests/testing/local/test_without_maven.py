@@ -8,11 +8,9 @@ import subprocess
 import sys
 
 import pytest
-from jvm.repository import serving
+from jvm.repository import named_set, serving
 
-from cloudevents_kafka.jvm import CACHE_VARIABLE, find_java, resolve
-from cloudevents_kafka.jvm._coordinates import JarRequest, jar_sets
-from cloudevents_kafka.jvm._web import MIRROR_VARIABLE
+from cloudevents_kafka.jvm import CACHE_VARIABLE, find_java
 from cloudevents_kafka.testing.local import KAFKA_VERSION, kafka_coordinates
 
 pytestmark = pytest.mark.broker
@@ -41,18 +39,16 @@ def environment(tmp_path_factory):
     """The environment of a machine with an empty cache, an empty PATH, and a repository of Kafka's jars."""
     folder = tmp_path_factory.mktemp("machine")
     (folder / "sitecustomize.py").write_text(SITE)
-    request = JarRequest.create(kafka_coordinates(KAFKA_VERSION))
-    paths = {path.name: path for path in resolve(request.coordinates)}
     with serving() as repository:
-        for coordinate in jar_sets()[request]:
-            repository.put(coordinate.path, paths[coordinate.file_name].read_bytes())
+        for path, data in named_set(kafka_coordinates(KAFKA_VERSION)).items():
+            repository.put(path, data)
         yield {
             "PATH": str(folder),
             "HOME": str(folder),
             "JAVA_HOME": str(find_java().home),
             "PYTHONPATH": os.pathsep.join([str(folder), *sys.path]),
             CACHE_VARIABLE: str(folder / "cache"),
-            MIRROR_VARIABLE: repository.url,
+            "CLOUDEVENTS_KAFKA_MAVEN_MIRROR": repository.url,
         }
 
 

@@ -201,24 +201,16 @@ def test_topics_can_be_created():
         )
 
     with WireBroker(settings=Settings(partitions=3)) as broker, Wire(broker.nodes[0]) as wire:
-        topics = [
-            topic("a", 2),
-            topic("a"),
-            topic("b/c"),
-            topic("d", 0),
-            topic("e", 1, 2),
-            topic("f", -1, -1),
+        expected = [
+            (topic("a", 2), ErrorCode.NONE, 2),
+            (topic("a"), ErrorCode.TOPIC_ALREADY_EXISTS, -1),
+            (topic("b/c"), ErrorCode.INVALID_TOPIC_EXCEPTION, -1),
+            (topic("d", 0), ErrorCode.INVALID_PARTITIONS, -1),
+            (topic("e", 1, 2), ErrorCode.INVALID_REPLICATION_FACTOR, -1),
+            (topic("f", -1, -1), ErrorCode.NONE, 3),
         ]
-        got = wire.ask(CreateTopicsRequest(topics=topics), 7)
-        assert [row.error_code for row in got.topics] == [
-            ErrorCode.NONE,
-            ErrorCode.TOPIC_ALREADY_EXISTS,
-            ErrorCode.INVALID_TOPIC_EXCEPTION,
-            ErrorCode.INVALID_PARTITIONS,
-            ErrorCode.INVALID_REPLICATION_FACTOR,
-            ErrorCode.NONE,
-        ]
-        assert [row.num_partitions for row in got.topics] == [2, -1, -1, -1, -1, 3]
+        got = wire.ask(CreateTopicsRequest(topics=[request for request, _, _ in expected]), 7).topics
+        assert [(row.error_code, row.num_partitions) for row in got] == [row[1:] for row in expected]
         got = wire.ask(CreateTopicsRequest(topics=[topic("g"), topic("h/")], validate_only=True), 2)
         assert [row.error_code for row in got.topics] == [ErrorCode.NONE, ErrorCode.INVALID_TOPIC_EXCEPTION]
         names = {row.name for row in wire.ask(MetadataRequest(topics=None), 1).topics}
