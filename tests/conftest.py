@@ -56,6 +56,6 @@ def group(item: pytest.Item) -> str:
 
 @pytest.fixture
 def registry() -> Iterator[None]:
-    """What was registered as it was, when a test is over."""
+    """Restore the registrations after a test."""
     with temporarily():
         yield

@@ -242,13 +242,13 @@ _latin: Final = st.text(st.characters(max_codepoint=255), max_size=8)
 # --- what may be in a record --------------------------------------------------------
 
 header_bytes: Final = st.one_of(st.none(), st.binary(max_size=8), texts.map(str.encode))
-foreign_names: Final = st.one_of(
+other_names: Final = st.one_of(
     st.sampled_from(["traceparent", "foo", "", "ce_", "ce-id", "CE_ID", "Content-Type", "é", "x" * 300]),
     st.text(st.characters(exclude_categories=["Cs"]), max_size=5).filter(
         lambda n: not n.startswith("ce_") and n != "content-type"
     ),
 )
-foreign_headers: Final = st.lists(st.tuples(foreign_names, header_bytes), max_size=4)
+other_headers: Final = st.lists(st.tuples(other_names, header_bytes), max_size=4)
 keys: Final = st.one_of(st.none(), st.just(b""), st.binary(max_size=6))
 FORMATS: Final = (
     "application/cloudevents+json",

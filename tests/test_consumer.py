@@ -44,18 +44,18 @@ def topic_of(*items: Event | tuple[Any, ...]) -> FakeConsumer:
     return consumer
 
 
-FOREIGN = (b"hello", None, None)
+NO_EVENT = (b"hello", None, None)
 BROKEN = (b"", [("ce_specversion", b"1.0"), ("ce_id", b""), ("ce_source", b"/s"), ("ce_type", b"t")], b"\xff")
 
 
 def test_items_are_decoded_or_undecodable_in_order() -> None:
     """A bad record is an item like others and does not stop the loop."""
-    with EventConsumer(topic_of(order(1), FOREIGN, BROKEN, order(2))) as events:
+    with EventConsumer(topic_of(order(1), NO_EVENT, BROKEN, order(2))) as events:
         items = list(events.items(idle_timeout=0.05))
     match items:
-        case [Decoded(one), Undecodable(foreign), Undecodable(broken), Decoded(two)]:
+        case [Decoded(one), Undecodable(no_event), Undecodable(broken), Decoded(two)]:
             assert (one.id, two.id) == ("1", "2")
-            assert isinstance(foreign, NotAnEvent)
+            assert isinstance(no_event, NotAnEvent)
             assert isinstance(broken, BrokenEvent)
             assert str(broken).startswith("orders[0]@2: ")
         case _:
@@ -121,13 +121,13 @@ def test_a_data_reader_decodes_the_data() -> None:
         return 1 / (event.payload or b"").count(b"1")
 
     reader = EventConsumer(
-        topic_of(order(1), order(2), FOREIGN),
+        topic_of(order(1), order(2), NO_EVENT),
         reverse_key_mapper=key_to_attribute("tenant"),
         data_reader=read,
     )
-    one, two, foreign = list(reader.items(idle_timeout=0.05))
+    one, two, no_event = list(reader.items(idle_timeout=0.05))
     assert calls == []
-    assert isinstance(foreign, Undecodable)
+    assert isinstance(no_event, Undecodable)
     assert isinstance(one, Decoded)
     assert isinstance(two, Decoded)
     assert one.event.data == 1
@@ -139,7 +139,7 @@ def test_a_data_reader_decodes_the_data() -> None:
 
 def test_batches_are_never_empty() -> None:
     """All records are yielded in order, in lists of at most max_records."""
-    events = EventConsumer(topic_of(*map(order, range(7)), FOREIGN))
+    events = EventConsumer(topic_of(*map(order, range(7)), NO_EVENT))
     batches = list(events.batches(3, 0.05, idle_timeout=0.05))
     assert [len(batch) for batch in batches] == [3, 3, 2]
     assert [i.event.id for batch in batches for i in batch if isinstance(i, Decoded)] == [
@@ -180,7 +180,7 @@ def test_an_error_within_a_batch_loses_no_record() -> None:
 def test_strict_batches_lose_no_record() -> None:
     """A strict error does not lose the records of its batch."""
     events = EventConsumer(
-        topic_of(order(0), order(1), FOREIGN, order(3), BROKEN, FOREIGN, order(6)), strict=True
+        topic_of(order(0), order(1), NO_EVENT, order(3), BROKEN, NO_EVENT, order(6)), strict=True
     )
     assert _read_on(events) == ["0", "1", "NotAnEvent", "3", "BrokenEvent", "NotAnEvent", "6"]
 
@@ -203,7 +203,7 @@ def test_a_mapper_that_fails_loses_no_record() -> None:
 
 def test_what_a_batch_left_is_read_one_by_one_too() -> None:
     """After an error of `batches`, any other iteration continues with the rest."""
-    events = EventConsumer(topic_of(order(0), FOREIGN, order(2), order(3)), strict=True)
+    events = EventConsumer(topic_of(order(0), NO_EVENT, order(2), order(3)), strict=True)
     with pytest.raises(NotAnEvent):
         list(events.batches(10, 0.05))
     polled = events.poll(0.01)

@@ -45,7 +45,7 @@ def state() -> tuple[object, ...]:
     )
 
 
-def test_what_is_registered_for_a_while_is_forgotten() -> None:
+def test_registrations_are_restored() -> None:
     """Replaced registrations are restored, also if the block raises an error."""
     before = state()
     with pytest.raises(ZeroDivisionError), temporarily():  # noqa: PT012 - the block is what is tested
@@ -79,12 +79,12 @@ def test_another_process_adopts_what_is_registered() -> None:
 
 
 @pytest.mark.usefixtures("registry")
-def test_registering_takes_nothing_away_from_other_threads() -> None:
+def test_other_threads_find_earlier_registrations() -> None:
     """While one thread registers, others always find earlier registrations."""
     stop = threading.Event()
     missed: list[str] = []
 
-    def look() -> None:
+    def find() -> None:
         while not stop.is_set():
             if formats.find("json") is None:
                 missed.append("json")
@@ -94,7 +94,7 @@ def test_registering_takes_nothing_away_from_other_threads() -> None:
             ):
                 missed.append("sampledrate")
 
-    reader = threading.Thread(target=look)
+    reader = threading.Thread(target=find)
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     reader.start()
@@ -114,7 +114,7 @@ COUNT = [*make.required_headers, ("ce_first", b"1"), ("ce_attempt", b"5")]
 
 
 def forms_of(headers: list[tuple[str, bytes | None]]) -> list[Record]:
-    """The event is the same in every format as in a process without registrations."""
+    """Return records of the event in binary mode and in every format."""
     event = from_record(Record(headers=headers))
     return [
         to_record(event),
@@ -124,14 +124,14 @@ def forms_of(headers: list[tuple[str, bytes | None]]) -> list[Record]:
 
 @pytest.mark.usefixtures("registry")
 @pytest.mark.parametrize("lenient", [False, True])
-@pytest.mark.parametrize("kind", [AttributeType.INTEGER, AttributeType.BINARY, AttributeType.TIMESTAMP])
-def test_one_reading_goes_by_one_registry(kind: AttributeType, *, lenient: bool) -> None:
+@pytest.mark.parametrize("type_", [AttributeType.INTEGER, AttributeType.BINARY, AttributeType.TIMESTAMP])
+def test_one_reading_uses_one_table(type_: AttributeType, *, lenient: bool) -> None:
     """A registration during a read applies from the next one on."""
     for record in forms_of(COUNT):
         with temporarily():
 
             def accepts(_: object) -> bool:
-                register_extension("attempt", kind)
+                register_extension("attempt", type_)
                 return True
 
             register_extension("first", AttributeType.STRING, accepts=accepts)
@@ -140,11 +140,11 @@ def test_one_reading_goes_by_one_registry(kind: AttributeType, *, lenient: bool)
             assert read.tolerated == ()
             assert read.event.text("attempt") == "5"
             again = decode(record, lenient=lenient)
-            assert isinstance(again, Decoded if kind is AttributeType.INTEGER or lenient else Undecodable)
+            assert isinstance(again, Decoded if type_ is AttributeType.INTEGER or lenient else Undecodable)
 
 
 @pytest.mark.usefixtures("registry")
-def test_what_was_remembered_meanwhile_is_not_kept() -> None:
+def test_names_cached_by_another_table_are_not_used() -> None:
     """A thread that caches a name after its registration does not hide it."""
     before = extension_types.current.table
     register_extension("attempt", AttributeType.INTEGER)
@@ -154,7 +154,7 @@ def test_what_was_remembered_meanwhile_is_not_kept() -> None:
 
 
 @pytest.mark.usefixtures("registry")
-def test_registering_makes_no_good_record_bad() -> None:
+def test_a_record_stays_valid_during_registrations() -> None:
     """A record is an event before and after a registration by another thread."""
     record = Record(headers=COUNT)
     stop = threading.Event()
