@@ -16,9 +16,10 @@
     ├── DeliveryError                    an event was not delivered to a broker
     └── ConsumeError                     the Kafka client failed while polling
 
-The last four are defined in `extensions.signing`, `producer` and `consumer`, which raise
-them. Programs define further exceptions under this root: `cli`, `conformance`, `demo`,
-`jvm`, `spark` and `testing`. Those of `protocol` have a root of their own, `ProtocolError`.
+The last four are defined in `extensions`, `producer` and `consumer`, which raise them. `cli`,
+`conformance`, `demo`, `jvm`, `spark` and `testing` define further exceptions under this root;
+`binding` and `formats` raise private kinds of `InvalidEvent`, which users see as `BrokenEvent`.
+The exceptions of `protocol` have another root, `ProtocolError`.
 
 An error lists all rules that an event breaks, each as a `Problem`. No message
 contains event data: attributes may be logged, data may not (D-07).

@@ -57,11 +57,10 @@ Outcome = Event | InvalidEvent | DecodeError
 
 
 def read_lenient(record: Record, sniffed: Verdict, outcome: Outcome) -> tuple[Event, tuple[Problem, ...]]:
-    """Return the event of a record, and the problems that were accepted.
+    """Return the event of a record and the accepted problems; raise errors as strict reading does.
 
-    ``sniffed`` and ``outcome`` are the results of strict reading, so that values are not parsed
-    again, and headers sniffed again only if their names change. Raises `InvalidEvent` or a
-    `DecodeError` if lenient reading refuses the record, too.
+    ``sniffed`` and ``outcome`` are the results of strict reading: values are not parsed again,
+    and headers sniffed again only if their names change.
     """
     headers, report = normalize_headers(record.headers)
     was_structured = sniffed.mode == "structured"
@@ -85,7 +84,7 @@ def read_lenient(record: Record, sniffed: Verdict, outcome: Outcome) -> tuple[Ev
 def _read_structured(
     record: Record, sniffed: Verdict, content_type: bytes, report: Report, outcome: Outcome | None
 ) -> Event:
-    """Read a structured record, or one whose value is a complete event in JSON.
+    """Return the event of a structured record, or of one whose value is a complete event in JSON.
 
     ``outcome`` is the result of strict reading if it has read the value in its format.
     """
@@ -106,10 +105,8 @@ def _check_content_type(content_type: bytes, report: Report) -> None:
     """Raise `InvalidEvent` if the content-type is ambiguous, not UTF-8, or has another charset."""
     media = media_type(decode_text(CONTENT_TYPE, content_type, report.refused) or "")
     is_event = media.essence == CLOUDEVENTS or media.format in formats.names()
-    if is_event and not media.utf8 and not report.refused:
-        report.refused.append(charset_problem(media))
-    if report.refused:
-        raise InvalidEvent(report.refused)
+    if report.refused or (is_event and not media.utf8):
+        raise InvalidEvent(report.refused or [charset_problem(media)])
 
 
 def _is_read_as_json(content_type: str | None, tolerated: list[Problem]) -> bool:
