@@ -102,8 +102,7 @@ class Consumer:
             raise ClientError("{}[{}] must be assigned before a seek".format(*key))
         start = self._resolve({key: partition.offset})[key]
         self._buffer.seek(key, start)
-        offsets = {other: self._fetcher.position(other) or 0 for other in self._buffer.positions}
-        self._fetcher.assign(offsets | {key: start})
+        self._fetcher.seek(key, start)
 
     def pause(self, partitions: Iterable[HasOffset]) -> None:
         """Stop returning records of partitions until `resume`."""
@@ -188,7 +187,7 @@ class Consumer:
 
     def fetch_position(self, partition: HasOffset) -> int:
         """Return the next offset to fetch, which may be after control records and gaps."""
-        return self._fetcher.position(key_of(partition)) or 0
+        return self._fetcher.position(key_of(partition))
 
     def get_watermark_offsets(self, partition: HasOffset, timeout: float = -1) -> tuple[int, int]:
         """Return the first offset of a partition, and the one after the last record."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.client._cluster import Cluster
@@ -37,27 +37,38 @@ class _InFlight(NamedTuple):
     deadline: Deadline
 
 
+class _Partition:
+    """An assigned partition: the next offset, the bytes to fetch, and why it is not fetched now."""
+
+    def __init__(self, position: int, size: int) -> None:
+        self.position = position
+        self.size = size
+        self.backoff = Deadline(0)
+        self.error: ProtocolError | None = None
+
+
 class Fetcher:
     """A reader of partitions from their positions on; for one thread."""
 
     def __init__(self, cluster: Cluster, settings: ConsumerSettings) -> None:
         self._cluster: Final = cluster
         self._settings: Final = settings
-        self._positions: Offsets = {}
-        self._partition_bytes: Offsets = {}
-        self._backoffs: dict[TopicAndPartition, Deadline] = {}
+        self._partitions: dict[TopicAndPartition, _Partition] = {}
         self._in_flight: dict[int, _InFlight] = {}
-        self._errors: dict[TopicAndPartition, ProtocolError] = {}
 
-    def assign(self, offsets: Mapping[TopicAndPartition, int]) -> None:
+    def assign(self, offsets: Offsets) -> None:
         """Read exactly these partitions, each from its offset on."""
-        self._positions = dict(offsets)
-        self._backoffs.clear()
-        self._errors.clear()
+        self._partitions.clear()
+        for key, offset in offsets.items():
+            self.seek(key, offset)
 
-    def position(self, topic_partition: TopicAndPartition) -> int | None:
-        """Return the next offset to fetch, None if the partition is not assigned."""
-        return self._positions.get(topic_partition)
+    def seek(self, key: TopicAndPartition, offset: int) -> None:
+        """Read a partition from an offset on."""
+        self._partitions[key] = _Partition(offset, self._settings.partition_bytes)
+
+    def position(self, key: TopicAndPartition) -> int:
+        """Return the next offset to fetch, 0 if the partition is not assigned."""
+        return self._partitions[key].position if key in self._partitions else 0
 
     def fetch(self, paused: Collection[TopicAndPartition], deadline: Deadline) -> list[Message]:
         """Return fetched records; wait for the first until the deadline.
@@ -65,36 +76,30 @@ class Fetcher:
         ``paused`` partitions are not requested. A partition's error that a retry does not fix is
         raised, with the partition in its text, by a call that has no records to return.
         """
-        skipped = self._errors.keys() | set(paused)
-        self._send_requests({tp: at for tp, at in self._positions.items() if tp not in skipped})
+        self._send_requests(paused)
         messages: list[Message] = []
         for leader in self._readable_leaders(deadline):
             messages += self._receive(leader, deadline)
-        if self._errors and not messages:
-            raise self._errors.pop(next(iter(self._errors)))
+        failed = next((one for one in self._partitions.values() if one.error), None)
+        if failed is not None and failed.error is not None and not messages:
+            error, failed.error = failed.error, None
+            raise error
         return messages
 
-    def _send_requests(self, offsets: Mapping[TopicAndPartition, int]) -> None:
-        requested = {tp for request in self._in_flight.values() for tp in request.offsets}
+    def _send_requests(self, paused: Collection[TopicAndPartition]) -> None:
+        requested = {key for request in self._in_flight.values() for key in request.offsets}
         by_leader: dict[int, Offsets] = defaultdict(dict)
-        for topic_partition, offset in offsets.items():
-            if topic_partition in requested or self._is_backing_off(topic_partition):
+        for key, partition in self._partitions.items():
+            if key in requested or key in paused or partition.error or not partition.backoff.expired():
                 continue
             try:
-                leader = self._cluster.leader(*topic_partition, Deadline(self._settings.request_timeout))
-                by_leader[leader][topic_partition] = offset
+                leader = self._cluster.leader(*key, Deadline(self._settings.request_timeout))
+                by_leader[leader][key] = partition.position
             except ProtocolError as error:
-                self._handle_error(topic_partition, error)
+                self._handle_error(key, error)
         for leader, led in by_leader.items():
             if leader not in self._in_flight:
                 self._send(leader, led)
-
-    def _is_backing_off(self, topic_partition: TopicAndPartition) -> bool:
-        backoff = self._backoffs.get(topic_partition)
-        if backoff is not None and not backoff.expired():
-            return True
-        self._backoffs.pop(topic_partition, None)
-        return False
 
     def _send(self, leader: int, offsets: Offsets) -> None:
         deadline = Deadline(self._settings.request_timeout + self._settings.max_wait)
@@ -102,18 +107,18 @@ class Fetcher:
             broker = self._cluster.broker(leader, deadline)
             correlation_id = broker.send(self._request(offsets), deadline)
         except ProtocolError as error:
-            for topic_partition in offsets:
-                self._handle_error(topic_partition, error)
+            for key in offsets:
+                self._handle_error(key, error)
         else:
             self._in_flight[leader] = _InFlight(broker, correlation_id, offsets, deadline)
 
-    def _request(self, offsets: Mapping[TopicAndPartition, int]) -> FetchRequest:
+    def _request(self, offsets: Offsets) -> FetchRequest:
         settings = self._settings
         topics: dict[str, list[FetchPartition]] = defaultdict(list)
-        for (topic, partition), offset in offsets.items():
-            size = self._partition_bytes.get((topic, partition), settings.partition_bytes)
+        for (topic, number), offset in offsets.items():
+            size = self._partitions[topic, number].size
             topics[topic].append(
-                FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=size)
+                FetchPartition(partition=number, fetch_offset=offset, partition_max_bytes=size)
             )
         return FetchRequest(
             replica_id=-1,
@@ -140,7 +145,8 @@ class Fetcher:
 
     def _shortest_wait(self) -> float:
         deadlines = [request.deadline for request in self._in_flight.values()]
-        return min(deadline.at_most(1.0) for deadline in (*deadlines, *self._backoffs.values()))
+        deadlines += [one.backoff for one in self._partitions.values() if not one.backoff.expired()]
+        return min(deadline.at_most(1.0) for deadline in deadlines)
 
     def _receive(self, leader: int, deadline: Deadline) -> list[Message]:
         request = self._in_flight[leader]
@@ -156,73 +162,72 @@ class Fetcher:
                 return []  # a part of the response has arrived
             self._in_flight.pop(leader, None)
             connection.close()
-            for topic_partition in request.offsets.keys() & self._positions.keys():
-                self._handle_error(topic_partition, error)
+            for key in request.offsets.keys() & self._partitions.keys():
+                self._handle_error(key, error)
             return []
         messages: list[Message] = []
         for topic in response.responses:
             for part in topic.partitions:
-                topic_partition = (topic.topic, part.partition_index)
-                offset = request.offsets.get(topic_partition)
+                key = (topic.topic, part.partition_index)
+                partition = self._partitions.get(key)
                 # The position differs after a seek.
-                if offset is not None and self._positions.get(topic_partition) == offset:
-                    messages += self._decode(topic_partition, offset, part)
+                if partition is not None and partition.position == request.offsets.get(key):
+                    messages += self._decode(key, partition, part)
         return messages
 
-    def _decode(self, topic_partition: TopicAndPartition, offset: int, part: PartitionData) -> list[Message]:
+    def _decode(self, key: TopicAndPartition, partition: _Partition, part: PartitionData) -> list[Message]:
         """Return the records of a partition, and advance its position."""
+        offset = partition.position
         if part.error_code:
-            subject = "{}[{}]@{}".format(*topic_partition, offset)
-            self._handle_error(topic_partition, BrokerError(part.error_code, subject))
+            self._handle_error(key, BrokerError(part.error_code, "{}[{}]@{}".format(*key, offset)))
             return []
         messages: list[Message] = []
         try:
             batches = Batches(part.records or b"", check_crc=self._settings.check_crc)
             if batches.is_partial:
-                self._grow(topic_partition, batches.partial_size)
+                self._grow(partition, batches.partial_size)
             for batch in _visible_batches(batches, part):
-                messages.extend(Message(r, *topic_partition, r.offset) for r in batch if r.offset >= offset)
-                self._positions[topic_partition] = max(offset, batch.last_offset + 1)
+                messages.extend(Message(r, *key, r.offset) for r in batch if r.offset >= offset)
+                partition.position = max(offset, batch.last_offset + 1)
             if len(batches):
-                self._partition_bytes.pop(topic_partition, None)
-                self._positions[topic_partition] = max(offset, (batches.last_offset or 0) + 1)
+                partition.size = self._settings.partition_bytes
+                partition.position = max(offset, (batches.last_offset or 0) + 1)
         except ProtocolError as error:
             if messages:  # return the records before it; the next fetch meets the error again
-                self._positions[topic_partition] = messages[-1].offset() + 1
+                partition.position = messages[-1].offset() + 1
             else:
-                where = "{}[{}]@{}".format(*topic_partition, self._positions[topic_partition])
-                malformed = Malformed(f"{error}; to read on after it, seek", path=where)
-                malformed.__cause__ = error
-                self._errors[topic_partition] = malformed
+                where = "{}[{}]@{}".format(*key, partition.position)
+                partition.error = Malformed(f"{error}; to read on after it, seek", path=where)
+                partition.error.__cause__ = error
         return messages
 
-    def _grow(self, topic_partition: TopicAndPartition, partial_size: int) -> None:
-        """Fetch more bytes if even one message was cut (guide, "Fetch API")."""
-        size = self._partition_bytes.get(topic_partition, self._settings.partition_bytes)
-        if size >= self._settings.max_bytes:
-            raise Malformed(f"a message must not be larger than max_bytes, {size:,} bytes")
-        self._partition_bytes[topic_partition] = min(2 * max(size, partial_size), self._settings.max_bytes)
+    def _grow(self, partition: _Partition, partial_size: int) -> None:
+        # S0-A12: the client "must increase" the size if one message is larger
+        if partition.size >= self._settings.max_bytes:
+            raise Malformed(f"a message must not be larger than max_bytes, {partition.size:,} bytes")
+        partition.size = min(2 * max(partition.size, partial_size), self._settings.max_bytes)
 
-    def _handle_error(self, topic_partition: TopicAndPartition, error: ProtocolError) -> None:
+    def _handle_error(self, key: TopicAndPartition, error: ProtocolError) -> None:
         """Let a partition back off if the error is retriable, else keep the error for `fetch`."""
-        if isinstance(error, BrokerError) and error.code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            try:
-                self._reset(topic_partition, error)
-            except ProtocolError as failed:
-                self._errors[topic_partition] = failed
-        elif is_retriable(error, unknown_errors=True):
+        partition = self._partitions[key]
+        if is_retriable(error, unknown_errors=True):
             self._cluster.invalidate()
-            self._backoffs[topic_partition] = Deadline(_BACKOFF)
+            partition.backoff = Deadline(_BACKOFF)
+        elif (
+            getattr(error, "code", None) == ErrorCode.OFFSET_OUT_OF_RANGE and self._settings.reset != "error"
+        ):
+            self._reset(key, partition)
         else:
-            self._errors[topic_partition] = error
+            partition.error = error
 
-    def _reset(self, topic_partition: TopicAndPartition, error: BrokerError) -> None:
-        if self._settings.reset == "error":
-            raise error
+    def _reset(self, key: TopicAndPartition, partition: _Partition) -> None:
+        """Set the position of a partition whose offset is out of range."""
         deadline = Deadline(self._settings.request_timeout)
-        self._positions |= resolve_offsets(
-            self._cluster, {topic_partition: UNKNOWN}, None, self._settings.reset, deadline
-        )
+        try:
+            offsets = resolve_offsets(self._cluster, {key: UNKNOWN}, None, self._settings.reset, deadline)
+            partition.position = offsets[key]
+        except ProtocolError as error:
+            partition.error = error
 
 
 def _visible_batches(batches: Batches, part: PartitionData) -> Iterator[Batch]:

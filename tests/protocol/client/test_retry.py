@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import socket
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -65,9 +66,10 @@ def test_a_starting_broker(cluster, monkeypatch):
 
 def test_a_fetch_with_an_unknown_error(cluster):
     """0.8 answers -1 while a partition moves: it backs off."""
-    fetcher = Fetcher(cluster, None)
+    fetcher = Fetcher(cluster, SimpleNamespace(partition_bytes=100))
+    fetcher.assign({("t", 0): 0})
     fetcher._handle_error(("t", 0), BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR))
-    assert fetcher._is_backing_off(("t", 0))
+    assert not fetcher._partitions["t", 0].backoff.expired()
 
 
 @pytest.mark.parametrize("code", [ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.NOT_LEADER_OR_FOLLOWER])
