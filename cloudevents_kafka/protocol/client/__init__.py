@@ -2,8 +2,8 @@
 
 Read `_client` and its `_settings` first, then from the bottom up: `_retry` (deadlines), `_socket` (frames),
 `_connection` (requests, in the versions of `_api_versions`, and their `_capture`), `_broker` (login
-by `_sasl`, with the credentials of `_security`), `_cluster` (metadata, leaders, retries). For producing:
-`_producer`, `_accumulator`, `_batches`, `_partitioners`, `_sender`. For consuming: `_consumer`, `_buffer`,
+by `_sasl`), `_cluster` (metadata, leaders, retries). For producing:
+`_producer`, `_accumulator`, `_batches`, `_partitioners`, `_sender`. For consuming: `_consumer`,
 `_message`, `_fetcher`, `_group`, `_assignors`, `_offsets`.
 """
 
@@ -26,8 +26,8 @@ from cloudevents_kafka.protocol.client._partitioners import at_random, by_key, r
 from cloudevents_kafka.protocol.client._producer import Producer
 from cloudevents_kafka.protocol.client._retry import MAX_SECONDS, Deadline
 from cloudevents_kafka.protocol.client._sasl import SCRAM_HASHES, ScramKeys
-from cloudevents_kafka.protocol.client._security import AuthenticationFailed, Plain, Scram
-from cloudevents_kafka.protocol.client._socket import Address, FrameSocket
+from cloudevents_kafka.protocol.client._settings import Plain, Scram
+from cloudevents_kafka.protocol.client._socket import Address, AuthenticationFailed, FrameSocket
 
 __all__ = [
     "CLIENT_VERSIONS",

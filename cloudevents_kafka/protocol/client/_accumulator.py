@@ -117,7 +117,6 @@ class Accumulator:
         return [batch for batch in self._ready.values() if batch.backoff.expired()]
 
     def expired(self) -> list[ProducerBatch]:
-        """Return the ready batches whose time is over."""
         return [batch for batch in self._ready.values() if batch.expired()]
 
     def next_delay(self) -> float | None:
@@ -129,12 +128,10 @@ class Accumulator:
         return min((backoff.at_most(1.0) for backoff in backoffs), default=None)
 
     def complete(self, batch: ProducerBatch, offset: int) -> None:
-        """Report the records of a delivered batch."""
         del self._ready[batch.topic_partition]
         self._complete(batch.queued, None, batch.topic_partition[1], offset)
 
     def fail(self, batch: ProducerBatch, error: ProtocolError) -> None:
-        """Report the records of a failed batch."""
         if self._ready.pop(batch.topic_partition, None) is None:
             return
         self._idempotence.abandon(batch)
@@ -162,7 +159,6 @@ class Accumulator:
         self._idempotence.rewind(batch)
 
     def time_limit(self, queued: QueuedRecord) -> Deadline:
-        """Return the deadline of a request for a record."""
         return Deadline(queued.deadline.at_most(self._settings.request_timeout))
 
     def _assign_partitions(self) -> None:

@@ -80,7 +80,6 @@ class ProducerBatch:
         self._pause = min(2 * self._pause, MAX_PAUSE)
 
     def expired(self) -> bool:
-        """Return whether the oldest record's time is over."""
         return self.queued[0].deadline.expired()
 
 

@@ -16,12 +16,13 @@ from cloudevents_kafka.protocol.client._offsets import GroupOffsets, offset_at
 from cloudevents_kafka.protocol.client._partitioners import Partitioner, by_key
 from cloudevents_kafka.protocol.client._producer import Producer
 from cloudevents_kafka.protocol.client._retry import Deadline
-from cloudevents_kafka.protocol.client._security import Sasl, check_credentials
 from cloudevents_kafka.protocol.client._settings import (
     ConnectionSettings,
     ConsumerSettings,
     OffsetReset,
     ProducerSettings,
+    Sasl,
+    check_credentials,
 )
 from cloudevents_kafka.protocol.client._socket import parse_addresses
 from cloudevents_kafka.protocol.errors import BrokerError

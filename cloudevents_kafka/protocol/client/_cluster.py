@@ -14,9 +14,8 @@ from typing import Final, TypeVar
 from cloudevents_kafka.protocol.client._broker import connect
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import FIRST_PAUSE, MAX_PAUSE, Deadline, is_retriable
-from cloudevents_kafka.protocol.client._security import AuthenticationFailed
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
-from cloudevents_kafka.protocol.client._socket import Address
+from cloudevents_kafka.protocol.client._socket import Address, AuthenticationFailed
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import (
     BrokerError,
@@ -96,7 +95,6 @@ class Cluster:
         return response
 
     def invalidate(self) -> None:
-        """Forget the metadata of all topics."""
         self._topics.clear()
 
     def partitions(self, topic: str, deadline: Deadline) -> list[int]:
@@ -185,7 +183,6 @@ class Cluster:
         return Cluster(list(addresses), self._settings)
 
     def close(self) -> None:
-        """Close all connections."""
         for broker in self._connections.values():
             broker.close()
         self._connections.clear()

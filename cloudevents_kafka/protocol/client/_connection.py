@@ -111,11 +111,9 @@ class Connection(FrameSocket):
         self._responses[correlation_id] = message
 
     def readable(self, seconds: float = 0) -> bool:
-        """Return whether a response, a part of one, or the end arrives within ``seconds``."""
         return bool(self._responses) or super().readable(seconds)
 
     def close(self) -> None:
-        """Close the socket and discard pending responses."""
         super().close()
         self._pending.clear()
         self._responses.clear()

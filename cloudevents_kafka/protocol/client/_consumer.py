@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final, Self, TypeAlias
 
-from cloudevents_kafka.protocol.client._buffer import RecordBuffer
 from cloudevents_kafka.protocol.client._cluster import Cluster
-from cloudevents_kafka.protocol.client._fetcher import Fetcher
+from cloudevents_kafka.protocol.client._fetcher import Fetcher, RecordBuffer
 from cloudevents_kafka.protocol.client._group import REJOIN_ERRORS, GroupMember
 from cloudevents_kafka.protocol.client._message import (
     EARLIEST,

@@ -1,10 +1,10 @@
-"""`Fetcher`: one long poll at each leader; records are returned as responses arrive."""
+"""`Fetcher`: one long poll at each leader; `RecordBuffer`: fetched records that are not returned yet."""
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.client._cluster import Cluster
@@ -202,7 +202,7 @@ class Fetcher:
         return messages
 
     def _grow(self, partition: _Partition, partial_size: int) -> None:
-        # S0-A12: the client "must increase" the size if one message is larger
+        # S0-M7: a set may end with "a partial message"; here even the first message is partial
         if partition.size >= self._settings.max_bytes:
             raise Malformed(f"a message must not be larger than max_bytes, {partition.size:,} bytes")
         partition.size = min(2 * max(partition.size, partial_size), self._settings.max_bytes)
@@ -213,21 +213,21 @@ class Fetcher:
         if is_retriable(error, unknown_errors=True):
             self._cluster.invalidate()
             partition.backoff = Deadline(_BACKOFF)
-        elif (
-            getattr(error, "code", None) == ErrorCode.OFFSET_OUT_OF_RANGE and self._settings.reset != "error"
-        ):
-            self._reset(key, partition)
+        elif isinstance(error, BrokerError) and error.code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            self._reset(key, partition, error)
         else:
             partition.error = error
 
-    def _reset(self, key: TopicAndPartition, partition: _Partition) -> None:
-        """Set the position of a partition whose offset is out of range."""
+    def _reset(self, key: TopicAndPartition, partition: _Partition, error: BrokerError) -> None:
+        if self._settings.reset == "error":
+            partition.error = error
+            return
         deadline = Deadline(self._settings.request_timeout)
         try:
             offsets = resolve_offsets(self._cluster, {key: UNKNOWN}, None, self._settings.reset, deadline)
             partition.position = offsets[key]
-        except ProtocolError as error:
-            partition.error = error
+        except ProtocolError as failed:
+            partition.error = failed
 
 
 def _visible_batches(batches: Batches, part: PartitionData) -> Iterator[Batch]:
@@ -246,3 +246,49 @@ def _visible_batches(batches: Batches, part: PartitionData) -> Iterator[Batch]:
                 producers.discard(batch.producer_id)
         elif not (batch.is_transactional and batch.producer_id in producers):
             yield batch
+
+
+class RecordBuffer:
+    """Records in the order of fetching; ``positions`` are the offsets after the returned ones."""
+
+    def __init__(self) -> None:
+        self.positions: Offsets = {}
+        self.committed: Offsets = {}
+        self.paused: set[TopicAndPartition] = set()
+        self._records: deque[Message] = deque()
+
+    def assign(self, offsets: Offsets) -> None:
+        """Discard all records, and begin at these offsets."""
+        self.positions = dict(offsets)
+        self.committed = dict(offsets)
+        self.paused.clear()
+        self._records.clear()
+
+    def seek(self, key: TopicAndPartition, offset: int) -> None:
+        """Discard the records of a partition, and set its position."""
+        self._records = deque(m for m in self._records if (m.topic(), m.partition()) != key)
+        self.positions[key] = offset
+
+    def add(self, messages: Iterable[Message]) -> None:
+        self._records.extend(messages)
+
+    def pop(self) -> Message | None:
+        """Return the first record of a partition that is not paused, and advance its position."""
+        for _ in range(len(self._records)):
+            message = self._records.popleft()
+            key = (message.topic(), message.partition())
+            if key not in self.paused:
+                self.positions[key] = message.offset() + 1
+                return message
+            self._records.append(message)
+        return None
+
+    def unread(self, messages: Sequence[Message]) -> None:
+        """Put returned records back."""
+        for message in reversed(messages):
+            self._records.appendleft(message)
+            self.positions[message.topic(), message.partition()] = message.offset()
+
+    def uncommitted(self) -> Offsets:
+        """Return the positions that differ from the committed ones."""
+        return {key: at for key, at in self.positions.items() if at != self.committed.get(key)}

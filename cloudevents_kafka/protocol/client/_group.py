@@ -59,7 +59,6 @@ class GroupMember:
         self._thread.start()
 
     def rejoin(self) -> None:
-        """Join again; the consumer has stopped reading its partitions."""
         self._set_state("joining", only_from="rebalancing")
 
     def wait(self, deadline: Deadline) -> None:
@@ -69,7 +68,6 @@ class GroupMember:
                 self._changed.wait(deadline.at_most(0.2))
 
     def close(self, deadline: Deadline) -> None:
-        """Leave the group, and end the thread."""
         last_state = self.state
         self._set_state("closed")
         if last_state == "joining":

@@ -28,7 +28,6 @@ class Deadline:
         return None if self._end is None else max(0.0, self._end - time.monotonic())
 
     def expired(self) -> bool:
-        """Return whether the deadline has passed."""
         return self.remaining() == 0
 
     def at_most(self, seconds: float) -> float:

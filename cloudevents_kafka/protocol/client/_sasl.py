@@ -18,7 +18,8 @@ from typing import Final, TypeAlias
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import Deadline
-from cloudevents_kafka.protocol.client._security import AuthenticationFailed, Plain, Sasl, Scram
+from cloudevents_kafka.protocol.client._settings import Plain, Sasl, Scram
+from cloudevents_kafka.protocol.client._socket import AuthenticationFailed
 from cloudevents_kafka.protocol.errors import BrokerError, Disconnected
 from cloudevents_kafka.protocol.messages.connection import (
     SaslAuthenticateRequest,

@@ -11,12 +11,15 @@ from typing import Final, NamedTuple, TypeVar
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client._retry import Deadline
-from cloudevents_kafka.protocol.client._security import AuthenticationFailed
-from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Malformed
+from cloudevents_kafka.protocol.errors import ClientError, DeadlineExceeded, Disconnected, Malformed
 
 _CHUNK: Final = 1 << 18
 _MIN_TIMEOUT: Final = 1e-4  # seconds; a timeout of 0 would not read data that has arrived
 _DEFAULT_PORT: Final = 9092
+
+
+class AuthenticationFailed(ClientError):
+    """The broker refused the credentials, or failed to prove its identity."""
 
 
 class Address(NamedTuple):
@@ -78,7 +81,6 @@ class FrameSocket:
         return self._socket.fileno()
 
     def close(self) -> None:
-        """Close the socket; do nothing if it is closed."""
         self.closed = True
         self._socket.close()
 
@@ -88,7 +90,6 @@ class FrameSocket:
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def check_open(self) -> None:
-        """Raise `Disconnected` if the socket is closed."""
         if self.closed:
             raise Disconnected(f"{self.address}: the connection is closed")
 
@@ -97,7 +98,6 @@ class FrameSocket:
         return ""
 
     def write(self, frame: bytes, deadline: Deadline) -> None:
-        """Send a frame, with its size."""
         self.check_open()
         deadline.check(f"sending to {self.address}")
         try:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from wire import self_signed
 
 from cloudevents_kafka.protocol.client._sasl import ScramKeys, authenticate, exchange_scram
-from cloudevents_kafka.protocol.client._security import AuthenticationFailed, Plain, Scram
-from cloudevents_kafka.protocol.client._settings import ConnectionSettings
+from cloudevents_kafka.protocol.client._settings import ConnectionSettings, Plain, Scram
+from cloudevents_kafka.protocol.client._socket import AuthenticationFailed
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, ProtocolError
 from cloudevents_kafka.testing.wire_broker import RELEASES, faults
