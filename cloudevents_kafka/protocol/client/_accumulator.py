@@ -176,6 +176,7 @@ class Accumulator:
                 self._assign_partition(queued, partitions)
 
     def _assign_partition(self, queued: QueuedRecord, partitions: Sequence[int]) -> None:
+        # S0-N9: the producer chooses the partition
         partition = self._settings.partitioner(queued.record.key, partitions)
         if partition in partitions:
             self._queues[queued.topic, partition].append(queued)

@@ -53,7 +53,7 @@ VERSIONS_0_9: Final[dict[int, Versions]] = VERSIONS_0_8 | dict.fromkeys(
 
 
 def choose_version(request: type[Structure], accepted: Mapping[int, Versions]) -> int:
-    """Return the highest version that client and broker have; `Unsupported`.
+    """Return the highest version that client and broker have; raise `Unsupported`.
 
     Lower versions are never tried: brokers of 4.x list Produce 0 to 2, and close the connection on
     them (KAFKA-18659).

@@ -11,7 +11,7 @@ from itertools import cycle
 from typing import Final, TypeAlias
 
 from cloudevents_kafka.protocol import frames
-from cloudevents_kafka.protocol.client._message import TopicAndPartition
+from cloudevents_kafka.protocol.client._message import TopicAndPartition, by_topic
 from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.messages.groups import AssignedTopic, Assignment, Subscription
 
@@ -63,10 +63,7 @@ def decode_subscription(metadata: bytes) -> list[str]:
 
 def encode_assignment(partitions: Iterable[TopicAndPartition]) -> bytes:
     """Return the assignment of a member."""
-    topics: dict[str, list[int]] = {}
-    for topic, partition in partitions:
-        topics.setdefault(topic, []).append(partition)
-    assigned = [AssignedTopic(topic=topic, partitions=numbers) for topic, numbers in topics.items()]
+    assigned = [AssignedTopic(topic=topic, partitions=ids) for topic, ids in by_topic(partitions).items()]
     return compiler.encode(Assignment(topics=assigned), 0)
 
 

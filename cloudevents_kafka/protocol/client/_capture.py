@@ -63,7 +63,7 @@ def _to_line(frame: CapturedFrame) -> str:
 
 
 def parse_line(line: str, where: str) -> CapturedFrame:
-    """Return the frame of a line; `Malformed`, with ``where`` in its text, for any other line."""
+    """Return the frame of a line; raise `Malformed`, with ``where`` in its text, for any other line."""
     try:
         fields = json.loads(line)
         direction: Direction = "sent" if "sent" in fields else "received"

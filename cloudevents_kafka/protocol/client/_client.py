@@ -65,7 +65,7 @@ class Client:
         max_response_bytes: int = 100 * 1024 * 1024,
         trace: Trace | str | Path | IO[str] | None = None,
     ) -> None:
-        """Check the arguments, without connecting; ValueError for a bad address or credentials."""
+        """Check the arguments, without connecting; raise ValueError for a bad address or credentials."""
         context = (ssl.create_default_context() if tls else None) if isinstance(tls, bool) else tls
         if sasl is not None:
             check_credentials(sasl)
@@ -103,13 +103,13 @@ class Client:
         return GroupOffsets(self._cluster, group).committed(partitions, Deadline(self._timeout))
 
     def commit(self, group: str, offsets: Mapping[TopicAndPartition, int]) -> None:
-        """Commit offsets for a group; `BrokerError` while it has members."""
+        """Commit offsets for a group; raise `BrokerError` while it has members."""
         GroupOffsets(self._cluster, group).commit(offsets, Deadline(self._timeout))
 
     def create_topic(
         self, name: str, *, partitions: int = 1, replicas: int = 1, configs: Mapping[str, str] | None = None
     ) -> None:
-        """Create a topic, and wait until its partitions have leaders; `BrokerError` if it is refused."""
+        """Create a topic, and wait until its partitions have leaders; raise `BrokerError` if refused."""
         deadline = Deadline(self._timeout)
         topic = CreatableTopic(
             name=name,

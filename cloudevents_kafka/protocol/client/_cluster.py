@@ -43,7 +43,7 @@ class Cluster:
         self.controller_id = -1
 
     def broker(self, node_id: int, deadline: Deadline) -> Connection:
-        """Return the connection to a broker; `Disconnected` if the metadata does not have the broker."""
+        """Return the connection to a broker; raise `Disconnected` if the metadata does not have it."""
         if node_id not in self._addresses:
             self.fetch_metadata(sorted(self._topics), deadline)
         if (address := self._addresses.get(node_id)) is None:
@@ -62,7 +62,7 @@ class Cluster:
         addresses = list(dict.fromkeys((*self._bootstrap, *others)))
         for number, address in enumerate(addresses):
             remaining = deadline.remaining()
-            # A dead address may swallow packets: leave time for the others.
+            # S0-N7: an address may be dead, and swallow packets: leave time for the others.
             share = None if remaining is None else remaining / (len(addresses) - number)
             try:
                 return self._connect(address, Deadline(share))
@@ -104,15 +104,15 @@ class Cluster:
         )
 
     def current_partitions(self, topic: str, deadline: Deadline) -> list[int]:
-        """Return a topic's partitions; `BrokerError` if it has none now."""
+        """Return a topic's partitions; raise `BrokerError` if it has none now."""
         return sorted(part.partition_index for part in self._topic(topic, deadline).partitions)
 
     def leader(self, topic: str, partition: int, deadline: Deadline) -> int:
-        """Return the id of a partition's leader; `BrokerError` if it has none now."""
+        """Return the id of a partition's leader; raise `BrokerError` if it has none now."""
         metadata = self._topic(topic, deadline)
         for part in metadata.partitions:
             if part.partition_index == partition:
-                if part.leader_id >= 0:
+                if part.leader_id >= 0:  # S0-A4: during an election "this id will be -1"
                     return part.leader_id
                 raise BrokerError(part.error_code or ErrorCode.LEADER_NOT_AVAILABLE, f"{topic}[{partition}]")
         raise BrokerError(
@@ -154,7 +154,7 @@ class Cluster:
             except ProtocolError as error:
                 if not is_retriable(error, unknown_errors=unknown_errors) or deadline.expired():
                     raise
-                self.invalidate()
+                self.invalidate()  # S0-N8: metadata is kept until a socket or a broker says it is stale
                 last = error
             self._sleep(deadline.at_most(pause))
             try:

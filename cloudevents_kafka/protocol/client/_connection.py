@@ -41,7 +41,7 @@ class Connection(FrameSocket):
         deadline: Deadline,
         settings: ConnectionSettings = ConnectionSettings(),  # noqa: B008  # immutable
     ) -> None:
-        """Connect; `Disconnected`, `DeadlineExceeded` or `AuthenticationFailed` on failure."""
+        """Connect; raise `Disconnected`, `DeadlineExceeded` or `AuthenticationFailed`."""
         super().__init__(address, deadline, tls=settings.tls, max_frame_bytes=settings.max_response_bytes)
         self.versions: Mapping[int, Versions] = FIRST_VERSIONS
         self._settings: Final = settings
@@ -50,7 +50,7 @@ class Connection(FrameSocket):
         self._last_id = 0
 
     def version(self, request: type[Structure]) -> int:
-        """Return the version of a request; `Unsupported` if client and broker have none in common."""
+        """Return the version of a request; raise `Unsupported` if client and broker have none in common."""
         return choose_version(request, self.versions)
 
     def request(self, message: Structure, deadline: Deadline, *, secret: bool = False) -> Any:
@@ -99,7 +99,7 @@ class Connection(FrameSocket):
             self._trace("received", len(data).to_bytes(4), data)
         try:
             correlation_id, message = frames.decode_response(pending.structure, pending.version, data)
-            # S0-F3: the response has the correlation id "passed back", "unmodified"
+            # S0-F3: "passed back in the response by the server, unmodified"
             if correlation_id != pending.correlation_id:
                 raise Malformed(
                     f"{self.address}: the correlation id must be {pending.correlation_id}, "

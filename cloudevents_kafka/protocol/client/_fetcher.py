@@ -121,7 +121,7 @@ class Fetcher:
                 FetchPartition(partition=number, fetch_offset=offset, partition_max_bytes=size)
             )
         return FetchRequest(
-            replica_id=-1,
+            replica_id=-1,  # S0-A9: consumers "should always specify this as -1"
             max_wait_ms=int(settings.max_wait * 1000),
             min_bytes=settings.min_bytes,
             max_bytes=settings.max_bytes,

@@ -107,7 +107,7 @@ class GroupMember:
             return
         if code in REJOIN_ERRORS:
             if code == ErrorCode.UNKNOWN_MEMBER_ID:
-                self.offsets.member_id = ""
+                self.offsets.member_id = ""  # S4-B1: to join anew, "the memberId will be empty"
             if not self._set_state("rebalancing", only_from="stable"):
                 self._sleep(_RETRY_PAUSE)
         elif is_retriable(error):
@@ -135,10 +135,11 @@ class GroupMember:
         request = groups.JoinGroupRequest(
             group_id=self._group,
             session_timeout_ms=int(settings.session_timeout * 1000),
+            # S4-B3: each member has "up to this duration to rejoin"; in version 0 the session timeout
             rebalance_timeout_ms=int(settings.rebalance_timeout * 1000),
             member_id=self.offsets.member_id,
             protocol_type="consumer",
-            protocols=[
+            protocols=[  # S4-B5: the coordinator chooses one "which all members support"
                 groups.JoinGroupRequestProtocol(name=name, metadata=metadata) for name in settings.assignors
             ],
         )
@@ -195,7 +196,7 @@ class GroupMember:
             raise
 
     def _heartbeat(self) -> None:
-        """Send a heartbeat once it is due."""
+        # S4-B2: without one "before expiration of the session timeout" the member is removed
         self._sleep(self._settings.heartbeat_interval)
         if self.state not in {"stable", "rebalancing"}:
             return

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
 from cloudevents_kafka.protocol.errors import ProtocolError
 from cloudevents_kafka.protocol.records import Headers, Record
+
+_T = TypeVar("_T")
 
 TopicAndPartition: TypeAlias = tuple[str, int]
 """A topic and a partition."""
@@ -15,6 +19,7 @@ TopicAndPartition: TypeAlias = tuple[str, int]
 Offsets: TypeAlias = dict[TopicAndPartition, int]
 """Offsets by topic and partition."""
 
+# S0-A13: "-1 to receive the latest offsets and -2"
 LATEST: Final = -1
 """The end of a partition, as an offset and as a timestamp of ListOffsets."""
 
@@ -50,6 +55,14 @@ class HasOffset(Protocol):
 def key_of(partition: HasOffset) -> TopicAndPartition:
     """Return the topic and partition, without the offset."""
     return partition.topic, partition.partition
+
+
+def by_topic(pairs: Iterable[tuple[str, _T]]) -> dict[str, list[_T]]:
+    """Return the second items of pairs by topic, as requests and assignments have them."""
+    topics: dict[str, list[_T]] = defaultdict(list)
+    for topic, item in pairs:
+        topics[topic].append(item)
+    return topics
 
 
 class Message(msgspec.Struct, frozen=True):

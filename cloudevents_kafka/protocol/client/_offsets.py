@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -17,6 +16,7 @@ from cloudevents_kafka.protocol.client._message import (
     UNKNOWN,
     Offsets,
     TopicAndPartition,
+    by_topic,
 )
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._settings import OffsetReset
@@ -108,23 +108,24 @@ class GroupOffsets:
             self._lock.release()
 
     def commit(self, offsets: Mapping[TopicAndPartition, int], deadline: Deadline) -> None:
-        """Commit offsets; `BrokerError` if a member must rejoin, or if others are members."""
-        topics: dict[str, list[messages.OffsetCommitRequestPartition]] = defaultdict(list)
-        for (topic, partition), offset in offsets.items():
-            row = messages.OffsetCommitRequestPartition(
-                partition_index=partition, committed_offset=offset, committed_metadata=""
-            )
-            topics[topic].append(row)
+        """Commit offsets; raise `BrokerError` if a member must rejoin, or if others are members."""
+        part = messages.OffsetCommitRequestPartition
+        parts = (
+            (topic, part(partition_index=partition, committed_offset=offset, committed_metadata=""))
+            for (topic, partition), offset in offsets.items()
+        )
+        topics = [
+            messages.OffsetCommitRequestTopic(name=name, partitions=rows)
+            for name, rows in by_topic(parts).items()
+        ]
 
         def attempt() -> None:
             request = messages.OffsetCommitRequest(
                 group_id=self._group,
+                # S4-B6: the generation "is sent in heartbeats and offset commit requests"
                 generation_id_or_member_epoch=self.generation,
                 member_id=self.member_id,
-                topics=[
-                    messages.OffsetCommitRequestTopic(name=name, partitions=rows)
-                    for name, rows in topics.items()
-                ],
+                topics=topics,
             )
             with self.coordinator(deadline) as broker:
                 response: messages.OffsetCommitResponse = broker.request(request, deadline)
@@ -136,13 +137,13 @@ class GroupOffsets:
 
     def committed(self, partitions: Sequence[TopicAndPartition], deadline: Deadline) -> Offsets:
         """Return the committed offsets; partitions without one are left out."""
-        topics: dict[str, list[int]] = defaultdict(list)
-        for topic, partition in partitions:
-            topics[topic].append(partition)
-        requested = [
-            messages.OffsetFetchRequestTopic(name=name, partition_indexes=ids) for name, ids in topics.items()
-        ]
-        request = messages.OffsetFetchRequest(group_id=self._group, topics=requested)
+        request = messages.OffsetFetchRequest(
+            group_id=self._group,
+            topics=[
+                messages.OffsetFetchRequestTopic(name=name, partition_indexes=ids)
+                for name, ids in by_topic(partitions).items()
+            ],
+        )
 
         def attempt() -> Offsets:
             with self.coordinator(deadline) as broker:
@@ -152,13 +153,14 @@ class GroupOffsets:
                 for rows in response.topics:
                     for row in rows.partitions:
                         self._check(row.error_code, f": {rows.name}[{row.partition_index}]")
-                        if row.committed_offset >= 0:
+                        if row.committed_offset >= 0:  # S0-A18: else the broker "sets the offset field to -1"
                             committed[rows.name, row.partition_index] = row.committed_offset
                 return committed
 
         return self._cluster.retry(f"offsets of group {self._group}", attempt, deadline)
 
     def _find(self, deadline: Deadline) -> Connection:
+        # S0-A20: a consumer must "issue its offset commit and fetch requests to this specific broker"
         request = FindCoordinatorRequest(key=self._group, key_type=0)
         response: FindCoordinatorResponse = self._cluster.any_broker(deadline).request(request, deadline)
         self._check(response.error_code, message=response.error_message)

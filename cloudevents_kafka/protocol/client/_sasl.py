@@ -39,7 +39,7 @@ Exchange: TypeAlias = Callable[[bytes], bytes]
 
 
 def log_in(connection: Connection, sasl: Sasl, deadline: Deadline) -> None:
-    """Log in; `AuthenticationFailed` if the broker refuses."""
+    """Log in; raise `AuthenticationFailed` if the broker refuses."""
     mechanism = "PLAIN" if isinstance(sasl, Plain) else sasl.mechanism
     response: SaslHandshakeResponse = connection.request(SaslHandshakeRequest(mechanism=mechanism), deadline)
     if response.error_code:
@@ -51,7 +51,7 @@ def log_in(connection: Connection, sasl: Sasl, deadline: Deadline) -> None:
 
 
 def authenticate(sasl: Sasl, exchange: Exchange) -> None:
-    """Exchange the messages of a mechanism; `AuthenticationFailed` for a wrong answer."""
+    """Exchange the messages of a mechanism; raise `AuthenticationFailed` for a wrong answer."""
     if isinstance(sasl, Plain):
         exchange(b"\0".join([b"", sasl.user.encode(), sasl.password.encode()]))
     else:

@@ -107,11 +107,13 @@ class Sender:
             return _InFlight(broker, sent, deadline, 0)
         request = produce.ProduceRequest(
             acks=settings.acks,
-            timeout_ms=int(settings.request_timeout * 500),  # half of it; the network needs time too
+            # S0-A7: "it does not include network latency", so it is half of the client's time.
+            timeout_ms=int(settings.request_timeout * 500),
             topic_data=[
                 produce.TopicProduceData(name=name, partition_data=data) for name, data in topics.items()
             ],
         )
+        # S0-A6: if acks is 0 "the server will not send any response"
         correlation_id = broker.send(request, deadline, expects_response=settings.acks != 0)
         return _InFlight(broker, sent, deadline, correlation_id)
 

@@ -34,7 +34,7 @@ class Address(NamedTuple):
 
 
 def parse_addresses(bootstrap: str | Sequence[str]) -> list[Address]:
-    """Return the addresses of ``host:port``, ``[v6]:port`` or ``host``, one or several; ValueError."""
+    """Return the addresses of ``host:port``, ``[v6]:port`` or ``host``, one or several; raise ValueError."""
     parts = bootstrap.split(",") if isinstance(bootstrap, str) else bootstrap
     addresses = [_parse_address(part.strip()) for part in parts if part.strip()]
     if not addresses:
@@ -63,7 +63,7 @@ class FrameSocket:
         tls: ssl.SSLContext | None = None,
         max_frame_bytes: int = frames.MAX_SIZE,
     ) -> None:
-        """Connect; `Disconnected`, `DeadlineExceeded` or `AuthenticationFailed` on failure."""
+        """Connect; raise `Disconnected`, `DeadlineExceeded` or `AuthenticationFailed`."""
         self.address: Final = address
         self.closed = False
         self._max_frame_bytes: Final = max_frame_bytes

@@ -41,7 +41,7 @@ class Message(NamedTuple):
 
     @property
     def codec(self) -> Codec:
-        """The compression codec of the payload; `Malformed` for 3."""
+        """The compression codec of the payload; raise `Malformed` for 3."""
         number = self.attributes & 3
         if number > Codec.SNAPPY:
             raise Malformed(f"the codec must be 0 (none), 1 (gzip) or 2 (snappy) in Kafka 0.7, got {number}")
@@ -127,7 +127,7 @@ class MessageSet:
                 at=self.offset + at,
             )
         end = at + _LENGTH.size + length
-        return end if end <= len(self.data) else None
+        return end if end <= len(self.data) else None  # S2-F1: "you get half a message at the end"
 
     def _message(self, at: int, end: int) -> Message:
         magic = self.data[at + 4]
