@@ -107,7 +107,7 @@ class GroupMember:
             return
         if code in REJOIN_ERRORS:
             if code == ErrorCode.UNKNOWN_MEMBER_ID:
-                self.offsets.member_id = ""  # S4-B1: to join anew, "the memberId will be empty"
+                self.offsets.member_id = ""  # S4-B1: "the memberId will be empty"
             if not self._set_state("rebalancing", only_from="stable"):
                 self._sleep(_RETRY_PAUSE)
         elif is_retriable(error):
