@@ -129,5 +129,5 @@ $(VENV)/.made:
 
 clean:
 	rm -rf $(VENV) $(NEWEST) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache \
-	    spark-warehouse metastore_db derby.log
+	    spark-warehouse metastore_db derby.log artifacts
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
