@@ -33,6 +33,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
 
 
+@pytest.fixture(params=["java", "python"])
+def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read records by the Java function, then by Python workers."""
+    if request.param == "python":
+        monkeypatch.setattr("cloudevents_kafka.spark.decode.reader_sql", lambda df: None)
+
+
 @pytest.fixture(scope="package")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Start Spark without the Kafka connector: two threads, in UTC, quiet, on loopback."""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 HEADERS = "array<struct<key:string,value:binary>>"
 RECORD = binary(BASE)
 EVENT = "id string, source string, type string"
-WAYS = pytest.mark.parametrize("way", ["java", "python"])
 
 
 @pytest.fixture
@@ -112,13 +111,11 @@ def test_columns_of_the_same_name(spark: SparkSession) -> None:
     assert "2 columns are named offset" in decode_error(df.selectExpr("*", "'' AS OFFSET"), keep=["offset"])
 
 
-@WAYS
-def test_any_other_name_can_be_kept(spark: SparkSession, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("reader")
+def test_any_other_name_can_be_kept(spark: SparkSession) -> None:
     """Names may have the internal prefix, characters of SQL, or another case."""
     from cloudevents_kafka.spark import decode_events, event_schema
 
-    if way == "python":
-        monkeypatch.setattr("cloudevents_kafka.spark.decode.reader_sql", lambda df: None)
     more = [
         "__ce_value",
         "__ce_read",
@@ -141,15 +138,11 @@ def test_any_other_name_can_be_kept(spark: SparkSession, way: str, monkeypatch: 
     assert row.error is None
 
 
-@WAYS
-def test_names_in_another_case_are_found(
-    spark: SparkSession, way: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("reader")
+def test_names_in_another_case_are_found(spark: SparkSession) -> None:
     """Names are found by the rules of Spark, with its setting for case."""
     from cloudevents_kafka.spark import decode_events
 
-    if way == "python":
-        monkeypatch.setattr("cloudevents_kafka.spark.decode.reader_sql", lambda df: None)
     df = rows_of(spark, [RECORD]).withColumnsRenamed({"value": "Value", "headers": "HEADERS"})
     assert read_back(decode_events(df, keep=["offset"]))[0] == expected(RECORD)
     spark.conf.set("spark.sql.caseSensitive", "true")
@@ -222,15 +215,11 @@ def test_void_columns_and_internal_names(spark: SparkSession) -> None:
     assert (bytes(row.key), row.value) == (b"k", None)
 
 
-@WAYS
-def test_a_collation_changes_no_name_and_no_text(
-    spark: SparkSession, way: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("reader")
+def test_a_collation_changes_no_name_and_no_text(spark: SparkSession) -> None:
     """Header names are case-sensitive, even in columns whose collation is not."""
     from cloudevents_kafka.spark import decode_events
 
-    if way == "python":
-        monkeypatch.setattr("cloudevents_kafka.spark.decode.reader_sql", lambda df: None)
     upper = [(name.upper(), value) for name, value in RECORD.headers]
     records = [RECORD, Record(value=b"v", headers=upper), Record(headers=[*RECORD.headers, ("CE_ID", b"2")])]
     rows = [(r.value, r.headers, n) for n, r in enumerate(records)]

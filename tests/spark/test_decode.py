@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 CHANGED = 6000
-WAYS = pytest.mark.parametrize("way", ["java", "python"])
 COMMON = {
     "binary": binary(BASE),
     "binary, attributes required only": binary({n: BASE[n] for n in ("specversion", "id", "source", "type")}),
@@ -99,13 +98,9 @@ def _read_in_java(df: DataFrame) -> dict[int, dict[str, Any]]:
     return {offset: fields for offset, fields in rows.items() if "packed" not in fields}
 
 
-@WAYS
-def test_same_verdict_on_every_record(
-    spark: SparkSession, kafka: Path, records: list[Record], way: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("reader")
+def test_same_verdict_on_every_record(spark: SparkSession, kafka: Path, records: list[Record]) -> None:
     """Vectors, edges and thousands of changed records have the events and errors of `decode`."""
-    if way == "python":
-        monkeypatch.setattr("cloudevents_kafka.spark.decode.reader_sql", lambda df: None)
     read = read_back(spark.read.parquet(str(kafka)).transform(_decoded))
     assert len(read) == len(records)
     different = {

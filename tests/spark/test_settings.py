@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,13 +55,6 @@ def session(spark: SparkSession, request: pytest.FixtureRequest) -> SparkSession
     return made
 
 
-@pytest.fixture(params=["java", "python"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    if request.param == "python":
-        monkeypatch.setattr("cloudevents_kafka.spark.decode.reader_sql", lambda df: None)
-    return request.param
-
-
 def check(session: SparkSession, corpus: Corpus) -> None:
     """Decode the corpus and encode the events; compare both with the library, row by row."""
     from cloudevents_kafka.spark import decode_events, encode_events, event_schema
@@ -87,21 +79,23 @@ def _record(row: Any) -> Any:
     return [(h.key, bytes(h.value)) for h in row.headers], None if row.value is None else bytes(row.value)
 
 
-def _same(seen: dict[int, Any], wanted: dict[int, Any]) -> None:
-    assert len(seen) == len(wanted)
-    different = {n: (seen[n], wanted[n]) for n in wanted if seen[n] != wanted[n]}
+def _same(found: dict[int, Any], wanted: dict[int, Any]) -> None:
+    assert len(found) == len(wanted)
+    different = {n: (found[n], wanted[n]) for n in wanted if found[n] != wanted[n]}
     assert not different, f"{len(different)} differ, the first: {next(iter(different.values()))}"
 
 
+@pytest.mark.usefixtures("reader")
 @pytest.mark.parametrize("session", SAMPLE, indirect=True)
-def test_some_settings_change_nothing(session: SparkSession, small: Corpus, way: str) -> None:
+def test_some_settings_change_nothing(session: SparkSession, small: Corpus) -> None:
     """A sample of the settings changes no result for the vectors."""
     check(session, small)
 
 
 @pytest.mark.release
+@pytest.mark.usefixtures("reader")
 @pytest.mark.parametrize("session", SETTINGS, indirect=True)
-def test_settings_change_nothing(session: SparkSession, large: Corpus, way: str) -> None:
+def test_settings_change_nothing(session: SparkSession, large: Corpus) -> None:
     """No setting changes a result for vectors, edges and changed records."""
     check(session, large)
 
