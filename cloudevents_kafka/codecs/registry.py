@@ -97,30 +97,27 @@ def restore(codecs: Mapping[Key, Codec]) -> None:
 
 def call_decode(decode: Callable[[Any], Any], source: Any, content_type: str | None) -> Any:
     """Return the result of a user's function. Raises `DataError` if it raises any exception."""
-    try:
-        return decode(source)
-    except DataError as error:
-        raise DataError(f"data is not {_describe(content_type)}: {error}") from error
-    except Exception as error:  # the function may be of any library
-        raise DataError(
-            f"data is not {_describe(content_type)}: its codec raised {_type_name(error)}"
-        ) from error
+    return _call(decode, source, "data is not {}", content_type)
 
 
 def call_encode(encode: Callable[[Any], bytes], value: Any, content_type: str | None) -> bytes:
     """Return the bytes of a user's function. Raises `DataError` if it raises or does not return them."""
-    failure = f"a {_type_name(value)} cannot be written as {_describe(content_type)}"
-    try:
-        payload = encode(value)
-    except DataError as error:
-        raise DataError(f"{failure}: {error}") from error
-    except Exception as error:  # see call_decode
-        raise DataError(f"{failure}: its codec raised {_type_name(error)}") from error
+    payload = _call(encode, value, f"a {_type_name(value)} cannot be written as {{}}", content_type)
     if not isinstance(payload, bytes | bytearray | memoryview):
         raise DataError(
             f"the codec for {_describe(content_type)} must return bytes, got a {_type_name(payload)}"
         )
     return bytes(payload)
+
+
+def _call(function: Callable[[Any], Any], argument: Any, failure: str, content_type: str | None) -> Any:
+    try:
+        return function(argument)
+    except DataError as error:
+        raise DataError(f"{failure.format(_describe(content_type))}: {error}") from error
+    except Exception as error:  # the function may be of any library
+        what = failure.format(_describe(content_type))
+        raise DataError(f"{what}: its codec raised {_type_name(error)}") from error
 
 
 def _describe(content_type: str | None) -> str:

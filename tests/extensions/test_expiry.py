@@ -17,6 +17,10 @@ def event(expirytime: str | datetime | None) -> Event:
     return Event(id="1", source="/", type="t", expirytime=expirytime)
 
 
+def of_type_until(sunset: str | None) -> Event:
+    return Event(id="1", source="/", type="t", deprecated=True, deprecationsunset=sunset)
+
+
 @pytest.mark.parametrize(
     ("text", "expired"),
     [
@@ -53,19 +57,7 @@ def test_now_may_be_any_time(now: datetime, *, first: bool, last: bool) -> None:
     """`now` may be before the first year or after the last year in UTC."""
     assert is_expired(event("0001-01-01T00:00:00Z"), now) is first
     assert is_expired(event("9999-12-31T23:59:59.9999999Z"), now) is last
-    assert (
-        is_past_sunset(
-            Event(
-                id="1",
-                source="/",
-                type="t",
-                deprecated=True,
-                deprecationsunset="9999-12-31T23:59:59.9999999Z",
-            ),
-            now,
-        )
-        is last
-    )
+    assert is_past_sunset(of_type_until("9999-12-31T23:59:59.9999999Z"), now) is last
 
 
 def test_now_is_the_current_time_by_default() -> None:
@@ -117,5 +109,4 @@ def test_a_consumer_may_skip_expired_events() -> None:
 )
 def test_a_type_is_past_its_sunset_after_that_moment(text: str | None, *, past: bool) -> None:
     """A type is supported until its sunset, inclusive."""
-    made = Event(id="1", source="/s", type="t", deprecated=True, deprecationsunset=text)
-    assert is_past_sunset(made, NOON) is past
+    assert is_past_sunset(of_type_until(text), NOON) is past
