@@ -10,22 +10,10 @@ from typing import Final
 
 import click
 
+from cloudevents_kafka import conformance
 from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BadData, BadUsage
 from cloudevents_kafka.cli.terminal.text import Style, escape, print_lines, styled
-from cloudevents_kafka.conformance import (
-    CaseFailed,
-    ClauseResult,
-    Dataset,
-    DatasetError,
-    Result,
-    ResultsError,
-    Status,
-    flat_records,
-    read_results,
-    report,
-    run_clauses,
-    worst_of,
-)
+from cloudevents_kafka.conformance import flat_records, report
 from cloudevents_kafka.primitives.plural import pluralize
 
 _STYLES: Final[dict[str, Style]] = {"FAILED": "error", "not run": "warning", "not shown": "warning"}
@@ -64,22 +52,24 @@ def command(
     cloudevents-kafka conformance --clause K-07
     cloudevents-kafka conformance --results build/tests.xml --report report.md
     """
-    dataset = Dataset(Path(folder) if folder else None)
+    dataset = conformance.Dataset(Path(folder) if folder else None)
     clauses = tuple(name.upper() for name in clauses)
     try:
         _check_files(target, records)
         _check_ids(dataset, clauses)
-        tests = worst_of(result for file in results for result in read_results(Path(file)).values())
-        found = run_clauses(dataset, () if target else clauses, tests=tests, progress=_progress)
+        tests = conformance.worst_of(
+            result for file in results for result in conformance.read_results(Path(file)).values()
+        )
+        found = conformance.run_clauses(dataset, () if target else clauses, tests=tests, progress=_progress)
         chosen = [result for result in found if not clauses or result.clause.id in clauses]
         print_lines(_details(chosen) if clauses else _overview(found))
         if target:
             _write(target, report.markdown(found, dataset.documents))
         if records:
             _write(records, flat_records.document(dataset))
-    except (DatasetError, ResultsError) as error:
+    except (conformance.DatasetError, conformance.ResultsError) as error:
         raise BadUsage(str(error)) from None
-    except CaseFailed as error:
+    except conformance.CaseFailed as error:
         raise BadData(f"records cannot be written because a case failed: {error}") from None
     if any(result.failures for result in chosen):
         sys.exit(BAD_DATA)
@@ -108,7 +98,7 @@ def _write(file: str, text: str) -> None:
         raise BadUsage(f"{file} cannot be written: {error.strerror or error}") from None
 
 
-def _check_ids(dataset: Dataset, clauses: Sequence[str]) -> None:
+def _check_ids(dataset: conformance.Dataset, clauses: Sequence[str]) -> None:
     ids = {clause.id for clause in dataset.clauses}
     if unknown := [name or repr(name) for name in clauses if name not in ids]:
         raise BadUsage(f"--clause must be one of {', '.join(sorted(ids))}, got {', '.join(unknown)}")
@@ -117,7 +107,7 @@ def _check_ids(dataset: Dataset, clauses: Sequence[str]) -> None:
 # --- the lines of results; failures come last ---
 
 
-def _overview(results: Sequence[ClauseResult]) -> Iterator[str]:
+def _overview(results: Sequence[conformance.ClauseResult]) -> Iterator[str]:
     """Yield the table, the clauses that are not shown and why, the failures, and how to read the numbers."""
     yield from _table(results)
     for result in _with_status(results, "not shown"):
@@ -132,7 +122,7 @@ def _overview(results: Sequence[ClauseResult]) -> Iterator[str]:
     yield from ["RECOMMENDED counts as SHOULD, advice as derived.", _sum(results)]
 
 
-def _details(results: Sequence[ClauseResult]) -> Iterator[str]:
+def _details(results: Sequence[conformance.ClauseResult]) -> Iterator[str]:
     """Yield clauses with each of their cases and tests."""
     for number, result in enumerate(results):
         clause = result.clause
@@ -146,7 +136,7 @@ def _details(results: Sequence[ClauseResult]) -> Iterator[str]:
         yield from ["", _sum(results)]
 
 
-def _remarks(result: ClauseResult) -> Iterator[str]:
+def _remarks(result: conformance.ClauseResult) -> Iterator[str]:
     clause = result.clause
     for name, text in (("one side", clause.one_sided), ("open", clause.open), ("note", clause.note)):
         if text:
@@ -156,20 +146,20 @@ def _remarks(result: ClauseResult) -> Iterator[str]:
         yield f"cases: {counts}, in {', '.join(clause.vectors)}"
 
 
-def _table(results: Sequence[ClauseResult]) -> Iterator[str]:
+def _table(results: Sequence[conformance.ClauseResult]) -> Iterator[str]:
     """Yield the table of the report, in at most 80 columns."""
-    table = [report.HEADINGS, *report.rows(results)]
+    table = [report.HEADINGS, *conformance.report.rows(results)]
     cells = [[escape(cell).removeprefix("cases ").replace(" of ", "/") for cell in row] for row in table]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for first, *rest in cells:
         yield "  ".join([first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])]).rstrip()
 
 
-def _with_status(results: Iterable[ClauseResult], status: str) -> list[ClauseResult]:
+def _with_status(results: Iterable[conformance.ClauseResult], status: str) -> list[conformance.ClauseResult]:
     return [result for result in results if result.status == status]
 
 
-def _not_run(results: Sequence[ClauseResult]) -> Iterator[str]:
+def _not_run(results: Sequence[conformance.ClauseResult]) -> Iterator[str]:
     """Yield the clauses and cases that were not run, and how to run them."""
     if clauses := _with_status(results, "not run"):
         how = ": tests show these clauses; pass --results FILE, the JUnit XML that make test writes"
@@ -182,13 +172,13 @@ def _not_run(results: Sequence[ClauseResult]) -> Iterator[str]:
         yield from ["", styled("not run", "warning") + why, escape(command)]
 
 
-def _title(result: ClauseResult) -> str:
+def _title(result: conformance.ClauseResult) -> str:
     clause = result.clause
     text = escape(f": {clause.id} ({clause.level}) {clause.about}")
     return styled(result.status, _STYLES[result.status]) + text
 
 
-def _results(results: Sequence[Result]) -> Iterator[str]:
+def _results(results: Sequence[conformance.Result]) -> Iterator[str]:
     """Yield a line for each case and test, and one with the detail if it has one."""
     width = max((len(result.name) for result in results if result.about), default=0)
     for result in results:
@@ -199,7 +189,7 @@ def _results(results: Sequence[Result]) -> Iterator[str]:
             yield f"  {'':<{_WIDTH}}  {escape(result.detail)}"
 
 
-def _sum(results: Sequence[ClauseResult]) -> str:
+def _sum(results: Sequence[conformance.ClauseResult]) -> str:
     """Return the number of clauses by status."""
     numbers = [(status, len(_with_status(results, status))) for status in ("shown", "not shown", "not run")]
     parts = [f"{number:,} {status}" for status, number in numbers if number]
@@ -210,7 +200,7 @@ def _sum(results: Sequence[ClauseResult]) -> str:
     return head + ", ".join([*parts, "none FAILED."])
 
 
-def _distinct(results: Sequence[ClauseResult], statuses: set[Status]) -> str:
+def _distinct(results: Sequence[conformance.ClauseResult], statuses: set[conformance.Status]) -> str:
     """Return the number of cases and tests with a status, each counted once: ``2 cases and 1 test``."""
     cases = {case.name for result in results for case in result.cases if case.status in statuses}
     tests = {test.name for result in results for test in result.tests if test.status in statuses}

@@ -21,13 +21,11 @@ _UNUSED_GROUP: Final = "cloudevents-kafka-cli"  # the client requires a group.id
 
 
 def _parse_partitions(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[int, ...]:
-    try:
-        numbers = tuple(int(part) for text in texts for part in text.split(","))
-    except ValueError:
-        raise click.BadParameter("partitions must be numbers, separated by commas", ctx, param) from None
-    if any(number < 0 for number in numbers):
-        raise click.BadParameter("partitions must be numbers from 0", ctx, param)
-    return tuple(dict.fromkeys(numbers))
+    parts = [part.strip() for text in texts for part in text.split(",")]
+    if wrong := [part for part in parts if not (part.isascii() and part.isdigit())]:
+        message = f"partitions must be numbers from 0, separated by commas, got {wrong[0]!r}"
+        raise click.BadParameter(message, ctx, param)
+    return tuple(dict.fromkeys(map(int, parts)))
 
 
 @click.command()

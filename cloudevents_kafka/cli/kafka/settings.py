@@ -11,10 +11,8 @@ Any librdkafka setting is accepted under its own name. Later sources override ea
 The value of a secret can be read from a file: ``name@=path``, in a file or with -X, and
 ``CE_KAFKA_SASL_PASSWORD_FILE=path``. A line end at the end of that file is removed.
 
-Output and errors contain only values that are known to be harmless
-(`cloudevents_kafka.redaction`); `Settings.redact` masks all others in any text. No
-message contains text that may be a secret by mistake: a setting without ``=``, or the name of a
-file with a secret, which may be the secret itself.
+Output and errors contain only values that `redaction` lists as harmless, and no text that may be a
+secret by mistake: a setting without ``=``, or the name of a file with a secret.
 """
 
 from __future__ import annotations

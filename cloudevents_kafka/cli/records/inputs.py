@@ -93,11 +93,6 @@ def event_from_options(
         raise BadUsage("--data and --data-file exclude each other")
     if core := [name for name, _ in extensions if name in CORE]:
         raise BadUsage(f"--ext must name an extension, got the core attribute {core[0]}; use its own option")
-    payload: Any = None
-    if data_file is not None:
-        payload = _read_data_file(data_file, content_type)
-    elif data is not None:
-        payload = _data_from_text(data, content_type)
     time = attributes.get("time")
     core_attributes: dict[str, Any] = {
         "id": attributes.get("id") or str(uuid.uuid4()),
@@ -108,6 +103,9 @@ def event_from_options(
         "subject": attributes.get("subject"),
         "time": from_datetime(datetime.now(UTC)) if time == "now" else time,
     }
+    payload = None if data is None else _data_from_text(data, content_type)
+    if data_file is not None:
+        payload = _read_data_file(data_file, content_type)
     try:
         return Event(**core_attributes, **dict(extensions), data=payload)
     except InvalidEvent as error:

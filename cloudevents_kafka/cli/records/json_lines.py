@@ -58,7 +58,8 @@ _event_format: Final = JsonFormat(text_data=True)
 _encode: Final = msgspec.json.Encoder().encode
 _decode_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode: Final = msgspec.json.Decoder().decode
-_SPACES: Final = bytes.maketrans(b"\n\r\t", b"   ")  # JSON has these bytes between tokens only
+# In strings, control characters "MUST be escaped" (RFC 8259, 7): these bytes stand between tokens only.
+_SPACES: Final = bytes.maketrans(b"\n\r\t", b"   ")
 _PARSER_ERRORS: Final = (msgspec.MsgspecError, RecursionError)
 _BYTES_RULE: Final = 'must be text, null, {"base64": text} or {"hex": text}'
 _NOT_AN_OBJECT: Final = "the line must be a JSON object"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
 from typing import Any, Final, cast
 
 import msgspec
@@ -71,6 +70,7 @@ def encode_event(event: Event | None, line: JsonLine, overrides: Overrides) -> R
     """Return the record of an event, encoded like the record of its line, or as ``overrides`` say."""
     record = line.record
     if event is None:
+        # K-07: null is an event "with no data", too, so a missing value is not null.
         raise EncodeError('the line must have "event" or "value" (null for a tombstone)')
     mode = overrides.mode
     if mode is None and not line.exact:
@@ -92,7 +92,7 @@ def _apply_overrides(record: Record, event: Event | None, overrides: Overrides) 
     """Return a record with the key and the additional headers of the overrides."""
     key = overrides.key
     if key is None and overrides.key_mapper is not None and event is not None:
-        mapped = overrides.key_mapper(event)
+        mapped = overrides.key_mapper(event)  # K-14: the mapper "MUST NOT modify the CloudEvent"
         key = mapped.encode() if isinstance(mapped, str) else mapped
     if key is None and not overrides.headers:
         return record
@@ -103,21 +103,16 @@ def _apply_overrides(record: Record, event: Event | None, overrides: Overrides) 
 # --- comparing events ----------------------------------------------------------
 
 
-def _equal_events(one: Event, other: Event) -> bool:
+def _equal_events(first: Event, second: Event) -> bool:
     """Return whether two events are equal if the numbers in their JSON data are read as doubles."""
-    if _attribute_texts(one) != _attribute_texts(other):
+    texts, second_texts = ({name: event.text(name) for name in event} for event in (first, second))
+    if texts != second_texts:
         return False
-    if one.payload == other.payload:
-        return True
-    if one.payload is None or other.payload is None:
+    if first.payload is None or second.payload is None or first.payload == second.payload:
+        return first.payload == second.payload
+    if first.datacontenttype is None and first.kind != second.kind:
         return False
-    if one.datacontenttype is None and one.kind != other.kind:
-        return False
-    return bool(_comparable_data(one) == _comparable_data(other))
-
-
-def _attribute_texts(event: Event) -> Mapping[str, str | None]:
-    return {name: event.text(name) for name in event}
+    return bool(_comparable_data(first) == _comparable_data(second))
 
 
 def _comparable_data(event: Event) -> Any:

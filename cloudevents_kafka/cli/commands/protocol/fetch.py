@@ -54,7 +54,7 @@ def command(
     cloudevents-kafka protocol fetch localhost:9092 orders --offset earliest --count 3
     """
     if offset.kind == "stored":
-        raise click.UsageError("--offset stored needs a group, and this command joins none")
+        raise click.UsageError("--offset must not be stored: it needs a group, and this command joins none")
     with Interrupts() as interrupts, interrupts.waiting(), connect(connection) as client:
         for number, record in enumerate(_read(client, connection, topic, partition, offset), 1):
             if as_json:

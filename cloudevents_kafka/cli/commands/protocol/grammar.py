@@ -29,7 +29,7 @@ def command(name: str | None, versions: tuple[str, ...]) -> None:
     cloudevents-kafka protocol grammar MetadataRequest 0
     """
     if name is None:
-        click.echo("\n".join(f"{name}  {_versions(message)}" for name, message in _messages().items()))
+        click.echo("\n".join(f"{name}  {spec_of(message).versions}" for name, message in _messages().items()))
         return
     ranges = [_parse_range(text) for text in versions]
     paragraphs = [part for message in _find(name) for part in _grammars(message, ranges)]
@@ -50,7 +50,7 @@ def _grammars(message: type[Structure], ranges: Sequence[Versions]) -> Iterator[
 
 
 def _selected(message: type[Structure], ranges: Sequence[Versions]) -> list[int]:
-    declared = _versions(message)
+    declared = spec_of(message).versions
     for range_ in ranges:
         if range_.first not in declared or range_.last not in declared:
             raise BadUsage(f"{message.__name__} has versions {declared}, got {range_}")
@@ -79,10 +79,6 @@ def _messages() -> dict[str, type[Structure]]:
     messages = [message for api in APIS.values() for message in (api.request, api.response)]
     messages += [RequestHeader, ResponseHeader]
     return {message.__name__: message for message in messages} | {"MessageSet": MessageSetEntry}
-
-
-def _versions(message: type[Structure]) -> Versions:
-    return spec_of(message).versions
 
 
 def _parse_range(text: str) -> Versions:

@@ -1,0 +1,118 @@
+"""A sender counts the answers of the brokers, and waits for a limited time."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from cloudevents_kafka import Record
+from cloudevents_kafka.cli.kafka.sender import Sender
+from cloudevents_kafka.cli.kafka.session import BrokerSession
+from cloudevents_kafka.cli.kafka.settings import Settings
+from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
+from cloudevents_kafka.cli.terminal.signals import Interrupts
+
+RECORD = Record(value=b"v", topic="t")
+TOO_LARGE = KafkaError(KafkaError.MSG_SIZE_TOO_LARGE, "too large")
+
+
+class StubProducer:
+    """A producer that raises the prepared errors first, and answers when it is flushed."""
+
+    def __init__(
+        self, *errors: BaseException, answer: KafkaError | None = None, silent: bool = False
+    ) -> None:
+        self.errors = list(errors)
+        self.answer = answer
+        self.silent = silent
+        self.waiting = []
+
+    def produce(self, topic, *, on_delivery, **record):
+        if self.errors:
+            raise self.errors.pop(0)
+        self.waiting.append(on_delivery)
+
+    def poll(self, timeout):
+        return 0
+
+    def flush(self, timeout):
+        if not self.silent:
+            for on_delivery in self.waiting:
+                on_delivery(self.answer, None)
+            self.waiting = []
+        return len(self.waiting)
+
+
+class StubSession(BrokerSession):
+    """A session that has one topic and counts how often it is looked up."""
+
+    lookups = 0
+
+    def partitions(self, client, topic, *, grace=0):
+        self.lookups += 1
+        if topic != "t":
+            raise BadUsage(f"no topic {topic}")
+        return [0]
+
+
+@pytest.fixture
+def sender_for():
+    """A function that returns a sender to a producer, with its session and the list of its reports."""
+
+    def build(producer):
+        session = StubSession(Settings((("test", {"bootstrap.servers": "h:1"}),)), 0.01, Interrupts())
+        reports = []
+        sender = Sender(producer, session, lambda *report: reports.append(report))
+        return sender, session, reports
+
+    return build
+
+
+def test_delivered_and_failed_records_are_counted(sender_for):
+    """Each answer is counted; one with an error is reported with the origin of its record."""
+    sender, session, reports = sender_for(StubProducer())
+    sender.send(RECORD, "a:1")
+    assert (sender.sent, sender.unanswered) == (1, 1)
+    sender.flush()
+    assert (sender.delivered, sender.unanswered, session.lookups, reports) == (1, 0, 1, [])
+    sender, _, reports = sender_for(StubProducer(answer=TOO_LARGE))
+    sender.send(RECORD, "a:2")
+    sender.flush()
+    assert (sender.failed, sender.delivered, reports) == (1, 0, [("a:2", "not delivered: too large")])
+
+
+def test_a_refused_record_is_undelivered(sender_for):
+    """A record that the client refuses is undelivered; a fatal error ends the command."""
+    sender, _, reports = sender_for(StubProducer(KafkaException(TOO_LARGE)))
+    sender.send(RECORD, "a:1")
+    assert (sender.failed, reports) == (1, [("a:1", "not delivered: too large")])
+    sender, _, _ = sender_for(StubProducer(KafkaException(KafkaError(KafkaError._FENCED, "fenced", True))))
+    with pytest.raises(BrokerFailure, match="failed: fenced"):
+        sender.send(RECORD, "a:1")
+
+
+def test_a_full_queue_is_waited_for(sender_for):
+    """A full queue is waited for until the timeout."""
+    sender, _, _ = sender_for(StubProducer(BufferError()))
+    sender.send(RECORD, "a:1")
+    assert sender.unanswered == 1
+
+
+def test_silence_is_a_failure(sender_for, capsys):
+    """Brokers that do not answer are a failure; the number of open records is on stderr."""
+    sender, _, _ = sender_for(StubProducer(silent=True))
+    sender.send(RECORD, "a:1")
+    with pytest.raises(BrokerFailure, match=r"did not answer within 0\.01 s for 1 of 1 record"):
+        sender.flush()
+    assert "1 record may or may not be delivered" in capsys.readouterr().err
+
+
+def test_topics_are_looked_up_once(sender_for):
+    """Each topic is looked up once; a missing one is bad usage each time."""
+    sender, session, _ = sender_for(StubProducer())
+    for topic in ("x", "x"):
+        with pytest.raises(BadUsage, match="no topic x"):
+            sender.send(Record(topic=topic), "a:1")
+    for _ in range(2):
+        sender.check_topic("t")
+    assert (session.lookups, sender.sent) == (2, 0)
