@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from cloudevents_kafka.primitives.plural import pluralize
+
 HOST: Final = "127.0.0.1"
 
 # Below the ports of outgoing connections (Linux from 32768, macOS from 49152): a client that tries to
@@ -73,7 +75,8 @@ def free_ports(count: int) -> list[int]:
     candidates = random.sample(_PORTS, len(_PORTS))
     ports = list(itertools.islice(filter(is_free, candidates), count))
     if len(ports) < count:
-        raise OSError(f"{count} ports from {_PORTS.start} to {_PORTS.stop - 1} must be free on {HOST}")
+        first, last = _PORTS.start, _PORTS.stop - 1
+        raise OSError(f"{pluralize(count, 'port')} from {first} to {last} must be free on {HOST}")
     return ports
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.codec import compiler
@@ -92,5 +93,7 @@ def read_call(frame: bytes, release: Release, **context: Any) -> Call:
     beta = release.beta_offset_commit and (key, version) == (ApiKey.OFFSET_COMMIT, 0)
     message, end = compiler.decode(OffsetCommitRequestBeta if beta else APIS[key].request, version, frame, at)
     if end != len(frame) and not release.ignores_trailing_bytes:
-        raise Malformed(f"{len(frame) - end} bytes are left over", at=end, path=APIS[key].name)
+        raise Malformed(
+            f"{pluralize(len(frame) - end, 'byte is', 'bytes are')} left over", at=end, path=APIS[key].name
+        )
     return Call(key=key, version=version, message=message, **context)

@@ -50,7 +50,7 @@ class Connection:
             while (frame := self._client.read_frame(max_bytes)) is not None:
                 self._serve_frame(frame)
         except CloseConnection as close:
-            self._record_error(close.reason)
+            self._record_error(str(close))
         except ProtocolError as error:
             self._record_error(f"{type(error).__name__}: {error}")
 
@@ -95,7 +95,7 @@ class Connection:
         try:
             answer = self._login.answer(message)
         except LoginFailed as failed:
-            raise CloseConnection(f"login failed: {failed.reason}") from failed
+            raise CloseConnection(f"login failed: {failed}") from failed
         self._send(frames.add_size(answer))
 
     def _send(self, data: bytes) -> None:

@@ -20,11 +20,7 @@ class ApiError(Exception):
 
 
 class CloseConnection(Exception):
-    """The connection is closed without a response; a non-empty ``reason`` is recorded."""
-
-    def __init__(self, reason: str = "") -> None:
-        super().__init__(reason)
-        self.reason = reason
+    """The connection is closed without a response; a message is recorded."""
 
 
 @contextmanager

@@ -27,7 +27,7 @@ class LoginFailed(ApiError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=reason)
-        self.reason = reason
+        self.args = (reason,)
 
 
 class Login:
@@ -75,7 +75,7 @@ def _plain(users: Mapping[str, str]) -> _Exchange:
     """Log in by one message: identity, user and password, separated by NUL."""
     parts = (yield b"").split(b"\0")  # RFC 4616: "message = [authzid] UTF8NUL authcid UTF8NUL passwd"
     if len(parts) != 3:
-        raise LoginFailed("PLAIN is identity, user and password")
+        raise LoginFailed("a PLAIN message must be identity, user and password")
     user, password = (part.decode(errors="replace") for part in parts[1:])
     expected = users.get(user)
     if expected is None or not hmac.compare_digest(expected.encode(), password.encode()):

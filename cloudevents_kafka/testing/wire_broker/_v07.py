@@ -115,7 +115,7 @@ class WireBroker07:
                 if response is not None and not client.send(v07.frames.encode_response(response)):
                     return
         except CloseConnection as close:
-            self.connection_errors.append(close.reason)
+            self.connection_errors.append(str(close))
         except ProtocolError as error:
             self.connection_errors.append(f"{type(error).__name__}: {error}")
 

@@ -27,7 +27,7 @@ def is_alive(broker):
         (frames.add_size(struct.pack(">hhi", 3, 99, 1)), "Metadata, version 99"),
         (frames.add_size(struct.pack(">hhi", 3, -1, 1)), "Metadata, version -1"),
         (frames.add_size(struct.pack(">hhi", 3, 1, 1)), "Truncated"),
-        (frames.add_size(frames.encode_request(metadata("t"), 1)[4:] + b"!"), "1 bytes are left over"),
+        (frames.add_size(frames.encode_request(metadata("t"), 1)[4:] + b"!"), "1 byte is left over"),
         (b"GET / HTTP/1.1\r\n\r\n", "a frame must have"),
     ],
 )
