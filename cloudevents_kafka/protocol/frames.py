@@ -15,7 +15,7 @@ from cloudevents_kafka.protocol.api_keys import ApiKey, api_name
 from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unsupported
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.messages.connection import RequestHeader, ResponseHeader
+from cloudevents_kafka.protocol.messages.connection import ApiVersionsResponse, RequestHeader, ResponseHeader
 from cloudevents_kafka.protocol.schema import Structure, spec_of
 
 MAX_SIZE: Final = 100 * 1024 * 1024
@@ -112,7 +112,7 @@ def trailing_bytes(count: int) -> str:
 
 def request_header(key: int, version: int) -> int:
     """Return the version of a request's header."""
-    if key == ApiKey.CONTROLLED_SHUTDOWN and version == 0:
+    if version == 0 and key == ApiKey.CONTROLLED_SHUTDOWN:
         return 0  # without a client id
     api = APIS.get(key)
     return 2 if api is not None and version in spec_of(api.request).flexible else 1
@@ -120,9 +120,8 @@ def request_header(key: int, version: int) -> int:
 
 def response_header(structure: type[Structure], version: int) -> int:
     """Return the version of a response's header."""
-    spec = spec_of(structure)
-    # KIP-511: any client can decode this header
-    return 1 if version in spec.flexible and spec.key != ApiKey.API_VERSIONS else 0
+    # KIP-511: any client can decode the header of ApiVersions
+    return 1 if version in spec_of(structure).flexible and structure is not ApiVersionsResponse else 0
 
 
 def decode_body(structure: type[_S], version: int, data: bytes, at: int = 0) -> _S:

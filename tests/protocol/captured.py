@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.messages import APIS
 
 NOT_OURS = {"0.7.2", "varint"}  # another protocol; no exchanges
@@ -83,11 +84,11 @@ class RecordSet(NamedTuple):
 
 def record_sets() -> Iterator[RecordSet]:
     for one in CAPTURED:
-        if one.key == 0 and one.name != "empty body":
+        if one.key == ApiKey.PRODUCE and one.name != "empty body":
             for topic in one.decoded_request().topic_data:
                 for part in topic.partition_data:
                     yield RecordSet(one.file, one.name, fetched=False, data=part.records)
-        if one.key == 1 and one.response:
+        if one.key == ApiKey.FETCH and one.response:
             for topic in one.decoded_response().responses:
                 for part in topic.partitions:
                     yield RecordSet(one.file, one.name, fetched=True, data=part.records)

@@ -1,7 +1,8 @@
 """Records in their formats: message sets (magic 0 and 1) and record batches (magic 2).
 
 `Batches` decodes any mix of both; `encode_message_set` and `encode_batch` encode. Read `_record`, then
-`_message_set` or `_record_batch` with `_batch_body`; `_compression` bounds the size of decompressed data.
+`_message_set` or `_record_batch` with `_batch_body`, then `_batches`. `_compression` bounds the size of
+decompressed data, `_checksum` is CRC-32C.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Batches:
         return self._read(*self._bounds[-2:]).last_offset if len(self) else None
 
     def records(self) -> Iterator[Record]:
-        """Return an iterator over all records, including control records; raises as `RecordBatch.records`."""
+        """Return an iterator over all records, including control records; raise as `RecordBatch.records`."""
         return chain.from_iterable(self)
 
     def _read(self, start: int, end: int) -> Batch:

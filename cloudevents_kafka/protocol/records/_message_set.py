@@ -86,7 +86,7 @@ class MessageEntry(msgspec.Struct, frozen=True, gc=False):
         return list(self)
 
     def __iter__(self) -> Iterator[Record]:
-        """Return an iterator over the records; it raises as `records`."""
+        """Return an iterator over the records; raise as `records`."""
         if self.codec == Codec.NONE:
             return iter((_record(self),))
         return _unwrap(self, _DecompressionLimit(self.limit), 0)

@@ -107,7 +107,7 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
         return list(self)
 
     def __iter__(self) -> Iterator[Record]:
-        """Return an iterator over the records; it raises as `records`."""
+        """Return an iterator over the records; raise as `records`."""
         if self.check_crc:
             self._check()
         if self.last_offset_delta < 0:

@@ -14,6 +14,7 @@ from protocol.captured import CAPTURED, FILES, exchanges
 from protocol.generated import any_case, messages
 
 from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.client import CapturedFrame
 from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.error_codes import ErrorCode
@@ -44,7 +45,7 @@ from cloudevents_kafka.protocol.v07 import Message, encode, pack
 from cloudevents_kafka.protocol.v07 import ProduceRequest as ProduceRequest07
 from cloudevents_kafka.protocol.v07 import frames as frames_07
 
-KEYS = [*APIS, 60, -1]
+KEYS = [*APIS, ApiKey.DESCRIBE_CLUSTER, -1]
 OLD = exchanges(Path(__file__).parent.parent / "vectors" / "0.7.2.json")
 FRAMES = [frame for one in CAPTURED for frame in (one.request, one.response) if frame is not None]
 ids = {"ids": lambda one: f"{one.file}-{one.number}"}
@@ -230,7 +231,7 @@ def test_a_cut_batch():
     part = PartitionData(partition_index=0, error_code=ErrorCode.NONE, high_watermark=9, records=records)
     answer = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[part])])
     data = frames.encode_response(answer, 4, correlation_id=1)
-    found = check(explain_response(data, 1, 4), data)
+    found = check(explain_response(data, ApiKey.FETCH, 4), data)
     assert found.problems == []
     assert (found.fields[-1].type, found.fields[-1].path) == (
         "partial",
@@ -269,7 +270,7 @@ def test_compressed_sets_of_07():
 def test_error_codes_have_names():
     """An error code has its name as note; for Kafka 0.7, the name in 0.7."""
     answer = FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, responses=[])
-    found = explain_response(frames.encode_response(answer, 7, correlation_id=1), 1, 7)
+    found = explain_response(frames.encode_response(answer, 7, correlation_id=1), ApiKey.FETCH, 7)
     assert notes(found)["error_code"] == "FETCH_SESSION_ID_NOT_FOUND"
     assert notes(explain_response_07(struct.pack(">ih", 2, 3), 1))["error_code"] == "WRONG_PARTITION"
 
@@ -300,7 +301,7 @@ def test_problems(hex, at, rule):
 def test_api_versions_answered_in_version_0():
     """A response to ApiVersions in version 0, as of a broker without the version, is explained."""
     data = struct.pack(">iihi", 10, 7, 35, 0)
-    found = check(explain_response(data, 18, 3), data)
+    found = check(explain_response(data, ApiKey.API_VERSIONS, 3), data)
     assert (found.version, found.problems, notes(found)["error_code"]) == (0, [], "UNSUPPORTED_VERSION")
 
 
@@ -336,7 +337,7 @@ def test_acks_0_has_no_response():
     silent = ProduceRequest(acks=0, timeout_ms=1, topic_data=[])
     pairing.explain(frame("sent", frames.encode_request(silent, 3, correlation_id=1)))
     pairing.explain(frame("sent", frames.encode_request(MetadataRequest(topics=[]), 1, correlation_id=1)))
-    answer = APIS[3].response(brokers=[], topics=[])
+    answer = APIS[ApiKey.METADATA].response(brokers=[], topics=[])
     found = pairing.explain(frame("received", frames.encode_response(answer, 1, correlation_id=1)))
     assert (found.api, found.problems) == ("Metadata", [])
 
