@@ -43,16 +43,11 @@ class Extension(msgspec.Struct, frozen=True):
         return self.type is AttributeType.STRING and not self.needs and set(self.rules) <= {NOT_EMPTY}
 
 
-def not_before(name: str) -> Rule:
-    """Return the rule that a Timestamp is not earlier than another one, if both are valid."""
-
-    def check(value: AttributeValue, attributes: Attributes) -> bool:
-        start = attributes.get(name)
-        if not (isinstance(value, str) and isinstance(start, str) and is_timestamp(start)):
-            return True  # the type of the other attribute is checked by itself
-        return instant(value) >= instant(start)
-
-    return Rule(f"must not be earlier than {name}", check)
+def _is_not_before_start(value: AttributeValue, attributes: Attributes) -> bool:
+    start = attributes.get("deprecationfrom")
+    if not (isinstance(value, str) and isinstance(start, str) and is_timestamp(start)):
+        return True  # the type of deprecationfrom is checked by itself
+    return instant(value) >= instant(start)
 
 
 def _is_list_without_spaces(value: AttributeValue, _: Attributes) -> bool:
@@ -67,6 +62,7 @@ _TRUE: Final = Rule("must be true if it is set", lambda value, _: bool(value))
 _NO_SCHEMA: Final = Rule(
     "must not be set together with dataschema", lambda _, attributes: "dataschema" not in attributes
 )
+_NOT_BEFORE_START: Final = Rule("must not be earlier than deprecationfrom", _is_not_before_start)
 _LIST: Final = Rule("must be a comma-separated list of entries without spaces", _is_list_without_spaces)
 
 _STRING: Final = AttributeType.STRING
@@ -103,7 +99,7 @@ DOCUMENTED: Final[Mapping[str, Extension]] = {
         ("deprecated",),
         deprecated=(AttributeType.BOOLEAN, _TRUE),
         deprecationfrom=(_TIME,),
-        deprecationsunset=(_TIME, not_before("deprecationfrom")),
+        deprecationsunset=(_TIME, _NOT_BEFORE_START),
         deprecationmigration=(AttributeType.URI,),
     ),
     **_document("X-10", ("authtype",), authtype=(_STRING,), authid=(_STRING,), authclaims=(_STRING,)),
