@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.api_keys import api_name
 from cloudevents_kafka.protocol.errors import ProtocolError
 from cloudevents_kafka.protocol.schema import Structure
 from cloudevents_kafka.testing.wire_broker._call import Call, read_call
@@ -74,7 +75,7 @@ class Connection:
             return
         self._state.calls.append(call)
         if not self._login.allows(call.key):
-            raise CloseConnection(f"API key {call.key} before the login")
+            raise CloseConnection(f"{api_name(call.key)} must come after the login")
         response = self._state.faults.wrap(call, lambda: self._handle(call))()
         if response is not None:
             answer = frames.encode_response(response, call.version, correlation_id=call.correlation_id)

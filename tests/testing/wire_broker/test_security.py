@@ -129,7 +129,7 @@ def test_logins_are_in_order(broker, wire):
     with Wire(broker.nodes[0]) as other:
         other.send(metadata(), 1)
         assert other.is_closed()
-    assert "before the login" in only(broker.connection_errors)
+    assert "must come after the login" in only(broker.connection_errors)
     with WireBroker("4.3") as open_, Wire(open_.nodes[0]) as other:
         assert (
             other.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1).error_code
