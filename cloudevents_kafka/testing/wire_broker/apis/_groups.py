@@ -60,12 +60,9 @@ def join_group(call: Call, request: messages.JoinGroupRequest) -> messages.JoinG
     )
     with error_in(response):
         group, member = _join(call, request)
-        response.generation_id, response.leader, response.member_id = (
-            group.generation,
-            group.leader,
-            member.id,
-        )
-        response.protocol_type, response.protocol_name = member.parameters.type, group.protocol
+        response.generation_id, response.leader = group.generation, group.leader
+        response.member_id, response.protocol_type = member.id, member.parameters.type
+        response.protocol_name = group.protocol
         if group.leader == member.id:
             response.members = [
                 messages.JoinGroupResponseMember(
