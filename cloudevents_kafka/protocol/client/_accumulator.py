@@ -15,7 +15,7 @@ from cloudevents_kafka.protocol.client._batches import (
     drain,
 )
 from cloudevents_kafka.protocol.client._cluster import Cluster
-from cloudevents_kafka.protocol.client._message import TopicAndPartition
+from cloudevents_kafka.protocol.client._message import PartitionId
 from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable
 from cloudevents_kafka.protocol.client._settings import ProducerSettings
 from cloudevents_kafka.protocol.error_codes import ErrorCode
@@ -37,7 +37,7 @@ class Idempotence:
         self._cluster: Final = cluster
         self._settings: Final = settings
         self._producer_id: ProducerId | None = None
-        self._sequences: dict[TopicAndPartition, int] = defaultdict(int)
+        self._sequences: dict[PartitionId, int] = defaultdict(int)
 
     def producer_id(self, deadline: Deadline) -> ProducerId:
         """Return the producer id, `NO_PRODUCER_ID` without one."""
@@ -47,7 +47,7 @@ class Idempotence:
             )
         return self._producer_id
 
-    def next_sequence(self, topic_partition: TopicAndPartition, count: int) -> int:
+    def next_sequence(self, topic_partition: PartitionId, count: int) -> int:
         """Return the sequence number of the next batch, which has ``count`` records."""
         sequence = self._sequences[topic_partition]
         self._sequences[topic_partition] = (sequence + count) % (1 << 31)
@@ -97,10 +97,10 @@ class Accumulator:
         self._settings: Final = settings
         self._complete: Final = complete
         self._idempotence: Final = Idempotence(cluster, settings)
-        self._max_records: dict[TopicAndPartition, int] = {}
+        self._max_records: dict[PartitionId, int] = {}
         self._unassigned: dict[str, _Unassigned] = defaultdict(_Unassigned)
-        self._queues: dict[TopicAndPartition, deque[QueuedRecord]] = defaultdict(deque)
-        self._ready: dict[TopicAndPartition, ProducerBatch] = {}
+        self._queues: dict[PartitionId, deque[QueuedRecord]] = defaultdict(deque)
+        self._ready: dict[PartitionId, ProducerBatch] = {}
 
     def add(self, records: Iterable[QueuedRecord]) -> None:
         """Queue records, to be sent by a later round."""

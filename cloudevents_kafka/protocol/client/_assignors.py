@@ -11,20 +11,20 @@ from itertools import cycle
 from typing import Final, TypeAlias
 
 from cloudevents_kafka.protocol import frames
-from cloudevents_kafka.protocol.client._message import TopicAndPartition, by_topic
+from cloudevents_kafka.protocol.client._message import PartitionId, by_topic
 from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.messages.groups import AssignedTopic, Assignment, Subscription
 
 Assignor: TypeAlias = Callable[
-    [Mapping[str, Sequence[str]], Mapping[str, Sequence[int]]], dict[str, list[TopicAndPartition]]
+    [Mapping[str, Sequence[str]], Mapping[str, Sequence[int]]], dict[str, list[PartitionId]]
 ]
 
 
 def assign_range(
     members: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
-) -> dict[str, list[TopicAndPartition]]:
+) -> dict[str, list[PartitionId]]:
     """Return an assignment of a range of each topic to each member; the first ranges may be longer by one."""
-    plan: dict[str, list[TopicAndPartition]] = {member: [] for member in members}
+    plan: dict[str, list[PartitionId]] = {member: [] for member in members}
     for topic in sorted(partitions):
         subscribers = sorted(member for member, topics in members.items() if topic in topics)
         start = 0
@@ -38,9 +38,9 @@ def assign_range(
 
 def assign_round_robin(
     members: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
-) -> dict[str, list[TopicAndPartition]]:
+) -> dict[str, list[PartitionId]]:
     """Return an assignment of the partitions in turn, skipping members without the topic."""
-    plan: dict[str, list[TopicAndPartition]] = {member: [] for member in members}
+    plan: dict[str, list[PartitionId]] = {member: [] for member in members}
     turns = cycle(sorted(members))
     for topic in sorted(partitions):
         if not any(topic in topics for topics in members.values()):
@@ -61,13 +61,13 @@ def decode_subscription(metadata: bytes) -> list[str]:
     return subscription.topics
 
 
-def encode_assignment(partitions: Iterable[TopicAndPartition]) -> bytes:
+def encode_assignment(partitions: Iterable[PartitionId]) -> bytes:
     """Return the assignment of a member."""
     assigned = [AssignedTopic(topic=topic, partitions=ids) for topic, ids in by_topic(partitions).items()]
     return compiler.encode(Assignment(topics=assigned), 0)
 
 
-def decode_assignment(data: bytes) -> list[TopicAndPartition]:
+def decode_assignment(data: bytes) -> list[PartitionId]:
     """Return the partitions of an assignment, which may be empty bytes."""
     if not data:
         return []

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from cloudevents_kafka.protocol.client._message import TopicAndPartition
+from cloudevents_kafka.protocol.client._message import PartitionId
 from cloudevents_kafka.protocol.client._retry import FIRST_PAUSE, MAX_PAUSE, Deadline
 from cloudevents_kafka.protocol.errors import ProtocolError, Unsupported
 from cloudevents_kafka.protocol.records import Codec, Record, encode_batch, encode_message_set
@@ -57,7 +57,7 @@ class ProducerBatch:
 
     def __init__(
         self,
-        topic_partition: TopicAndPartition,
+        topic_partition: PartitionId,
         queued: list[QueuedRecord],
         producer_id: ProducerId,
         sequence: int,

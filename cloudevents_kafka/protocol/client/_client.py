@@ -11,7 +11,7 @@ from cloudevents_kafka.protocol.client._capture import Trace, to_trace
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._consumer import Consumer
-from cloudevents_kafka.protocol.client._message import Offsets, TopicAndPartition
+from cloudevents_kafka.protocol.client._message import Offsets, PartitionId
 from cloudevents_kafka.protocol.client._offsets import GroupOffsets, offset_at
 from cloudevents_kafka.protocol.client._partitioners import Partitioner, by_key
 from cloudevents_kafka.protocol.client._producer import Producer
@@ -98,11 +98,11 @@ class Client:
         """
         return offset_at(self._cluster, (topic, partition), time, Deadline(self._timeout))
 
-    def committed(self, group: str, partitions: Sequence[TopicAndPartition]) -> Offsets:
+    def committed(self, group: str, partitions: Sequence[PartitionId]) -> Offsets:
         """Return a group's committed offsets; partitions without one are left out."""
         return GroupOffsets(self._cluster, group).committed(partitions, Deadline(self._timeout))
 
-    def commit(self, group: str, offsets: Mapping[TopicAndPartition, int]) -> None:
+    def commit(self, group: str, offsets: Mapping[PartitionId, int]) -> None:
         """Commit offsets for a group; raise `BrokerError` while it has members."""
         GroupOffsets(self._cluster, group).commit(offsets, Deadline(self._timeout))
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import Connection
-from cloudevents_kafka.protocol.client._message import UNKNOWN, Message, Offsets, TopicAndPartition
+from cloudevents_kafka.protocol.client._message import UNKNOWN, Message, Offsets, PartitionId
 from cloudevents_kafka.protocol.client._offsets import resolve_offsets
 from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable
 from cloudevents_kafka.protocol.client._settings import ConsumerSettings
@@ -53,7 +53,7 @@ class Fetcher:
     def __init__(self, cluster: Cluster, settings: ConsumerSettings) -> None:
         self._cluster: Final = cluster
         self._settings: Final = settings
-        self._partitions: dict[TopicAndPartition, _Partition] = {}
+        self._partitions: dict[PartitionId, _Partition] = {}
         self._in_flight: dict[int, _InFlight] = {}
 
     def assign(self, offsets: Offsets) -> None:
@@ -62,15 +62,15 @@ class Fetcher:
         for key, offset in offsets.items():
             self.seek(key, offset)
 
-    def seek(self, key: TopicAndPartition, offset: int) -> None:
+    def seek(self, key: PartitionId, offset: int) -> None:
         """Read a partition from an offset on."""
         self._partitions[key] = _Partition(offset, self._settings.partition_bytes)
 
-    def position(self, key: TopicAndPartition) -> int:
+    def position(self, key: PartitionId) -> int:
         """Return the next offset to fetch, 0 if the partition is not assigned."""
         return self._partitions[key].position if key in self._partitions else 0
 
-    def fetch(self, paused: Collection[TopicAndPartition], deadline: Deadline) -> list[Message]:
+    def fetch(self, paused: Collection[PartitionId], deadline: Deadline) -> list[Message]:
         """Return fetched records; wait for the first until the deadline.
 
         ``paused`` partitions are not requested. A partition's error that a retry does not fix is
@@ -86,7 +86,7 @@ class Fetcher:
             raise error
         return messages
 
-    def _send_requests(self, paused: Collection[TopicAndPartition]) -> None:
+    def _send_requests(self, paused: Collection[PartitionId]) -> None:
         requested = {key for request in self._in_flight.values() for key in request.offsets}
         by_leader: dict[int, Offsets] = defaultdict(dict)
         for key, partition in self._partitions.items():
@@ -175,7 +175,7 @@ class Fetcher:
                     messages += self._decode(key, partition, part)
         return messages
 
-    def _decode(self, key: TopicAndPartition, partition: _Partition, part: PartitionData) -> list[Message]:
+    def _decode(self, key: PartitionId, partition: _Partition, part: PartitionData) -> list[Message]:
         """Return the records of a partition, and advance its position."""
         offset = partition.position
         if part.error_code:
@@ -207,7 +207,7 @@ class Fetcher:
             raise Malformed(f"a message must not be larger than max_bytes, {partition.size:,} bytes")
         partition.size = min(2 * max(partition.size, partial_size), self._settings.max_bytes)
 
-    def _handle_error(self, key: TopicAndPartition, error: ProtocolError) -> None:
+    def _handle_error(self, key: PartitionId, error: ProtocolError) -> None:
         """Let a partition back off if the error is retriable, else keep the error for `fetch`."""
         partition = self._partitions[key]
         if is_retriable(error, unknown_errors=True):
@@ -218,7 +218,7 @@ class Fetcher:
         else:
             partition.error = error
 
-    def _reset(self, key: TopicAndPartition, partition: _Partition, error: BrokerError) -> None:
+    def _reset(self, key: PartitionId, partition: _Partition, error: BrokerError) -> None:
         if self._settings.reset == "error":
             partition.error = error
             return
@@ -254,7 +254,7 @@ class RecordBuffer:
     def __init__(self) -> None:
         self.positions: Offsets = {}
         self.committed: Offsets = {}
-        self.paused: set[TopicAndPartition] = set()
+        self.paused: set[PartitionId] = set()
         self._records: deque[Message] = deque()
 
     def assign(self, offsets: Offsets) -> None:
@@ -264,7 +264,7 @@ class RecordBuffer:
         self.paused.clear()
         self._records.clear()
 
-    def seek(self, key: TopicAndPartition, offset: int) -> None:
+    def seek(self, key: PartitionId, offset: int) -> None:
         """Discard the records of a partition, and set its position."""
         self._records = deque(m for m in self._records if (m.topic(), m.partition()) != key)
         self.positions[key] = offset

@@ -17,7 +17,7 @@ from cloudevents_kafka.protocol.client._assignors import (
 )
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import Connection
-from cloudevents_kafka.protocol.client._message import TopicAndPartition
+from cloudevents_kafka.protocol.client._message import PartitionId
 from cloudevents_kafka.protocol.client._offsets import GroupOffsets
 from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable
 from cloudevents_kafka.protocol.client._settings import ConsumerSettings
@@ -52,7 +52,7 @@ class GroupMember:
         self._topics: Final = topics
         self._changed: Final = threading.Condition()
         self.offsets: Final = GroupOffsets(cluster, group)
-        self.assignment: list[TopicAndPartition] = []
+        self.assignment: list[PartitionId] = []
         self.state: State = "joining"
         self.error: ProtocolError | None = None
         self._thread: Final = threading.Thread(target=self._run, name="kafka-group", daemon=True)
@@ -152,7 +152,7 @@ class GroupMember:
 
     def _sync_group(
         self, broker: Connection, joined: groups.JoinGroupResponse, deadline: Deadline
-    ) -> list[TopicAndPartition]:
+    ) -> list[PartitionId]:
         leads = joined.leader == joined.member_id and not joined.skip_assignment
         request = groups.SyncGroupRequest(
             group_id=self._group,

@@ -13,10 +13,10 @@ from cloudevents_kafka.protocol.records import Headers, Record
 
 _T = TypeVar("_T")
 
-TopicAndPartition: TypeAlias = tuple[str, int]
-"""A topic and a partition."""
+PartitionId: TypeAlias = tuple[str, int]
+"""A topic and the number of a partition."""
 
-Offsets: TypeAlias = dict[TopicAndPartition, int]
+Offsets: TypeAlias = dict[PartitionId, int]
 """Offsets by topic and partition."""
 
 # S0-A13: "-1 to receive the latest offsets and -2"
@@ -52,7 +52,7 @@ class HasOffset(Protocol):
     def offset(self) -> int: ...
 
 
-def key_of(partition: HasOffset) -> TopicAndPartition:
+def key_of(partition: HasOffset) -> PartitionId:
     """Return the topic and partition, without the offset."""
     return partition.topic, partition.partition
 

@@ -15,7 +15,7 @@ from cloudevents_kafka.protocol.client._message import (
     STORED,
     UNKNOWN,
     Offsets,
-    TopicAndPartition,
+    PartitionId,
     by_topic,
 )
 from cloudevents_kafka.protocol.client._retry import Deadline
@@ -27,7 +27,7 @@ from cloudevents_kafka.protocol.messages.groups import FindCoordinatorRequest, F
 
 
 def offset_at(
-    cluster: Cluster, topic_partition: TopicAndPartition, timestamp: int, deadline: Deadline
+    cluster: Cluster, topic_partition: PartitionId, timestamp: int, deadline: Deadline
 ) -> int | None:
     """Return the offset of the first record at or after a timestamp in ms, or of `LATEST`, `EARLIEST`.
 
@@ -67,7 +67,7 @@ def resolve_offsets(
     return resolved
 
 
-def _reset_to(key: TopicAndPartition, offset: int, reset: OffsetReset) -> int:
+def _reset_to(key: PartitionId, offset: int, reset: OffsetReset) -> int:
     if offset in {EARLIEST, LATEST}:
         return offset
     if reset == "error":
@@ -107,7 +107,7 @@ class GroupOffsets:
         finally:
             self._lock.release()
 
-    def commit(self, offsets: Mapping[TopicAndPartition, int], deadline: Deadline) -> None:
+    def commit(self, offsets: Mapping[PartitionId, int], deadline: Deadline) -> None:
         """Commit offsets; raise `BrokerError` if a member must rejoin, or if others are members."""
         part = messages.OffsetCommitRequestPartition
         parts = (
@@ -135,7 +135,7 @@ class GroupOffsets:
 
         self._cluster.retry(f"offsets of group {self._group}", attempt, deadline)
 
-    def committed(self, partitions: Sequence[TopicAndPartition], deadline: Deadline) -> Offsets:
+    def committed(self, partitions: Sequence[PartitionId], deadline: Deadline) -> Offsets:
         """Return the committed offsets; partitions without one are left out."""
         request = messages.OffsetFetchRequest(
             group_id=self._group,

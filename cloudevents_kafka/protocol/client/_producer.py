@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Final, Self, TypeAlias
 
+from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.protocol.client._accumulator import Accumulator
 from cloudevents_kafka.protocol.client._batches import DeliveryCallback, QueuedRecord
 from cloudevents_kafka.protocol.client._cluster import Cluster
@@ -81,7 +82,8 @@ class Producer:
             if self._closed:
                 raise ClientError("the producer is closed")
             if self._outstanding >= self._settings.queue_records:
-                raise BufferError(f"the queue is full ({self._outstanding:,} records); poll, and try again")
+                count = pluralize(self._outstanding, "record")
+                raise BufferError(f"the queue is full ({count}); poll, and try again")
             size = queued.size
             if not self._queue:
                 self._first_queued_at = time.monotonic()

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from cloudevents_kafka.testing.fakes._log import FakeLog, TopicAndPartition, kafka_error, kafka_exception
+from cloudevents_kafka.testing.fakes._log import FakeLog, PartitionId, kafka_error, kafka_exception
 from cloudevents_kafka.testing.fakes._message import FakeMessage
 
 if TYPE_CHECKING:
@@ -32,19 +32,19 @@ class FakeConsumer:
         self,
         source: FakeLog | Iterable[FakeMessage] = (),
         *,
-        offsets: dict[TopicAndPartition, int] | None = None,
+        offsets: dict[PartitionId, int] | None = None,
         auto_offset_reset: str = "earliest",
         auto_commit: bool = True,
     ) -> None:
         self.log = source if isinstance(source, FakeLog) else FakeLog(source)
-        self.offsets: dict[TopicAndPartition, int] = {} if offsets is None else offsets
+        self.offsets: dict[PartitionId, int] = {} if offsets is None else offsets
         self._from_start = auto_offset_reset == "earliest"
         self._auto_commit = auto_commit
         self._topics: list[str] = []
         self._on_assign: RebalanceCallback | None = None
-        self._positions: dict[TopicAndPartition, int] = {}
-        self._stored: dict[TopicAndPartition, int] = {}
-        self._paused: set[TopicAndPartition] = set()
+        self._positions: dict[PartitionId, int] = {}
+        self._stored: dict[PartitionId, int] = {}
+        self._paused: set[PartitionId] = set()
         self._errors: deque[FakeMessage] = deque()
         self._closed = False
 
@@ -212,7 +212,7 @@ class FakeConsumer:
 
     def _chosen_offsets(
         self, message: Any, offsets: Sequence[TopicPartition] | None
-    ) -> dict[TopicAndPartition, int] | None:
+    ) -> dict[PartitionId, int] | None:
         if message is not None and offsets is not None:
             raise ValueError("message and offsets are mutually exclusive")
         if message is not None:
@@ -220,17 +220,17 @@ class FakeConsumer:
         return None if offsets is None else {_to_key(part): part.offset for part in offsets}
 
 
-def _to_key(part: TopicPartition) -> TopicAndPartition:
+def _to_key(part: TopicPartition) -> PartitionId:
     return part.topic, part.partition
 
 
-def _to_topic_partition(tp: TopicAndPartition, offset: int) -> TopicPartition:
+def _to_topic_partition(tp: PartitionId, offset: int) -> TopicPartition:
     from confluent_kafka import TopicPartition  # 120 ms, for users who look at partitions
 
     return TopicPartition(*tp, offset)
 
 
 def _offsets_of(
-    offsets: dict[TopicAndPartition, int], partitions: Sequence[TopicPartition]
+    offsets: dict[PartitionId, int], partitions: Sequence[TopicPartition]
 ) -> list[TopicPartition]:
     return [_to_topic_partition(tp, offsets.get(tp, _INVALID)) for tp in map(_to_key, partitions)]

@@ -12,7 +12,7 @@ from cloudevents_kafka.testing.fakes._message import FakeMessage
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, KafkaException
 
-TopicAndPartition = tuple[str, int]
+PartitionId = tuple[str, int]
 TransactionState = Literal["open", "committed", "aborted"]
 
 
@@ -29,7 +29,7 @@ class FakeLog:
 
     def __init__(self, messages: Iterable[FakeMessage] = (), *, partitions: int = 1) -> None:
         self.partitions = partitions
-        self._entries: dict[TopicAndPartition, list[Entry]] = {}
+        self._entries: dict[PartitionId, list[Entry]] = {}
         self._lock = Lock()
         for message in messages:
             self.append(message)
@@ -44,15 +44,15 @@ class FakeLog:
             entries.append(entry)
         return entry
 
-    def topic_partitions(self) -> list[TopicAndPartition]:
+    def topic_partitions(self) -> list[PartitionId]:
         """Return the partitions with messages, sorted."""
         return sorted(self._entries)
 
-    def end_offset(self, topic_partition: TopicAndPartition) -> int:
+    def end_offset(self, topic_partition: PartitionId) -> int:
         """Return the offset after the last message."""
         return len(self._entries.get(topic_partition, ()))
 
-    def read(self, topic_partition: TopicAndPartition, offset: int) -> FakeMessage | None:
+    def read(self, topic_partition: PartitionId, offset: int) -> FakeMessage | None:
         """Return the first message at or after an offset that a consumer can read, or None."""
         for entry in self._entries.get(topic_partition, ())[offset:]:
             if entry.state == "open":

@@ -22,7 +22,7 @@ from cloudevents_kafka.testing import LocalBroker
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(400)]
 
 Pipeline = Callable[..., Any]
-TopicAndPartition = tuple[int, int]
+PartitionId = tuple[int, int]
 
 # Types that are problematic names of folders.
 WEIRD = (
@@ -58,14 +58,14 @@ def produce(broker: LocalBroker, topic: str, seed: int, count: int) -> int:
     return send_traffic(broker.bootstrap_servers, topic, shop_traffic(seed, count)).total
 
 
-def records_of(broker: LocalBroker, topic: str) -> dict[TopicAndPartition, Any]:
+def records_of(broker: LocalBroker, topic: str) -> dict[PartitionId, Any]:
     """Return the records of a topic, read by the library's consumer."""
     settings = {
         "bootstrap.servers": broker.bootstrap_servers,
         "group.id": "tests",
         "enable.partition.eof": True,
     }
-    found: dict[TopicAndPartition, Any] = {}
+    found: dict[PartitionId, Any] = {}
     with EventConsumer(Consumer(settings)) as events:
         partitions = events.consumer.list_topics(topic).topics[topic].partitions
         events.consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
@@ -75,9 +75,9 @@ def records_of(broker: LocalBroker, topic: str) -> dict[TopicAndPartition, Any]:
     return found
 
 
-def rows_of(table: Path) -> dict[TopicAndPartition, dict[str, Any]]:
+def rows_of(table: Path) -> dict[PartitionId, dict[str, Any]]:
     """Return the rows of a table, read file by file without Spark, and check that none is there twice."""
-    rows: dict[TopicAndPartition, dict[str, Any]] = {}
+    rows: dict[PartitionId, dict[str, Any]] = {}
     for file in sorted(table.rglob("*")):
         if file.is_file():
             assert file.suffix == ".parquet", f"{file} is not Parquet"
