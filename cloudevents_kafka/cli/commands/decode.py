@@ -17,7 +17,6 @@ from cloudevents_kafka.clauses import SECTIONS
 from cloudevents_kafka.cli.records.inputs import read_errors, read_lines
 from cloudevents_kafka.cli.records.json_lines import (
     BadLine,
-    bytes_from_json,
     bytes_to_json,
     encode_json,
     error_object,
@@ -119,9 +118,9 @@ def _record(
             value = Path(value_file).read_bytes()
     elif value_hex is not None:
         try:
-            value = bytes_from_json({"hex": value_hex}, "--value-hex")
-        except BadLine as error:
-            raise click.UsageError(str(error)) from None
+            value = bytes.fromhex(value_hex)
+        except ValueError:
+            raise click.UsageError("--value-hex must be valid hex") from None
     return Record(key=key, headers=list(headers), value=value)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -151,4 +150,3 @@ def _print_summary(summary: pipeline.Summary, summary_json: str | None) -> None:
     print(summary.to_text())
     if summary_json is not None:
         Path(summary_json).write_text(summary.to_json() + "\n", encoding="utf-8")
-    sys.stdout.flush()

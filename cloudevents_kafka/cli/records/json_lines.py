@@ -37,7 +37,6 @@ lines are safe to print: control characters are escaped.
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
@@ -216,11 +215,9 @@ def _members(text: bytes) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise BadLine(f"{_NOT_AN_OBJECT}: {message_without_data(error)}") from None
     try:
-        members: dict[str, Any] = _decode_members(text)
+        return _decode_members(text)
     except _PARSER_ERRORS:
         parsable, blanked = blank_members(text, "event", "data") or (text, {})
-    else:
-        return members
     try:
         return {**_decode_members(parsable), **blanked}
     except _PARSER_ERRORS as error:
@@ -266,7 +263,7 @@ def bytes_from_json(value: Any, name: str) -> bytes | None:
                 return base64.b64decode(text, validate=True)
             if encoding == "hex":
                 return bytes.fromhex(text)
-        except (TypeError, ValueError, binascii.Error):
+        except (TypeError, ValueError):
             raise BadLine(f"{name} must be valid {encoding}") from None
     raise BadLine(f"{name} {_BYTES_RULE}")
 

@@ -1,16 +1,11 @@
 """Exit codes, and the exceptions that end a command with one of them.
 
-======  ======================================================================
-code    meaning
-======  ======================================================================
-0       all records were read or delivered
-1       bad data: a record or an input line is invalid
-2       bad usage: the command line, the settings or a topic name is wrong, a package
-        is missing, or stdout cannot be written
-3       the broker cannot be reached, refuses a request, or did not accept a record
-130     Ctrl-C (143: SIGTERM)
-141     the reader of stdout has closed the pipe, as ``head`` does
-======  ======================================================================
+* 0: all records were read or delivered.
+* 1, bad data: a record or an input line is invalid.
+* 2, bad usage: the command line, the settings or a topic name is wrong, a package is missing, or
+  stdout cannot be written.
+* 3: the broker cannot be reached, refuses a request, or did not accept a record.
+* 130: Ctrl-C (143: SIGTERM). 141: the reader of stdout has closed the pipe, as ``head`` does.
 """
 
 from __future__ import annotations

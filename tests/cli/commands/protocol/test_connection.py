@@ -1,4 +1,4 @@
-"""``protocol api-versions``, ``fetch`` and ``produce`` on fake brokers in this process."""
+"""The commands that connect to a broker, on fake brokers in this process."""
 
 from __future__ import annotations
 
