@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "spark" / "fast")]
@@ -44,16 +45,16 @@ def main() -> None:
         jar = folder / "cache" / "ce.jar"
         settings = _write_jar(jar)
         print(f"{options.rows:,} rows ({options.udf_rows:,} for the UDF), 2 cores, rows/s:", flush=True)
-        for part, server_jar in (("plain", ()), ("jar", ("--jars", str(jar)))):
-            scratch = folder / part
-            scratch.mkdir()
-            added = settings if server_jar else {}
-            with connect_server(scratch, {**SERVER, **added}, *server_jar) as url:
-                ways = ["server"] if server_jar else ["raw", "cache", "setting", "udf"]
-                command = [sys.executable, __file__, "--client", url, str(folder), *ways]
-                command += [f"--rows={options.rows}", f"--udf-rows={options.udf_rows}"]
-                command += [f"--rounds={options.rounds}"]
-                subprocess.run(command, check=True, env=environment())
+        for part in ("plain", "jar"):
+            (folder / part).mkdir()
+        with (
+            connect_server(folder / "plain", SERVER) as plain,
+            connect_server(folder / "jar", {**SERVER, **settings}, "--jars", str(jar)) as with_jar,
+        ):
+            command = [sys.executable, __file__, "--client", plain, with_jar, str(folder)]
+            command += [f"--rows={options.rows}", f"--udf-rows={options.udf_rows}"]
+            command += [f"--rounds={options.rounds}"]
+            subprocess.run(command, check=True, env=environment())
 
 
 def _options() -> argparse.Namespace:
@@ -61,7 +62,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=500_000)
     parser.add_argument("--udf-rows", type=int, default=50_000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--client", nargs="+", metavar=("URL", "FOLDER"), help=argparse.SUPPRESS)
+    parser.add_argument("--client", nargs=3, metavar="URL", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
@@ -78,36 +79,47 @@ def _write_jar(jar: Path) -> dict[str, str]:
 
 
 def _run_client(options: argparse.Namespace) -> None:
+    """Measure all ways by turns, so that other load on the machine slows each of them."""
     from pyspark.sql import SparkSession
 
-    from cloudevents_kafka.spark import decode_events
-
     logging.disable(logging.WARNING)
-    url, name, *ways = options.client
-    folder = Path(name)
-    caches = {"cache": folder / "cache"}
+    plain, with_jar, name = options.client
+    urls = dict.fromkeys(("raw", "cache", "setting", "udf"), plain) | {"server": with_jar}
     for mode in ("binary", "structured"):
-        for way in ways:
-            os.environ[CACHE_VARIABLE] = str(caches.get(way, folder / "no-cache"))
+        frames = {}
+        for way, url in urls.items():
             spark = SparkSession.builder.remote(url).create()
             if way == "setting":
-                spark.conf.set(JAR_SETTING, str(folder / "cache" / "ce.jar"))
+                spark.conf.set(JAR_SETTING, str(Path(name) / "cache" / "ce.jar"))
             rows = options.udf_rows if way == "udf" else options.rows
-            df = generate(spark, mode, rows, 2, folder)
-            figures = []
-            for turn in range(-WARM_UPS, options.rounds):
-                start = time.perf_counter()
-                result = df if way == "raw" else decode_events(df)
-                result.write.format("noop").mode("overwrite").save()
+            frames[way] = (rows, generate(spark, mode, rows, 2, Path(name)))
+        rates: dict[str, list[float]] = {way: [] for way in urls}
+        for turn in range(-WARM_UPS, options.rounds):
+            for way, (rows, df) in frames.items():
+                rate = _measure(way, df, rows, Path(name))
                 if turn >= 0:
-                    figures.append(rows / (time.perf_counter() - start))
-            in_java = way != "raw" and "Functions$Read" in result._explain_string()  # noqa: SLF001
+                    rates[way].append(rate)
+        for way, (_, df) in frames.items():
+            low, high = min(rates[way]), max(rates[way])
+            version, median = df.sparkSession.version, statistics.median(rates[way])
             print(
-                f"  {spark.version}  {mode:<11} {way:<8} {'Java' if in_java else '':<5}"
-                f"{statistics.median(figures):12,.0f}",
-                flush=True,
+                f"  {version}  {mode:<11} {way:<8} {median:12,.0f}  ({low:,.0f} to {high:,.0f})", flush=True
             )
-            spark.stop()
+            df.sparkSession.stop()
+
+
+def _measure(way: str, df: Any, rows: int, folder: Path) -> float:
+    """Return the rows per second of one way."""
+    from cloudevents_kafka.spark import decode_events
+
+    os.environ[CACHE_VARIABLE] = str(folder / ("cache" if way == "cache" else "no-cache"))
+    start = time.perf_counter()
+    result = df if way == "raw" else decode_events(df)
+    result.write.format("noop").mode("overwrite").save()
+    rate = rows / (time.perf_counter() - start)
+    in_java = "Functions$Read" in result._explain_string()  # noqa: SLF001
+    assert in_java == (way in {"cache", "setting", "server"}), way
+    return rate
 
 
 if __name__ == "__main__":

@@ -112,7 +112,7 @@ class Demo:
         env = {**os.environ, name: value, "TMPDIR": str(folder)}
         argv = [sys.executable, "-c", "from cloudevents_kafka.cli import main; main()", "demo", *options]
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen(argv, env=env, stdout=pipe, stderr=pipe, text=True)
+        self.process = subprocess.Popen(argv, env=env, stdout=pipe, stderr=pipe, text=True, cwd=folder.parent)
 
     def wait_for(self, words: str) -> None:
         assert self.process.stderr is not None

@@ -36,7 +36,9 @@ class Program:
         call = "from cloudevents_kafka.cli import main; main()"
         where = ("-b", broker.bootstrap_servers, "-t", topic, "-o", str(out))
         argv = [sys.executable, "-c", call, "pipeline", *where, *QUICK, "--summary-json", "-", *options]
-        self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        pipe = subprocess.PIPE
+        # A killed Spark leaves the folder artifacts where it runs.
+        self.process = subprocess.Popen(argv, stdout=pipe, stderr=pipe, text=True, cwd=out.parent)
         self.stderr_lines: list[str] = []
         self._output = ""
         self._readers = [threading.Thread(target=read) for read in (self._read_errors, self._read_output)]

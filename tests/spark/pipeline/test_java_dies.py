@@ -163,7 +163,8 @@ def run_killed(broker: LocalBroker, topic: str, out: Path, at: int, moment: str)
     where = ("-b", broker.bootstrap_servers, "-t", topic, "-o", str(out))
     program = [sys.executable, str(Path(__file__).with_name("killer.py")), str(at), moment]
     command = [*program, "pipeline", *where, "--once", "--max-records", "30", *QUICK]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    # A killed Spark leaves the folder artifacts where it runs.
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False, cwd=out.parent)
     return done.returncode, done.stderr
 
 
