@@ -219,7 +219,7 @@ def _event_table(outcome: Outcome) -> str:
     def row(type_: str | None) -> list[int]:
         """Return the numbers of a type, or of all types: by encoding, sent, read back, in the table."""
         of_type = {key: n for key, n in sent.items() if type_ in {None, key[0]}}
-        by_encoding = [sum(n for key, n in of_type.items() if key[1] == each) for each in encodings]
+        by_encoding = [sum(n for key, n in of_type.items() if key[1] == encoding) for encoding in encodings]
         read = sum(n for key, n in back.items() if type_ in {None, key[0]})
         stored = counts.events if type_ is None else sum(counts.by_type.get(type_, {}).values())
         return [*by_encoding, sum(of_type.values()), read, stored]

@@ -54,7 +54,7 @@ def _resolve(request: JarRequest, reader: _PomReader, folder: Path) -> list[Coor
         # jgo ignores a POM with errors; building its model again raises them.
         Model(dependency.artifact.component.pom(), context)
     return sorted(
-        {_coordinate(one.artifact) for one in found if one.type in _JAR_TYPES and one.scope in _SCOPES}
+        {_coordinate(jar.artifact) for jar in found if jar.type in _JAR_TYPES and jar.scope in _SCOPES}
     )
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the names are imported on first use; type checkers of users see them here
     from cloudevents_kafka.spark.connector import connector_jars, kafka_package
     from cloudevents_kafka.spark.decode import cloudevent, decode_events
     from cloudevents_kafka.spark.encode import encode_events

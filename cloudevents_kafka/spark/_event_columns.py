@@ -87,7 +87,7 @@ def select(df: DataFrame, key: Column | str | None) -> tuple[DataFrame, list[str
     topics: list[str] = list(filter(present.__contains__, ("topic", "partition")))
     values = {**_values(present), "key": key_column.cast("binary")}
     renamed = (value.alias(PREFIX + name) for name, value in values.items())
-    return df.select(*renamed, *(_of(present[name]).alias(name) for name in topics)), topics
+    return df.select(*renamed, *(_column(present[name]).alias(name) for name in topics)), topics
 
 
 def _key(
@@ -100,7 +100,7 @@ def _key(
     name = "key" if key is None else key
     field = columns.find(name, _KEY)
     if field is not None:
-        return _of(field)
+        return _column(field)
     if key is None:
         return F.lit(None)
     if extensions is None:
@@ -114,20 +114,19 @@ def _key(
 
 def _values(present: dict[str, StructField]) -> dict[str, Column]:
     none = F.lit(None).cast("string")
-    texts = {
-        name: _of(present[name]).cast("string") if name in present else none for name in (*TEXTS, "data_kind")
-    }
+    names = (*TEXTS, "data_kind")
+    texts = {name: _column(present[name]).cast("string") if name in present else none for name in names}
     if "specversion" not in present:
         texts["specversion"] = F.lit(SPECVERSION)
     return {
         **texts,
         "time": _time(present),
         "extensions": _extensions(present),
-        "data": (_of(present["data"]) if "data" in present else none).cast("binary"),
+        "data": (_column(present["data"]) if "data" in present else none).cast("binary"),
     }
 
 
-def _of(field: StructField) -> Column:
+def _column(field: StructField) -> Column:
     return F.col(quote_name(field.name))
 
 
@@ -136,12 +135,12 @@ def _extensions(present: dict[str, StructField]) -> Column:
     field, types = present.get("extensions"), present.get("extension_types")
     if field is None or not isinstance(field.dataType, MapType):  # void
         return _empty(StructType([*_ENTRY, StructField("type", StringType())]))
-    named = None if types is None else _of(types).cast(MapType(StringType(), StringType()))
+    named = None if types is None else _column(types).cast(MapType(StringType(), StringType()))
     kind = _type_name(field.dataType.valueType)
 
-    def entry(each: Column) -> Column:
-        type_ = F.lit(kind) if kind is not None or named is None else F.try_element_at(named, each["key"])
-        return F.struct(each["key"], each["value"], type_.cast("string").alias("type"))
+    def entry(pair: Column) -> Column:
+        type_ = F.lit(kind) if kind is not None or named is None else F.try_element_at(named, pair["key"])
+        return F.struct(pair["key"], pair["value"], type_.cast("string").alias("type"))
 
     return F.array_sort(F.transform(_entries(field), entry))
 
@@ -150,7 +149,7 @@ def _entries(field: StructField) -> Column:
     """Return the entries of a map whose values are not null; values become their canonical texts."""
     kind = field.dataType.valueType if isinstance(field.dataType, MapType) else NullType()
     entries = F.transform(
-        F.filter(F.map_entries(_of(field)), lambda e: e["value"].isNotNull()),
+        F.filter(F.map_entries(_column(field)), lambda e: e["value"].isNotNull()),
         lambda e: F.struct(e["key"].cast("string").alias("key"), _text(e["value"], kind).alias("value")),
     )
     return F.coalesce(entries, _empty(_ENTRY))
@@ -171,14 +170,14 @@ def _text(value: Column, kind: DataType) -> Column:
 
 def _type_name(kind: DataType) -> str | None:
     names = {BinaryType: "Binary", BooleanType: "Boolean", IntegralType: "Integer"}
-    return next((name for each, name in names.items() if isinstance(kind, each)), None)
+    return next((name for types, name in names.items() if isinstance(kind, types)), None)
 
 
 def _time(present: dict[str, StructField]) -> Column:
-    text = _of(present["time_text"]) if "time_text" in present else F.lit(None)
+    text = _column(present["time_text"]) if "time_text" in present else F.lit(None)
     if "time" not in present:
         return text.cast("string")
-    time = _of(present["time"])
+    time = _column(present["time"])
     if isinstance(present["time"].dataType, TimestampType):
         time = _rfc3339(F.unix_micros(time))
     return F.coalesce(text.cast("string"), time.cast("string"))

@@ -163,7 +163,7 @@ def _binary_headers() -> Column:
         )
         for n in CORE
     ]
-    own = F.transform(
+    extensions = F.transform(
         internal("extensions"),
         lambda e: F.struct(
             F.concat(F.lit("ce_"), e["key"]).alias("key"), e["value"].cast("binary").alias("value")
@@ -175,7 +175,7 @@ def _binary_headers() -> Column:
     )
     return F.concat(
         F.array_compact(F.array(*headers)).cast(HEADERS),
-        own.cast(HEADERS),
+        extensions.cast(HEADERS),
         F.array_compact(F.array(implied)).cast(HEADERS),
     )
 
@@ -208,9 +208,9 @@ def _json_document() -> Column:
     pairs = F.transform(internal("extensions"), lambda e: F.struct(e["key"], e["value"]))
     # Other rows may repeat a name, which fails the job.
     members = F.when(internal("fast") & (F.size(pairs) > 0), F.to_json(F.map_from_entries(pairs), _JSON))
-    own = F.concat(F.lit(","), F.substring(members, F.lit(2), F.length(members) - 2))
+    extensions = F.concat(F.lit(","), F.substring(members, F.lit(2), F.length(members) - 2))
     head = F.substring(core, F.lit(1), F.length(core) - 1)
-    return F.concat(head, F.coalesce(own, F.lit("")), internal("member"), F.lit("}")).cast("binary")
+    return F.concat(head, F.coalesce(extensions, F.lit("")), internal("member"), F.lit("}")).cast("binary")
 
 
 def _is_written_fast(format: str) -> Column:

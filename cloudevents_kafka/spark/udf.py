@@ -86,7 +86,7 @@ def decode_packed(packed: str) -> str:
 def result_fields(record: PackedRecord) -> dict[str, Any]:
     """Return the fields of `event_schema` that are not null; ``time`` is in microseconds since the epoch."""
     # Kafka has no headers that are null, and none without a name.
-    headers = [(each.key, each.value) for each in record.headers or () if each and each.key is not None]
+    headers = [(pair.key, pair.value) for pair in record.headers or () if pair and pair.key is not None]
     decoded = decode(Record(value=record.value, headers=headers))
     if isinstance(decoded, Undecodable):
         error = decoded.error
@@ -227,17 +227,17 @@ def _check_kind(payload: bytes, kind: DataKind, content_type: str | None) -> Non
     described = "no datacontenttype" if content_type is None else f"datacontenttype {content_type}"
     if kind is DataKind.PROTO:
         if not is_any(payload):
-            raise EncodeError("data_kind is proto, but data is not a google.protobuf.Any")
+            raise EncodeError("data must be a google.protobuf.Any if data_kind is proto")
         return
     if (kind is DataKind.JSON) is not implies_json(content_type):
-        raise EncodeError(f"data_kind is {kind.value}, which data with {described} cannot be")
+        raise EncodeError(f"data_kind must match the content type, got {kind.value} with {described}")
     try:
         valid = is_json(to_utf8(payload, content_type)) if kind is DataKind.JSON else True
         _ = kind is DataKind.TEXT and decode_text(payload, content_type)
     except DataError as error:
-        raise EncodeError(f"data_kind is {kind.value}, but {error}") from None
+        raise EncodeError(f"data must be of its data_kind {kind.value}: {error}") from None
     if not valid:
-        raise EncodeError("data_kind is json, but data is not JSON")
+        raise EncodeError("data must be JSON if data_kind is json")
 
 
 def _error_fields(verdict: str, reason: str, problem: Problem | None = None) -> dict[str, Any]:

@@ -253,8 +253,8 @@ def test_extensions_have_their_types(spark: SparkSession, way: dict[str, Any]) -
 NAMED_KINDS: list[tuple[str | None, bytes, str, str | None]] = [
     (None, b'{"a":1}', "json", None),
     (None, b'{"a":1}', "bytes", None),
-    (None, b"{", "json", "data_kind is json, but data is not JSON"),
-    (None, b'{"a":1}', "text", "data_kind is text, which data with no datacontenttype cannot be"),
+    (None, b"{", "json", "data must be JSON if data_kind is json"),
+    (None, b'{"a":1}', "text", "data_kind must match the content type, got text with no datacontenttype"),
     (
         None,
         b"x",
@@ -265,7 +265,7 @@ NAMED_KINDS: list[tuple[str | None, bytes, str, str | None]] = [
     ("text/plain; charset=iso-8859-1", b"\xe9", "text", None),
     ("application/json; charset=utf-16", '{"a":1}'.encode("utf-16"), "json", None),
     (None, b"", "proto", None),
-    (None, b"\xff", "proto", "data_kind is proto, but data is not a google.protobuf.Any"),
+    (None, b"\xff", "proto", "data must be a google.protobuf.Any if data_kind is proto"),
 ]
 
 

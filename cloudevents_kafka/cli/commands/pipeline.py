@@ -137,7 +137,7 @@ def _run(
         return pipeline.run(options, report=report, warn=warn, stop=stop)
     except (pipeline.InUse, pipeline.WrongCheckpoint, pipeline.TopicChanged) as error:
         raise BadUsage(str(error)) from error
-    except pipeline.Miscounted as error:
+    except pipeline.CountMismatch as error:
         raise BadData(str(error)) from error
     except (pipeline.PipelineFailed, pipeline.SparkFailed) as error:
         raise BrokerFailure(options.redact(settings.redact(str(error)))) from error

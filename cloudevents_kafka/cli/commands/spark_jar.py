@@ -28,12 +28,12 @@ def command(file: str) -> None:
     """
     require_extra("spark", "spark-jar")
     from cloudevents_kafka.jvm import NoJava
-    from cloudevents_kafka.spark.fast.jar import NoJar, write_jar
+    from cloudevents_kafka.spark.fast.jar import NoReaderJar, write_jar
     from cloudevents_kafka.spark.fast.java_reader import catalog_settings
 
     try:
         write_jar(Path(file))
-    except (NoJar, NoJava) as error:
+    except (NoReaderJar, NoJava) as error:
         raise BadUsage(str(error)) from error
     except OSError as error:
         raise BadUsage(f"cannot write {file}: {error.strerror or error}") from error

@@ -25,7 +25,7 @@ _ZIP_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 _SHUTDOWN_SECONDS: Final = 20
 
 
-class NoJar(CloudEventsKafkaError):
+class NoReaderJar(CloudEventsKafkaError):
     """The jar of the Java function is missing, or cannot be compiled."""
 
 
@@ -55,7 +55,7 @@ def build_jar(jvm: Any) -> Path:
 def write_jar(path: Path) -> None:
     """Write the jar to a file; compile it in a Java process of the installed PySpark if necessary.
 
-    Raises `NoJar` if that has no Java classes or does not start, `NoJava`, and `OSError`.
+    Raises `NoReaderJar` if that has no Java classes or does not start, `NoJava`, and `OSError`.
     """
     shutil.copyfile(cached_jar() or _build_in_own_process(), path)
 
@@ -126,7 +126,7 @@ def _build_in_own_process() -> Path:
             gateway.proc.stdin.close()  # makes Java end
             gateway.proc.wait(_SHUTDOWN_SECONDS)
     except (OSError, Py4JError, PySparkException) as error:
-        raise NoJar(
+        raise NoReaderJar(
             f"the jar cannot be compiled: {error}; use a PySpark that has Spark's Java classes "
             "(pip install pyspark, not pyspark-client)"
         ) from error

@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.attributes.types import CORE
 from cloudevents_kafka.errors import CloudEventsKafkaError
-from cloudevents_kafka.spark.fast.jar import NoJar, build_jar, cached_jar
+from cloudevents_kafka.spark.fast.jar import NoReaderJar, build_jar, cached_jar
 from cloudevents_kafka.spark.schema import event_schema, wire_schema
 
 if TYPE_CHECKING:
@@ -103,14 +103,14 @@ def _add_function(spark: SparkSession, *, is_local: bool) -> None:
 
 
 def _existing_jar(named: str | None) -> Path:
-    """Return the jar that the setting names, or the one in the cache folder; raise `NoJar` if both miss."""
+    """Return the jar that the setting names, or the one in the cache; raise `NoReaderJar` without one."""
     if named:
         if not Path(named).is_file():
-            raise NoJar(f"{_JAR_SETTING} must be the path of a jar on this machine, got {named!r}")
+            raise NoReaderJar(f"{_JAR_SETTING} must be the path of a jar on this machine, got {named!r}")
         return Path(named)
     jar = cached_jar()
     if jar is None:
-        raise NoJar(f"the cache folder has no jar of the Java function, and {_JAR_SETTING} is not set")
+        raise NoReaderJar(f"the cache folder has no jar of the Java function, and {_JAR_SETTING} is not set")
     return jar
 
 

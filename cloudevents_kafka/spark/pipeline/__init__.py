@@ -13,7 +13,7 @@ checkpoint; `_topics` notices topics that were created again; `_tables` writes t
 from __future__ import annotations
 
 from cloudevents_kafka.spark.pipeline._checkpoint import WrongCheckpoint
-from cloudevents_kafka.spark.pipeline._counts import BatchCounts, Miscounted, PartitionCounts
+from cloudevents_kafka.spark.pipeline._counts import BatchCounts, CountMismatch, PartitionCounts
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline._job import Pipeline, run, start
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions, to_java_settings
@@ -25,8 +25,8 @@ from cloudevents_kafka.spark.pipeline._topics import TopicChanged
 __all__ = [
     "BatchCounts",
     "BatchProgress",
+    "CountMismatch",
     "InUse",
-    "Miscounted",
     "PartitionCounts",
     "Pipeline",
     "PipelineFailed",

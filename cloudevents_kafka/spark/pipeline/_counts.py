@@ -20,7 +20,7 @@ _Count = TypeVar("_Count")
 Labels = Mapping[str, Mapping[str, int]]
 
 
-class Miscounted(CloudEventsKafkaError):
+class CountMismatch(CloudEventsKafkaError):
     """The written records are not the read ones; no record of the batch has landed."""
 
 
@@ -69,7 +69,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def check(self) -> Self:
-        """Return the counts; raise `Miscounted` if they contradict each other."""
+        """Return the counts; raise `CountMismatch` if they contradict each other."""
         sums = {
             "events and quarantined records": self.events + self.quarantined,
             "events by type and mode, and quarantined records by reason": _total(self.by_type)
@@ -80,16 +80,16 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         }
         for what, total in sums.items():
             if total != self.read:
-                raise Miscounted(f"{self.read:,} records were read, but {what} come to {total:,}")
+                raise CountMismatch(f"{self.read:,} records were read, but {what} come to {total:,}")
         return self
 
     def check_within(self, planned: OffsetRanges) -> None:
-        """Raise `Miscounted` if a record was read whose offset is outside the plan."""
+        """Raise `CountMismatch` if a record was read whose offset is outside the plan."""
         for topic, partitions in self.offsets.items():
             for partition, part in partitions.items():
                 offsets = find_range(planned, topic, partition)
                 if offsets is None or part.first < offsets.start or part.last >= offsets.end:
-                    raise Miscounted(
+                    raise CountMismatch(
                         f"{topic}[{partition}]@{part.first} to {part.last} was read, but the batch was to "
                         f"land {format_ranges(planned)}: the checkpoint was changed while it is in use. "
                         "Start again; if that does not help, land into a fresh folder with a fresh checkpoint"
@@ -120,12 +120,12 @@ def _total(labels: Labels) -> int:
 
 
 def _merge(
-    one: Mapping[str, Mapping[str, _Count]],
-    other: Mapping[str, Mapping[str, _Count]],
+    earlier: Mapping[str, Mapping[str, _Count]],
+    later: Mapping[str, Mapping[str, _Count]],
     combine: Callable[[_Count, _Count], _Count],
 ) -> dict[str, dict[str, _Count]]:
-    merged = {outer: dict(counts) for outer, counts in one.items()}
-    for outer, counts in other.items():
+    merged = {outer: dict(counts) for outer, counts in earlier.items()}
+    for outer, counts in later.items():
         into = merged.setdefault(outer, {})
         for inner, count in counts.items():
             into[inner] = combine(into[inner], count) if inner in into else count

@@ -57,7 +57,7 @@ def run(
     With ``once`` the pipeline ends when it has read all records, otherwise when ``stop`` returns
     true; the current batch is finished first. Call ``report`` with each batch and ``warn`` with
     each warning. Raises `PipelineFailed`, `InUse`, `WrongCheckpoint`, `TopicChanged`,
-    `Miscounted`, and the errors of `local_session`.
+    `CountMismatch`, and the errors of `local_session`.
     """
     log = None if options.log is None else Path(options.log)
     with (
@@ -264,7 +264,7 @@ class Pipeline:
         self._landing.store.close()
 
     def summary(self) -> Summary:
-        """Return the summary up to now; raise `Miscounted` if its counts contradict each other."""
+        """Return the summary up to now; raise `CountMismatch` if its counts contradict each other."""
         url = self._landing.store.url
         return Summary(
             topics=self._options.topics,

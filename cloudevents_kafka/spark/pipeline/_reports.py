@@ -43,11 +43,11 @@ def batch_progress(progress: Mapping[str, Any], counts: BatchCounts) -> BatchPro
         number=progress["batchId"],
         counts=counts,
         seconds=progress["durationMs"].get("triggerExecution", 0) / 1000,
-        behind=sum(_behind(source) for source in progress["sources"]),
+        behind=sum(_lag(source) for source in progress["sources"]),
     )
 
 
-def _behind(source: Mapping[str, Any]) -> int:
+def _lag(source: Mapping[str, Any]) -> int:
     latest, end = _offsets(source["latestOffset"]), _offsets(source["endOffset"])
     return sum(max(0, offset - end.get(partition, 0)) for partition, offset in latest.items())
 

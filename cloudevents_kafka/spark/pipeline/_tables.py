@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 from pyspark.storagelevel import StorageLevel
 
-from cloudevents_kafka.spark.pipeline._counts import BatchCounts, Miscounted, PartitionCounts
+from cloudevents_kafka.spark.pipeline._counts import BatchCounts, CountMismatch, PartitionCounts
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges, iter_partitions
 
 DateOf = Literal["time", "timestamp"]
@@ -152,7 +152,7 @@ def _parquet_settings(spark: SparkSession) -> Iterator[None]:
 def write_tables(decoded: DataFrame, folder: str, *, date_of: DateOf, tasks: int) -> BatchCounts:
     """Write the tables of a batch below ``folder`` and return the counts of the written files.
 
-    Decodes the records once. Raises `Miscounted` if the files have not as many records of a
+    Decodes the records once. Raises `CountMismatch` if the files have not as many records of a
     partition as were read.
     """
     records = select_stored(decoded).persist(StorageLevel.MEMORY_AND_DISK)
@@ -231,7 +231,7 @@ def _nested(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
 
 
 def _check_files(read: dict[str, dict[str, PartitionCounts]], files: Iterable[Row]) -> None:
-    """Raise `Miscounted` if the files have not as many records of a partition as were read."""
+    """Raise `CountMismatch` if the files have not as many records of a partition as were read."""
     written: dict[tuple[str, str], int] = {}
     for row in files:
         partition = (row["topic"], str(row["partition"]))
@@ -239,7 +239,7 @@ def _check_files(read: dict[str, dict[str, PartitionCounts]], files: Iterable[Ro
     for topic, partitions in read.items():
         for number, counts in partitions.items():
             if written.get((topic, number), 0) != counts.records:
-                raise Miscounted(
+                raise CountMismatch(
                     f"{topic}[{number}]@{counts.first} to {counts.last}: {counts.records:,} records were "
                     f"read, but the files have {written.get((topic, number), 0):,}"
                 )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cloudevents_kafka.spark.pipeline._checkpoint import Checkpoint, WrongCheckpoint
-from cloudevents_kafka.spark.pipeline._counts import BatchCounts, Miscounted, PartitionCounts
+from cloudevents_kafka.spark.pipeline._counts import BatchCounts, CountMismatch, PartitionCounts
 from cloudevents_kafka.spark.pipeline._landing import Landing, final_path
 from cloudevents_kafka.spark.pipeline._manifests import BatchManifest
 from cloudevents_kafka.spark.pipeline._offsets import BatchPlan, OffsetRange, OffsetRanges
@@ -321,7 +321,7 @@ def test_records_that_were_not_planned(tmp_path: Path) -> None:
     """Nothing lands if records outside the planned offsets were read."""
     landing = begun(tmp_path, one(0, 10))
     with pytest.raises(
-        Miscounted, match=r"t\[0\]@10 to 24 was read, but the batch was to land t\[0\]@10 to 19"
+        CountMismatch, match=r"t\[0\]@10 to 24 was read, but the batch was to land t\[0\]@10 to 19"
     ):
         landing.land(one(10, 20, 1), "query", IDS, lambda *_: counted({"t": {"0": OffsetRange(10, 25)}}))
     assert landing.total.read == 10
@@ -348,7 +348,7 @@ def test_records_that_were_not_planned(tmp_path: Path) -> None:
 def test_counts_that_do_not_add_up(tmp_path: Path, wrong: BatchCounts) -> None:
     """A batch whose counts contradict each other does not land."""
     landing = Landing(LocalStore(tmp_path))
-    with pytest.raises(Miscounted, match="come to"):
+    with pytest.raises(CountMismatch, match="come to"):
         landing.land(plan_of(0), "query", IDS, lambda *_: wrong)
     assert landing.total == BatchCounts()
     assert tables(tmp_path) == {}
