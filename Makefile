@@ -67,7 +67,7 @@ test-newest: $(INSTALLED)
 	    --ignore tests/spark/test_connector.py $(PYTEST_FLAGS)
 
 # Each step runs whether or not another fails; RELEASE_FLAGS names steps, minutes and a seed.
-release: ready legacy
+release: $(INSTALLED)
 	@$(PY) .ci/release.py $(RELEASE_FLAGS)
 
 # Each in the version that spec-conformance/peers pins, by the toolchains that are here.

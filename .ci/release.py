@@ -111,7 +111,7 @@ def command(*argv: str | Path, cwd: Path = ROOT, **variables: str) -> None:
 
 def make(target: str) -> None:
     """Run a target of the Makefile."""
-    command("make", target)
+    command("make", "--no-print-directory", target)
 
 
 def pytest(*options: str, **variables: str) -> None:
@@ -121,7 +121,8 @@ def pytest(*options: str, **variables: str) -> None:
 
 
 def long_tests() -> None:
-    """Run the tests marked `release`."""
+    """Run the tests marked `release`, with old and new brokers."""
+    make("legacy")
     pytest("-m", "release", "--durations", "10")
 
 
