@@ -88,6 +88,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """
         if isinstance(source, cls):
             return source
+        if not isinstance(source, Mapping) and callable(getattr(source, "value", None)):
+            return _of_message(source)
         get = _getter_of(source)
         return cls(
             key=to_bytes(get("key")),
@@ -100,17 +102,28 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         )
 
 
+def _of_message(message: Any) -> Record:
+    error = message.error() if callable(getattr(message, "error", None)) else None
+    if error is not None:
+        raise ValueError(f"a message must be a record, got an error: {error}; check message.error() first")
+    kind, timestamp = message.timestamp()
+    return Record(
+        key=to_bytes(message.key()),
+        value=to_bytes(message.value()),
+        headers=to_headers(message.headers()),
+        topic=message.topic(),
+        partition=message.partition(),
+        offset=message.offset(),
+        timestamp=timestamp if kind else None,  # kind 0: not available
+    )
+
+
 def _getter_of(source: Any) -> Callable[[str], Any]:
-    """Return a function from the name of a record's field to its value in a client's message."""
+    """Return a function from the name of a record's field to its value in an object with such fields."""
     if isinstance(source, Mapping):
         return source.get
     if hasattr(source, "asDict"):  # a Spark Row, a tuple, whose attributes are not only its fields
         return _getter_of(source.asDict())
-    if callable(getattr(source, "value", None)):
-        error = source.error() if callable(getattr(source, "error", None)) else None
-        if error is None:
-            return lambda name: getattr(source, name)()
-        raise ValueError(f"a message must be a record, got an error: {error}; check message.error() first")
     if hasattr(source, "value") and hasattr(source, "headers"):
         return lambda name: getattr(source, name, None)
     raise TypeError(
@@ -157,9 +170,6 @@ def to_bytes(value: Any) -> bytes | None:
 
 
 def _to_milliseconds(timestamp: Any) -> int | None:
-    if isinstance(timestamp, tuple):  # of confluent-kafka: its kind, 0 if it is not available, and the time
-        kind, timestamp = timestamp
-        return timestamp if kind else None
     if isinstance(timestamp, datetime):
         return round(timestamp.timestamp() * 1000)
     return None if timestamp is None else int(timestamp)
