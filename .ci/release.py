@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--examples", type=float, default=20, help="times those of make test (%(default)s)")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1 << 31), help="of all that is random")
     parser.add_argument("--list", action="store_true", help="print the steps and exit")
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     steps = {step.name: step for step in all_steps(options.minutes, options.examples, options.seed)}
     if unknown := sorted(set(options.steps) - steps.keys()):
         parser.error(f"STEP must be one of {', '.join(steps)}, got {', '.join(unknown)}")
