@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final, Self
 
 from cloudevents_kafka.attributes.extension_types import type_of
+from cloudevents_kafka.attributes.fast_validation import accept
 from cloudevents_kafka.attributes.timestamps import instant, is_timestamp, to_datetime
 from cloudevents_kafka.attributes.types import (
     CORE,
@@ -23,13 +24,14 @@ from cloudevents_kafka.attributes.types import (
     canonical_text,
     to_attribute,
 )
-from cloudevents_kafka.attributes.validation import is_valid_fast, validate
+from cloudevents_kafka.attributes.validation import validate
 from cloudevents_kafka.codecs.payload import DataKind, from_payload, to_payload
 from cloudevents_kafka.codecs.registry import call_decode
 from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
 
 _UNSET: Final = object()
 _FOR_READER: Final = object()  # data that the function of `read_with` decodes
+_TEXT: Final = frozenset((str,))
 _new: Final = object.__new__
 
 
@@ -368,15 +370,16 @@ def raw_parts(event: Event) -> tuple[dict[str, AttributeValue], tuple[str, bytes
 def _check(values: Mapping[str, object]) -> tuple[dict[str, AttributeValue], list[Problem]]:
     """Return attributes with values in canonical form, and their problems."""
     attributes: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
-    if is_valid_fast(attributes):
-        return attributes, []
     problems: list[Problem] = []
-    for name, value in list(attributes.items()):
-        try:
-            attributes[name] = to_attribute(value)
-        except ValueError as error:
-            problems.append(Problem(name, str(error), "T-01"))
-            del attributes[name]
+    if not _TEXT.issuperset(map(type, attributes.values())):
+        for name in [name for name, value in attributes.items() if type(value) is not str]:
+            try:
+                attributes[name] = to_attribute(attributes[name])
+            except ValueError as error:
+                problems.append(Problem(name, str(error), "T-01"))
+                del attributes[name]
+    if not problems and accept(attributes):
+        return attributes, []
     return validate(attributes, problems)
 
 

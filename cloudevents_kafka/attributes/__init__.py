@@ -6,5 +6,6 @@ Read the modules in this order, from which other packages import:
 * `_uri`, `timestamps` and `media_type`: the grammars of values;
 * `documented_extensions` and `extension_types`: the extensions of the specification, and
   those that are known in this process;
-* `validation`: the rules and the problems of attributes that break them.
+* `validation`: the rules and the problems of attributes that break them;
+* `fast_validation`: the decision whether attributes break any, which nearly all events pass.
 """

@@ -104,7 +104,9 @@ def restore(extensions: Mapping[str, Extension]) -> None:
     constrained = {name for name, extension in DOCUMENTED.items() if not extension.accepts_any_text}
     names = frozenset(constrained | extensions.keys())
     with registration_lock:
-        current.table = ExtensionTable({**DOCUMENTED, **extensions}, dict(extensions), names, {}, {})
+        current.table = ExtensionTable(
+            {**DOCUMENTED, **extensions}, dict(extensions), names, dict.fromkeys(CORE, True), {}
+        )
 
 
 def type_of(name: str, table: ExtensionTable | None = None) -> AttributeType:
@@ -138,9 +140,10 @@ def parse_values(
 ) -> dict[str, AttributeValue]:
     """Return attributes with the values of their known types: the dictionary itself if all are texts."""
     table = table or current.table
-    if table.constrained.isdisjoint(attributes):
+    constrained = table.constrained & attributes.keys()
+    if not constrained:
         return attributes
-    return {name: parse_value(name, value, table) for name, value in attributes.items()}
+    return attributes | {name: parse_value(name, attributes[name], table) for name in constrained}
 
 
 restore({})

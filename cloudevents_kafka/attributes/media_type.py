@@ -51,6 +51,7 @@ class MediaType(msgspec.Struct, frozen=True):
     charset: str | None
     utf8: bool
     is_json: bool
+    is_utf8_json: bool
     is_text: bool
     cloudevents: bool
     batch: bool
@@ -77,13 +78,16 @@ def _parse(text: str) -> MediaType:
     suffix = _FORMAT.fullmatch(essence)
     valid = match is not None and _PARAMETERS.fullmatch(text, match.end()) is not None
     charset = _charset(text, match.end()) if match is not None and valid else None
+    # J-08: "has the form `*/json` or `*/*+json`"
+    is_json = bool(match) and (subtype == "json" or subtype.endswith("+json"))
+    utf8 = charset is None or charset.lower() in _UTF8
     return MediaType(
         essence=essence,
         valid=valid,
         charset=charset,
-        utf8=charset is None or charset.lower() in _UTF8,
-        # J-08: "has the form `*/json` or `*/*+json`"
-        is_json=bool(match) and (subtype == "json" or subtype.endswith("+json")),
+        utf8=utf8,
+        is_json=is_json,
+        is_utf8_json=is_json and utf8,
         is_text=essence.startswith("text/"),
         # K-09: "prefixed with the CloudEvents media type"
         cloudevents=text[: len(CLOUDEVENTS)].lower() == CLOUDEVENTS,

@@ -20,6 +20,7 @@ _RFC3339: Final = re.compile(  # RFC 3339 5.6: "T" and "Z" "may alternatively be
     r"([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)",
     re.ASCII,
 )
+_SIGNS: Final = ("+", "-")
 _LEAP: Final = ":"  # sorts after "9": a leap second follows all fractions of the second before it
 _MINUTES: Final = 24 * 60
 _LAST_MINUTE: Final = _MINUTES - 1
@@ -34,7 +35,7 @@ _read_quoted: Final = msgspec.json.Decoder(datetime).decode
 
 def is_timestamp(text: str) -> bool:
     """Return whether a text is an RFC 3339 date-time of an existing instant."""
-    if text[10:11] == "T" and text[-1:] == "Z" and "\\" not in text:
+    if text[10:11] == "T" and (text[-1] == "Z" or text[-6:-5] in _SIGNS) and "\\" not in text:
         # The common form. The parser also accepts a space for T, no offset, and JSON escapes; nothing else.
         try:
             _read_quoted(f'"{text}"')
@@ -67,13 +68,15 @@ def from_datetime(moment: datetime) -> str:
 
     Raises `ValueError` if the datetime has no offset, or seconds in its offset.
     """
+    if moment.tzinfo is UTC:
+        return f"{moment.isoformat()[:-6]}Z"
     offset = moment.utcoffset()
     if offset is None:
         raise ValueError("a datetime must have an offset (tzinfo), as an RFC 3339 timestamp has")
-    if offset % timedelta(minutes=1):
+    if offset.seconds % 60 or offset.microseconds:
         raise ValueError("the offset of a datetime must have no seconds, as in RFC 3339")
     text = moment.isoformat()
-    return f"{text[:-6]}Z" if offset == timedelta(0) else text
+    return text if offset else f"{text[:-6]}Z"
 
 
 def to_utc_seconds(text: str) -> str:

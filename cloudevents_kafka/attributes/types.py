@@ -36,6 +36,8 @@ class AttributeType(Enum):
     URI_REFERENCE = "URI-reference"
     TIMESTAMP = "Timestamp"
 
+    __hash__ = object.__hash__  # members are singletons; Enum's function is slower
+
 
 _NAME: Final = re.compile(r"[a-z0-9]+", re.ASCII)  # N-01: "from the ASCII character set"
 # T-05: "Integer component of the JSON Number", which has no leading zeros
@@ -47,6 +49,7 @@ _FORBIDDEN: Final = re.compile(
     + "".join(f"{chr(plane << 16 | 0xFFFE)}{chr(plane << 16 | 0xFFFF)}" for plane in range(17))
     + "]"
 )
+_BASE_CLASSES: Final = frozenset((str, bool, int, bytes))
 INTEGER_RANGE: Final = range(-(2**31), 2**31)  # T-04: "a signed, 32-bit, twos-complement encoding"
 
 
@@ -95,7 +98,7 @@ def canonical_text(value: AttributeValue) -> str:
     return str(value)
 
 
-_PARSERS: Final[dict[AttributeType, Callable[[str], AttributeValue]]] = {
+PARSERS: Final[dict[AttributeType, Callable[[str], AttributeValue]]] = {
     AttributeType.BOOLEAN: _parse_boolean,
     AttributeType.INTEGER: _parse_integer,
     AttributeType.BINARY: parse_binary,
@@ -107,7 +110,7 @@ def parse(attribute_type: AttributeType, text: str) -> AttributeValue:
 
     Raises `ValueError` if a Boolean, an Integer or a Binary has another form.
     """
-    parser = _PARSERS.get(attribute_type)
+    parser = PARSERS.get(attribute_type)
     return text if parser is None else parser(text)
 
 
@@ -117,7 +120,9 @@ def to_attribute(value: object) -> AttributeValue:
     A datetime becomes its RFC 3339 text, a bytes-like object becomes bytes, and a member
     of a `StrEnum` its text.
     """
-    if isinstance(value, bool | str | int | bytes):
+    if type(value) in _BASE_CLASSES:
+        return value  # type: ignore[return-value]  # it is of one of the classes
+    if isinstance(value, str | int | bytes):
         return _to_base_class(value)
     if isinstance(value, datetime):
         return from_datetime(value)
@@ -127,9 +132,7 @@ def to_attribute(value: object) -> AttributeValue:
 
 
 def _to_base_class(value: AttributeValue) -> AttributeValue:
-    """Return an instance of the base class: the text of an enum member may differ from its value."""
-    if type(value) in (str, bool, int, bytes):
-        return value
+    """Return a value of a subclass as one of the base class: an enum's text may differ from its value."""
     if isinstance(value, str):
         return str.__str__(value)
     return int.__index__(value) if isinstance(value, int) else bytes(value)

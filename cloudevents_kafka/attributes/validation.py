@@ -1,17 +1,13 @@
 """The rules for the attributes of an event, and the problems of attributes that break them.
 
-`is_valid_fast` accepts most valid events, and no invalid one: it caches the names and values
-that many events share. `validate` decides about all others.
+`fast_validation` decides whether attributes have any problem; this module finds the problems.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from cloudevents_kafka.attributes._uri import is_uri, is_uri_reference
 from cloudevents_kafka.attributes.documented_extensions import Extension
@@ -29,11 +25,6 @@ from cloudevents_kafka.attributes.types import (
 )
 from cloudevents_kafka.errors import Problem, preview
 from cloudevents_kafka.primitives.bounded import remember
-
-_ONLY_TEXTS: Final = frozenset((str,))
-_write_json: Final = msgspec.json.Encoder().encode
-_sources: Final[dict[str, bool]] = {}
-_schemas: Final[dict[str, bool]] = {}
 
 _STRING_RULE: Final = "must be text without control characters, surrogates and noncharacters"
 _TYPES: Final[dict[AttributeType, tuple[type | Callable[[str], bool], str, str]]] = {
@@ -53,6 +44,8 @@ _TYPES: Final[dict[AttributeType, tuple[type | Callable[[str], bool], str, str]]
     AttributeType.TIMESTAMP: (is_timestamp, "T-12", "must be an RFC 3339 timestamp"),
 }
 """The types: that of Python or the check of a text, the clause, and the rule."""
+_RULED: Final = frozenset(("specversion", "source", "datacontenttype", "dataschema", "time"))
+"""The core attributes that may not be any text."""
 _NATIVE_TYPES: Final = {bool: AttributeType.BOOLEAN, int: AttributeType.INTEGER, bytes: AttributeType.BINARY}
 _CORE_CLAUSES: Final = {
     "id": "R-02",  # "MUST be a non-empty string", as type; the optional ones "If present"
@@ -64,61 +57,6 @@ _CORE_CLAUSES: Final = {
     "subject": "R-12",
     "time": "R-13",  # "MUST adhere to the format specified in RFC 3339"
 }
-
-
-def is_valid_fast(attributes: Mapping[str, Any]) -> bool:
-    """Return whether attributes are texts that keep all rules; False means that `validate` decides."""
-    return (
-        _ONLY_TEXTS.issuperset(map(type, attributes.values()))
-        and are_text_names(attributes.keys())
-        and ("datacontenttype" not in attributes or media_type(attributes["datacontenttype"]).valid)
-        and are_valid_texts(attributes, "".join(attributes.values()))
-    )
-
-
-def are_valid_texts(attributes: Mapping[str, Any], joined: str = "") -> bool:
-    """Return whether texts, whose names pass `are_text_names`, keep all rules.
-
-    ``joined`` is all texts together, which must be a String; it is empty if the caller has
-    checked that. The caller also checks datacontenttype, which it parses anyway.
-    """
-    # JSON escapes all ASCII control characters (T-06) except DEL, which makes the text longer.
-    if joined and not (
-        len(_write_json(joined)) == len(joined) + 2 and "\x7f" not in joined
-        if joined.isascii()
-        else is_string(joined)
-    ):
-        return False
-    try:
-        source = attributes["source"]
-        return (
-            attributes["specversion"] == SPECVERSION
-            and "id" in attributes
-            and "type" in attributes
-            and all(attributes.values())
-            and (source in _sources or (is_uri_reference(source) and remember(_sources, source, True)))
-            and ("time" not in attributes or is_timestamp(attributes["time"]))
-            and ("dataschema" not in attributes or _is_schema(attributes["dataschema"]))
-        )
-    except KeyError:
-        return False
-
-
-def _is_schema(text: str) -> bool:
-    return text in _schemas or (is_uri(text) and remember(_schemas, text, True))
-
-
-def are_text_names(names: AbstractSet[str]) -> bool:
-    """Return whether all names are names of attributes whose values may be any text."""
-    table = current.table
-    cached = table.text_names
-    if names <= cached.keys():
-        return True
-    if not all(is_name(name) and name not in table.constrained for name in names):
-        return False
-    for name in names:
-        remember(cached, name, True)
-    return True
 
 
 def validate(
@@ -156,14 +94,19 @@ def find_problems(
 
     The values are those of `extension_types.parse_values`. A valid event has no problem.
     """
-    known = (table or current.table).extensions
+    table = table or current.table
+    known, text_names = table.extensions, table.text_names
     # R-01: "REQUIRED to be present in all CloudEvents"
     problems = [Problem(name, "is required", "R-01") for name in REQUIRED if name not in attributes]
     missing: dict[str, Problem] = {}  # each attribute once that extensions need
     for name, value in attributes.items():
+        if name in text_names and name not in _RULED and type(value) is str and value and value.isprintable():
+            continue  # the most frequent attributes
         extension = known.get(name)
         if extension is None:
             problem = _find_problem(name, value)
+            if problem is None:
+                remember(text_names, name, True)
         else:
             problem = _find_extension_problem(name, value, extension, attributes)
             for needed in extension.needs:
@@ -175,10 +118,10 @@ def find_problems(
 
 
 def _find_problem(name: str, value: AttributeValue) -> Problem | None:
-    if not is_name(name):
-        return _name_problem(name)
     if name in _CORE_CLAUSES:
         return _core_problem(name, value)
+    if not is_name(name):
+        return _name_problem(name)
     return find_type_problem(name, value, native_type(value))
 
 
@@ -221,18 +164,26 @@ def native_type(value: object) -> AttributeType:
     return _NATIVE_TYPES.get(type(value), AttributeType.STRING)
 
 
+def has_type(value: object, attribute_type: AttributeType) -> bool:
+    """Return whether a value has a type, and a text is a String."""
+    check = _TYPES[attribute_type][0]
+    if isinstance(check, type):
+        return type(value) is check and (check is not int or value in INTEGER_RANGE)
+    return isinstance(value, str) and is_string(value) and check(value)
+
+
 def find_type_problem(name: str, value: object, attribute_type: AttributeType) -> Problem | None:
     """Return the rule of its type that a value breaks, or None if it has the type."""
+    if has_type(value, attribute_type):
+        return None
     check, clause, rule = _TYPES[attribute_type]
-    if isinstance(check, type):
-        if type(value) is check and (check is not int or value in INTEGER_RANGE):
-            return None
-        clause = "T-04" if check is int and type(value) is int else clause
-    elif isinstance(value, str):
-        if not is_string(value):
-            clause, rule = "T-06", _STRING_RULE
-        elif check(value):
-            return None
-    elif not isinstance(value, bool | int | bytes):  # T-01: "MUST be of one of the types listed"
-        clause, rule = "T-01", "must be of one of the seven types"
+    if check is int and type(value) is int:
+        clause = "T-04"
+    elif not isinstance(check, type) and isinstance(value, str) and not is_string(value):
+        clause, rule = "T-06", _STRING_RULE
+    elif not isinstance(check, type) and not isinstance(value, str | bool | int | bytes):
+        clause, rule = (
+            "T-01",
+            "must be of one of the seven types",
+        )  # T-01: "MUST be of one of the types listed"
     return Problem(name, rule, clause, preview(value))

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final
 
-from cloudevents_kafka.attributes.extension_types import current
+from cloudevents_kafka.attributes.extension_types import ExtensionTable
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import AttributeValue, canonical_text
-from cloudevents_kafka.attributes.validation import are_text_names, validate
+from cloudevents_kafka.attributes.validation import validate
 from cloudevents_kafka.binding._headers import (
     CONTENT_TYPE,
     CONTENT_TYPE_COPY,
@@ -31,15 +31,14 @@ _JSON: Final = b"application/json"
 _NOT_TEXT: Final = "?"  # replaces the name of an attribute that is invalid or not a text
 
 
-def read_text_attributes(headers: Headers) -> dict[str, Any] | None:
-    """Return the attributes in headers if all are texts, or None if `decode_binary` must read them.
+def read_text_headers(headers: Headers, table: ExtensionTable) -> dict[str, Any] | None:
+    """Return the attributes in headers if these are known and may be any text, or None.
 
-    It must if a header of the event is null, not UTF-8 or repeated, or if its attribute has an invalid
-    name or another type.
+    `read_headers` reads others: a header of the event is null or not any text, or breaks a rule.
     """
     attributes: dict[str, Any] = {}
     others = 0
-    names = current.table.header_names
+    names = table.header_names
     try:
         for header, value in headers:
             name = names[header]
@@ -47,22 +46,48 @@ def read_text_attributes(headers: Headers) -> dict[str, Any] | None:
                 others += 1
             else:
                 attributes[name] = value.decode()  # type: ignore[union-attr]  # None raises AttributeError
-    except KeyError:
-        return read_text_attributes(headers) if _cache_names(headers, names) else None
-    except (AttributeError, UnicodeDecodeError):
+    except (KeyError, AttributeError, UnicodeDecodeError):
         return None
-    if len(attributes) + others != len(headers) or _NOT_TEXT in attributes:
-        return None
-    return attributes
+    return attributes if len(attributes) + others == len(headers) and _NOT_TEXT not in attributes else None
 
 
-def _cache_names(headers: Headers, names: dict[str, str | None]) -> bool:
-    """Cache the attributes that headers carry; return whether the cache has room for all of them."""
-    for header, _ in headers:
-        if isinstance(header, str):
+def read_headers(headers: Headers, table: ExtensionTable) -> dict[str, Any] | None:
+    """Return the texts of the attributes in headers, or None if one of the event's headers breaks a rule.
+
+    `decode_binary` finds the rule: a header is not UTF-8 or repeated, or its name is invalid, or
+    ce_datacontenttype is not a copy of content-type.
+    """
+    names = table.header_names
+    attributes: dict[str, Any] = {}
+    copies: list[bytes] = []
+    for header, value in headers:
+        name = names[header] if header in names else _add_name(header, table)
+        if name is None or value is None:
+            continue
+        if header == CONTENT_TYPE_COPY:
+            copies.append(value)
+            continue
+        if name is _NOT_TEXT:
             name = attribute_of(header)
-            remember(names, header, name if name is None or are_text_names({name}) else _NOT_TEXT)
-    return all(header in names for header, _ in headers)
+        if not name or name in attributes:
+            return None
+        try:
+            attributes[name] = value.decode()
+        except (AttributeError, UnicodeDecodeError):  # the value is not bytes, or not UTF-8
+            return None
+    return attributes if not copies or _is_copy(copies, attributes) else None
+
+
+def _add_name(header: str, table: ExtensionTable) -> str | None:
+    """Return the name in a header, `_NOT_TEXT` if its attribute may not be any text; cache it."""
+    name = attribute_of(header)
+    is_text = name is None or (name != "" and name not in table.constrained)
+    return remember(table.header_names, header, name if is_text else _NOT_TEXT)
+
+
+def _is_copy(values: list[bytes], attributes: dict[str, Any]) -> bool:
+    """Return whether ce_datacontenttype occurs once and is a copy of content-type (K-04)."""
+    return len(values) == 1 and values[0] == attributes.get("datacontenttype", "").encode()
 
 
 def decode_binary(record: Record) -> Event:
@@ -114,7 +139,13 @@ def encode_binary(event: Event) -> tuple[Headers, bytes | None]:
     try:
         headers: Headers = [(names[name], value.encode()) for name, value in attributes.items()]  # type: ignore[union-attr]  # nearly always all are str
     except (AttributeError, KeyError):  # a value is not a str, or a name is not cached
-        headers = [(header_of(name), canonical_text(value).encode()) for name, value in attributes.items()]
+        headers = [
+            (
+                names[name] if name in names else header_of(name),
+                value.encode() if type(value) is str else canonical_text(value).encode(),
+            )
+            for name, value in attributes.items()
+        ]
     content_type = attributes.get("datacontenttype")
     if not isinstance(content_type, str):
         if event.kind is DataKind.JSON:  # R-10: "SHOULD be set explicitly to the implied `datacontenttype`"

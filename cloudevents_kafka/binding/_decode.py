@@ -11,10 +11,12 @@ from typing import Final, NoReturn
 
 import msgspec
 
+from cloudevents_kafka.attributes.extension_types import current
+from cloudevents_kafka.attributes.fast_validation import accept_names, are_valid_texts
 from cloudevents_kafka.attributes.media_type import media_type
-from cloudevents_kafka.attributes.validation import are_valid_texts, is_valid_fast
-from cloudevents_kafka.binding._binary import decode_binary, read_text_attributes
-from cloudevents_kafka.binding._lenient import read_lenient
+from cloudevents_kafka.binding._binary import decode_binary, read_headers, read_text_headers
+from cloudevents_kafka.binding._lenient import read_bare_json, read_lenient
+from cloudevents_kafka.binding._lenient_headers import are_exact
 from cloudevents_kafka.binding._sniffer import Mode, Verdict, decode_error, sniff
 from cloudevents_kafka.binding._structured import check_content_type, decode_structured
 from cloudevents_kafka.errors import BrokenEvent, DecodeError, InvalidEvent, Problem
@@ -50,19 +52,7 @@ def from_record(record: RecordInput, *, lenient: bool = False) -> Event:
     if lenient:
         return _read_lenient(record)[0]
     try:
-        # The fast path, before the table of readers: most records have only headers of texts, and one
-        # pass over these finds both the attributes and the mode.
-        attributes = read_text_attributes(record.headers)
-        if attributes is not None:
-            content_type = attributes.get("datacontenttype")
-            media = None if content_type is None else media_type(content_type)
-            if media is not None and media.cloudevents:  # K-09: "prefixed with the CloudEvents media type"
-                event = decode_structured(record.value, media)
-                if event is not None:  # otherwise a batch, or an unknown format
-                    return event
-            elif (media is None or media.valid) and are_valid_texts(attributes, "".join(attributes.values())):
-                return unchecked_event(attributes, record.value)
-        return _read_slow(record)
+        return _read_valid(record) or _read_slow(record)
     except InvalidEvent as error:
         raise BrokenEvent(error.problems, with_bytes_headers(record)) from error.__cause__
 
@@ -83,6 +73,28 @@ def decode(record: RecordInput, *, lenient: bool = False) -> Decoded | Undecodab
         return Decoded(from_record(record), record)
     except DecodeError as error:
         return Undecodable(error, record)
+
+
+def _read_valid(record: Record) -> Event | None:
+    """Return the event of a record, or None if it is not an event or `_read_slow` finds its problems.
+
+    Raises `InvalidEvent` for a structured event that breaks rules. One pass over the headers
+    finds the attributes, and these show the mode.
+    """
+    table = current.table
+    attributes = read_text_headers(record.headers, table)
+    are_texts = attributes is not None
+    if attributes is None:
+        attributes = read_headers(record.headers, table)
+        if attributes is None:
+            return None
+    if "datacontenttype" in attributes:
+        media = media_type(attributes["datacontenttype"])
+        if media.cloudevents:  # K-09: "prefixed with the CloudEvents media type"
+            return decode_structured(record.value, media)
+    if not are_valid_texts(attributes, "".join(attributes.values())):
+        return None
+    return unchecked_event(attributes, record.value) if are_texts or accept_names(attributes, table) else None
 
 
 def _read_slow(record: Record) -> Event:
@@ -116,18 +128,26 @@ _READERS: Final[dict[Mode, Callable[[Record, Verdict], Event]]] = {
 
 def _read_lenient(record: Record) -> tuple[Event, tuple[Problem, ...]]:
     """Return the event of a record and the problems that lenient reading accepts."""
-    record = with_bytes_headers(record)
-    sniffed = sniff(record.headers)
-    outcome: Event | InvalidEvent | DecodeError
+    outcome: Event | InvalidEvent | DecodeError | None
     try:
-        attributes = read_text_attributes(record.headers) if sniffed.mode == "binary" else None
-        if attributes is not None and is_valid_fast(attributes):
-            outcome = unchecked_event(attributes, record.value)
-        else:
-            outcome = _READERS[sniffed.mode](record, sniffed)
-    except (InvalidEvent, DecodeError) as error:
+        outcome = _read_valid(record)
+    except InvalidEvent as error:
         outcome = error
+    if type(outcome) is Event and are_exact(record.headers):
+        return outcome, ()
     try:
-        return read_lenient(record, sniffed, outcome)
+        if not record.headers and (found := read_bare_json(record.value)) is not None:
+            return found
+        record = with_bytes_headers(record)
+        sniffed = sniff(record.headers)
+        return read_lenient(record, sniffed, outcome or _read_strict(record, sniffed))
     except InvalidEvent as error:
         raise BrokenEvent(error.problems, record) from error.__cause__
+
+
+def _read_strict(record: Record, sniffed: Verdict) -> Event | InvalidEvent | DecodeError:
+    """Return the event of a record, or the error."""
+    try:
+        return _READERS[sniffed.mode](record, sniffed)
+    except (InvalidEvent, DecodeError) as error:
+        return error

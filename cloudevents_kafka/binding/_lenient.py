@@ -12,7 +12,8 @@ from typing import Any, Final
 import msgspec
 
 from cloudevents_kafka import formats
-from cloudevents_kafka.attributes.extension_types import type_of
+from cloudevents_kafka.attributes.extension_types import current, type_of
+from cloudevents_kafka.attributes.fast_validation import accept
 from cloudevents_kafka.attributes.media_type import CLOUDEVENTS, MediaType, media_type
 from cloudevents_kafka.attributes.types import (
     CORE,
@@ -46,6 +47,7 @@ from cloudevents_kafka.errors import DecodeError, InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.formats import InvalidAttributes
 from cloudevents_kafka.formats.json_decoder import Envelope, InvalidEnvelope, read_data, split_envelope
+from cloudevents_kafka.formats.json_reader import JsonReader
 from cloudevents_kafka.record import Record
 
 _BOM: Final = b"\xef\xbb\xbf"
@@ -54,6 +56,32 @@ _KEPT_CLAUSES: Final = ("T-10", "T-11", "R-07")  # of core attributes whose text
 
 Outcome = Event | InvalidEvent | DecodeError
 """The result of strict reading: an event or the error."""
+
+
+_NO_CONTENT_TYPE: Final = Problem(
+    CONTENT_TYPE, "header is missing: the value was read as a JSON event", "K-09"
+)
+_REQUIRED: Final = frozenset(REQUIRED)
+_json: Final = JsonReader()
+
+
+def read_bare_json(value: bytes | None) -> tuple[Event, tuple[Problem, ...]] | None:
+    """Return the event in the value of a record without headers, and the accepted problems.
+
+    Return None if the value does not have the form of an event in JSON, which `read_lenient`
+    decides about. Raises `InvalidEvent` if lenient reading refuses the attributes.
+    """
+    parts = None if value is None else _json.read_parts(value)
+    if parts is None:
+        return None
+    attributes, payload, kind, joined = parts
+    if accept(attributes, joined):
+        return unchecked_event(attributes, payload, kind), (_NO_CONTENT_TYPE,)
+    if attributes.get("specversion") != SPECVERSION or not attributes.keys() >= _REQUIRED:
+        return None
+    report = Report([_NO_CONTENT_TYPE])
+    attributes = _correct(_lower_case_names(attributes, report), report)
+    return _make_event(attributes, payload, kind, report), tuple(report.tolerated)
 
 
 def read_lenient(record: Record, sniffed: Verdict, outcome: Outcome) -> tuple[Event, tuple[Problem, ...]]:
@@ -115,8 +143,7 @@ def _is_read_as_json(content_type: str | None, tolerated: list[Problem]) -> bool
     if media.cloudevents and media.essence != CLOUDEVENTS:
         return False
     if content_type is None:
-        rule = "header is missing: the value was read as a JSON event"
-        tolerated.append(Problem(CONTENT_TYPE, rule, "K-09"))
+        tolerated.append(_NO_CONTENT_TYPE)
     else:
         rule = "does not name an event format: the value was read as a JSON event"
         clause = "K-10" if media.essence == CLOUDEVENTS else "K-15"
@@ -187,10 +214,14 @@ def _correct_envelope(envelope: Envelope, report: Report) -> Event:
 
 def _lower_case_names(members: dict[str, Any], report: Report) -> dict[str, Any]:
     """Return members with their names in lower case if that makes these valid and unique."""
+    text_names = current.table.text_names
     named: dict[str, Any] = {}
     for name, value in members.items():
+        if name in text_names or is_name(name):
+            named[name] = value
+            continue
         lower = _lower(name)
-        if is_name(name) or not is_name(lower) or lower in members:
+        if not is_name(lower) or lower in members:
             named[name] = value
         elif lower in named and not _is_same_scalar(named[lower], value):
             rule = f"is one of several members for {lower} that differ"

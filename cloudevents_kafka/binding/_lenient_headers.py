@@ -7,7 +7,8 @@ exact one, are ambiguous.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
+from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
@@ -26,12 +27,16 @@ from cloudevents_kafka.binding._headers import (
 )
 from cloudevents_kafka.errors import Problem, preview
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
+from cloudevents_kafka.primitives.bounded import MAX_ENTRIES, MAX_KEY_LENGTH
 from cloudevents_kafka.record import Headers, Record
 
 _IS_COPY: Final = f"is in {CONTENT_TYPE_COPY}"
 _IGNORED_MODE: Final = (
     "was ignored: if all required ce_ headers are present, only content-type makes an event structured"
 )
+
+_exact_names: Final[set[str]] = set()
+_name_of: Final[Callable[[tuple[str, bytes | None]], str]] = itemgetter(0)
 
 
 class Report(msgspec.Struct):
@@ -89,7 +94,23 @@ def _split_exact(
     return values, misspelled
 
 
+def are_exact(headers: Headers) -> bool:
+    """Return whether no header has only nearly a name of the binding."""
+    return _exact_names.issuperset(map(_name_of, headers)) or all(map(_is_exact, map(_name_of, headers)))
+
+
+def _is_exact(name: str) -> bool:
+    if _exact_name(name) not in (None, name):
+        return False
+    if len(_exact_names) >= MAX_ENTRIES:
+        _exact_names.clear()
+    if len(str(name)) <= MAX_KEY_LENGTH:
+        _exact_names.add(name)
+    return True
+
+
 def _exact_name(name: str) -> str | None:
+    """Return the name of the binding that a header has, or nearly has, or None."""
     folded = str(name).lower()
     if prefix := OTHER_PREFIXES.match(folded):
         folded = PREFIX + folded[prefix.end() :]

@@ -37,7 +37,7 @@ def decode_structured(value: bytes | None, media: MediaType) -> Event | None:
         raise
     except Exception as error:  # so may a user's format
         raise InvalidEvent([_unreadable(_raised_by(media.format, "decode", error))]) from error
-    if not isinstance(event, Event):
+    if type(event) is not Event and not isinstance(event, Event):
         raise InvalidEvent([_unreadable(f"its decode returned a {type(event).__name__}, not an Event")])
     return event
 

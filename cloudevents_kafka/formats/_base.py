@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from cloudevents_kafka.attributes.fast_validation import accept
 from cloudevents_kafka.attributes.timestamps import to_epoch
 from cloudevents_kafka.attributes.types import AttributeValue
-from cloudevents_kafka.attributes.validation import is_valid_fast, validate
+from cloudevents_kafka.attributes.validation import validate
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
@@ -70,7 +71,7 @@ def build_event(
 
     Raises `InvalidEvent` with all problems, as `InvalidAttributes` if the form has none.
     """
-    if not form_problems and is_valid_fast(attributes):
+    if not form_problems and accept(attributes):
         return unchecked_event(attributes, payload, kind, wire)
     attributes, problems = validate(attributes, form_problems)
     if form_problems:

@@ -2,21 +2,20 @@
 
 The exact text of ``data`` is kept in both directions: white space, escapes and digits are
 preserved, and data that nobody accesses is not parsed into Python values. This module has
-the writer and a fast path for simple objects; `json_decoder` reads all others.
+the writer; `json_reader` reads valid events, and `json_decoder` names the problems of others.
 """
 
 from __future__ import annotations
 
 import base64
 import math
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from cloudevents_kafka.attributes.media_type import media_type
-from cloudevents_kafka.attributes.types import AttributeValue, is_string
-from cloudevents_kafka.attributes.validation import are_text_names, are_valid_texts
-from cloudevents_kafka.codecs.json import encode_json, is_json, is_utf8
+from cloudevents_kafka.attributes.types import AttributeValue
+from cloudevents_kafka.codecs.json import encode_json, is_json
 from cloudevents_kafka.codecs.payload import (
     DataKind,
     decode_text,
@@ -25,22 +24,13 @@ from cloudevents_kafka.codecs.payload import (
     to_utf8,
 )
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
-from cloudevents_kafka.event import Event, unchecked_event
+from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats._base import BaseFormat, build_event
 from cloudevents_kafka.formats.json_decoder import InvalidEnvelope, read_data, split_envelope
+from cloudevents_kafka.formats.json_reader import NAME, JsonReader
 from cloudevents_kafka.record import to_bytes
 
-_parse_texts: Final[Any] = msgspec.json.Decoder(dict[str, str]).decode
-_check_json: Final = msgspec.json.Decoder(msgspec.Raw).decode
 _write: Final = msgspec.json.Encoder().encode
-_NOT_PLAIN: Final = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
-_NAME: Final = "json"
-_DATA: Final = b',"data":'
-_DEL: Final = 0x7F
-_BACKSLASH: Final = ord("\\")
-_BRACE: Final = ord("}")
-_SPACE: Final = ord(" ")  # the highest of the four white space characters of JSON
-_QUOTE: Final = b'"'
 
 
 class JsonFormat(BaseFormat):
@@ -51,10 +41,11 @@ class JsonFormat(BaseFormat):
     base64.
     """
 
-    name = _NAME
+    name = NAME
 
     def __init__(self, *, text_data: bool = False) -> None:
         self._text_data = text_data
+        self._read = JsonReader().read
 
     def _encode(self, event: Event, attributes: dict[str, AttributeValue]) -> bytes:
         head = _write(attributes)  # J-03: a Boolean is true or false, an Integer a number, a Binary base64
@@ -91,38 +82,9 @@ class JsonFormat(BaseFormat):
         return None
 
     def decode(self, value: bytes) -> Event:
-        """Return the event of a JSON object. Raises `InvalidEvent` with all problems.
-
-        The fast path is for attributes that are strings without escapes, with JSON data as the
-        last member. `_decode` reads all other objects.
-        """
+        """Return the event of a JSON object. Raises `InvalidEvent` with all problems."""
         value = value if type(value) is bytes else to_bytes(value) or b""
-        head, data, rest = value.partition(_DATA)
-        payload = rest[:-1]
-        try:
-            if data:
-                _check_json(payload)
-                head += b"}"
-            attributes = _parse_texts(head)
-        except _NOT_PLAIN:
-            return self._decode(value)
-        content_type = attributes.get("datacontenttype")
-        media = None if content_type is None else media_type(content_type)
-        if (
-            head.count(_QUOTE) == 4 * len(attributes)  # N-05: as many as there are without repeats
-            and _BACKSLASH not in head
-            and _DEL not in head  # T-06: the only control character that JSON does not escape
-            and (value.isascii() or (is_utf8(value) and is_string("".join(attributes.values()))))
-            and are_text_names(attributes.keys())
-            and are_valid_texts(attributes)
-            and (media is None or media.valid)
-        ):
-            if not data:
-                return unchecked_event(attributes, None, DataKind.BYTES, (_NAME, value))
-            is_json = media is None or (media.is_json and media.utf8)  # J-09: without a content type it is
-            if is_json and value[-1] == _BRACE and payload[0] > _SPACE and payload[-1] > _SPACE:
-                return unchecked_event(attributes, payload, DataKind.JSON, (_NAME, value))
-        return self._decode(value)
+        return self._read(value) or self._decode(value)
 
     def _decode(self, value: bytes) -> Event:
         envelope = split_envelope(value)
@@ -136,7 +98,7 @@ class JsonFormat(BaseFormat):
         except InvalidEvent as error:
             problems += error.problems
         try:
-            return build_event(attributes, payload, kind, (_NAME, value), problems)
+            return build_event(attributes, payload, kind, (NAME, value), problems)
         except InvalidEvent as error:
             raise InvalidEnvelope(error.problems, envelope) from None
 

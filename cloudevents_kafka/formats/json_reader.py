@@ -1,0 +1,200 @@
+"""A reader of valid events in JSON.
+
+It reads any order of members, white space, escapes, types and data, and keeps the text of
+``data``. The parser skips ``data``, then the other members are read as one small object.
+`json_decoder` names the problems of the objects that it returns no event for.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import msgspec
+
+from cloudevents_kafka.attributes.fast_validation import accept, is_scalar, join_texts
+from cloudevents_kafka.attributes.media_type import media_type
+from cloudevents_kafka.attributes.types import parse_binary
+from cloudevents_kafka.codecs.json import is_utf8
+from cloudevents_kafka.codecs.payload import DataKind
+from cloudevents_kafka.errors import InvalidEvent
+from cloudevents_kafka.event import Event, unchecked_event
+from cloudevents_kafka.formats.json_decoder import read_data
+
+NAME: Final = "json"
+_ABSENT: Final = msgspec.Raw()
+
+
+class _Envelope(msgspec.Struct):
+    """The one member that is not read."""
+
+    data: msgspec.Raw = _ABSENT
+
+
+_skip_to_data: Final = msgspec.json.Decoder(_Envelope).decode
+_check_json: Final = msgspec.json.Decoder(msgspec.Raw).decode
+_read_texts: Final = msgspec.json.Decoder(dict[str, str]).decode
+_read_scalars: Final = msgspec.json.Decoder(dict[str, str | int | bool | None]).decode
+_separator: Final = re.compile(rb"[ \t\r\n]*:[ \t\r\n]*").match
+_REFUSED: Final = (msgspec.MsgspecError, RecursionError, ValueError, InvalidEvent)
+_DATA: Final = b'"data"'
+_NO_DATA: Final = b'"data":""'  # replaces data in the object that is read
+_LAST: Final = _NO_DATA + b"}"
+_BLANKS: Final = b" \t\r\n"
+_QUOTE: Final = b'"'
+_COLON: Final = ord(":")
+_BRACE: Final = ord("}")
+_BACKSLASH: Final = ord("\\")
+_DEL: Final = 0x7F  # the only control character that JSON does not escape
+
+
+class JsonReader:
+    """A reader that adapts to its records: those of a topic are alike.
+
+    A record of texts in ASCII without escapes, with JSON data as its last member or without
+    data, is simple. As long as records are simple, they are first read as such.
+    """
+
+    __slots__ = ("_simple",)
+
+    def __init__(self) -> None:
+        self._simple = True
+
+    def read(self, value: bytes) -> Event | None:
+        """Return the event of a JSON object, or None if it is not valid or needs a slower reader."""
+        if self._simple and (event := _read_simple(value)) is not None:
+            return event
+        try:
+            attributes, data, encoded, joined = self._split(value)
+            if accept(attributes, joined):
+                payload, kind = _read_data(attributes, data, encoded)
+                if kind is DataKind.TEXT:
+                    self._simple = False
+                return unchecked_event(attributes, payload, kind, (NAME, value))
+        except _REFUSED:
+            pass
+        return None
+
+    def read_parts(self, value: bytes) -> tuple[dict[str, Any], bytes | None, DataKind, str | None] | None:
+        """Return the attributes, valid or not, the payload, its kind, and the texts for `accept`.
+
+        Return None if the form is not valid or needs a slower reader.
+        """
+        try:
+            attributes, data, encoded, joined = self._split(value)
+            return attributes, *_read_data(attributes, data, encoded), joined
+        except _REFUSED:
+            return None
+
+    def _split(self, value: bytes) -> tuple[dict[str, Any], bytes | None, Any, str | None]:
+        """Return the attributes, data, data_base64, and the texts of the attributes for `accept`."""
+        members, data = _cut_data(value)
+        attributes: dict[str, Any] = _read_scalars(members)
+        texts = [*map(type, attributes.values())].count(str)
+        # Without repeated names (N-05), each name and each text has two quotation marks.
+        if _count_quotes(members) != 2 * (len(attributes) + texts):
+            raise ValueError
+        are_texts = texts == len(attributes)
+        if data is not None:
+            del attributes["data"]
+        if not are_texts:
+            _drop_null(attributes)
+        encoded = attributes.pop("data_base64", None) if "data_base64" in attributes else None
+        joined: str | None = ""  # texts in ASCII without escapes and DEL are Strings (T-06)
+        if _BACKSLASH in members or _DEL in members or not members.isascii():
+            are_texts = False
+            joined = join_texts(attributes)
+        self._simple = are_texts and encoded is None and (data is None or members.endswith(_LAST))
+        return attributes, data, encoded, joined
+
+
+def _read_data(attributes: dict[str, Any], data: bytes | None, encoded: Any) -> tuple[bytes | None, DataKind]:
+    if encoded is not None:
+        return _read_base64(encoded, data), DataKind.BYTES
+    if data is None:
+        return None, DataKind.BYTES
+    if _is_json(attributes):
+        return data, DataKind.JSON
+    return read_data(data, None, attributes["datacontenttype"])
+
+
+def _read_simple(value: bytes) -> Event | None:
+    """Return the event of a simple object, or None."""
+    head, _, rest = value.partition(_DATA)
+    data = rest[1:-1].strip(_BLANKS)
+    try:
+        if data and rest[0] == _COLON and rest[-1] == _BRACE:
+            _check_json(data)
+            head += b'"data":""}'
+        attributes: dict[str, Any] = _read_texts(head)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return None
+    if (
+        head.count(_QUOTE) != 4 * len(attributes)  # a name is repeated, or a text has quotation marks
+        or _BACKSLASH in head
+        or _DEL in head
+        or not value.isascii()
+        or not _is_json(attributes)
+        or "data_base64" in attributes
+    ):
+        return None
+    if not data:
+        return (
+            unchecked_event(attributes, None, DataKind.BYTES, (NAME, value))
+            if accept(attributes, "")
+            else None
+        )
+    del attributes["data"]
+    return unchecked_event(attributes, data, DataKind.JSON, (NAME, value)) if accept(attributes, "") else None
+
+
+def _cut_data(value: bytes) -> tuple[bytes, bytes | None]:
+    """Return an object with an empty text as its data, and the text of its data or None.
+
+    Only data may contain other members, so the first member of this name is data itself.
+    """
+    raw = _skip_to_data(value).data
+    if raw is _ABSENT:
+        return value, None
+    data = bytes(raw)
+    head, _, rest = value.partition(_DATA)
+    start = 2 if rest[1:2] == b" " else 1
+    if not (rest.startswith(data, start) and rest[0] == _COLON):
+        separator = _separator(rest)
+        if separator is None or not rest.startswith(data, separator.end()):
+            raise ValueError  # the name of data has escapes, or occurs more than once
+        start = separator.end()
+    if not (data.isascii() or is_utf8(data)):
+        raise ValueError
+    return head + _NO_DATA + rest[start + len(data) :], data
+
+
+def _count_quotes(members: bytes) -> int:
+    """Return the number of quotation marks that no backslash escapes."""
+    if _BACKSLASH not in members:
+        return members.count(_QUOTE)
+    if b"\\\\" in members:
+        members = members.replace(b"\\\\", b"")
+    return members.count(_QUOTE) - members.count(b'\\"')
+
+
+def _drop_null(attributes: dict[str, Any]) -> None:
+    """Remove null members; raise `ValueError` if another one that is not a text may not be an attribute."""
+    for name in [*attributes]:
+        member = attributes[name]
+        if member is None:
+            del attributes[name]
+        elif type(member) is not str and not is_scalar(name, member):
+            raise ValueError
+
+
+def _read_base64(encoded: Any, data: bytes | None) -> bytes:
+    if not isinstance(encoded, str) or data not in (None, b"null"):
+        raise ValueError
+    return parse_binary(encoded)
+
+
+def _is_json(attributes: dict[str, Any]) -> bool:
+    """Return whether data is JSON in UTF-8, as it is without a content type (J-09)."""
+    content_type = attributes.get("datacontenttype")
+    return content_type is None or media_type(content_type).is_utf8_json
