@@ -1,7 +1,8 @@
 """Exchange events with other SDKs: python spec-conformance/peers [PEER …].
 
 The exit code is 1 if a run finds a difference that deviations.json does not declare, or does not
-find a declared one. ``--write`` writes the counts to results.json and ../peers.md.
+find a declared one. ``--write`` writes the counts to results.json and ../peers.md. ``--samples``
+exchanges nothing, and keeps a sample of what each peer writes in ../samples.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import time
 from build import BuildFailed, MissingToolchain
 from deviations import RunCounts, peers
 from exchange import Exchange
+from kept import README, page, write_samples
 from report import counts, results, write
 from run import COUNT, ON_BROKER, SEED, run
 
@@ -34,10 +36,13 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--write", action="store_true", help="write the counts and peers.md")
+    parser.add_argument("--samples", action="store_true", help="write ../samples again, and exchange nothing")
     options = parser.parse_args(arguments)
     unknown = set(options.peers) - set(peers())
     if unknown:
         parser.error(f"PEER must be one of {', '.join(peers())}, got {', '.join(sorted(unknown))}")
+    if options.samples:
+        return keep_samples(options.peers or list(peers()))
     is_default = (options.seed, options.count, options.on_broker) == (SEED, COUNT, ON_BROKER)
     runs: dict[str, RunCounts] = {}
     failed = False
@@ -65,6 +70,18 @@ def main(arguments: list[str]) -> int:
     if options.write and not failed:
         write(runs, options.seed)
     return int(failed)
+
+
+def keep_samples(names: list[str]) -> int:
+    """Write the samples of peers and their page, and return the exit code."""
+    try:
+        for peer in names:
+            write_samples(peer)
+    except (MissingToolchain, BuildFailed) as error:
+        print(f"{peer}: {error}")
+        return 1
+    README.write_text(page(), encoding="utf-8")
+    return 0
 
 
 def print_surprises(peer: str, counted: RunCounts) -> bool:

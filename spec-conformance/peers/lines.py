@@ -9,6 +9,8 @@ Bytes are hexadecimal digits, and null is Kafka's null. Tasks::
     EVENT   {"attributes": [[name, type, canonical text], …], "data": null|{"kind": KIND, "hex": bytes}}
     KIND    "bytes", "text" (its UTF-8) or "json" (its text)
 
+The type "Null" is an attribute whose value is null; only peers with ``nulls`` in peers.json get it.
+
 Answers are ``{"event": EVENT}``, ``{"record": RECORD}`` or ``{"error": text}``. Type and
 kind are those of the peer; a peer without types answers String. With arguments, a runner connects
 to a broker: ``produce SERVERS TOPIC`` sends the events of the tasks and answers ``{}`` for each;

@@ -51,6 +51,7 @@ function build({ attributes, data }) {
 }
 
 function native(type, text) {
+  if (type === "Null") return null;
   if (type === "Boolean") return text === "true";
   if (type === "Integer") return Number(text);
   if (type === "Binary") return Buffer.from(text, "base64");

@@ -34,6 +34,8 @@ def content(data: Any) -> dict[str, str] | None:
 
 
 def native(kind: str, text: str) -> Any:
+    if kind == "Null":
+        return None
     if kind == "Boolean":
         return text == "true"
     if kind == "Integer":
