@@ -80,11 +80,12 @@ def test_avro_is_imported_when_it_is_used() -> None:
     assert "fastavro" in modules_after(code)
 
 
-def test_protobuf_is_imported_to_write() -> None:
-    """Protobuf is imported for writing, not for reading."""
+def test_protobuf_is_imported_for_its_format() -> None:
+    """The package protobuf is imported when a Protobuf event is first written or read."""
     code = CONVERT.replace('"structured"', '"structured", format="protobuf"')
     assert "google.protobuf" in modules_after(code)
-    assert "google.protobuf" not in modules_after(READ)
+    assert "google.protobuf" in modules_after(READ)
+    assert "google.protobuf" not in modules_after("import cloudevents_kafka.formats.protobuf")
 
 
 def test_all_is_complete_and_sorted() -> None:

@@ -20,6 +20,7 @@ _RFC3339: Final = re.compile(  # RFC 3339 5.6: "T" and "Z" "may alternatively be
     r"([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)",
     re.ASCII,
 )
+_MICROSECONDS: Final = len("2018-04-05T17:31:00.123456Z")
 _SIGNS: Final = ("+", "-")
 _LEAP: Final = ":"  # sorts after "9": a leap second follows all fractions of the second before it
 _MINUTES: Final = 24 * 60
@@ -104,6 +105,13 @@ def to_epoch(text: str) -> tuple[int, int]:
     Raises `ValueError` with the reason if these cannot express the instant: a leap second,
     digits below a nanosecond, or a time before the year 1 or after 9999 in UTC.
     """
+    if len(text) <= _MICROSECONDS and text[10:11] == "T" and text[-1:] == "Z" and "\\" not in text:
+        try:  # the common form, which `is_timestamp` reads in this way, too
+            since = _read_quoted(f'"{text}"') - EPOCH
+        except (msgspec.MsgspecError, UnicodeEncodeError):
+            pass
+        else:
+            return since.days * 86400 + since.seconds, since.microseconds * 1000
     moment, rest = instant(text)
     if rest.startswith(_LEAP):
         raise ValueError("it is a leap second, which seconds since the epoch do not count")

@@ -1,8 +1,9 @@
 """The Protobuf event format, ``application/cloudevents+protobuf``.
 
 A value is one message ``io.cloudevents.v1.CloudEvent``. Its declaration has precedence over
-the document of the format, which has other field names and numbers. Reading needs no other
-package; writing needs protobuf, which the extra ``protobuf`` installs.
+the document of the format, which has other field names and numbers. The
+package protobuf, which the extra ``protobuf`` installs, writes messages and reads canonical ones;
+`protobuf_decoder` reads all others, and all where protobuf is missing.
 
 The event of a Protobuf message has the serialized ``google.protobuf.Any`` as its payload
 (`DataKind.PROTO`), as in the Java SDK: ``Any.FromString(event.data)``. Text with a JSON content
@@ -19,25 +20,29 @@ A changed event loses:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
 from cloudevents_kafka.attributes.extension_types import find_extension, type_of
+from cloudevents_kafka.attributes.fast_validation import accept
 from cloudevents_kafka.attributes.timestamps import from_epoch
 from cloudevents_kafka.attributes.types import CORE, REQUIRED, AttributeType, AttributeValue
 from cloudevents_kafka.attributes.validation import find_repeats, find_type_problem, native_type
 from cloudevents_kafka.codecs.json import decode_json, encode_json, is_json
 from cloudevents_kafka.codecs.payload import DataKind, encode_text, from_utf8, implies_json, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError, Problem, preview
-from cloudevents_kafka.event import Event
+from cloudevents_kafka.event import Event, unchecked_event
 from cloudevents_kafka.formats import protobuf_decoder
 from cloudevents_kafka.formats._base import BaseFormat, build_event, encode_epoch, malformed
 from cloudevents_kafka.formats.protobuf_decoder import ATTR_FIELDS, AttributeField
 from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.record import to_bytes
 
 # P-01: required attributes have fields of their own, all others are in the map.
 _FIELDS: Final = {"id": "id", "source": "source", "specversion": "spec_version", "type": "type"}
 _STRING: Final = AttributeType.STRING
+_FIELD_TYPES: Final = {field: attribute_type for attribute_type, field in ATTR_FIELDS.items()}
 
 
 class ProtobufFormat(BaseFormat):
@@ -55,6 +60,11 @@ class ProtobufFormat(BaseFormat):
         if event.payload is not None:
             _write_data(message, event, event.payload)
         return bytes(message.SerializeToString(deterministic=True))
+
+    def decode(self, value: bytes) -> Event:
+        """Return the event of a message. Raises `InvalidEvent` with all problems."""
+        value = value if type(value) is bytes else to_bytes(value) or b""
+        return _read_valid(value) or self._decode(value)
 
     def _decode(self, value: bytes) -> Event:
         try:
@@ -138,6 +148,87 @@ def _string_of(payload: bytes) -> str | None:
     return text if encode_json(text) == payload else None
 
 
+# --- reading valid messages ----------------------------------------------------
+
+
+@cache
+def _parser() -> tuple[Callable[[bytes], Any], type[Exception]] | None:
+    """Return the parser of protobuf, if it is installed, and its error."""
+    try:
+        from google.protobuf.message import DecodeError as ParseError
+
+        from cloudevents_kafka.formats.protobuf_schema import ListedCloudEvent
+    except ImportError:
+        return None
+    return ListedCloudEvent.FromString, ParseError
+
+
+def _read_valid(value: bytes) -> Event | None:
+    """Return the event of a message, or None if it breaks a rule or `ProtobufFormat._decode` must read it."""
+    message = _parse(value)
+    if message is None:
+        return None
+    attributes: dict[str, Any] = {
+        "id": message.id,
+        "source": message.source,
+        "specversion": message.spec_version,
+        "type": message.type,
+    }
+    entries = message.attributes
+    for entry in entries:
+        name, attr = entry.key, entry.value
+        field = attr.WhichOneof("attr")
+        if field == "ce_string" and name not in _NO_STRINGS:
+            attributes[name] = attr.ce_string
+        elif not _add_value(attributes, name, field, attr):
+            return None
+    if len(attributes) != len(REQUIRED) + len(entries) or not accept(
+        attributes
+    ):  # N-05: an attribute occurs once
+        return None
+    try:
+        payload, kind = _read_field(message, attributes.get("datacontenttype"))
+    except DataError:
+        return None
+    return unchecked_event(attributes, payload, kind, (ProtobufFormat.name, value))
+
+
+def _parse(value: bytes) -> Any:
+    """Return the message in a value, or None unless it is canonical.
+
+    The parser of protobuf merges repeated fields, drops bits of numbers, and forgets the order of
+    fields. A message that is serialized as the same bytes, without unknown fields, has none of that.
+    """
+    if (parser := _parser()) is None:
+        return None
+    parse, error = parser
+    try:
+        message = parse(value)
+    except error:
+        return None
+    message.DiscardUnknownFields()
+    return message if message.SerializeToString() == value else None
+
+
+def _add_value(attributes: dict[str, Any], name: str, field: str | None, attr: Any) -> bool:
+    """Add an attribute that is not any text; return whether its field is right."""
+    if field is None:
+        return False
+    value = getattr(attr, field)
+    if field == "ce_timestamp":
+        value = value.seconds, value.nanos
+    attributes[name], problem = _read_value(name, _FIELD_TYPES[field], value)
+    return problem is None
+
+
+def _read_field(message: Any, content_type: str | None) -> tuple[bytes | None, DataKind]:
+    field = message.WhichOneof("data")
+    if field is None:
+        return None, DataKind.BYTES
+    data = getattr(message, field)
+    return _read_data([(field, data.encode() if field == "text_data" else data)], content_type)
+
+
 # --- reading attributes --------------------------------------------------------
 
 
@@ -167,6 +258,8 @@ def _read_value(name: str, attribute_type: AttributeType | None, value: Any) -> 
     """Return the value of an attribute's field, or the problem of the field."""
     if name in REQUIRED:
         return None, Problem(name, "must be in its own field, not in the map attributes", "P-01")
+    if name == "time" and attribute_type is AttributeType.TIMESTAMP:
+        return _read_time(name, value)
     if attribute_type is None:
         return None, Problem(name, "must have one field of the oneof attr", "P-02", pluralize(value, "field"))
     allowed = _allowed_types(name)
@@ -174,11 +267,15 @@ def _read_value(name: str, attribute_type: AttributeType | None, value: Any) -> 
         fields = " or ".join(ATTR_FIELDS[allowed_type] for allowed_type in allowed)
         return None, Problem(name, f"must be in the field {fields}", "P-02", ATTR_FIELDS[attribute_type])
     if attribute_type is AttributeType.TIMESTAMP:
-        try:
-            return from_epoch(*value), None
-        except ValueError as error:
-            return None, Problem(name, str(error), "P-02", preview(value))
+        return _read_time(name, value)
     return value, None if allowed else find_type_problem(name, value, attribute_type)
+
+
+def _read_time(name: str, epoch: tuple[int, int]) -> tuple[str | None, Problem | None]:
+    try:
+        return from_epoch(*epoch), None
+    except ValueError as error:
+        return None, Problem(name, str(error), "P-02", preview(epoch))
 
 
 def _allowed_types(name: str) -> tuple[AttributeType, ...]:
