@@ -148,7 +148,7 @@ def test_names_cached_by_another_table_are_not_used() -> None:
     """A thread that caches a name after its registration does not hide it."""
     before = extension_types.current.table
     register_extension("attempt", AttributeType.INTEGER)
-    before.text_names["attempt"] = True
+    before.text_names.add("attempt")
     before.header_names["ce_attempt"] = "attempt"
     assert from_record(Record(headers=COUNT))["attempt"] == 5
 

@@ -35,7 +35,7 @@ class ExtensionTable(msgspec.Struct, frozen=True):
     extensions: Mapping[str, Extension]
     registered: Mapping[str, Extension]
     constrained: frozenset[str]
-    text_names: dict[str, bool]
+    text_names: set[str]
     header_names: dict[str, str | None]
 
 
@@ -104,9 +104,7 @@ def restore(extensions: Mapping[str, Extension]) -> None:
     constrained = {name for name, extension in DOCUMENTED.items() if not extension.accepts_any_text}
     names = frozenset(constrained | extensions.keys())
     with registration_lock:
-        current.table = ExtensionTable(
-            {**DOCUMENTED, **extensions}, dict(extensions), names, dict.fromkeys(CORE, True), {}
-        )
+        current.table = ExtensionTable({**DOCUMENTED, **extensions}, dict(extensions), names, set(CORE), {})
 
 
 def type_of(name: str, table: ExtensionTable | None = None) -> AttributeType:

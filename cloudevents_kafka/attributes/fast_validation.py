@@ -17,7 +17,7 @@ from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.timestamps import is_timestamp
 from cloudevents_kafka.attributes.types import CORE, INTEGER_RANGE, PARSERS, SPECVERSION, is_name, is_string
 from cloudevents_kafka.attributes.validation import has_type
-from cloudevents_kafka.primitives.bounded import remember
+from cloudevents_kafka.primitives.bounded import remember, remember_text
 
 _sources: Final[dict[str, bool]] = {}
 _schemas: Final[dict[str, bool]] = {}
@@ -37,7 +37,7 @@ def accept(attributes: dict[str, Any], joined: str | None = None) -> bool:
             return False
     table = current.table
     return are_valid_texts(attributes, joined) and (
-        attributes.keys() <= table.text_names.keys() or accept_names(attributes, table)
+        table.text_names.issuperset(attributes) or accept_names(attributes, table)
     )
 
 
@@ -109,14 +109,14 @@ def _is_schema(text: str) -> bool:
 
 def accept_names(attributes: dict[str, Any], table: ExtensionTable) -> bool:
     """Return whether names are valid and extensions keep their rules; cache names of any text."""
-    for name in attributes.keys() - table.text_names.keys():
+    for name in attributes.keys() - table.text_names:
         if name in table.constrained:
             if not _keeps_rules(attributes, name, table.extensions[name]):
                 return False
         elif not is_name(name):
             return False
         else:
-            remember(table.text_names, name, True)
+            remember_text(table.text_names, name)
     return True
 
 

@@ -24,7 +24,7 @@ from cloudevents_kafka.attributes.types import (
     is_string,
 )
 from cloudevents_kafka.errors import Problem, preview
-from cloudevents_kafka.primitives.bounded import remember
+from cloudevents_kafka.primitives.bounded import remember_text
 
 _STRING_RULE: Final = "must be text without control characters, surrogates and noncharacters"
 _TYPES: Final[dict[AttributeType, tuple[type | Callable[[str], bool], str, str]]] = {
@@ -106,7 +106,7 @@ def find_problems(
         if extension is None:
             problem = _find_problem(name, value)
             if problem is None:
-                remember(text_names, name, True)
+                remember_text(text_names, name)
         else:
             problem = _find_extension_problem(name, value, extension, attributes)
             for needed in extension.needs:

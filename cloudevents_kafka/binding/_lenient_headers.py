@@ -27,7 +27,7 @@ from cloudevents_kafka.binding._headers import (
 )
 from cloudevents_kafka.errors import Problem, preview
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
-from cloudevents_kafka.primitives.bounded import MAX_ENTRIES, MAX_KEY_LENGTH
+from cloudevents_kafka.primitives.bounded import remember_text
 from cloudevents_kafka.record import Headers, Record
 
 _IS_COPY: Final = f"is in {CONTENT_TYPE_COPY}"
@@ -102,10 +102,7 @@ def are_exact(headers: Headers) -> bool:
 def _is_exact(name: str) -> bool:
     if _exact_name(name) not in (None, name):
         return False
-    if len(_exact_names) >= MAX_ENTRIES:
-        _exact_names.clear()
-    if len(str(name)) <= MAX_KEY_LENGTH:
-        _exact_names.add(name)
+    remember_text(_exact_names, str(name))
     return True
 
 

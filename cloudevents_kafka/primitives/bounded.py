@@ -25,6 +25,14 @@ def remember(cache: dict[K, V], key: K, value: V, max_entries: int = MAX_ENTRIES
     return value
 
 
+def remember_text(cache: set[str], text: str) -> None:
+    """Store a text in a cache, with the bounds of `remember`."""
+    if len(text) <= MAX_KEY_LENGTH:
+        if len(cache) >= MAX_ENTRIES:
+            cache.clear()
+        cache.add(text)
+
+
 class Window(OrderedDict[K, V]):
     """A dictionary of the entries that were set last; setting one more removes the oldest."""
 
