@@ -27,9 +27,24 @@ def time_by_turns(
     return timings
 
 
+def calls_for(work: Callable[[], object], seconds: float) -> int:
+    """Return how many calls take about so many seconds, at least one."""
+    for _ in range(5):
+        work()
+    start = time.perf_counter()
+    for _ in range(10):
+        work()
+    return max(1, round(seconds * 10 / (time.perf_counter() - start)))
+
+
+def ratio_of(ours: list[float], theirs: list[float]) -> float:
+    """Return the median of the ratios of the rounds, their time divided by ours."""
+    return statistics.median(other / own for own, other in zip(ours, theirs, strict=True))
+
+
 def row(name: str, ours: list[float], theirs: list[float], target: float | None) -> str:
     """Return one line: medians in microseconds, the median of the ratios of the rounds, the target."""
-    ratio = statistics.median(other / own for own, other in zip(ours, theirs, strict=True))
+    ratio = ratio_of(ours, theirs)
     verdict = "" if target is None else f"   target {target:>4}x  {'met' if ratio >= target else 'MISSED'}"
     return (
         f"{name:<44} {statistics.median(ours) * 1e6:8.2f} us {statistics.median(theirs) * 1e6:8.2f} us"

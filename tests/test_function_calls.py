@@ -1,0 +1,62 @@
+"""No shape of an event is slow: its function calls stay within a bound, on any machine.
+
+A slow path calls many functions, so it fails these tests without a clock. The shapes and their
+bounds are in `benchmarks/_shapes.py`; `python benchmarks shapes -- --calls` prints the counts.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+sys.path.insert(0, str(BENCHMARKS))
+try:
+    from _calls import count_calls, count_in_order
+    from _growth import COUNTS, growth
+    from _peer_samples import peer_samples
+    from _shapes import GROUPS, PEER_CALLS, shapes
+finally:
+    sys.path.remove(str(BENCHMARKS))
+    for name in ("converters", "formats"):  # tests has folders of these names
+        sys.modules.pop(name, None)
+
+SHAPES = {f"{shape.group}, {shape.name}": shape for shape in shapes()}
+GROWTH = dict(growth())
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_calls_stay_within_the_bound(name):
+    """A shape needs no more function calls than its bound."""
+    shape = SHAPES[name]
+    assert count_calls(shape.ours) <= shape.calls
+
+
+def test_calls_of_what_peers_wrote():
+    """The records of each peer need no more function calls than its bounds: most of them, and the slowest."""
+    kinds = defaultdict(list)
+    for sample in peer_samples():
+        kinds[sample.peer, sample.encoding].append(sample.read)
+    assert kinds.keys() == PEER_CALLS.keys()
+    for kind, works in kinds.items():
+        counts = sorted(count_in_order(works))
+        assert counts[len(counts) // 2] <= PEER_CALLS[kind][0], kind
+        assert counts[-1] <= PEER_CALLS[kind][1], kind
+
+
+@pytest.mark.parametrize("name", GROWTH)
+def test_calls_are_linear(name):
+    """Each of a thousand parts needs as many function calls as each of a hundred, or none."""
+    ten, hundred, thousand = (count_calls(work) for work in GROWTH[name][1:])
+    assert COUNTS[1:] == (10, 100, 1000)
+    assert thousand - hundred <= 1.2 * 10 * (hundred - ten) + 10
+
+
+def test_shapes_are_many():
+    """There are at least 40 shapes, of each group some, with different names."""
+    assert len(SHAPES) == len(shapes()) >= 40
+    assert {shape.group for shape in SHAPES.values()} == GROUPS.keys()
