@@ -31,9 +31,7 @@ from cloudevents_kafka import (
     sniff,
     to_record,
 )
-from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED
-from cloudevents_kafka.attributes.extension_types import current, parse_values
-from cloudevents_kafka.attributes.fast_validation import accept
+from cloudevents_kafka.attributes.extension_types import parse_values
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.timestamps import is_timestamp
 from cloudevents_kafka.attributes.validation import find_problems
@@ -49,35 +47,6 @@ MODES: tuple[ContentMode, ...] = ("binary", "structured")
 GOOD = {"specversion": "1.0", "id": "1", "source": "/", "type": "t"}
 
 # --- quick looks -------------------------------------------------------------------
-
-
-@make.examples(200)
-@given(
-    hostile=st.dictionaries(
-        st.one_of(make.any_names, st.sampled_from(sorted(DOCUMENTED))), make.any_texts, max_size=4
-    ),
-    good=make.attributes(make.texts),
-    mixed=st.booleans(),
-)
-def test_fast_validation_accepts_no_invalid_event(
-    hostile: dict[str, str], good: dict[str, Any], *, mixed: bool
-) -> None:
-    """Attributes that pass fast validation have no problem."""
-    attributes = {**GOOD, **good, **(hostile if mixed else {})}
-    if accept(attributes):
-        assert find_problems(parse_values(attributes)) == []
-
-
-@given(make.attributes(make.texts))
-def test_fast_validation_accepts_valid_texts(good: dict[str, Any]) -> None:
-    """Valid events of texts without JSON escapes pass fast validation."""
-    texts = {
-        name: v for name, v in good.items() if isinstance(v, str) and name not in current.table.constrained
-    }
-    attributes = {**GOOD, **texts}
-    joined = "".join(attributes.values())
-    assume(not joined.isascii() or len(json.dumps(joined)) == len(joined) + 2)
-    assert accept(attributes)
 
 
 _CLOCK = re.compile(

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from cloudevents_kafka.attributes._uri import is_uri, is_uri_reference
-from cloudevents_kafka.attributes.documented_extensions import Extension
+from cloudevents_kafka.attributes.documented_extensions import NOT_EMPTY, Extension
 from cloudevents_kafka.attributes.extension_types import ExtensionTable, current
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.timestamps import is_timestamp
@@ -94,9 +94,10 @@ def is_scalar(name: str, value: Any) -> bool:
 
 
 def _may_be_empty(attributes: dict[str, Any]) -> bool:
-    """Return whether attributes with an empty text are extensions that no document describes."""
+    """Return whether no empty text is an attribute of the core, or an extension that must not be empty."""
+    known = current.table.extensions
     empty = [name for name, value in attributes.items() if value == ""]
-    return not any(name in CORE or name in current.table.extensions for name in empty)
+    return not any(name in CORE or (name in known and NOT_EMPTY in known[name].rules) for name in empty)
 
 
 def _is_source(text: str) -> bool:

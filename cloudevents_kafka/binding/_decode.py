@@ -13,15 +13,16 @@ import msgspec
 
 from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.attributes.fast_validation import accept_names, are_valid_texts
-from cloudevents_kafka.attributes.media_type import media_type
+from cloudevents_kafka.attributes.media_type import MediaType, media_type
 from cloudevents_kafka.binding._binary import decode_binary, read_headers, read_text_headers
+from cloudevents_kafka.binding._headers import CONTENT_TYPE
 from cloudevents_kafka.binding._lenient import read_bare_json, read_lenient
 from cloudevents_kafka.binding._lenient_headers import are_exact
 from cloudevents_kafka.binding._sniffer import Mode, Verdict, decode_error, sniff
 from cloudevents_kafka.binding._structured import check_content_type, decode_structured
 from cloudevents_kafka.errors import BrokenEvent, DecodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, unchecked_event
-from cloudevents_kafka.record import Record, RecordInput, with_bytes_headers
+from cloudevents_kafka.record import Headers, Record, RecordInput, with_bytes_headers
 
 
 class Decoded(msgspec.Struct, frozen=True):
@@ -87,7 +88,8 @@ def _read_valid(record: Record) -> Event | None:
     if attributes is None:
         attributes = read_headers(record.headers, table)
         if attributes is None:
-            return None
+            media = _structured_type(record.headers)  # whose other headers do not affect the event (K-17)
+            return None if media is None else decode_structured(record.value, media)
     if "datacontenttype" in attributes:
         media = media_type(attributes["datacontenttype"])
         if media.cloudevents:  # K-09: "prefixed with the CloudEvents media type"
@@ -95,6 +97,16 @@ def _read_valid(record: Record) -> Event | None:
     if not are_valid_texts(attributes, "".join(attributes.values())):
         return None
     return unchecked_event(attributes, record.value) if are_texts or accept_names(attributes, table) else None
+
+
+def _structured_type(headers: Headers) -> MediaType | None:
+    """Return the media type in the only content-type header if it is prefixed with that of CloudEvents."""
+    values = [value for name, value in headers if name == CONTENT_TYPE and value is not None]
+    try:
+        media = media_type(values[0].decode()) if len(values) == 1 else None
+    except (AttributeError, UnicodeDecodeError):  # the value is not bytes, or not UTF-8
+        return None
+    return media if media is not None and media.cloudevents else None
 
 
 def _read_slow(record: Record) -> Event:

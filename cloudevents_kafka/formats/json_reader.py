@@ -35,7 +35,10 @@ _skip_to_data: Final = msgspec.json.Decoder(_Envelope).decode
 _check_json: Final = msgspec.json.Decoder(msgspec.Raw).decode
 _read_texts: Final = msgspec.json.Decoder(dict[str, str]).decode
 _read_scalars: Final = msgspec.json.Decoder(dict[str, str | int | bool | None]).decode
-_separator: Final = re.compile(rb"[ \t\r\n]*:[ \t\r\n]*").match
+_data_name: Final = re.compile(
+    rb'[{,\s]"(?:d|\\u0064)(?:a|\\u0061)(?:t|\\u0074)(?:a|\\u0061)"[ \t\r\n]*:[ \t\r\n]*'
+).search
+"""The name of data with any escapes and white space. In a text, a backslash would be before it."""
 _REFUSED: Final = (msgspec.MsgspecError, RecursionError, ValueError, InvalidEvent)
 _DATA: Final = b'"data"'
 _NO_DATA: Final = b'"data":""'  # replaces data in the object that is read
@@ -160,13 +163,19 @@ def _cut_data(value: bytes) -> tuple[bytes, bytes | None]:
     head, _, rest = value.partition(_DATA)
     start = 2 if rest[1:2] == b" " else 1
     if not (rest.startswith(data, start) and rest[0] == _COLON):
-        separator = _separator(rest)
-        if separator is None or not rest.startswith(data, separator.end()):
-            raise ValueError  # the name of data has escapes, or occurs more than once
-        start = separator.end()
+        head, rest, start = *_split_at_data(value, data, len(head)), 0
     if not (data.isascii() or is_utf8(data)):
         raise ValueError
     return head + _NO_DATA + rest[start + len(data) :], data
+
+
+def _split_at_data(value: bytes, data: bytes, position: int) -> tuple[bytes, bytes]:
+    """Return what is before the name of data, which is probably at a position, and what is from data on."""
+    for start in (max(position - 1, 0), 0):
+        name = _data_name(value, start)
+        if name is not None and value.startswith(data, name.end()):
+            return value[: name.start() + 1], value[name.end() :]
+    raise ValueError  # data occurs more than once
 
 
 def _count_quotes(members: bytes) -> int:
