@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping
 from datetime import datetime
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final, Self
 
+import msgspec
+
 from cloudevents_kafka.attributes.extension_types import type_of
-from cloudevents_kafka.attributes.fast_validation import accept
-from cloudevents_kafka.attributes.timestamps import instant, is_timestamp, to_datetime
+from cloudevents_kafka.attributes.fast_validation import accept, is_scalar
+from cloudevents_kafka.attributes.timestamps import from_datetime, instant, is_timestamp, to_datetime
 from cloudevents_kafka.attributes.types import (
     CORE,
     SPECVERSION,
@@ -32,7 +35,11 @@ from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
 _UNSET: Final = object()
 _FOR_READER: Final = object()  # data that the function of `read_with` decodes
 _TEXT: Final = frozenset((str,))
+_COPIED: Final = frozenset((dict, MappingProxyType))
+_BACKSLASH: Final = ord("\\")
+_DEL: Final = 0x7F
 _new: Final = object.__new__
+_write_json: Final = msgspec.json.Encoder().encode
 
 
 class Event:
@@ -70,21 +77,24 @@ class Event:
         data: Any = None,
         **extensions: AttributeValue | datetime | None,
     ) -> None:
-        attributes = {
-            "specversion": specversion,
-            "id": id,
-            "source": source,
-            "type": type,
-            "datacontenttype": datacontenttype,
-            "dataschema": dataschema,
-            "subject": subject,
-            "time": time,
-            **extensions,
-        }
+        attributes: dict[str, Any] = {"specversion": specversion, "id": id, "source": source, "type": type}
+        if datacontenttype is not None:
+            attributes["datacontenttype"] = datacontenttype
+        if dataschema is not None:
+            attributes["dataschema"] = dataschema
+        if subject is not None:
+            attributes["subject"] = subject
+        if time is not None:
+            attributes["time"] = time
+        if extensions:
+            attributes |= extensions
         self._set(attributes, data)
 
-    def _set(self, values: Mapping[str, object], data: Any) -> None:
-        attributes, problems = _check(values)
+    def _set(self, attributes: dict[str, Any], data: Any) -> None:
+        """Check values and store them; the event keeps the dictionary itself."""
+        problems: list[Problem] = []
+        if not _accept(attributes, problems):
+            attributes, problems = validate(attributes, problems)
         content_type = attributes.get("datacontenttype")
         try:
             self._payload, self._kind = to_payload(
@@ -109,12 +119,14 @@ class Event:
         """
         if isinstance(source, cls):
             return source
-        if not all(callable(getattr(source, name, None)) for name in ("get_attributes", "get_data")):
+        get_attributes = getattr(source, "get_attributes", None)
+        get_data = getattr(source, "get_data", None)
+        if not (callable(get_attributes) and callable(get_data)):
             raise TypeError(
                 f"an event must have get_attributes() and get_data(), got a {type(source).__name__}"
             )
-        event = cls.__new__(cls)
-        event._set(source.get_attributes(), source.get_data())
+        event = _new(cls)
+        event._set(_copy(get_attributes()), get_data())
         return event
 
     @property
@@ -359,6 +371,12 @@ def with_content_type(event: Event) -> Event:
     return event.replace(datacontenttype="application/json")
 
 
+binary_parts: Final[Callable[[Event], tuple[dict[str, AttributeValue], bytes | None, DataKind]]] = attrgetter(
+    "_attributes", "_payload", "_kind"
+)
+"""Return the attributes of an event as it stores them, its payload and its kind, as `raw_parts` does."""
+
+
 def raw_parts(event: Event) -> tuple[dict[str, AttributeValue], tuple[str, bytes] | None]:
     """Return the attributes of an event as it stores them, and ``encoded`` of `unchecked_event`.
 
@@ -367,20 +385,48 @@ def raw_parts(event: Event) -> tuple[dict[str, AttributeValue], tuple[str, bytes
     return event._attributes, event._encoded
 
 
-def _check(values: Mapping[str, object]) -> tuple[dict[str, AttributeValue], list[Problem]]:
-    """Return attributes with values in canonical form, and their problems."""
-    attributes: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
-    problems: list[Problem] = []
+def _copy(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a mapping as a new dictionary."""
+    # A view of a dictionary, as the SDK's version 1 returns, is copied slowly by dict().
+    return values.copy() if type(values) in _COPIED else dict(values)  # type: ignore[attr-defined]  # has it
+
+
+def _accept(attributes: dict[str, Any], problems: list[Problem]) -> bool:
+    """Bring values into canonical form, without nulls, and return whether attributes keep all rules.
+
+    Add the problems of values that have no canonical form.
+    """
+    time = attributes.get("time")
+    if type(time) is datetime:
+        try:  # noqa: SIM105  # suppress() takes a quarter as long as all rules
+            attributes["time"] = from_datetime(time)
+        except ValueError:
+            pass  # the problem is found below
     if not _TEXT.issuperset(map(type, attributes.values())):
-        for name in [name for name, value in attributes.items() if type(value) is not str]:
-            try:
-                attributes[name] = to_attribute(attributes[name])
-            except ValueError as error:
-                problems.append(Problem(name, str(error), "T-01"))
-                del attributes[name]
-    if not problems and accept(attributes):
-        return attributes, []
-    return validate(attributes, problems)
+        names = [name for name, value in attributes.items() if type(value) is not str]
+        valid = [_to_value(attributes, name, problems) for name in names]
+        if not all(valid):
+            return False
+    try:
+        written = _write_json(attributes)
+    except (TypeError, ValueError, OverflowError):  # a name is not a text; a lone surrogate
+        return accept(attributes)
+    # JSON escapes all ASCII control characters (T-06) except DEL.
+    is_plain = written.isascii() and _BACKSLASH not in written and _DEL not in written
+    return accept(attributes, "" if is_plain else None)
+
+
+def _to_value(attributes: dict[str, Any], name: str, problems: list[Problem]) -> bool:
+    """Bring a value into canonical form, and return whether the attribute may have one of its type."""
+    value = attributes[name]
+    try:
+        if value is not None:
+            value = attributes[name] = to_attribute(value)
+            return type(value) is str or is_scalar(name, value)
+    except ValueError as error:
+        problems.append(Problem(name, str(error), "T-01"))
+    del attributes[name]
+    return value is None
 
 
 def _equal(name: str, left: AttributeValue, right: AttributeValue) -> bool:

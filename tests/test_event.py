@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from datetime import UTC, datetime, timedelta, timezone
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
@@ -108,6 +109,66 @@ def test_later_changes_do_not_reach_the_event() -> None:
         plain.data["a"] = "c"
         assert from_record(to_record(plain, mode="structured", format=way)).data == {"a": "b"}
     assert from_record(to_record(event)).data == {"a": [1]}
+
+
+class _Type(StrEnum):
+    CREATED = "order.created"
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (datetime(2018, 4, 5, tzinfo=UTC), "2018-04-05T00:00:00Z"),
+        (datetime(2018, 4, 5, tzinfo=timezone(timedelta(hours=2))), "2018-04-05T00:00:00+02:00"),
+        (5, 5),
+        (True, True),
+        (b"", b""),
+        (_Type.CREATED, "order.created"),
+        ('\u00e9 "\\', '\u00e9 "\\'),
+    ],
+)
+def test_values_of_each_type_are_kept(given: Any, kept: Any) -> None:
+    """Values of Python's types are those of the type system, in a constructor and in another's event."""
+    event = least(x=given)
+    again = Event.of(_Foreign(MappingProxyType({**event.attributes, "x": given, "y": None})))
+    assert event["x"] == again["x"] == kept
+    assert type(event["x"]) is type(again["x"]) is type(kept)
+    assert again == event
+
+
+@pytest.mark.parametrize(
+    ("attributes", "clauses"),
+    [
+        ({"x": 2**31}, ["T-04"]),
+        ({"x": -(2**70)}, ["T-04"]),
+        ({"x": 1.5, "id": None}, ["T-01", "R-01"]),
+        ({"x": "\x00"}, ["T-06"]),
+        ({"x": "\x7f"}, ["T-06"]),
+        ({"x": "\ud800"}, ["T-06"]),
+        ({"subject": 5}, ["R-12"]),
+        ({"sampledrate": True}, ["T-05"]),
+        ({"time": datetime(2018, 4, 5)}, ["T-01"]),  # noqa: DTZ001  # without an offset
+        ({"x": datetime(2018, 4, 5), "y": object()}, ["T-01", "T-01"]),  # noqa: DTZ001  # as above
+    ],
+)
+def test_every_value_of_a_wrong_type_is_a_problem(attributes: Any, clauses: list[str]) -> None:
+    """Each value that an attribute cannot have is reported, next to values of any type."""
+    with pytest.raises(InvalidEvent) as caught:
+        least(**attributes)
+    assert [problem.clause for problem in caught.value.problems] == clauses
+
+
+class _Foreign:
+    """An event of another library."""
+
+    def __init__(self, attributes: Any) -> None:
+        self.attributes = attributes
+
+    def get_attributes(self) -> Any:
+        return self.attributes
+
+    def get_data(self) -> Any:
+        return None
 
 
 def test_data_is_decoded_once_on_access() -> None:

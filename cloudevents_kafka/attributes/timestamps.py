@@ -8,6 +8,7 @@ year 0, which RFC 3339 allows, the first instant of the year 1.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -31,6 +32,7 @@ _CALENDAR_YEARS: Final = 400
 EPOCH_SECONDS: Final = range(-62135596800, 253402300800)
 """The seconds of the years 1 to 9999 since the epoch."""
 _from_iso: Final = datetime.fromisoformat
+_to_text: Final[Callable[[datetime], str]] = msgspec.to_builtins
 _read_quoted: Final = msgspec.json.Decoder(datetime).decode
 
 
@@ -69,14 +71,16 @@ def from_datetime(moment: datetime) -> str:
 
     Raises `ValueError` if the datetime has no offset, or seconds in its offset.
     """
-    if moment.tzinfo is UTC:
-        return f"{moment.isoformat()[:-6]}Z"
+    if moment.tzinfo is UTC and type(moment) is datetime:
+        return _to_text(moment)
     offset = moment.utcoffset()
     if offset is None:
         raise ValueError("a datetime must have an offset (tzinfo), as an RFC 3339 timestamp has")
     if offset.seconds % 60 or offset.microseconds:
         raise ValueError("the offset of a datetime must have no seconds, as in RFC 3339")
-    text = moment.isoformat()
+    if type(moment) is datetime:
+        return _to_text(moment)
+    text = moment.isoformat()  # a subclass may have digits below a microsecond
     return text if offset else f"{text[:-6]}Z"
 
 

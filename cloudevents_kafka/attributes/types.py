@@ -122,6 +122,8 @@ def to_attribute(value: object) -> AttributeValue:
     """
     if type(value) in _BASE_CLASSES:
         return value  # type: ignore[return-value]  # it is of one of the classes
+    if type(value) is datetime:
+        return from_datetime(value)
     if isinstance(value, str | int | bytes):
         return _to_base_class(value)
     if isinstance(value, datetime):

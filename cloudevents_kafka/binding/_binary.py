@@ -23,7 +23,7 @@ from cloudevents_kafka.binding._headers import (
 )
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, preview
-from cloudevents_kafka.event import Event, raw_parts, unchecked_event
+from cloudevents_kafka.event import Event, binary_parts, unchecked_event
 from cloudevents_kafka.primitives.bounded import remember
 from cloudevents_kafka.record import Headers, Record
 
@@ -134,25 +134,22 @@ def encode_binary(event: Event) -> tuple[Headers, bytes | None]:
 
     Raises `EncodeError` if readers would take the datacontenttype for that of structured mode.
     """
-    attributes, _ = raw_parts(event)
+    attributes, payload, kind = binary_parts(event)
     names = header_names
     try:
-        headers: Headers = [(names[name], value.encode()) for name, value in attributes.items()]  # type: ignore[union-attr]  # nearly always all are str
-    except (AttributeError, KeyError):  # a value is not a str, or a name is not cached
-        headers = [
-            (
-                names[name] if name in names else header_of(name),
-                value.encode() if type(value) is str else canonical_text(value).encode(),
-            )
+        headers: Headers = [
+            (names[name], value.encode() if type(value) is str else canonical_text(value).encode())
             for name, value in attributes.items()
         ]
+    except KeyError:  # a name is not cached
+        headers = [(header_of(name), canonical_text(value).encode()) for name, value in attributes.items()]
     content_type = attributes.get("datacontenttype")
     if not isinstance(content_type, str):
-        if event.kind is DataKind.JSON:  # R-10: "SHOULD be set explicitly to the implied `datacontenttype`"
+        if kind is DataKind.JSON:  # R-10: "SHOULD be set explicitly to the implied `datacontenttype`"
             headers.append((CONTENT_TYPE, _JSON))
     elif media_type(content_type).cloudevents:  # K-20: if "prefixed with the CloudEvents media type"
         raise EncodeError(
             "datacontenttype must not start with application/cloudevents in binary mode "
             f"(K-20, Kafka binding 3), got {preview(content_type)}; use structured mode"
         )
-    return headers, event.payload
+    return headers, payload

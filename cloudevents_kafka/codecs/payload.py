@@ -31,12 +31,16 @@ class DataKind(Enum):
     """A Protobuf message in a serialized ``google.protobuf.Any``."""
 
 
+_BYTES: Final = DataKind.BYTES
+_JSON: Final = DataKind.JSON
+_TEXT: Final = DataKind.TEXT
+_BYTES_LIKE: Final = (bytes, bytearray, memoryview)
 _NO_ATTRIBUTES: Final[Mapping[str, Any]] = {}
 _BYTE_ORDER_MARKS: Final = {
     "utf_16": (codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE),
     "utf_32": (codecs.BOM_UTF32_BE, codecs.BOM_UTF32_LE),
 }
-_JSON_TYPES: Final = (dict, str, list, int, float)
+_JSON_TYPES: Final = frozenset((dict, str, list, int, float, bool))
 
 
 def implies_json(content_type: str | None) -> bool:
@@ -60,19 +64,22 @@ def to_payload(
     or None, else text in the charset of the content type; other values are JSON. Raises
     `DataError` if the value cannot be encoded.
     """
-    if data is None:
-        return None, DataKind.BYTES
-    if isinstance(data, bytes | bytearray | memoryview):
-        return bytes(data), DataKind.BYTES
+    if data is None or type(data) is bytes:
+        return data, _BYTES
+    has_json_type = type(data) in _JSON_TYPES
+    if not has_json_type and isinstance(data, _BYTES_LIKE):
+        return bytes(data), _BYTES
     codec = find(content_type, attributes)
     if codec is not None and codec.encode is not None:
-        return call_encode(codec.encode, data, content_type), DataKind.BYTES
-    if not isinstance(data, _JSON_TYPES) and (message := _serialized_any(data)) is not None:
+        return call_encode(codec.encode, data, content_type), _BYTES
+    if not has_json_type and (message := _serialized_any(data)) is not None:
         return message, DataKind.PROTO
-    if implies_json(content_type):  # J-09: without a content type, a value is JSON
-        return from_utf8(encode_json(data), content_type), DataKind.JSON
+    media = None if content_type is None else media_type(content_type)
+    if media is None or media.is_json:  # J-09: without a content type, a value is JSON
+        text = encode_json(data)
+        return text if media is None or media.utf8 else from_utf8(text, content_type), _JSON
     if isinstance(data, str):
-        return encode_text(data, content_type), DataKind.TEXT
+        return encode_text(data, content_type), _TEXT
     raise DataError(
         f"data of type {preview_name(content_type)} must be text or bytes, got a {type(data).__name__}; "
         "set a JSON content type, or register a codec for this one"
@@ -143,7 +150,8 @@ def encode_text(text: str, content_type: str | None) -> bytes:
     Raises `DataError` if the charset cannot encode it.
     """
     try:
-        return text.encode("utf-8" if content_type is None else python_codec(media_type(content_type)))
+        media = None if content_type is None else media_type(content_type)
+        return text.encode() if media is None or media.charset is None else text.encode(python_codec(media))
     except (LookupError, ValueError) as error:
         raise DataError(
             f"data cannot be written as {preview_name(content_type)}: {message_without_data(error)}"

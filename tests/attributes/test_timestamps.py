@@ -157,6 +157,19 @@ def test_datetime_round_trip(moment: datetime) -> None:
     assert again.utcoffset() == moment.utcoffset()
 
 
+class _Nanoseconds(datetime):
+    """A datetime with digits that its class writes, as those of pandas do."""
+
+    def isoformat(self, *arguments: str) -> str:
+        return super().isoformat(*arguments).replace("+", ".000000001+")
+
+
+@pytest.mark.parametrize(("zone", "suffix"), [(UTC, "Z"), (timezone(timedelta(hours=2)), "+02:00")])
+def test_digits_of_a_subclass_are_kept(zone: timezone, suffix: str) -> None:
+    """A subclass of datetime writes its own text."""
+    assert from_datetime(_Nanoseconds(2018, 4, 5, tzinfo=zone)) == f"2018-04-05T00:00:00.000000001{suffix}"
+
+
 @given(make.timestamps())
 def test_every_form_is_valid(text: str) -> None:
     """All forms of RFC 3339 are timestamps, equal to themselves in upper case."""
