@@ -9,10 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any, Protocol
+from operator import itemgetter
+from types import NoneType
+from typing import Any, Final, Protocol
 
 import msgspec
 from msgspec.structs import force_setattr
+
+_HEADER_TYPES: Final = frozenset((bytes, NoneType))
+_value_of: Final[Callable[[tuple[str, Any]], Any]] = itemgetter(1)
 
 Headers = list[tuple[str, bytes | None]]
 """Header names and values in the order of the record, as in confluent-kafka."""
@@ -142,7 +147,7 @@ def to_headers(headers: HeaderInput) -> Headers:
 
 def with_bytes_headers(record: Record) -> Record:
     """Return a record whose header values are bytes or None: the record itself if they are."""
-    if all(type(value) is bytes or value is None for _, value in record.headers):
+    if _HEADER_TYPES.issuperset(map(type, map(_value_of, record.headers))):
         return record
     return msgspec.structs.replace(record, headers=to_headers(record.headers))
 

@@ -15,7 +15,15 @@ from cloudevents_kafka.attributes.documented_extensions import NOT_EMPTY, Extens
 from cloudevents_kafka.attributes.extension_types import ExtensionTable, current
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.timestamps import is_timestamp
-from cloudevents_kafka.attributes.types import CORE, INTEGER_RANGE, PARSERS, SPECVERSION, is_name, is_string
+from cloudevents_kafka.attributes.types import (
+    CORE,
+    INTEGER_RANGE,
+    PARSERS,
+    SPECVERSION,
+    AttributeType,
+    is_name,
+    is_string,
+)
 from cloudevents_kafka.attributes.validation import has_type
 from cloudevents_kafka.primitives.bounded import remember, remember_text
 
@@ -124,14 +132,15 @@ def accept_names(attributes: dict[str, Any], table: ExtensionTable) -> bool:
 def _keeps_rules(attributes: dict[str, Any], name: str, extension: Extension) -> bool:
     """Return whether an extension keeps its rules; a text becomes the value of its type."""
     value = attributes[name]
-    if type(value) is str and extension.type in PARSERS:
-        try:
-            value = attributes[name] = PARSERS[extension.type](value)
-        except ValueError:
+    if type(value) is not str or extension.type is not AttributeType.STRING:
+        if type(value) is str and extension.type in PARSERS:
+            try:
+                value = attributes[name] = PARSERS[extension.type](value)
+            except ValueError:
+                return False
+        if not has_type(value, extension.type):
             return False
-    if not has_type(value, extension.type):
-        return False
     for rule in extension.rules:
         if not rule.check(value, attributes):
             return False
-    return not extension.needs or all(other in attributes for other in extension.needs)
+    return not extension.needs or all(map(attributes.__contains__, extension.needs))

@@ -11,7 +11,13 @@ from typing import Final
 
 from cloudevents_kafka.attributes._uri import is_uri, is_uri_reference
 from cloudevents_kafka.attributes.documented_extensions import Extension
-from cloudevents_kafka.attributes.extension_types import ExtensionTable, current, parse_values, type_of
+from cloudevents_kafka.attributes.extension_types import (
+    ExtensionTable,
+    current,
+    parse_value,
+    parse_values,
+    type_of,
+)
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.timestamps import is_timestamp
 from cloudevents_kafka.attributes.types import (
@@ -44,8 +50,15 @@ _TYPES: Final[dict[AttributeType, tuple[type | Callable[[str], bool], str, str]]
     AttributeType.TIMESTAMP: (is_timestamp, "T-12", "must be an RFC 3339 timestamp"),
 }
 """The types: that of Python or the check of a text, the clause, and the rule."""
-_RULED: Final = frozenset(("specversion", "source", "datacontenttype", "dataschema", "time"))
-"""The core attributes that may not be any text."""
+_RULED: Final[dict[str, Callable[[str], bool]]] = {
+    "specversion": SPECVERSION.__eq__,
+    "source": is_uri_reference,
+    "datacontenttype": lambda text: media_type(text).valid,
+    "dataschema": is_uri,
+    "time": is_timestamp,
+}
+"""The core attributes that may not be any text, and the checks of printable ones."""
+_REQUIRED: Final = frozenset(REQUIRED)
 _NATIVE_TYPES: Final = {bool: AttributeType.BOOLEAN, int: AttributeType.INTEGER, bytes: AttributeType.BINARY}
 _CORE_CLAUSES: Final = {
     "id": "R-02",  # "MUST be a non-empty string", as type; the optional ones "If present"
@@ -72,6 +85,8 @@ def validate(
     """
     table = current.table
     attributes = parse_values(attributes, table)
+    if not form_problems:
+        return attributes, find_problems(attributes, table)
     sent = {*(problem.attribute for problem in form_problems), *unreadable} - attributes.keys()
     broken = [problem for problem in find_problems(attributes, table) if problem.attribute not in sent]
     return attributes, [*form_problems, *broken]
@@ -97,11 +112,15 @@ def find_problems(
     table = table or current.table
     known, text_names = table.extensions, table.text_names
     # R-01: "REQUIRED to be present in all CloudEvents"
-    problems = [Problem(name, "is required", "R-01") for name in REQUIRED if name not in attributes]
+    problems: list[Problem] = []
+    if not attributes.keys() >= _REQUIRED:
+        problems += [Problem(name, "is required", "R-01") for name in REQUIRED if name not in attributes]
     missing: dict[str, Problem] = {}  # each attribute once that extensions need
     for name, value in attributes.items():
-        if name in text_names and name not in _RULED and type(value) is str and value and value.isprintable():
-            continue  # the most frequent attributes
+        if name in text_names and type(value) is str and value and value.isprintable():
+            is_valid = _RULED.get(name)
+            if is_valid is None or is_valid(value):
+                continue  # the most frequent attributes
         extension = known.get(name)
         if extension is None:
             problem = _find_problem(name, value)
@@ -133,6 +152,17 @@ def _find_extension_problem(
         return problem
     text = next((rule.text for rule in extension.rules if not rule.check(value, attributes)), None)
     return None if text is None else Problem(name, text, extension.clause, preview(value))
+
+
+def find_correction(name: str, text: str) -> AttributeValue | None:
+    """Return the value of a text as the only attribute of its name, or None if it breaks a rule."""
+    value = parse_value(name, text)
+    extension = current.table.extensions.get(name)
+    if extension is None:
+        problem = _find_problem(name, value)
+    else:
+        problem = _find_extension_problem(name, value, extension, {name: value})
+    return value if problem is None else None
 
 
 def _name_problem(name: str) -> Problem:

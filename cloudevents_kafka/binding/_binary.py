@@ -17,6 +17,7 @@ from cloudevents_kafka.binding._headers import (
     CONTENT_TYPE_COPY,
     attribute_of,
     decode_text,
+    exact_name,
     header_names,
     header_of,
     name_in,
@@ -69,6 +70,8 @@ def read_headers(headers: Headers, table: ExtensionTable) -> dict[str, Any] | No
             continue
         if name is _NOT_TEXT:
             name = attribute_of(header)
+            if name is None:
+                continue
         if not name or name in attributes:
             return None
         try:
@@ -79,15 +82,19 @@ def read_headers(headers: Headers, table: ExtensionTable) -> dict[str, Any] | No
 
 
 def _add_name(header: str, table: ExtensionTable) -> str | None:
-    """Return the name in a header, `_NOT_TEXT` if its attribute may not be any text; cache it."""
+    """Return the name in a header, `_NOT_TEXT` if it is not that of an attribute of any text; cache it.
+
+    That is also the name of a header which lenient reading takes for one of the event.
+    """
     name = attribute_of(header)
-    is_text = name is None or (name != "" and name not in table.constrained)
+    is_text = exact_name(header) is None if name is None else name != "" and name not in table.constrained
     return remember(table.header_names, header, name if is_text else _NOT_TEXT)
 
 
 def _is_copy(values: list[bytes], attributes: dict[str, Any]) -> bool:
     """Return whether ce_datacontenttype occurs once and is a copy of content-type (K-04)."""
-    return len(values) == 1 and values[0] == attributes.get("datacontenttype", "").encode()
+    content_type = attributes.get("datacontenttype")
+    return len(values) == 1 and content_type is not None and values[0] == content_type.encode()
 
 
 def decode_binary(record: Record) -> Event:

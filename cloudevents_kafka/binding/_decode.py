@@ -14,15 +14,18 @@ import msgspec
 from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.attributes.fast_validation import accept_names, are_valid_texts
 from cloudevents_kafka.attributes.media_type import MediaType, media_type
+from cloudevents_kafka.attributes.types import REQUIRED
 from cloudevents_kafka.binding._binary import decode_binary, read_headers, read_text_headers
 from cloudevents_kafka.binding._headers import CONTENT_TYPE
-from cloudevents_kafka.binding._lenient import read_bare_json, read_lenient
+from cloudevents_kafka.binding._lenient import Found, read_lenient, read_marked_json, read_texts
 from cloudevents_kafka.binding._lenient_headers import are_exact
 from cloudevents_kafka.binding._sniffer import Mode, Verdict, decode_error, sniff
 from cloudevents_kafka.binding._structured import check_content_type, decode_structured
 from cloudevents_kafka.errors import BrokenEvent, DecodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, unchecked_event
 from cloudevents_kafka.record import Headers, Record, RecordInput, with_bytes_headers
+
+_FEWEST: Final = len(REQUIRED)  # the number of attributes that an event in binary mode has at least
 
 
 class Decoded(msgspec.Struct, frozen=True):
@@ -138,28 +141,35 @@ _READERS: Final[dict[Mode, Callable[[Record, Verdict], Event]]] = {
 }
 
 
-def _read_lenient(record: Record) -> tuple[Event, tuple[Problem, ...]]:
-    """Return the event of a record and the problems that lenient reading accepts."""
-    outcome: Event | InvalidEvent | DecodeError | None
+def _read_lenient(record: Record) -> Found:
+    """Return the event of a record and the problems that lenient reading accepts.
+
+    A valid event is read as by `_read_valid`. Names of headers that are not exact are left to
+    `read_lenient`.
+    """
+    table = current.table
+    texts = attributes = read_text_headers(record.headers, table)
+    if attributes is None and are_exact(record.headers):
+        attributes = read_headers(record.headers, table)
+    media = None
+    if attributes is not None:
+        if "datacontenttype" in attributes:
+            media = media_type(attributes["datacontenttype"])
+            if media.cloudevents and (found := read_marked_json(record.value, media)) is not None:
+                return found
+        if (
+            len(attributes) >= _FEWEST
+            and (media is None or not media.cloudevents)
+            and are_valid_texts(attributes, "".join(attributes.values()))
+            and (texts is not None or accept_names(attributes, table))
+        ):
+            return unchecked_event(attributes, record.value), ()
+    converted = with_bytes_headers(record)
+    if converted is not record:
+        return _read_lenient(converted)
     try:
-        outcome = _read_valid(record)
-    except InvalidEvent as error:
-        outcome = error
-    if type(outcome) is Event and are_exact(record.headers):
-        return outcome, ()
-    try:
-        if not record.headers and (found := read_bare_json(record.value)) is not None:
+        if texts is not None and (found := read_texts(record.value, texts, media)) is not None:
             return found
-        record = with_bytes_headers(record)
-        sniffed = sniff(record.headers)
-        return read_lenient(record, sniffed, outcome or _read_strict(record, sniffed))
+        return read_lenient(record, _read_valid)
     except InvalidEvent as error:
         raise BrokenEvent(error.problems, record) from error.__cause__
-
-
-def _read_strict(record: Record, sniffed: Verdict) -> Event | InvalidEvent | DecodeError:
-    """Return the event of a record, or the error."""
-    try:
-        return _READERS[sniffed.mode](record, sniffed)
-    except (InvalidEvent, DecodeError) as error:
-        return error

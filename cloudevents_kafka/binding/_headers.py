@@ -34,6 +34,14 @@ def attribute_of(header: str) -> str | None:
     return name if is_name(name) and name != "datacontenttype" else ""
 
 
+def exact_name(header: str) -> str | None:
+    """Return the name of the event's header that a header has, or nearly has, or None."""
+    folded = str(header).lower()
+    if prefix := OTHER_PREFIXES.match(folded):
+        folded = PREFIX + folded[prefix.end() :]
+    return folded if folded == CONTENT_TYPE or (folded.startswith(PREFIX) and folded != PREFIX) else None
+
+
 def name_in(header: str) -> str:
     """Return the attribute name in a header of the event, valid or not."""
     return attribute_of(header) or header[len(PREFIX) :]

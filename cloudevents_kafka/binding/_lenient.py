@@ -6,7 +6,7 @@ invented: a missing attribute stays absent, and ambiguous records are refused he
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -26,87 +26,202 @@ from cloudevents_kafka.attributes.types import (
     is_name,
     is_string,
 )
-from cloudevents_kafka.attributes.validation import validate
-from cloudevents_kafka.binding._headers import CONTENT_TYPE, attribute_of, decode_text
+from cloudevents_kafka.attributes.validation import find_correction, validate
+from cloudevents_kafka.binding._headers import CONTENT_TYPE, PREFIX, attribute_of, decode_text
 from cloudevents_kafka.binding._lenient_headers import (
     Report,
     add_headers,
     decode_texts,
     mark_ignored,
+    may_be_binary,
     normalize_headers,
 )
 from cloudevents_kafka.binding._sniffer import Verdict, decode_error, sniff
 from cloudevents_kafka.binding._structured import (
-    InvalidContentType,
     charset_problem,
     decode_structured,
     null_value,
 )
 from cloudevents_kafka.codecs.payload import DataKind, implies_json
-from cloudevents_kafka.errors import DecodeError, InvalidEvent, Problem, preview
+from cloudevents_kafka.errors import InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.formats import InvalidAttributes
+from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.formats.json_decoder import Envelope, InvalidEnvelope, read_data, split_envelope
-from cloudevents_kafka.formats.json_reader import JsonReader
+from cloudevents_kafka.formats.json_reader import NAME, REFUSED, JsonReader, read_payload
+from cloudevents_kafka.primitives.bounded import remember
 from cloudevents_kafka.record import Record
 
 _BOM: Final = b"\xef\xbb\xbf"
 _EXTENSION_CLAUSES: Final = ("E-", "X-")  # of rules of extensions other than their types
 _KEPT_CLAUSES: Final = ("T-10", "T-11", "R-07")  # of core attributes whose text is kept if it breaks them
 
-Outcome = Event | InvalidEvent | DecodeError
-"""The result of strict reading: an event or the error."""
+Outcome = Event | InvalidEvent
+"""The result of strict reading: an event or the error of its value."""
 
 
 _NO_CONTENT_TYPE: Final = Problem(
     CONTENT_TYPE, "header is missing: the value was read as a JSON event", "K-09"
 )
 _REQUIRED: Final = frozenset(REQUIRED)
-_json: Final = JsonReader()
+_REQUIRED_HEADERS: Final = frozenset(PREFIX + name for name in REQUIRED)
+Found = tuple[Event, tuple[Problem, ...]]
+"""An event and the accepted problems."""
 
 
-def read_bare_json(value: bytes | None) -> tuple[Event, tuple[Problem, ...]] | None:
-    """Return the event in the value of a record without headers, and the accepted problems.
+class _Reader(JsonReader):
+    """A reader of JSON. ``corrects`` is whether the last record deviated, as then the next one may, too."""
 
-    Return None if the value does not have the form of an event in JSON, which `read_lenient`
-    decides about. Raises `InvalidEvent` if lenient reading refuses the attributes.
+    __slots__ = ("corrects",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.corrects = False
+
+
+_json: Final = _Reader()
+
+
+class _Unmarked(dict[str, Problem]):
+    """The problem of each content type of a record that is read as a JSON event all the same."""
+
+    def __missing__(self, content_type: str) -> Problem:
+        rule = "does not name an event format: the value was read as a JSON event"
+        clause = "K-10" if media_type(content_type).essence == CLOUDEVENTS else "K-15"
+        return remember(self, content_type, Problem(CONTENT_TYPE, rule, clause, preview(content_type)))
+
+
+_unmarked: Final = _Unmarked()
+
+
+def read_texts(value: bytes | None, texts: dict[str, Any], media: MediaType | None) -> Found | None:
+    """Return the event of a record and the accepted problems, or None if `read_lenient` decides.
+
+    ``texts`` are its headers, whose names are exact, and ``media`` is their content-type. They
+    are not those of a valid event in binary mode. Raises `InvalidEvent` if lenient reading refuses them.
     """
-    parts = None if value is None else _json.read_parts(value)
-    if parts is None:
+    if media is not None and media.cloudevents:
         return None
-    attributes, payload, kind, joined = parts
-    if accept(attributes, joined):
-        return unchecked_event(attributes, payload, kind), (_NO_CONTENT_TYPE,)
-    if attributes.get("specversion") != SPECVERSION or not attributes.keys() >= _REQUIRED:
-        return None
-    report = Report([_NO_CONTENT_TYPE])
-    attributes = _correct(_lower_case_names(attributes, report), report)
-    return _make_event(attributes, payload, kind, report), tuple(report.tolerated)
+    if texts.keys() >= _REQUIRED:
+        report = Report()
+        attributes = _correct(texts, report)
+        return _make_event(attributes, value, DataKind.BYTES, report), tuple(report.tolerated)
+    return _read_unmarked_json(value, texts.get("datacontenttype"))
 
 
-def read_lenient(record: Record, sniffed: Verdict, outcome: Outcome) -> tuple[Event, tuple[Problem, ...]]:
+def read_lenient(record: Record, read_valid: Callable[[Record], Event | None]) -> Found:
     """Return the event of a record and the accepted problems; raise errors as strict reading does.
 
-    ``sniffed`` and ``outcome`` are the results of strict reading: values are not parsed again,
-    and headers sniffed again only if their names change.
+    ``read_valid`` returns the event if strict reading accepts the record.
     """
     headers, report = normalize_headers(record.headers)
-    was_structured = sniffed.mode == "structured"
-    exact = not (report.tolerated or report.refused)
-    if isinstance(outcome, Event):
-        if was_structured:
-            return outcome, tuple(report.of_content_type().tolerated)
-        event = outcome if exact else add_headers(outcome, record, headers, report)
-        return event, tuple(report.tolerated)
-    if not exact:
-        sniffed = sniff(headers.items())
-    if sniffed.mode == "binary":
-        attributes = _correct(decode_texts(headers, report.refused), report)
+    content_type = headers.get(CONTENT_TYPE)
+    media = media_type("" if content_type is None else content_type.decode("utf-8", "replace"))
+    outcome: Outcome | None = None
+    if media.cloudevents or may_be_binary(record.headers):
+        try:
+            outcome = read_valid(record)
+        except InvalidEvent as error:
+            outcome = error
+        if isinstance(outcome, Event):
+            if sniff(record.headers).mode == "structured":
+                return outcome, tuple(report.of_content_type().tolerated)
+            if report.tolerated or report.refused:
+                outcome = add_headers(outcome, record, headers, report)
+            return outcome, tuple(report.tolerated)
+    if not media.cloudevents and headers.keys() >= _REQUIRED_HEADERS:
+        attributes: dict[str, Any] = decode_texts(headers, report.refused)
+        if report.refused or not accept(attributes):
+            attributes = _correct(attributes, report)
         return _make_event(attributes, record.value, DataKind.BYTES, report), tuple(report.tolerated)
+    names = headers.items() if report.tolerated or report.refused else record.headers
     report = report.of_content_type()  # the other headers do not affect the event
-    content_type = headers.get(CONTENT_TYPE, b"")
-    event = _read_structured(record, sniffed, content_type, report, outcome if was_structured else None)
+    if outcome is None and not report.refused:
+        found = _read_json_quickly(record.value, content_type, report.tolerated)
+        if found is not None:
+            return found
+    event = _read_structured(record, sniff(names), content_type or b"", report, outcome)
     return event, tuple(report.tolerated)
+
+
+def _read_json_quickly(
+    value: bytes | None, content_type: bytes | None, tolerated: Sequence[Problem]
+) -> Found | None:
+    """Return the event in a value, and the accepted problems, or None if a slower reader decides."""
+    if content_type is None:
+        return _read_unmarked_json(value, None, tolerated)
+    try:
+        text = content_type.decode()
+    except UnicodeDecodeError:
+        return None
+    media = media_type(text)
+    if media.cloudevents:
+        return read_marked_json(value, media, tolerated)
+    return _read_unmarked_json(value, text, tolerated)
+
+
+def read_marked_json(
+    value: bytes | None, media: MediaType, tolerated: Sequence[Problem] = ()
+) -> Found | None:
+    """Do so for a record with the content-type of an event; return None unless that is in JSON."""
+    if media.format != NAME or not media.utf8 or value is None:
+        return None
+    try:
+        form = formats.find(NAME)
+    except Exception:  # noqa: BLE001  # a user's factory, which `decode_structured` reports
+        return None
+    if type(form) is not JsonFormat:
+        return None
+    if not _json.corrects and (event := form.read(value)) is not None:
+        return event, tuple(tolerated)
+    found = _read_json_parts(value, tolerated, None, is_marked=True)
+    _json.corrects = found is not None and len(found[1]) > len(tolerated)
+    return found
+
+
+def _read_unmarked_json(
+    value: bytes | None, content_type: str | None, tolerated: Sequence[Problem] = ()
+) -> Found | None:
+    """Do so for a record whose content-type does not name an event format."""
+    if value is None:
+        return None
+    if content_type is None:
+        return _read_json_parts(value, (*tolerated, _NO_CONTENT_TYPE), None)
+    of_data = None if implies_json(content_type) else content_type or None
+    return _read_json_parts(value, (*tolerated, _unmarked[content_type]), of_data)
+
+
+def _read_json_parts(
+    value: bytes, tolerated: Sequence[Problem], content_type: str | None, *, is_marked: bool = False
+) -> Found | None:
+    """Return the event in JSON and the accepted problems; ``content_type`` is that of data without one.
+
+    Return None if the event is not accepted, or needs a slower reader.
+    """
+    try:
+        attributes, data, base64, joined = _json.split(value)
+        if not is_marked and not (
+            attributes.get("specversion") == SPECVERSION and attributes.keys() >= _REQUIRED
+        ):
+            return None
+        if content_type is not None and "datacontenttype" not in attributes:
+            attributes["datacontenttype"] = content_type
+            joined = None
+        report = Report([*tolerated])
+        if not current.table.text_names.issuperset(attributes):
+            count = len(attributes), len(tolerated)
+            attributes = _lower_case_names(attributes, report)
+            if count != (len(attributes), len(report.tolerated)):
+                joined = None
+        if report.refused or not accept(attributes, joined):
+            attributes = _correct(attributes, report)
+        if report.refused:
+            return None
+        payload, kind = read_payload(attributes, data, base64)
+    except REFUSED:
+        return None
+    encoded = (NAME, value) if is_marked and len(report.tolerated) == len(tolerated) else None
+    return unchecked_event(attributes, payload, kind, encoded), tuple(report.tolerated)
 
 
 def _read_structured(
@@ -142,12 +257,7 @@ def _is_read_as_json(content_type: str | None, tolerated: list[Problem]) -> bool
     media = media_type(content_type or "")
     if media.cloudevents and media.essence != CLOUDEVENTS:
         return False
-    if content_type is None:
-        tolerated.append(_NO_CONTENT_TYPE)
-    else:
-        rule = "does not name an event format: the value was read as a JSON event"
-        clause = "K-10" if media.essence == CLOUDEVENTS else "K-15"
-        tolerated.append(Problem(CONTENT_TYPE, rule, clause, preview(content_type)))
+    tolerated.append(_NO_CONTENT_TYPE if content_type is None else _unmarked[content_type])
     return True
 
 
@@ -155,8 +265,6 @@ def _read_format(
     value: bytes | None, media: MediaType, outcome: Outcome | None, report: Report
 ) -> Event | None:
     """Return the event in a value in its format, also if attributes break rules; None if it is unknown."""
-    if isinstance(outcome, InvalidContentType):
-        outcome = outcome.outcome
     if outcome is None:
         try:
             return decode_structured(value, media)
@@ -310,14 +418,14 @@ def _tolerate(problem: Problem, attributes: dict[str, Any]) -> bool:
 
 def _corrected(name: str, text: str) -> AttributeValue | None:
     """Return the value of a text in quotes, of a time with a space, or of True for true; else None."""
+    given = text
     if len(text) > 2 and text[0] == text[-1] == '"':  # K-06: a canonical text has no quotes
         text = text[1:-1]
     if type_of(name) is AttributeType.TIMESTAMP and text[10:11] == " ":
         text = f"{text[:10]}T{text[11:]}"
     elif type_of(name) is AttributeType.BOOLEAN:  # T-03: "case-sensitive"
         text = text.lower()
-    values, problems = validate({name: text})
-    return None if any(problem.attribute == name for problem in problems) else values[name]
+    return None if text == given else find_correction(name, text)
 
 
 def _keep_scalar(problem: Problem, name: str, value: Any, attributes: dict[str, Any]) -> bool:

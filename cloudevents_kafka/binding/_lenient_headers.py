@@ -20,14 +20,14 @@ from cloudevents_kafka.attributes.validation import validate
 from cloudevents_kafka.binding._headers import (
     CONTENT_TYPE,
     CONTENT_TYPE_COPY,
-    OTHER_PREFIXES,
     PREFIX,
     decode_text,
+    exact_name,
     name_in,
 )
 from cloudevents_kafka.errors import Problem, preview
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
-from cloudevents_kafka.primitives.bounded import remember_text
+from cloudevents_kafka.primitives.bounded import remember, remember_text
 from cloudevents_kafka.record import Headers, Record
 
 _IS_COPY: Final = f"is in {CONTENT_TYPE_COPY}"
@@ -35,8 +35,29 @@ _IGNORED_MODE: Final = (
     "was ignored: if all required ce_ headers are present, only content-type makes an event structured"
 )
 
+_REQUIRED_HEADERS: Final = frozenset(PREFIX + name for name in REQUIRED)
 _exact_names: Final[set[str]] = set()
 _name_of: Final[Callable[[tuple[str, bytes | None]], str]] = itemgetter(0)
+
+
+class _Names(dict[str, tuple[str, Problem | None] | None]):
+    """By the name of a header, its exact name and the problem of another spelling; None for foreign ones."""
+
+    def __missing__(self, name: str) -> tuple[str, Problem | None] | None:
+        exact = exact_name(name)
+        problem = None if exact in (None, name) else Problem(name, f"was read as {exact}", "K-05")
+        return remember(self, name, None if exact is None else (exact, problem))
+
+
+class _Attributes(dict[str, str]):
+    """The attribute names in exact names of headers."""
+
+    def __missing__(self, header: str) -> str:
+        return remember(self, header, name_in(header))
+
+
+_names: Final = _Names()
+_attributes: Final = _Attributes()
 
 
 class Report(msgspec.Struct):
@@ -47,6 +68,8 @@ class Report(msgspec.Struct):
 
     def of_content_type(self) -> Report:
         """Return the problems of the content-type header, or of one that replaces it, under its name."""
+        if not (self.tolerated or self.refused):
+            return self
         return Report(_content_type_problems(self.tolerated), _content_type_problems(self.refused))
 
 
@@ -55,6 +78,29 @@ def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Report]:
 
     Of headers with the same exact name, and of ambiguous ones, which are refused, it is the last.
     """
+    report = Report()
+    values: dict[str, bytes] = {}
+    others: dict[str, bytes] = {}
+    for name, value in headers:
+        found = _names[name]
+        if found is None or value is None:
+            continue
+        exact, problem = found
+        if problem is not None:
+            report.tolerated.append(problem)
+        if exact in values or exact in others:
+            return _normalize_repeated(headers)
+        (values if problem is None else others)[exact] = value
+    if CONTENT_TYPE in others and _changes_mode(others[CONTENT_TYPE], values):
+        return _normalize_repeated(headers)
+    values |= others
+    if CONTENT_TYPE_COPY in values:
+        _use_copy(values, report.tolerated)
+    return values, report
+
+
+def _normalize_repeated(headers: Headers) -> tuple[dict[str, bytes], Report]:
+    """Do the same for any headers."""
     report = Report()
     values, misspelled = _split_exact(headers, report.tolerated)
     exact = frozenset(values)
@@ -81,7 +127,7 @@ def _split_exact(
     values: dict[str, bytes] = {}
     misspelled: dict[str, list[tuple[str, bytes]]] = {}
     for name, value in headers:
-        exact = _exact_name(name)
+        exact = exact_name(name)
         if value is None or exact is None:
             continue
         if exact != name:
@@ -100,18 +146,16 @@ def are_exact(headers: Headers) -> bool:
 
 
 def _is_exact(name: str) -> bool:
-    if _exact_name(name) not in (None, name):
+    found = _names[name]
+    if found is not None and found[1] is not None:
         return False
     remember_text(_exact_names, str(name))
     return True
 
 
-def _exact_name(name: str) -> str | None:
-    """Return the name of the binding that a header has, or nearly has, or None."""
-    folded = str(name).lower()
-    if prefix := OTHER_PREFIXES.match(folded):
-        folded = PREFIX + folded[prefix.end() :]
-    return folded if folded == CONTENT_TYPE or (folded.startswith(PREFIX) and folded != PREFIX) else None
+def may_be_binary(headers: Headers) -> bool:
+    """Return whether headers have all exact names that binary mode requires."""
+    return _REQUIRED_HEADERS.issubset(map(_name_of, headers))
 
 
 def _changes_mode(content_type: bytes, names: Container[str]) -> bool:
@@ -147,8 +191,11 @@ def _content_type_problems(problems: list[Problem]) -> list[Problem]:
 
 def decode_texts(headers: dict[str, bytes], problems: list[Problem]) -> dict[str, Any]:
     """Return the texts of headers by attribute; report those that are not UTF-8."""
-    texts = {name_in(header): decode_text(header, value, problems) for header, value in headers.items()}
-    return {name: text for name, text in texts.items() if text is not None}
+    try:
+        return {_attributes[header]: value.decode() for header, value in headers.items()}
+    except UnicodeDecodeError:
+        texts = {name_in(header): decode_text(header, value, problems) for header, value in headers.items()}
+        return {name: text for name, text in texts.items() if text is not None}
 
 
 def mark_ignored(problem: Problem) -> Problem:

@@ -38,14 +38,14 @@ class JsonFormat(BaseFormat):
 
     With ``text_data=True``, bytes whose content type is ``text/*``, XML or has a charset are
     written as a JSON string if they are text in that charset. Other bytes are written as
-    base64.
+    base64. ``read`` returns None in place of an error of `decode`.
     """
 
     name = NAME
 
     def __init__(self, *, text_data: bool = False) -> None:
         self._text_data = text_data
-        self._read = JsonReader().read
+        self.read = JsonReader().read
 
     def _encode(self, event: Event, attributes: dict[str, AttributeValue]) -> bytes:
         head = _write(attributes)  # J-03: a Boolean is true or false, an Integer a number, a Binary base64
@@ -84,7 +84,7 @@ class JsonFormat(BaseFormat):
     def decode(self, value: bytes) -> Event:
         """Return the event of a JSON object. Raises `InvalidEvent` with all problems."""
         value = value if type(value) is bytes else to_bytes(value) or b""
-        return self._read(value) or self._decode(value)
+        return self.read(value) or self._decode(value)
 
     def _decode(self, value: bytes) -> Event:
         envelope = split_envelope(value)

@@ -39,7 +39,7 @@ _data_name: Final = re.compile(
     rb'[{,\s]"(?:d|\\u0064)(?:a|\\u0061)(?:t|\\u0074)(?:a|\\u0061)"[ \t\r\n]*:[ \t\r\n]*'
 ).search
 """The name of data with any escapes and white space. In a text, a backslash would be before it."""
-_REFUSED: Final = (msgspec.MsgspecError, RecursionError, ValueError, InvalidEvent)
+REFUSED: Final = (msgspec.MsgspecError, RecursionError, ValueError, InvalidEvent)
 _DATA: Final = b'"data"'
 _NO_DATA: Final = b'"data":""'  # replaces data in the object that is read
 _LAST: Final = _NO_DATA + b"}"
@@ -68,29 +68,21 @@ class JsonReader:
         if self._simple and (event := _read_simple(value)) is not None:
             return event
         try:
-            attributes, data, encoded, joined = self._split(value)
+            attributes, data, encoded, joined = self.split(value)
             if accept(attributes, joined):
-                payload, kind = _read_data(attributes, data, encoded)
+                payload, kind = read_payload(attributes, data, encoded)
                 if kind is DataKind.TEXT:
                     self._simple = False
                 return unchecked_event(attributes, payload, kind, (NAME, value))
-        except _REFUSED:
+        except REFUSED:
             pass
         return None
 
-    def read_parts(self, value: bytes) -> tuple[dict[str, Any], bytes | None, DataKind, str | None] | None:
-        """Return the attributes, valid or not, the payload, its kind, and the texts for `accept`.
+    def split(self, value: bytes) -> tuple[dict[str, Any], bytes | None, Any, str | None]:
+        """Return the attributes, data, data_base64, and the texts of the attributes for `accept`.
 
-        Return None if the form is not valid or needs a slower reader.
+        The attributes may break rules. Raises one of `REFUSED` if the form does, or needs a slower reader.
         """
-        try:
-            attributes, data, encoded, joined = self._split(value)
-            return attributes, *_read_data(attributes, data, encoded), joined
-        except _REFUSED:
-            return None
-
-    def _split(self, value: bytes) -> tuple[dict[str, Any], bytes | None, Any, str | None]:
-        """Return the attributes, data, data_base64, and the texts of the attributes for `accept`."""
         members, data = _cut_data(value)
         attributes: dict[str, Any] = _read_scalars(members)
         texts = [*map(type, attributes.values())].count(str)
@@ -111,7 +103,10 @@ class JsonReader:
         return attributes, data, encoded, joined
 
 
-def _read_data(attributes: dict[str, Any], data: bytes | None, encoded: Any) -> tuple[bytes | None, DataKind]:
+def read_payload(
+    attributes: dict[str, Any], data: bytes | None, encoded: Any
+) -> tuple[bytes | None, DataKind]:
+    """Return the payload of an event and its kind. Raises one of `REFUSED` if it is wrong."""
     if encoded is not None:
         return _read_base64(encoded, data), DataKind.BYTES
     if data is None:

@@ -84,6 +84,7 @@ def test_a_content_type_of_event_formats_is_refused() -> None:
         ([("ce_my_ext", b"x")], ["N-01"]),
         ([("ce_data", b"x")], ["N-04"]),
         ([("ce_datacontenttype", b"a/b")], ["K-04"]),
+        ([("ce_datacontenttype", b"")], ["K-04"]),
         ([("ce_datacontenttype", b"a/b"), ("content-type", b"a/c")], ["K-04"]),
         ([("ce_subject", b"")], ["R-12"]),
         ([("ce_x", b"\x00")], ["T-06"]),
