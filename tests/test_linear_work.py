@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Final
 
 import pytest
 import strategies as make
 
-from cloudevents_kafka import DataError, Decoded, EncodeError, Record, decode, formats, to_record
+from cloudevents_kafka import (
+    DataError,
+    Decoded,
+    EncodeError,
+    Event,
+    Record,
+    decode,
+    formats,
+    from_record,
+    to_record,
+)
 from cloudevents_kafka.primitives.zigzag import encode as long
 
 GROWTH: Final = 8
 """The factor from the small input to the large one; work may grow by three times that."""
 SIZE: Final = 300
+SIZES: Final = (1, 10, 100, 1000)
+MOST_CALLS: Final = 20  # for an attribute or a header; a text in JSON needs none
 _MEMORY: Final = 300  # bytes at the peak for each byte of input: an empty object in Avro is one byte
 _NOISE: Final = 0.002  # seconds that are too short to be compared
 
@@ -76,9 +90,40 @@ LIST: Final = ATTRIBUTES + b"\x00\x08"
 COMPACT: Final = text("1") + text("/") + text("t") + b"\x00\x00\x00\x00"
 REQUIRED: Final = b"".join(field(at, v) for at, v in ((1, b"1"), (2, b"/"), (3, b"1.0"), (4, b"t")))
 
-INPUTS: Final[dict[str, Callable[[int], Record]]] = {
+
+def event(**more: Any) -> Event:
+    return Event(id="1", source="/", type="t", **more)
+
+
+def written_in(name: str) -> Callable[[int], Record]:
+    return lambda n: to_record(event(**{f"x{i}": "v" for i in range(n)}), mode="structured", format=name)
+
+
+VALID: Final[dict[str, Callable[[int], Record]]] = {
     "many headers": headers(lambda n: [(f"ce_x{i}", b"v") for i in range(n)]),
+    "many headers that are not ASCII": headers(lambda n: [(f"ce_x{i}", b"\xc3\xa9") for i in range(n)]),
+    "many null headers": headers(lambda n: [(f"ce_x{i}", None) for i in range(n)]),
     "many other headers": headers(lambda n: [(f"x{i}", b"v") for i in range(n)]),
+    "data": lambda n: Record(headers=make.required_headers, value=b"x" * n),
+    "members": members(lambda n: each(b',"x%d":"v"', n)),
+    "members with blanks": members(lambda n: each(b', "x%d": "v"', n)),
+    "members with escapes": members(lambda n: each(b',"x%d":"\\u00e9"', n)),
+    "members that are not ASCII": members(lambda n: each(b',"x%d":"\xc3\xa9"', n)),
+    "members that are integers": members(lambda n: each(b',"x%d":5', n)),
+    "members that are Booleans": members(lambda n: each(b',"x%d":true', n)),
+    "members that are null": members(lambda n: each(b',"x%d":null', n)),
+    "members after data": members(lambda n: b',"data":{}' + each(b',"x%d":"v"', n)),
+    "JSON data": members(lambda n: b',"data": [1' + b",1" * n + b"]"),
+    "JSON data in the middle": members(lambda n: b',"data":[1' + b",1" * n + b'],"subject":"s"'),
+    "JSON data that is not ASCII": members(lambda n: b',"data":"' + b"\xc3\xa9" * n + b'"'),
+    "text data": members(lambda n: b',"datacontenttype":"a/b","data":"' + b'\\"a' * n + b'"'),
+    "base64": members(lambda n: b',"data_base64":"' + b"TWFu" * n * 3 + b'"'),
+    "escapes": members(lambda n: b',"subject":"' + b"\\u00e9" * n * 2 + b'"'),
+    **{f"attributes in {name}": written_in(name) for name in formats.writable()},
+}
+
+INPUTS: Final[dict[str, Callable[[int], Record]]] = {
+    **VALID,
     "one header again and again": headers(lambda n: [("ce_subject", b"v")] * n),
     "one other header again and again": headers(lambda n: [("x", b"v")] * n),
     "bad names": headers(lambda n: [(f"ce_X_{i}", b"v") for i in range(n)]),
@@ -104,7 +149,6 @@ INPUTS: Final[dict[str, Callable[[int], Record]]] = {
     "semicolons": content_type(lambda n: b"a/b" + b" ;" * n * 5),
     "spaces behind the format": content_type(lambda n: b"application/cloudevents+json" + b" " * n * 10),
     "a long charset": content_type(lambda n: b"text/plain;charset=" + b"-x" * n * 5),
-    "members": members(lambda n: each(b',"x%d":"v"', n)),
     "members with capitals": members(lambda n: each(b',"X%d":"v"', n)),
     "members of no type": members(lambda n: each(b',"x%d":1.5', n)),
     "members that are lists": members(lambda n: each(b',"x%d":[]', n)),
@@ -116,9 +160,7 @@ INPUTS: Final[dict[str, Callable[[int], Record]]] = {
     "a long fraction": members(lambda n: b',"x":0.' + b"9" * n * 10),
     "a long integer as data": members(lambda n: b',"data":' + b"9" * n * 10),
     "a long integer as text": members(lambda n: b',"datacontenttype":"text/plain","data":' + b"9" * n * 10),
-    "base64": members(lambda n: b',"data_base64":"' + b"TWFu" * n * 3 + b'"'),
     "base64 with a bad end": members(lambda n: b',"data_base64":"' + b"TWFu" * n * 3 + b'!"'),
-    "escapes": members(lambda n: b',"subject":"' + b"\\u00e9" * n * 2 + b'"'),
     "quoted quotes": members(lambda n: b',"subject":"' + b'\\"data\\":' * n + b'"'),
     "halves of characters": members(lambda n: b',"subject":"' + b"\\ud800" * n + b'"'),
     "deep data": members(lambda n: b',"data":' + make.deep(b"[", n, b"]")),
@@ -214,6 +256,49 @@ def test_work_is_linear(name: str) -> None:
         if ratios[-1] < allowed:
             return
     pytest.fail(f"work grows by {ratios}, where the input grows by {GROWTH}")
+
+
+def ways(record: Record) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Yield functions that read and write a record, each with its name."""
+    changed = from_record(record).replace(id="2")  # an event that is not changed keeps its bytes
+    yield "read", lambda: from_record(record)
+    yield "read leniently", lambda: decode(record, lenient=True)
+    yield "write in binary mode", lambda: to_record(changed)
+    yield "write in JSON", lambda: to_record(changed, mode="structured")
+    yield "write like the record", lambda: to_record(changed, like=record)
+    attributes: dict[str, Any] = {name: changed[name] for name in changed}
+    yield "make", lambda: Event(**attributes, data=changed.payload)
+
+
+def count_calls(action: Callable[[], object]) -> int:
+    """Return how many functions of Python and of C are called once the caches are filled."""
+    action()
+    events: list[str] = []
+    before = sys.getprofile()
+    gc.disable()  # its callbacks are functions, too
+    sys.setprofile(lambda frame, event, argument: events.append(event))
+    try:
+        action()
+    finally:
+        sys.setprofile(before)
+        gc.enable()
+    return events.count("call") + events.count("c_call")
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_calls_are_linear(name: str) -> None:
+    """From 1 to 1,000 parts of a valid event, each more needs as many calls: few, and none for data."""
+    counts: dict[str, list[int]] = {}
+    for size in SIZES:
+        for way, action in ways(VALID[name](size)):
+            counts.setdefault(way, []).append(count_calls(action))
+    for way, (one, ten, hundred, thousand) in counts.items():
+        for_each = (thousand - hundred) // 900
+        assert for_each <= MOST_CALLS, (way, counts)
+        for fewer, more, parts in ((one, ten, 9), (ten, hundred, 90), (hundred, thousand, 900)):
+            assert abs(more - fewer - for_each * parts) <= 2, (way, counts)  # a size may need one more byte
+        if name in ("data", "text data", "base64", "escapes") or name.startswith("JSON data"):
+            assert for_each == 0, way
 
 
 @pytest.mark.parametrize("name", INPUTS)
