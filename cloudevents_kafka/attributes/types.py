@@ -43,11 +43,11 @@ _NAME: Final = re.compile(r"[a-z0-9]+", re.ASCII)  # N-01: "from the ASCII chara
 # T-05: "Integer component of the JSON Number", which has no leading zeros
 _INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)", re.ASCII)
 # T-06: "control characters"; T-07: "identified as noncharacters by Unicode"; T-08: "unless used properly in
-# pairs", which are one character of a str
-_FORBIDDEN: Final = re.compile(
-    "[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef"
-    + "".join(f"{chr(plane << 16 | 0xFFFE)}{chr(plane << 16 | 0xFFFF)}" for plane in range(17))
-    + "]"
+# pairs", which are one character of a str. The allowed characters match ten times as fast as the others.
+_STRING: Final = re.compile(
+    "[ -~\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd"
+    + "".join(f"{chr(plane << 16)}-{chr(plane << 16 | 0xFFFD)}" for plane in range(1, 17))
+    + "]*+"
 )
 _BASE_CLASSES: Final = frozenset((str, bool, int, bytes))
 INTEGER_RANGE: Final = range(-(2**31), 2**31)  # T-04: "a signed, 32-bit, twos-complement encoding"
@@ -60,7 +60,7 @@ def is_name(text: str) -> bool:
 
 def is_string(text: str) -> bool:
     """Return whether a text is a String, without control characters, surrogates and noncharacters."""
-    return text.isprintable() or _FORBIDDEN.search(text) is None
+    return text.isprintable() or _STRING.fullmatch(text) is not None
 
 
 def _parse_integer(text: str) -> int:
