@@ -65,6 +65,17 @@ _NO_SCHEMA: Final = Rule(
 _NOT_BEFORE_START: Final = Rule("must not be earlier than deprecationfrom", _is_not_before_start)
 _LIST: Final = Rule("must be a comma-separated list of entries without spaces", _is_list_without_spaces)
 
+RULES: Final[Mapping[str, Rule]] = {
+    "not-empty": NOT_EMPTY,
+    "positive": _POSITIVE,
+    "not-negative": _NOT_NEGATIVE,
+    "true": _TRUE,
+    "no-schema": _NO_SCHEMA,
+    "not-before-start": _NOT_BEFORE_START,
+    "list": _LIST,
+}
+"""All rules of documented extensions by name, for a reader in another language."""
+
 _STRING: Final = AttributeType.STRING
 _TIME: Final = AttributeType.TIMESTAMP
 _BAM: Final = ("bamtxid", "bampid", "bamptxid", "bamptxsid")

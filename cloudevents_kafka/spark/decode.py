@@ -46,9 +46,16 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None) -> DataFr
     event has nulls and an ``error``; no row fails the job. Headers that are null, or have no name,
     are ignored.
 
-    Verdicts and values are those of `cloudevents_kafka.decode`. A function in Java reads common
-    records inside Spark; `decode` reads all others in Python workers, which need this package. If
-    the session cannot use Java classes, `decode` reads all records, and a warning is logged once.
+    Verdicts and values are those of `cloudevents_kafka.decode`. A function in Java reads valid
+    events in binary mode and in JSON inside Spark. `decode` reads the others in Python workers,
+    which need this package:
+
+    * records that are not a valid event, because Python has the messages of errors;
+    * events in other formats, and in JSON if a user registered another format of that name;
+    * JSON with data in a charset other than UTF-8 and US-ASCII, because Python has the codecs;
+    * events with an extension that a user registered with a function to accept values.
+
+    If the session cannot use Java classes, `decode` reads all records, and a warning is logged once.
     With Spark Connect the function's jar is added from the cache folder, or from the path in the
     setting ``spark.sql.catalog.cloudevents_kafka.jar``; see ``cloudevents-kafka spark-jar``.
 

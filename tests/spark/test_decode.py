@@ -11,7 +11,7 @@ import pytest
 from cloudevents_kafka.record import Record
 
 from .records import BASE, TIMES, binary, changed, document, edges, structured, vectors
-from .rows import expected, read_back, rows_of
+from .rows import expected, read_back, read_by_java, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -85,19 +85,6 @@ def _decoded(df: DataFrame) -> DataFrame:
     return decode_events(df, keep=["offset"])
 
 
-def _read_in_java(df: DataFrame) -> dict[int, dict[str, Any]]:
-    """Return the events that the Java function reads, without the records that it leaves to `decode`."""
-    from cloudevents_kafka.spark import decode
-    from cloudevents_kafka.spark._columns import PREFIX
-    from cloudevents_kafka.spark.fast.java_reader import reader_sql
-
-    sql = reader_sql(df)
-    assert sql is not None
-    read = decode._read_in_java(df, sql, ["offset"]).select(f"{PREFIX}read.*", f"{PREFIX}packed", "offset")
-    rows = read_back(read.withColumnsRenamed({name: name.removeprefix(PREFIX) for name in read.columns}))
-    return {offset: fields for offset, fields in rows.items() if "packed" not in fields}
-
-
 @pytest.mark.usefixtures("reader")
 def test_same_verdict_on_every_record(spark: SparkSession, kafka: Path, records: list[Record]) -> None:
     """Vectors, edges and thousands of changed records have the events and errors of `decode`."""
@@ -113,14 +100,14 @@ def test_same_verdict_on_every_record(spark: SparkSession, kafka: Path, records:
 
 def test_java_is_never_wrong(spark: SparkSession, kafka: Path, records: list[Record]) -> None:
     """Java reads more than a quarter of the records, and each as the same event as `decode`."""
-    read = _read_in_java(spark.read.parquet(str(kafka)))
+    read = read_by_java(spark.read.parquet(str(kafka)))
     assert all(fields == expected(records[offset]) for offset, fields in read.items())
     assert len(read) > len(records) / 4
 
 
 def test_common_records_need_no_python(spark: SparkSession) -> None:
     """Java reads the records of common producers."""
-    read = _read_in_java(rows_of(spark, COMMON.values()))
+    read = read_by_java(rows_of(spark, COMMON.values()))
     assert [name for offset, name in enumerate(COMMON) if offset not in read] == []
 
 

@@ -13,8 +13,9 @@ from weakref import WeakSet
 
 from pyspark.errors import PySparkException
 
+from cloudevents_kafka import formats
+from cloudevents_kafka.attributes.documented_extensions import RULES
 from cloudevents_kafka.attributes.extension_types import current
-from cloudevents_kafka.attributes.types import CORE
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.spark.fast.jar import NoReaderJar, build_jar, cached_jar
 from cloudevents_kafka.spark.schema import event_schema, wire_schema
@@ -26,6 +27,8 @@ _CATALOG: Final = "cloudevents_kafka"
 _SETTING: Final = f"spark.sql.catalog.{_CATALOG}"
 _JAR_SETTING: Final = f"{_SETTING}.jar"
 _CATALOG_CLASS: Final = "cloudevents_kafka.spark.Functions"
+_OTHER_JSON: Final = "+json"
+_RULE_NAMES: Final = {rule: name for name, rule in RULES.items()}
 _log: Final = logging.getLogger(__name__)
 
 _ready: Final[WeakSet[Any]] = WeakSet()
@@ -40,9 +43,25 @@ def reader_sql(df: DataFrame) -> str | None:
     """
     if not _has_function(df.sparkSession):
         return None
-    table = current.table
-    known = ",".join(sorted({*CORE, *table.extensions}))
-    return f"{_CATALOG}.read(`value`, headers, '{','.join(sorted(table.constrained))}', '{known}')"
+    left, known = extension_texts()
+    return f"{_CATALOG}.read(`value`, headers, '{left}', '{known}')"
+
+
+def extension_texts() -> tuple[str, str]:
+    """Return the names of what Java leaves to Python, and the extensions that it reads, as its arguments.
+
+    ``Extensions.java`` and ``Extension.java`` describe the two texts.
+    """
+    left = [_OTHER_JSON] if "json" in formats.registered() else []
+    known = []
+    for name, extension in sorted(current.table.extensions.items()):
+        rules = [_RULE_NAMES.get(rule) for rule in extension.rules]
+        if None in rules:  # a user's function
+            left.append(name)
+        else:
+            needs = [f"+{needed}" for needed in extension.needs]
+            known.append(" ".join([name, extension.type.value, *filter(None, rules), *needs]))
+    return ",".join(left), ",".join(known)
 
 
 def coalesce_sql(read: str, decoded: str) -> str:

@@ -1,6 +1,8 @@
 package cloudevents_kafka.spark;
 
 import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Set;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
@@ -8,9 +10,9 @@ import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The attributes of one event, each checked when it is added.
+ * The attributes of one event, each checked when it is added; rules about several at the end.
  *
- * An attribute that may break a rule is refused; the record is then left to Python.
+ * An attribute that breaks a rule is refused; Python then names the rule.
  */
 final class Attributes {
     private static final byte[] ID = Text.word("id");
@@ -22,114 +24,191 @@ final class Attributes {
     private static final byte[] DATACONTENTTYPE = Text.word("datacontenttype");
     private static final byte[] DATASCHEMA = Text.word("dataschema");
     private static final byte[] DATA = Text.word("data");
+    private static final byte[] START = Text.word("deprecationfrom");
     private static final byte[] VERSION = Text.word("1.0");
-    private static final int MAX_EXTENSIONS = 64; // each is compared with all others
+    private static final byte[] ZERO = Text.word("0");
+    private static final byte[] MINUS_ZERO = Text.word("-0");
+    private static final UTF8String INTEGER = UTF8String.fromString("Integer");
+    private static final int MAX_COMPARED = 16; // more extensions are found by their hash
     private static final int FIELDS = 15; // of an event's row: those below, and the error as the last
     private static final int AT_ID = 0, AT_SOURCE = 1, AT_TYPE = 2, AT_SPECVERSION = 3, AT_SUBJECT = 4, AT_TIME = 5,
         AT_TIME_TEXT = 6, AT_DATACONTENTTYPE = 7, AT_DATASCHEMA = 8, AT_EXTENSIONS = 9, AT_EXTENSION_TYPES = 10,
-        AT_DATA = 11, AT_DATA_KIND = 12, AT_MODE = 13;
+        AT_DATA = 11, AT_DATA_KIND = 12, AT_MODE = 13, NOT_CORE = -1;
 
-    private final Names constrained;
+    private final Extensions known;
     private final Object[] fields = new Object[FIELDS];
     private UTF8String[] names = new UTF8String[4];
     private UTF8String[] texts = new UTF8String[4];
-    private UTF8String[] types = null; // of the extensions, null for texts
+    private UTF8String[] types = null; // of the extensions, null for texts and for known types
     private int extensions = 0;
+    private Set index = null; // the names, if they are many
+    private Extension[] related = null; // the known extensions that have rules about other attributes
+    private int relations = 0;
+    private UTF8String[] absent = null; // the names of attributes that are null
+    private int absences = 0;
+    MediaType contentType = null; // that of datacontenttype
 
-    /** @param constrained names of extensions that have a type or a rule: these are refused */
-    Attributes(Names constrained) {
-        this.constrained = constrained;
+    Attributes(Extensions known) {
+        this.known = known;
     }
 
-    /** Add an attribute; return false if its name or text is not recognized, or its name was added before. */
+    /** Add an attribute; return false if it breaks a rule. */
     boolean add(byte[] n, int from, int to, byte[] b, int begin, int end) {
-        switch (to - from) {
-            case 2:
-                if (Text.is(ID, n, from, to)) return text(AT_ID, b, begin, end);
-                break;
-            case 4:
-                if (Text.is(TYPE, n, from, to)) return text(AT_TYPE, b, begin, end);
-                if (Text.is(TIME, n, from, to)) return time(b, begin, end);
-                if (Text.is(DATA, n, from, to)) return false; // N-04: reserved for the data
-                break;
-            case 6:
-                if (Text.is(SOURCE, n, from, to)) return Text.isUriReference(b, begin, end) && put(AT_SOURCE, b, begin, end);
-                break;
-            case 7:
-                if (Text.is(SUBJECT, n, from, to)) return text(AT_SUBJECT, b, begin, end);
-                break;
-            case 10:
-                if (Text.is(DATASCHEMA, n, from, to)) return Text.isUri(b, begin, end) && put(AT_DATASCHEMA, b, begin, end);
-                break;
-            case 11:
-                if (Text.is(SPECVERSION, n, from, to)) return Text.is(VERSION, b, begin, end) && put(AT_SPECVERSION, b, begin, end);
-                break;
-            case 15:
-                if (Text.is(DATACONTENTTYPE, n, from, to)) return false; // K-04: its header has no prefix
-                break;
-        }
-        return addExtension(n, from, to, b, begin, end);
+        return Text.isString(b, begin, end) && addString(n, from, to, b, begin, end);
     }
 
-    /** Add datacontenttype, whose header has another name. */
-    boolean addContentType(byte[] b, int begin, int end) {
-        return Text.isMediaType(b, begin, end) && put(AT_DATACONTENTTYPE, b, begin, end);
-    }
-
-    private boolean text(int at, byte[] b, int begin, int end) {
-        return Text.isString(b, begin, end) && put(at, b, begin, end);
-    }
-
-    private boolean time(byte[] b, int begin, int end) {
-        Long micros = Time.micros(b, begin, end);
-        fields[AT_TIME] = micros;
-        return micros != null && put(AT_TIME_TEXT, b, begin, end);
-    }
-
-    private boolean put(int at, byte[] b, int begin, int end) {
-        if (fields[at] != null) return false; // N-05: each attribute at most once
+    /** Add an attribute whose text is a String. */
+    boolean addString(byte[] n, int from, int to, byte[] b, int begin, int end) {
+        int at = core(n, from, to);
+        if (at == NOT_CORE) return addExtension(n, from, to, b, begin, end, null);
+        // N-05: each attribute at most once: none is empty
+        if (fields[at] != null || begin == end || !isValid(at, b, begin, end)) return false;
         fields[at] = UTF8String.fromBytes(b, begin, end - begin);
         return true;
     }
 
-    /** Add an extension. */
-    boolean addExtension(byte[] n, int from, int to, byte[] b, int begin, int end) {
-        if (extensions == MAX_EXTENSIONS || !Text.isName(n, from, to) || constrained.contain(n, from, to)) return false;
-        if (!Text.isString(b, begin, end)) return false;
-        UTF8String name = UTF8String.fromBytes(n, from, to - from);
-        for (int k = 0; k < extensions; k++) {
-            if (names[k].equals(name)) return false; // N-05
+    /** Add datacontenttype, whose header has another name. */
+    boolean addContentType(byte[] b) {
+        return add(DATACONTENTTYPE, 0, DATACONTENTTYPE.length, b, 0, b.length);
+    }
+
+    private static int core(byte[] n, int from, int to) {
+        switch (to - from) {
+            case 2: return Text.is(ID, n, from, to) ? AT_ID : NOT_CORE;
+            case 4: return Text.is(TYPE, n, from, to) ? AT_TYPE : Text.is(TIME, n, from, to) ? AT_TIME_TEXT : NOT_CORE;
+            case 6: return Text.is(SOURCE, n, from, to) ? AT_SOURCE : NOT_CORE;
+            case 7: return Text.is(SUBJECT, n, from, to) ? AT_SUBJECT : NOT_CORE;
+            case 10: return Text.is(DATASCHEMA, n, from, to) ? AT_DATASCHEMA : NOT_CORE;
+            case 11: return Text.is(SPECVERSION, n, from, to) ? AT_SPECVERSION : NOT_CORE;
+            case 15: return Text.is(DATACONTENTTYPE, n, from, to) ? AT_DATACONTENTTYPE : NOT_CORE;
+            default: return NOT_CORE;
         }
-        if (extensions == names.length) {
-            names = (UTF8String[]) Arrays.copyOf(names, 2 * extensions);
-            texts = (UTF8String[]) Arrays.copyOf(texts, 2 * extensions);
+    }
+
+    private boolean isValid(int at, byte[] b, int begin, int end) {
+        switch (at) {
+            case AT_SOURCE: return Uri.isReference(b, begin, end);
+            case AT_DATASCHEMA: return Uri.isUri(b, begin, end);
+            case AT_SPECVERSION: return Text.is(VERSION, b, begin, end);
+            case AT_DATACONTENTTYPE:
+                contentType = new MediaType(b, begin, end);
+                return contentType.valid;
+            case AT_TIME_TEXT:
+                fields[AT_TIME] = Time.micros(b, begin, end);
+                return fields[AT_TIME] != null;
+            default: return true;
+        }
+    }
+
+    /** Add a number or a boolean, whose text this is. */
+    boolean addTyped(byte[] n, int from, int to, byte[] b, int begin, int end, UTF8String type) {
+        return core(n, from, to) == NOT_CORE && addExtension(n, from, to, b, begin, end, type);
+    }
+
+    /** @param type that of a number or a boolean, null for a text, whose name may have a type */
+    private boolean addExtension(byte[] n, int from, int to, byte[] b, int begin, int end, UTF8String type) {
+        Extension extension = known.find(n, from, to);
+        UTF8String listed = type;
+        if (extension != null) {
+            if (extension.type == null) return false;
+            if (type != null && !type.equals(extension.type) || !extension.accepts(b, begin, end)) return false;
+            if (extension.isRelated()) relate(extension);
+            type = extension.type;
+            listed = null; // the name says it
+        } else if (!Text.isName(n, from, to) || Text.is(DATA, n, from, to)) { // N-04: reserved for the data
+            return false;
+        }
+        UTF8String name = UTF8String.fromBytes(n, from, to - from);
+        if (isRepeated(name)) return false; // N-05
+        if (extensions == names.length) grow();
+        if (listed != null) {
+            if (types == null) types = new UTF8String[names.length];
+            types[extensions] = listed;
         }
         names[extensions] = name;
-        texts[extensions++] = UTF8String.fromBytes(b, begin, end - begin);
+        boolean zero = INTEGER.equals(type) && Text.is(MINUS_ZERO, b, begin, end); // T-05: its canonical text
+        texts[extensions++] = zero ? UTF8String.fromBytes(ZERO) : UTF8String.fromBytes(b, begin, end - begin);
         return true;
     }
 
-    /** Add an extension of this type, which is a number or boolean in the document. */
-    boolean addExtension(byte[] n, int from, int to, byte[] b, int begin, int end, UTF8String type) {
-        if (!addExtension(n, from, to, b, begin, end)) return false;
-        if (types == null) types = new UTF8String[MAX_EXTENSIONS];
-        types[extensions - 1] = type;
+    private boolean isRepeated(UTF8String name) {
+        if (extensions < MAX_COMPARED) {
+            for (int k = 0; k < extensions; k++) {
+                if (names[k].equals(name)) return true;
+            }
+            return false;
+        }
+        if (index == null) index = new HashSet(Arrays.asList(Arrays.copyOf(names, extensions)));
+        return !index.add(name);
+    }
+
+    private void grow() {
+        names = (UTF8String[]) Arrays.copyOf(names, 2 * extensions);
+        texts = (UTF8String[]) Arrays.copyOf(texts, 2 * extensions);
+        if (types != null) types = (UTF8String[]) Arrays.copyOf(types, 2 * extensions);
+    }
+
+    private void relate(Extension extension) {
+        if (related == null) related = new Extension[4];
+        if (relations == related.length) related = (Extension[]) Arrays.copyOf(related, 2 * relations);
+        related[relations++] = extension;
+    }
+
+    /** Add the name of an attribute that is null; it may not occur again. */
+    void addAbsent(byte[] n, int from, int to) {
+        if (absent == null) absent = new UTF8String[4];
+        if (absences == absent.length) absent = (UTF8String[]) Arrays.copyOf(absent, 2 * absences);
+        absent[absences++] = UTF8String.fromBytes(n, from, to - from);
+    }
+
+    private boolean isAnyRepeated() {
+        Set all = new HashSet(Arrays.asList(Arrays.copyOf(names, extensions)));
+        for (int n = 0; n < absences; n++) {
+            byte[] name = absent[n].getBytes();
+            int at = core(name, 0, name.length);
+            if (!all.add(absent[n]) || at != NOT_CORE && fields[at] != null) return true;
+        }
+        return false;
+    }
+
+    private boolean areRelationsValid() {
+        for (int n = 0; n < relations; n++) {
+            Extension extension = related[n];
+            for (int k = 0; k < extension.needs.length; k++) {
+                if (text(extension.needs[k]) == null) return false;
+            }
+            if (extension.noSchema && fields[AT_DATASCHEMA] != null) return false;
+            if (extension.notBeforeStart) {
+                UTF8String start = text(START);
+                if (start != null && Time.isBefore(text(extension.name).getBytes(), start.getBytes())) return false;
+            }
+        }
         return true;
     }
 
-    /** Return datacontenttype in lower case, or null. */
-    byte[] contentType() {
-        UTF8String text = (UTF8String) fields[AT_DATACONTENTTYPE];
-        if (text == null) return null;
-        byte[] bytes = text.getBytes();
-        return Text.lower(bytes, 0, bytes.length);
+    /** Return the text of an attribute, or null. */
+    private UTF8String text(byte[] name) {
+        int at = core(name, 0, name.length);
+        if (at != NOT_CORE) return (UTF8String) fields[at];
+        UTF8String text = UTF8String.fromBytes(name);
+        for (int n = 0; n < extensions; n++) {
+            if (names[n].equals(text)) return texts[n];
+        }
+        return null;
     }
 
-    /** Return the row of the event, or null if a required attribute is missing. */
+    /** Return whether a text is datacontenttype. */
+    boolean isContentType(byte[] text) {
+        UTF8String received = (UTF8String) fields[AT_DATACONTENTTYPE];
+        return received != null && received.equals(UTF8String.fromBytes(text));
+    }
+
+    /** Return the row of the event, or null if attributes are missing or break a rule together. */
     InternalRow row(byte[] data, UTF8String kind, UTF8String mode) {
         for (int at = AT_ID; at <= AT_SPECVERSION; at++) {
             if (fields[at] == null) return null; // REQUIRED
         }
+        if (absences > 0 && isAnyRepeated() || relations > 0 && !areRelationsValid()) return null;
         fields[AT_EXTENSIONS] = new ArrayBasedMapData(array(names, extensions), array(texts, extensions));
         fields[AT_EXTENSION_TYPES] = extensionTypes();
         fields[AT_DATA] = data;
@@ -138,7 +217,7 @@ final class Attributes {
         return new GenericInternalRow(fields);
     }
 
-    /** Return the types of the extensions that are not texts, or null if all are. */
+    /** Return the types of the extensions that are not texts and not known, or null if there are none. */
     private ArrayBasedMapData extensionTypes() {
         if (types == null) return null;
         UTF8String[] typed = new UTF8String[extensions];

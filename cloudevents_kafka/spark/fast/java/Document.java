@@ -1,118 +1,163 @@
 package cloudevents_kafka.spark;
 
-import java.nio.charset.StandardCharsets;
+import java.nio.ByteBuffer;
 import java.util.Arrays;
-import java.util.Base64;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * One JSON document of structured mode, read once from its first byte to its last.
  *
- * The grammar is that of RFC 8259. Documents with these are not recognized: escapes in names,
- * attributes that are null, numbers that are not plain Integers, surrogates as escapes, deep nesting.
+ * The grammar is that of RFC 8259, with any nesting of data.
  */
 final class Document {
     private static final byte[] DATA = Text.word("data");
     private static final byte[] DATA_BASE64 = Text.word("data_base64");
-    private static final byte[] DATACONTENTTYPE = Text.word("datacontenttype");
     private static final byte[] TRUE = Text.word("true");
     private static final byte[] FALSE = Text.word("false");
     private static final byte[] NULL = Text.word("null");
-    private static final byte[] JSON = Text.word("json");
-    private static final byte[] CHARSET = Text.word("charset=utf-8");
     private static final String ESCAPES = "\"\\/bfnrt";
     private static final String ESCAPED = "\"\\/\b\f\n\r\t";
     private static final UTF8String INTEGER = UTF8String.fromString("Integer");
     private static final UTF8String BOOLEAN = UTF8String.fromString("Boolean");
     private static final UTF8String JSON_VALUE = UTF8String.fromString("json");
     private static final UTF8String TEXT_VALUE = UTF8String.fromString("text");
-    private static final int MAX_DEPTH = 200; // no other reader of the library has a lower limit
-    private static final int MAX_DIGITS = 9; // T-04: an Integer has 32 bits, which ten digits may exceed
 
     private final byte[] b;
-    private final Names known;
+    private final ByteBuffer words;
     private int at = 0;
     private int data = -1, afterData = -1; // the bounds of the member data
-    private byte[] encoded = null; // the text of the member data_base64
-    private boolean escaped = false; // whether the last string has an escape
+    private boolean encoded = false; // whether the member data_base64 occurred; it may be null
+    private boolean escaped = false, plain = false; // whether the last string has an escape; or only plain characters
+    private byte[] closers = new byte[16]; // of the open brackets in data
     byte[] payload = null; // the data of the event, or null
     UTF8String kind = null; // the kind of the payload: json or text, null for bytes
 
-    /** @param known names that have a type: a number or boolean may not be of it */
-    Document(byte[] value, Names known) {
-        this.b = value;
-        this.known = known;
+    Document(byte[] value) {
+        b = value;
+        words = Text.words(value);
     }
 
-    /** Read all attributes and the payload; return false if the document is not recognized. */
+    /** Read all attributes and the payload; return false if a rule is broken, or the charset is left to Python. */
     boolean read(Attributes attributes) {
-        if (!Text.isUtf8(b)) return false;
+        if (!Text.isUtf8(words, b)) return false;
         skipSpace();
         if (!skip('{')) return false;
-        do {
-            skipSpace();
-            if (!member(attributes)) return false;
-            skipSpace();
-        } while (skip(','));
-        if (!skip('}')) return false;
+        skipSpace();
+        if (!skip('}')) {
+            do {
+                skipSpace();
+                if (!member(attributes)) return false;
+                skipSpace();
+            } while (skip(','));
+            if (!skip('}')) return false;
+        }
         skipSpace();
         return at == b.length && readPayload(attributes);
     }
 
     private boolean member(Attributes attributes) {
-        int name = at + 1;
-        if (!text() || escaped) return false;
-        int afterName = at - 1;
+        int from = at + 1;
+        if (!text()) return false;
+        byte[] name = b;
+        int to = at - 1;
+        if (escaped) {
+            name = unescaped(from, to);
+            if (name == null) return false;
+            from = 0;
+            to = name.length;
+        }
         skipSpace();
         if (!skip(':')) return false;
         skipSpace();
-        if (Text.is(DATA, b, name, afterName)) {
-            if (data >= 0) return false; // repeated
+        if (Text.is(DATA, name, from, to)) {
+            if (data >= 0) return false; // N-05: repeated
             data = at;
-            boolean valid = value(0);
+            boolean valid = value();
             afterData = at;
             return valid;
         }
-        if (Text.is(DATA_BASE64, b, name, afterName)) {
-            int begin = at + 1;
-            if (encoded != null || !text()) return false;
-            encoded = unescaped(begin, at - 1);
-            return true;
-        }
+        if (Text.is(DATA_BASE64, name, from, to)) return base64();
         int begin = at;
         if (at < b.length && b[at] == '"') {
             if (!text()) return false;
-            if (!escaped) return attribute(attributes, name, afterName, b, begin + 1, at - 1);
+            if (plain) return attributes.addString(name, from, to, b, begin + 1, at - 1);
+            if (!escaped) return attributes.add(name, from, to, b, begin + 1, at - 1);
             byte[] text = unescaped(begin + 1, at - 1);
-            return attribute(attributes, name, afterName, text, 0, text.length);
+            return text != null && attributes.add(name, from, to, text, 0, text.length);
+        }
+        if (skipWord(NULL)) { // J-04: null is an absent attribute
+            attributes.addAbsent(name, from, to);
+            return true;
         }
         UTF8String type = skipWord(TRUE) || skipWord(FALSE) ? BOOLEAN : integer() ? INTEGER : null;
-        boolean typed = type != null && !known.contain(b, name, afterName);
-        return typed && attributes.addExtension(b, name, afterName, b, begin, at, type);
-    }
-
-    private boolean attribute(Attributes attributes, int name, int afterName, byte[] text, int begin, int end) {
-        return Text.is(DATACONTENTTYPE, b, name, afterName)
-            ? attributes.addContentType(text, begin, end)
-            : attributes.add(b, name, afterName, text, begin, end);
+        return type != null && attributes.addTyped(name, from, to, b, begin, at, type);
     }
 
     private boolean integer() {
         int begin = at;
         skip('-');
-        int first = at;
         digits();
-        int count = at - first;
-        return 0 < count && count <= MAX_DIGITS && (b[first] != '0' || at - begin == 1);
+        return Extension.isInteger(b, begin, at); // not followed by a fraction or exponent: the member ends here
+    }
+
+    private boolean base64() {
+        if (encoded) return false; // N-05: repeated
+        encoded = true;
+        if (skipWord(NULL)) return true; // J-04
+        int begin = at + 1;
+        if (!text()) return false;
+        byte[] text = escaped ? unescaped(begin, at - 1) : b;
+        if (text == null) return false;
+        payload = escaped ? Extension.fromBase64(text, 0, text.length) : Extension.fromBase64(b, begin, at - 1);
+        return payload != null;
     }
 
     // --- JSON values: each method moves behind a value or returns false --------------------------------------------------------------------
 
-    private boolean value(int depth) {
-        if (at == b.length || depth > MAX_DEPTH) return false;
+    private boolean value() {
+        int depth = 0;
+        while (true) {
+            if (at == b.length) return false;
+            if (b[at] == '{' || b[at] == '[') {
+                byte closer = (byte) (b[at++] == '{' ? '}' : ']');
+                skipSpace();
+                if (at < b.length && b[at] == closer) {
+                    at++;
+                } else {
+                    if (depth == closers.length) closers = Arrays.copyOf(closers, 2 * depth);
+                    closers[depth++] = closer;
+                    if (closer == '}' && !name()) return false;
+                    continue;
+                }
+            } else if (!scalar()) {
+                return false;
+            }
+            while (true) {
+                if (depth == 0) return true;
+                skipSpace();
+                if (skip(',')) {
+                    skipSpace();
+                    if (closers[depth - 1] == '}' && !name()) return false;
+                    break;
+                }
+                if (at == b.length || b[at] != closers[depth - 1]) return false;
+                at++;
+                depth--;
+            }
+        }
+    }
+
+    /** Move behind the name of a member, and the colon. */
+    private boolean name() {
+        if (!text()) return false;
+        skipSpace();
+        if (!skip(':')) return false;
+        skipSpace();
+        return true;
+    }
+
+    private boolean scalar() {
         switch (b[at]) {
-            case '{': return object(depth);
-            case '[': return array(depth);
             case '"': return text();
             case 't': return skipWord(TRUE);
             case 'f': return skipWord(FALSE);
@@ -121,62 +166,42 @@ final class Document {
         }
     }
 
-    private boolean object(int depth) {
-        at++;
-        skipSpace();
-        if (skip('}')) return true;
-        do {
-            skipSpace();
-            if (!text()) return false;
-            skipSpace();
-            if (!skip(':')) return false;
-            skipSpace();
-            if (!value(depth + 1)) return false;
-            skipSpace();
-        } while (skip(','));
-        return skip('}');
-    }
-
-    private boolean array(int depth) {
-        at++;
-        skipSpace();
-        if (skip(']')) return true;
-        do {
-            skipSpace();
-            if (!value(depth + 1)) return false;
-            skipSpace();
-        } while (skip(','));
-        return skip(']');
-    }
-
     private boolean text() {
         escaped = false;
+        plain = true;
         if (!skip('"')) return false;
-        while (at < b.length && b[at] != '"') {
-            if (b[at] >= 0 && b[at] < ' ') return false;
-            if (b[at] == '\\' && !escape()) return false;
-            at++;
+        while (true) {
+            at = Text.afterPlain(words, b, at);
+            if (at == b.length) return false;
+            byte c = b[at++];
+            if (c == '"') return true;
+            plain = false;
+            if (c == '\\') {
+                if (!escape()) return false;
+            } else {
+                if (0 <= c && c < ' ') return false;
+                while (at < b.length && b[at] < 0) at++;
+            }
         }
-        return skip('"');
     }
 
-    /** Move to the last character of an escape. */
+    /** Move behind an escape, whose backslash has been read. */
     private boolean escape() {
         escaped = true;
-        if (++at == b.length) return false;
-        if (b[at] != 'u') return ESCAPES.indexOf(b[at]) >= 0;
-        if (b.length - at < 5) return false;
-        for (int n = 1; n <= 4; n++) {
+        if (at == b.length) return false;
+        byte c = b[at++];
+        if (c != 'u') return ESCAPES.indexOf(c) >= 0;
+        if (b.length - at < 4) return false;
+        for (int n = 0; n < 4; n++) {
             if (!Text.isHex(b[at + n])) return false;
         }
-        boolean surrogate = (b[at + 1] | 0x20) == 'd' && b[at + 2] >= '8';
         at += 4;
-        return !surrogate;
+        return true;
     }
 
-    /** Return the value of a string in UTF-8; it is never longer, as each escape is longer than its character. */
+    /** Return the value of a string in UTF-8, or null if it has a lone surrogate. */
     private byte[] unescaped(int from, int to) {
-        byte[] text = new byte[to - from];
+        byte[] text = new byte[to - from]; // each escape is longer than its character
         int length = 0;
         for (int n = from; n < to; n++) {
             if (b[n] != '\\') {
@@ -184,11 +209,25 @@ final class Document {
             } else if (b[++n] != 'u') {
                 text[length++] = (byte) ESCAPED.charAt(ESCAPES.indexOf(b[n]));
             } else {
-                length = Text.put(Integer.parseInt(new String(b, n + 1, 4, StandardCharsets.US_ASCII), 16), text, length);
+                int point = hex(n + 1);
                 n += 4;
+                if (0xD800 <= point && point <= 0xDFFF) {
+                    boolean pair = point < 0xDC00 && to - n > 6 && b[n + 1] == '\\' && b[n + 2] == 'u';
+                    int low = pair ? hex(n + 3) : 0;
+                    if (low < 0xDC00 || low > 0xDFFF) return null;
+                    point = 0x10000 + (point - 0xD800 << 10) + (low - 0xDC00);
+                    n += 6;
+                }
+                length = Text.put(point, text, length);
             }
         }
         return Arrays.copyOf(text, length);
+    }
+
+    private int hex(int from) {
+        int value = 0;
+        for (int n = 0; n < 4; n++) value = value << 4 | Character.digit((char) b[from + n], 16);
+        return value;
     }
 
     private boolean number() {
@@ -227,13 +266,12 @@ final class Document {
     // --- the data -----------------------------------------------------------------------
 
     private boolean readPayload(Attributes attributes) {
-        if (encoded != null) return data < 0 && readBase64(); // J-12: not both; J-14: base64 is bytes
+        // J-12: not both; J-14: base64 is bytes. A null is data (J-13), but not next to base64.
+        if (payload != null) return data < 0 || Text.is(NULL, b, data, afterData);
         if (data < 0) return true;
-        byte[] type = attributes.contentType();
-        int essence = 0;
-        while (type != null && essence < type.length && type[essence] != ';') essence++;
-        if (type != null && !inUtf8(type, essence)) return false;
-        if (type == null || isJson(type, essence)) { // J-09: without a content type the value is JSON
+        MediaType type = attributes.contentType;
+        if (type != null && type.otherCharset) return false;
+        if (type == null || type.json) { // J-09: without a content type the value is JSON
             kind = JSON_VALUE;
             payload = Arrays.copyOfRange(b, data, afterData);
             return true;
@@ -241,28 +279,6 @@ final class Document {
         if (b[data] != '"') return false; // J-16: data of any other type is a string
         kind = TEXT_VALUE;
         payload = unescaped(data + 1, afterData - 1);
-        return true;
-    }
-
-    /** Return whether a media type has no parameter other than the charset UTF-8. */
-    private static boolean inUtf8(byte[] type, int essence) {
-        int parameter = essence + 1;
-        if (parameter < type.length && type[parameter] == ' ') parameter++;
-        return essence == type.length || Text.is(CHARSET, type, parameter, type.length);
-    }
-
-    private static boolean isJson(byte[] type, int essence) {
-        int suffix = essence - JSON.length;
-        boolean marked = suffix > 0 && (type[suffix - 1] == '/' || type[suffix - 1] == '+');
-        return marked && Text.is(JSON, type, suffix, essence);
-    }
-
-    private boolean readBase64() {
-        try {
-            payload = Base64.getDecoder().decode(encoded);
-        } catch (IllegalArgumentException error) {
-            return false;
-        }
-        return Arrays.equals(Base64.getEncoder().encode(payload), encoded); // the decoder accepts missing padding and nonzero pad bits
+        return payload != null && (!type.ascii || Text.isAscii(payload));
     }
 }

@@ -77,18 +77,18 @@ public final class Functions implements FunctionCatalog {
         }
     }
 
-    /** {@code read(value, headers, constrained, known)}: see {@link Reader#read}. */
+    /** {@code read(value, headers, left, known)}: see {@link Reader#read}. */
     public static final class Read extends Function {
         Read(String row) {
             super("read", row);
         }
 
-        public static InternalRow invoke(byte[] value, ArrayData headers, UTF8String constrained, UTF8String known) {
-            return headers == null ? null : Reader.read(value, headers, Names.of(constrained), Names.of(known));
+        public static InternalRow invoke(byte[] value, ArrayData headers, UTF8String left, UTF8String known) {
+            return headers == null ? null : Reader.read(value, headers, Extensions.of(left, known));
         }
 
         public String description() {
-            return "read(value, headers, constrained, known): the event of a recognized record, null for others";
+            return "read(value, headers, left, known): the event of a record, null for those left to Python";
         }
 
         public DataType[] inputTypes() {

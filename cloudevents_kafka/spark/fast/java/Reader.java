@@ -4,70 +4,80 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Reads records that it recognizes as valid events, in binary mode or structured mode in JSON. */
+/**
+ * Reads valid events, in binary mode or in structured mode in JSON.
+ *
+ * These valid events are left to Python, as is each record that is not a valid event, since Python
+ * names what is wrong: events in other formats; data of structured mode in a charset other than
+ * UTF-8 and US-ASCII; extensions that a user registered with a function that accepts values; and
+ * JSON if a user registered another format of that name.
+ */
 final class Reader {
     private static final byte[] CONTENT_TYPE = Text.word("content-type");
     private static final byte[] PREFIX = Text.word("ce_");
+    private static final byte[] CONTENT_TYPE_COPY = Text.word("ce_datacontenttype");
     private static final byte[] CLOUDEVENTS = Text.word("application/cloudevents");
-    private static final byte[][] JSON = {
-        Text.word("application/cloudevents+json"),
-        Text.word("application/cloudevents+json; charset=utf-8"),
-        Text.word("application/cloudevents+json;charset=utf-8"),
-    };
+    private static final byte[] JSON = Text.word("application/cloudevents+json");
     private static final UTF8String BINARY = UTF8String.fromString("binary");
     private static final UTF8String STRUCTURED = UTF8String.fromString("structured");
 
     private Reader() {}
 
-    /** Return the row of the event; null for a record that is not recognized and left to Python. */
-    static InternalRow read(byte[] value, ArrayData headers, Names constrained, Names known) {
+    /** Return the row of the event; null for a record that is left to Python. */
+    static InternalRow read(byte[] value, ArrayData headers, Extensions known) {
         byte[] contentType = null;
         int count = headers.numElements();
-        byte[][] names = new byte[count][];
+        byte[][] names = new byte[count][]; // null for headers that are null, have no name or have no value
         for (int n = 0; n < count; n++) {
-            if (headers.isNullAt(n) || headers.getStruct(n, 2).isNullAt(0)) return null;
-            names[n] = headers.getStruct(n, 2).getUTF8String(0).getBytes();
+            if (headers.isNullAt(n)) continue;
+            InternalRow header = headers.getStruct(n, 2);
+            if (header.isNullAt(0) || header.isNullAt(1)) continue;
+            names[n] = header.getUTF8String(0).getBytes();
             if (Text.is(CONTENT_TYPE, names[n], 0, names[n].length)) {
-                InternalRow header = headers.getStruct(n, 2);
-                if (contentType != null || header.isNullAt(1)) return null; // repeated or null
+                if (contentType != null) return null; // N-05: repeated
                 contentType = header.getBinary(1);
             }
         }
-        if (contentType != null) {
-            byte[] lower = Text.lower(contentType, 0, contentType.length);
-            // K-09: structured mode if the "value is prefixed with the CloudEvents media type".
-            if (Text.startsWith(CLOUDEVENTS, lower, 0, lower.length)) {
-                return isJson(lower) ? structured(value, constrained, known) : null;
-            }
+        // K-09: structured mode if the "value is prefixed with the CloudEvents media type".
+        if (contentType != null && Text.startsWithAnyCase(CLOUDEVENTS, contentType, 0, contentType.length)) {
+            return known.readsJson && isJson(contentType) ? structured(value, known) : null;
         }
-        return binary(value, names, headers, contentType, constrained);
+        return binary(value, names, headers, contentType, known);
     }
 
+    /** Return whether a media type is that of the JSON format in UTF-8; its parameters need not be valid. */
     private static boolean isJson(byte[] contentType) {
-        for (int n = 0; n < JSON.length; n++) {
-            if (Text.is(JSON[n], contentType, 0, contentType.length)) return true;
-        }
-        return false;
+        int length = contentType.length;
+        if (!Text.startsWithAnyCase(JSON, contentType, 0, length)) return false;
+        int end = MediaType.afterSpace(contentType, JSON.length, length);
+        if (end == length) return true;
+        return contentType[end] == ';' && Text.isUtf8(contentType) // K-06
+            && !new MediaType(contentType, 0, length).otherCharset; // K-15
     }
 
-    private static InternalRow structured(byte[] value, Names constrained, Names known) {
+    private static InternalRow structured(byte[] value, Extensions known) {
         if (value == null) return null; // K-08: the value has the event
-        Attributes attributes = new Attributes(constrained);
-        Document document = new Document(value, known);
+        Attributes attributes = new Attributes(known);
+        Document document = new Document(value);
         return document.read(attributes) ? attributes.row(document.payload, document.kind, STRUCTURED) : null;
     }
 
-    private static InternalRow binary(byte[] value, byte[][] names, ArrayData headers, byte[] contentType, Names constrained) {
-        Attributes attributes = new Attributes(constrained);
+    private static InternalRow binary(byte[] value, byte[][] names, ArrayData headers, byte[] contentType, Extensions known) {
+        Attributes attributes = new Attributes(known);
         // K-04: content-type "MUST be mapped directly" to datacontenttype.
-        if (contentType != null && !attributes.addContentType(contentType, 0, contentType.length)) return null;
+        if (contentType != null && !attributes.addContentType(contentType)) return null;
+        boolean copied = false;
         for (int n = 0; n < names.length; n++) {
+            byte[] name = names[n];
             // K-05: "attributes are prefixed with ce_"; other headers are not part of the event.
-            if (!Text.startsWith(PREFIX, names[n], 0, names[n].length)) continue;
-            InternalRow header = headers.getStruct(n, 2);
-            if (header.isNullAt(1)) return null;
-            byte[] text = header.getBinary(1);
-            if (!attributes.add(names[n], PREFIX.length, names[n].length, text, 0, text.length)) return null;
+            if (name == null || name.length == PREFIX.length || !Text.startsWith(PREFIX, name, 0, name.length)) continue;
+            byte[] text = headers.getStruct(n, 2).getBinary(1);
+            if (Text.is(CONTENT_TYPE_COPY, name, 0, name.length)) { // a copy that agrees does no harm
+                if (copied || !attributes.isContentType(text)) return null;
+                copied = true;
+            } else if (!attributes.add(name, PREFIX.length, name.length, text, 0, text.length)) {
+                return null;
+            }
         }
         return attributes.row(value, null, BINARY); // K-03: the value is the data "as-is"; K-07: a null value means without data
     }

@@ -1,24 +1,19 @@
 package cloudevents_kafka.spark;
 
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 
-/**
- * Checks of texts, which are bytes of UTF-8 {@code b[from..to)}.
- *
- * Each check is as narrow as the rule of the library or narrower, never wider. None throws.
- */
+/** Texts, which are bytes of UTF-8 {@code b[from..to)}. No method throws for any bytes. */
 final class Text {
-    private static final boolean[] TOKEN = table("!#$%&'*+-.^_`|~"); // RFC 9110
-    private static final boolean[] URI = table("!$&'()*+,-.;=_~"); // RFC 3986: valid in any part; escapes are checked apart
-    private static final boolean[] SEGMENT = table("!$&'()*+,-.;=_~@");
-    private static final boolean[] PATH = table("!$&'()*+,-.;=_~:@/");
-    private static final boolean[] QUERY = table("!$&'()*+,-.;=_~:@/?");
-    private static final boolean[] SCHEME = table("+-.");
+    private static final long ONES = 0x0101010101010101L;
+    private static final long HIGH = 0x8080808080808080L; // the highest bit of each byte
+    private static final int WORD = 8;
     private static final int MALFORMED = -1;
 
     private Text() {}
 
-    /** Return whether a text is a String of the core specification and not empty. */
+    /** Return whether a text is a String of the core specification; it may be empty. */
     static boolean isString(byte[] b, int from, int to) {
         int at = from;
         while (at < to) {
@@ -31,7 +26,7 @@ final class Text {
                 at += lengthOf(point);
             }
         }
-        return from < to;
+        return true;
     }
 
     /** T-06, T-07: no control characters U+0080 to U+009F, no noncharacters. */
@@ -39,12 +34,37 @@ final class Text {
         return point < 0xA0 || (point & 0xFFFE) == 0xFFFE || (0xFDD0 <= point && point <= 0xFDEF);
     }
 
+    /** Return bytes as words, for {@link #afterPlain}. */
+    static ByteBuffer words(byte[] b) {
+        return ByteBuffer.wrap(b).order(ByteOrder.LITTLE_ENDIAN);
+    }
+
+    /**
+     * Return the index of the first byte that is not plain, or the length.
+     *
+     * Not plain are control characters, the quotation mark, the backslash, and what is not ASCII.
+     */
+    static int afterPlain(ByteBuffer words, byte[] b, int from) {
+        int at = from;
+        for (; b.length - at >= WORD; at += WORD) {
+            long word = words.getLong(at);
+            long quotes = word ^ '"' * ONES, backslashes = word ^ '\\' * ONES, deletes = word ^ 0x7F * ONES;
+            // A difference sets the highest bit of each byte that is too low; it may carry into later bytes only.
+            long found = ((word - ' ' * ONES) & ~word | (quotes - ONES) & ~quotes | (backslashes - ONES) & ~backslashes
+                | (deletes - ONES) & ~deletes | word) & HIGH;
+            if (found != 0) return at + Long.numberOfTrailingZeros(found) / WORD;
+        }
+        while (at < b.length && b[at] >= ' ' && b[at] != '"' && b[at] != '\\' && b[at] != 0x7F) at++;
+        return at;
+    }
+
     /** Return whether bytes are UTF-8 without surrogates and overlong forms. */
-    static boolean isUtf8(byte[] b) {
+    static boolean isUtf8(ByteBuffer words, byte[] b) {
         int at = 0;
         while (at < b.length) {
             if (b[at] >= 0) {
                 at++;
+                while (b.length - at >= WORD && (words.getLong(at) & HIGH) == 0) at += WORD;
             } else {
                 int point = codePoint(b, at, b.length);
                 if (point == MALFORMED) return false;
@@ -54,12 +74,25 @@ final class Text {
         return true;
     }
 
-    private static int lengthOf(int point) {
+    /** Return whether all bytes are UTF-8. */
+    static boolean isUtf8(byte[] b) {
+        return isUtf8(words(b), b);
+    }
+
+    static boolean isAscii(byte[] b) {
+        for (int at = 0; at < b.length; at++) {
+            if (b[at] < 0) return false;
+        }
+        return true;
+    }
+
+    /** Return the number of bytes of a character that is not ASCII. */
+    static int lengthOf(int point) {
         return point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
     }
 
-    /** Return the character that begins at a byte above 0x7F. */
-    private static int codePoint(byte[] b, int at, int to) {
+    /** Return the character that begins at a byte above 0x7F, or -1. */
+    static int codePoint(byte[] b, int at, int to) {
         int first = b[at] & 0xFF;
         int more = first < 0xC2 ? 0 : first < 0xE0 ? 1 : first < 0xF0 ? 2 : first < 0xF5 ? 3 : 0;
         if (more == 0 || to - at <= more) return MALFORMED;
@@ -72,19 +105,15 @@ final class Text {
         return valid ? point : MALFORMED;
     }
 
-    /** Write a character of the basic plane, not a surrogate, as UTF-8; return the index after it. */
+    /** Write a character, not a surrogate, as UTF-8; return the index after it. */
     static int put(int point, byte[] b, int at) {
         if (point < 0x80) {
             b[at++] = (byte) point;
-        } else {
-            if (point < 0x800) {
-                b[at++] = (byte) (0xC0 | point >> 6);
-            } else {
-                b[at++] = (byte) (0xE0 | point >> 12);
-                b[at++] = (byte) (0x80 | (point >> 6 & 0x3F));
-            }
-            b[at++] = (byte) (0x80 | (point & 0x3F));
+            return at;
         }
+        int more = lengthOf(point) - 1;
+        b[at++] = (byte) (0xFC << 5 - more | point >> 6 * more);
+        while (more > 0) b[at++] = (byte) (0x80 | (point >> 6 * --more & 0x3F));
         return at;
     }
 
@@ -100,75 +129,8 @@ final class Text {
         return '0' <= c && c <= '9';
     }
 
-    /** Return whether a text is a URI-reference in ASCII, not empty, without a user or brackets. */
-    static boolean isUriReference(byte[] b, int from, int to) {
-        int colon = endOf(SEGMENT, b, from, to);
-        if (colon < to && b[colon] == ':') return isUri(b, from, to);
-        return from < to && isAfterScheme(b, from, to);
-    }
-
-    /** Return whether a text is an absolute URI in ASCII, without a user or brackets. */
-    static boolean isUri(byte[] b, int from, int to) {
-        int colon = endOf(SCHEME, b, from, to);
-        boolean scheme = from < colon && colon < to && b[colon] == ':' && b[from] >= 'A';
-        return scheme && isAfterScheme(b, colon + 1, to);
-    }
-
-    private static boolean isAfterScheme(byte[] b, int from, int to) {
-        int at = from;
-        if (to - at > 1 && b[at] == '/' && b[at + 1] == '/') {
-            at = endOf(URI, b, at + 2, to);
-            if (at < to && b[at] == ':') {
-                do at++; while (at < to && isDigit(b[at]));
-            }
-            if (at < to && b[at] != '/' && b[at] != '?' && b[at] != '#') return false;
-        }
-        at = endOf(PATH, b, at, to);
-        if (at < to && b[at] == '?') at = endOf(QUERY, b, at, to);
-        if (at < to && b[at] == '#') at = endOf(QUERY, b, at + 1, to);
-        return at == to;
-    }
-
-    /** Return the index of the first byte that is not in the table and not a percent-encoded byte. */
-    private static int endOf(boolean[] table, byte[] b, int from, int to) {
-        int at = from;
-        while (at < to) {
-            if (b[at] == '%' && table != SCHEME && to - at > 2 && isHex(b[at + 1]) && isHex(b[at + 2])) {
-                at += 3;
-            } else if (b[at] >= 0 && table[b[at]]) {
-                at++;
-            } else {
-                return at;
-            }
-        }
-        return to;
-    }
-
     static boolean isHex(byte c) {
         return isDigit(c) || ('a' <= (c | 0x20) && (c | 0x20) <= 'f');
-    }
-
-    /** Return whether a text is a media type whose parameters are tokens, each after at most one space. */
-    static boolean isMediaType(byte[] b, int from, int to) {
-        int at = afterToken(b, from, to);
-        if (at == from || at == to || b[at] != '/') return false;
-        int subtype = at + 1;
-        at = afterToken(b, subtype, to);
-        if (at == subtype) return false;
-        while (at < to) {
-            int name = at + (to - at > 1 && b[at + 1] == ' ' ? 2 : 1);
-            int mark = afterToken(b, name, to);
-            if (b[at] != ';' || mark == name || mark >= to || b[mark] != '=') return false;
-            at = afterToken(b, mark + 1, to);
-            if (at == mark + 1) return false;
-        }
-        return true;
-    }
-
-    private static int afterToken(byte[] b, int from, int to) {
-        int at = from;
-        while (at < to && b[at] >= 0 && TOKEN[b[at]]) at++;
-        return at;
     }
 
     /** Return whether a text is this word of ASCII. */
@@ -185,23 +147,26 @@ final class Text {
         return true;
     }
 
+    /** Return whether a text begins with this word of ASCII in lower case, in any case. */
+    static boolean startsWithAnyCase(byte[] word, byte[] b, int from, int to) {
+        if (to - from < word.length) return false;
+        for (int n = 0; n < word.length; n++) {
+            if (lower(b[from + n]) != word[n]) return false;
+        }
+        return true;
+    }
+
+    private static byte lower(byte c) {
+        return 'A' <= c && c <= 'Z' ? (byte) (c | 0x20) : c;
+    }
+
     /** Return the bytes of a word of ASCII. */
     static byte[] word(String word) {
         return word.getBytes(StandardCharsets.US_ASCII);
     }
 
-    /** Return a text with the letters A to Z in lower case. */
-    static byte[] lower(byte[] b, int from, int to) {
-        byte[] lower = new byte[to - from];
-        for (int n = 0; n < lower.length; n++) {
-            byte c = b[from + n];
-            lower[n] = 'A' <= c && c <= 'Z' ? (byte) (c | 0x20) : c;
-        }
-        return lower;
-    }
-
     /** Return a table of ASCII in which letters, digits and these characters are true. */
-    private static boolean[] table(String more) {
+    static boolean[] table(String more) {
         boolean[] table = new boolean[128];
         for (char c = 0; c < 128; c++) {
             boolean letter = 'a' <= (c | 0x20) && (c | 0x20) <= 'z';
