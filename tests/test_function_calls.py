@@ -17,7 +17,6 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 try:
     from _calls import count_calls, count_in_order
-    from _growth import COUNTS, growth
     from _peer_samples import peer_samples
     from _shapes import GROUPS, PEER_CALLS, shapes
 finally:
@@ -26,7 +25,6 @@ finally:
         sys.modules.pop(name, None)
 
 SHAPES = {f"{shape.group}, {shape.name}": shape for shape in shapes()}
-GROWTH = dict(growth())
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -46,14 +44,6 @@ def test_calls_of_what_peers_wrote():
         counts = sorted(count_in_order(works))
         assert counts[len(counts) // 2] <= PEER_CALLS[kind][0], kind
         assert counts[-1] <= PEER_CALLS[kind][1], kind
-
-
-@pytest.mark.parametrize("name", GROWTH)
-def test_calls_are_linear(name):
-    """Each of a thousand parts needs as many function calls as each of a hundred, or none."""
-    ten, hundred, thousand = (count_calls(work) for work in GROWTH[name][1:])
-    assert COUNTS[1:] == (10, 100, 1000)
-    assert thousand - hundred <= 1.2 * 10 * (hundred - ten) + 10
 
 
 def test_shapes_are_many():
