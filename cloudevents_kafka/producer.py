@@ -17,7 +17,7 @@ from weakref import ReferenceType, ref
 import msgspec
 
 from cloudevents_kafka._clients import LibrdkafkaErrorCode, Producer, check_client
-from cloudevents_kafka.binding import ContentMode, KeyMapper, check_mode, to_record
+from cloudevents_kafka.binding import ContentMode, KeyMapper, check_mode, encode
 from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.plural import pluralize
@@ -104,8 +104,11 @@ class _DeliveryReport(msgspec.Struct, eq=False):
 
     def __call__(self, error: Any, message: Any) -> None:
         """Handle a delivery report; the client calls it in poll, flush or produce."""
+        delivery = self.delivery()
+        if delivery is None and error is None and self.on_delivery is None:
+            return  # nobody can ask for it
         producer = self.producer()
-        delivery = self.delivery() or Delivery(self.event, self.topic, producer)
+        delivery = delivery or Delivery(self.event, self.topic, producer)
         delivery._report(error, message)
         if self.on_delivery is not None:
             on_delivery, self.on_delivery = self.on_delivery, None
@@ -179,16 +182,7 @@ class EventProducer(Generic[ProducerT]):
         if mode is None and like is None:
             mode = self._mode
             format = self._format if format is None and mode == "structured" else format
-        record = to_record(
-            event,
-            mode=mode,
-            format=format,
-            key=key,
-            key_mapper=key_mapper or self._key_mapper,
-            headers=headers,
-            topic=topic,
-            like=like,
-        )
+        key, value, headers = encode(event, mode, format, key, key_mapper or self._key_mapper, headers, like)
         delivery = Delivery(event, topic, self)
         report = _DeliveryReport(event, topic, self._reference, ref(delivery), on_delivery)
         # Without ** for the options that are not set: an empty one takes a tenth of the time of send().
@@ -198,7 +192,7 @@ class EventProducer(Generic[ProducerT]):
             produce = partial(produce, **{name: value for name, value in options if value is not None})
         while True:
             try:
-                produce(topic, value=record.value, key=record.key, headers=record.headers, on_delivery=report)
+                produce(topic, value=value, key=key, headers=headers, on_delivery=report)
             except BufferError:
                 self.producer.poll(_POLL_SECONDS)  # the queue is full: serve delivery reports
             else:

@@ -11,7 +11,7 @@ Read the modules in this order:
 """
 
 from cloudevents_kafka.binding._decode import Decoded, Undecodable, decode, from_record
-from cloudevents_kafka.binding._encode import ContentMode, check_mode, extra_headers, to_record
+from cloudevents_kafka.binding._encode import ContentMode, check_mode, encode, extra_headers, to_record
 from cloudevents_kafka.binding._headers import attribute_of
 from cloudevents_kafka.binding._keys import (
     KeyMapper,
@@ -35,6 +35,7 @@ __all__ = [
     "attribute_of",
     "check_mode",
     "decode",
+    "encode",
     "extra_headers",
     "first_of",
     "from_record",

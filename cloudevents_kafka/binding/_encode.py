@@ -51,6 +51,20 @@ def to_record(
     Raises `EncodeError` if the event or an argument cannot be written so, and `InvalidEvent` if
     an SDK's event breaks a rule.
     """
+    key, value, headers = encode(event, mode, format, key, key_mapper, headers, like)
+    return Record(key=key, value=value, headers=headers, topic=topic)
+
+
+def encode(  # noqa: PLR0917  # keywords would take a tenth of the time of EventProducer.send()
+    event: Any,
+    mode: ContentMode | None,
+    format: str | None,
+    key: bytes | str | None,
+    key_mapper: KeyMapper | None,
+    headers: HeaderInput,
+    like: RecordInput | None,
+) -> tuple[bytes | None, bytes | None, Headers]:
+    """Return the key, the value and the headers of the record that `to_record` returns."""
     if type(event) is not Event:
         event = Event.of(event)
     mapped = None if key is None and key_mapper is None else _map_key(event, key, key_mapper)
@@ -66,7 +80,7 @@ def to_record(
         written, value = encode_structured(event, "json" if format is None else format)
     if headers:
         written += extra_headers(headers)
-    return Record(key=mapped, value=value, headers=written, topic=topic)
+    return mapped, value, written
 
 
 def check_mode(mode: object, format: str | None) -> None:
