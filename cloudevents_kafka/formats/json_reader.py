@@ -8,6 +8,8 @@ It reads any order of members, white space, escapes, types and data, and keeps t
 from __future__ import annotations
 
 import re
+from itertools import compress, repeat
+from operator import is_not
 from typing import Any, Final
 
 import msgspec
@@ -58,10 +60,10 @@ class JsonReader:
     data, is simple. As long as records are simple, they are first read as such.
     """
 
-    __slots__ = ("_simple",)
+    __slots__ = ("_simple", "_texts")
 
     def __init__(self) -> None:
-        self._simple = True
+        self._simple = self._texts = True
 
     def read(self, value: bytes) -> Event | None:
         """Return the event of a JSON object, or None if it is not valid or needs a slower reader."""
@@ -84,23 +86,49 @@ class JsonReader:
         The attributes may break rules. Raises one of `REFUSED` if the form does, or needs a slower reader.
         """
         members, data = _cut_data(value)
-        attributes: dict[str, Any] = _read_scalars(members)
-        texts = [*map(type, attributes.values())].count(str)
-        # Without repeated names (N-05), each name and each text has two quotation marks.
-        if _count_quotes(members) != 2 * (len(attributes) + texts):
-            raise ValueError
-        are_texts = texts == len(attributes)
+        is_escaped = _BACKSLASH in members
+        quotes = _count_quotes(members) if is_escaped else members.count(_QUOTE)
+        attributes = self._read_texts(members, quotes) if self._texts else None
+        if attributes is None:
+            attributes = self._read_scalars(members, quotes)
         if data is not None:
             del attributes["data"]
-        if not are_texts:
-            _drop_null(attributes)
         encoded = attributes.pop("data_base64", None) if "data_base64" in attributes else None
         joined: str | None = ""  # texts in ASCII without escapes and DEL are Strings (T-06)
-        if _BACKSLASH in members or _DEL in members or not members.isascii():
-            are_texts = False
+        if is_escaped or _DEL in members or not members.isascii():
             joined = join_texts(attributes)
-        self._simple = are_texts and encoded is None and (data is None or members.endswith(_LAST))
+        elif self._texts and encoded is None and (data is None or members.endswith(_LAST)):
+            self._simple = True
+            return attributes, data, encoded, joined
+        self._simple = False
         return attributes, data, encoded, joined
+
+    def _read_texts(self, members: bytes, quotes: int) -> dict[str, Any] | None:
+        """Return the members of an object of texts, or None if one is not a text."""
+        try:
+            texts = _read_texts(members)
+        except msgspec.ValidationError:
+            self._texts = False
+            return None
+        if quotes != 4 * len(texts):
+            raise ValueError  # N-05: a name is repeated, as each name and each text has two quotation marks
+        return texts
+
+    def _read_scalars(self, members: bytes, quotes: int) -> dict[str, Any]:
+        """Return the members of an object of scalars, without those that are null."""
+        scalars: dict[str, Any] = _read_scalars(members)
+        types = [*map(type, scalars.values())]
+        texts = types.count(str)
+        if quotes != 2 * (len(types) + texts):
+            raise ValueError  # N-05, as above
+        self._texts = texts == len(types)
+        for name in [*compress(scalars, map(is_not, types, repeat(str)))]:
+            value = scalars[name]
+            if value is None:
+                del scalars[name]
+            elif not is_scalar(name, value):
+                raise ValueError
+        return scalars
 
 
 def read_payload(
@@ -175,21 +203,9 @@ def _split_at_data(value: bytes, data: bytes, position: int) -> tuple[bytes, byt
 
 def _count_quotes(members: bytes) -> int:
     """Return the number of quotation marks that no backslash escapes."""
-    if _BACKSLASH not in members:
-        return members.count(_QUOTE)
     if b"\\\\" in members:
         members = members.replace(b"\\\\", b"")
     return members.count(_QUOTE) - members.count(b'\\"')
-
-
-def _drop_null(attributes: dict[str, Any]) -> None:
-    """Remove null members; raise `ValueError` if another one that is not a text may not be an attribute."""
-    for name in [*attributes]:
-        member = attributes[name]
-        if member is None:
-            del attributes[name]
-        elif type(member) is not str and not is_scalar(name, member):
-            raise ValueError
 
 
 def _read_base64(encoded: Any, data: bytes | None) -> bytes:
