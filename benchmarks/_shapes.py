@@ -24,9 +24,18 @@ from cloudevents.v1.kafka import to_structured as old_to_structured
 from converters import ATTRIBUTES, DATA, TIME, TIME_TEXT
 from formats import avro_pairs, protobuf_pairs
 
-from cloudevents_kafka import Event, EventProducer, Record, decode, from_record, partition_key, to_record
+from cloudevents_kafka import (
+    Event,
+    EventProducer,
+    Record,
+    decode,
+    from_record,
+    partition_key,
+    to_record,
+)
 
 Work = Callable[[], object]
+Mapper = Callable[[Any], str | bytes | None] | None
 
 PRODUCERS: Final = Path(__file__).parents[1] / "spec-conformance" / "vectors" / "real-producers.json"
 
@@ -70,9 +79,17 @@ class Shape:
     is_plain: bool = False
 
 
-def shapes() -> list[Shape]:
-    """Return all shapes."""
-    return [*_json(), *_binary(), *_lenient(), *_producers(), *_write(), *_sdk(), *_formats()]
+def shapes(*, keys: bool = True) -> list[Shape]:
+    """Return all shapes; ``keys`` is whether records have keys, which the SDK sets from the event."""
+    return [
+        *_json(keys=keys),
+        *_binary(keys=keys),
+        *_lenient(),
+        *_producers(),
+        *_write(keys=keys),
+        *_sdk(keys=keys),
+        *_formats(),
+    ]
 
 
 # --- JSON ------------------------------------------------------------------------------
@@ -235,16 +252,17 @@ JSON_SHAPES: Final[list[tuple[str, int, bytes]]] = [
 ]
 
 
-def in_json(value: bytes, content_type: bytes = JSON_TYPE) -> Record:
-    return Record(key=KEY, value=value, headers=[("content-type", content_type)])
+def in_json(value: bytes, content_type: bytes = JSON_TYPE, key: bytes | None = KEY) -> Record:
+    return Record(key=key, value=value, headers=[("content-type", content_type)])
 
 
-def _json() -> Iterator[Shape]:
+def _json(*, keys: bool) -> Iterator[Shape]:
     for name, calls, value in JSON_SHAPES:
-        yield _read("json", name, calls, in_json(value), is_plain=name == "dense, data last")
+        record = in_json(value, key=KEY if keys else None)
+        yield _read("json", name, calls, record, is_plain=name == "dense, data last")
     parameters = in_json(dense(envelope()), b"application/cloudevents+json; charset=UTF-8")
     yield _read("json", "the header has a charset", 40, parameters)
-    without_key = Record(value=dense(envelope()), headers=[("content-type", JSON_TYPE)])
+    without_key = in_json(dense(envelope()), key=None)
     yield _read("json", "dense, a record without a key", 40, without_key, is_plain=True)
 
 
@@ -307,9 +325,9 @@ BINARY_SHAPES: Final[list[tuple[str, int, dict[str, bytes | None], bytes | None]
 ]
 
 
-def _binary() -> Iterator[Shape]:
+def _binary(*, keys: bool) -> Iterator[Shape]:
     for name, calls, headers, value in BINARY_SHAPES:
-        record = Record(key=KEY, value=value, headers=list(headers.items()))
+        record = Record(key=KEY if keys else None, value=value, headers=list(headers.items()))
         yield _read("binary", name, calls, record, is_plain=name == "plain")
 
 
@@ -451,7 +469,8 @@ WRITTEN: Final[list[tuple[str, tuple[int, int, int, int], Members, Members]]] = 
 ]
 
 
-def _write() -> Iterator[Shape]:
+def _write(*, keys: bool) -> Iterator[Shape]:
+    mapper = partition_key if keys else None
     for name, bounds, own, other in WRITTEN:
         arguments: Members = {**ATTRIBUTES, "data": DATA, **own}
         theirs = {**arguments, **other}
@@ -462,7 +481,7 @@ def _write() -> Iterator[Shape]:
                 "write",
                 f"{mode}: {name}",
                 bounds[number],
-                _make(arguments, mode),
+                _make(arguments, mode, mapper),
                 lambda write=write, theirs=theirs, data=data: write(_their_event(theirs, data), JSON),
                 is_plain=is_plain,
             )
@@ -470,18 +489,18 @@ def _write() -> Iterator[Shape]:
                 "write",
                 f"{mode}, only written: {name}",
                 bounds[2 + number],
-                _encode(Event(**arguments), mode),
+                _encode(Event(**arguments), mode, mapper),
                 lambda write=write, event=event: write(event, JSON),
                 is_plain=is_plain,
             )
 
 
-def _make(arguments: Members, mode: Any) -> Work:
-    return lambda: to_record(Event(**arguments), mode=mode, key_mapper=partition_key)
+def _make(arguments: Members, mode: Any, mapper: Mapper) -> Work:
+    return lambda: to_record(Event(**arguments), mode=mode, key_mapper=mapper)
 
 
-def _encode(event: Any, mode: Any) -> Work:
-    return lambda: to_record(event, mode=mode, key_mapper=partition_key)
+def _encode(event: Any, mode: Any, mapper: Mapper) -> Work:
+    return lambda: to_record(event, mode=mode, key_mapper=mapper)
 
 
 def _their_event(attributes: Members, data: Any) -> CloudEvent:
@@ -517,17 +536,17 @@ class Client:
         return 0
 
 
-def _sdk() -> Iterator[Shape]:
-    client: Any = Client()
+def _sdk(*, keys: bool) -> Iterator[Shape]:
+    client, mapper = Client(), partition_key if keys else None
     for name, bounds, event in SDK_EVENTS:
         for number, mode in enumerate(MODES):
             theirs = _their_record(event, mode)
-            yield Shape("sdk", f"{mode}: {name}", bounds[number], _encode(event, mode), theirs)
+            yield Shape("sdk", f"{mode}: {name}", bounds[number], _encode(event, mode, mapper), theirs)
             yield Shape(
                 "sdk",
                 f"{mode}, sent: {name}",
                 bounds[2 + number],
-                _send(client, event, mode),
+                _send(client, event, mode, mapper),
                 _their_send(client, theirs),
             )
 
@@ -538,12 +557,12 @@ def _their_record(event: Any, mode: str) -> Callable[[], KafkaMessage]:
     return lambda write=MODES[mode]: write(event, JSON)
 
 
-def _send(client: Any, event: Any, mode: Any) -> Work:
-    producer = EventProducer(client, topic="orders", mode=mode, key_mapper=partition_key)
+def _send(client: Any, event: Any, mode: Any, mapper: Mapper) -> Work:
+    producer = EventProducer(client, topic="orders", mode=mode, key_mapper=mapper)
     return lambda: producer.send(event)
 
 
-def _their_send(client: Any, convert: Callable[[], KafkaMessage]) -> Work:
+def _their_send(client: Client, convert: Callable[[], KafkaMessage]) -> Work:
     def report(error: object, message: object) -> None:
         """Receive a delivery report."""
 

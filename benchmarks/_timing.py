@@ -9,19 +9,28 @@ from collections.abc import Callable
 
 
 def time_by_turns(
-    ours: Callable[[], object], theirs: Callable[[], object], *, rounds: int, calls: int
+    ours: Callable[[], object],
+    theirs: Callable[[], object],
+    *,
+    rounds: int,
+    calls: int,
+    their_calls: int | None = None,
 ) -> tuple[list[float], list[float]]:
-    """Return the seconds per call of both functions in each round; the garbage collector is off."""
+    """Return the seconds per call of both functions in each round; the garbage collector is off.
+
+    On a busy machine a longer turn is interrupted more often: ``their_calls`` makes turns equally long.
+    """
     timings: tuple[list[float], list[float]] = ([], [])
+    turns = ((ours, calls, timings[0]), (theirs, their_calls or calls, timings[1]))
     gc.collect()
     gc.disable()
     try:
         for _ in range(rounds):
-            for work, times in zip((ours, theirs), timings, strict=True):
+            for work, count, times in turns:
                 start = time.perf_counter()
-                for _ in range(calls):
+                for _ in range(count):
                     work()
-                times.append((time.perf_counter() - start) / calls)
+                times.append((time.perf_counter() - start) / count)
     finally:
         gc.enable()
     return timings
@@ -29,12 +38,12 @@ def time_by_turns(
 
 def calls_for(work: Callable[[], object], seconds: float) -> int:
     """Return how many calls take about so many seconds, at least one."""
-    for _ in range(5):
-        work()
-    start = time.perf_counter()
-    for _ in range(10):
-        work()
-    return max(1, round(seconds * 10 / (time.perf_counter() - start)))
+    times, _ = time_by_turns(work, _nothing, rounds=9, calls=3)
+    return max(1, round(seconds / min(times)))
+
+
+def _nothing() -> None:
+    pass
 
 
 def ratio_of(ours: list[float], theirs: list[float]) -> float:

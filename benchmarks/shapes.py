@@ -32,14 +32,15 @@ _WIDTH = 48
 def main() -> None:
     """Print the tables that the options ask for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=81)
-    parser.add_argument("--seconds", type=float, default=0.0005, help="of our calls in a round")
+    parser.add_argument("--rounds", type=int, default=151)
+    parser.add_argument("--seconds", type=float, default=0.0002, help="of calls in a turn")
     parser.add_argument("--only", nargs="+", metavar="TABLE", default=[*GROUPS, "peers", "growth"])
     parser.add_argument("--against", metavar="PATH", help="an older checkout of this library")
+    parser.add_argument("--no-keys", action="store_true", help="records have no keys, and none are set")
     parser.add_argument("--calls", action="store_true", help="print function calls, not times")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    chosen = [shape for shape in shapes() if shape.group in options.only]
+    chosen = [shape for shape in shapes(keys=not options.no_keys) if shape.group in options.only]
     if options.worker:
         serve({f"{shape.group} {shape.name}": shape.ours for shape in chosen})
         return
@@ -68,8 +69,10 @@ def print_shapes(chosen: list[Shape], rounds: int, seconds: float) -> None:
                 print(
                     f"\n{group.title:<{_WIDTH}} {'ours':>11} {group.other:>11} {'ratio':>8}  {rounds} rounds"
                 )
-            calls = calls_for(shape.ours, seconds)
-            ours, theirs = time_by_turns(shape.ours, shape.theirs, rounds=rounds, calls=calls)
+            calls, their_calls = calls_for(shape.ours, seconds), calls_for(shape.theirs, seconds)
+            ours, theirs = time_by_turns(
+                shape.ours, shape.theirs, rounds=rounds, calls=calls, their_calls=their_calls
+            )
             ratios.append(ratio_of(ours, theirs))
             print(row(shape.name + " *" * shape.is_nearest, ours, theirs, group.each), flush=True)
         if ratios:
