@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 
 import msgspec
 
-from cloudevents_kafka.attributes.extension_types import type_of
+from cloudevents_kafka.attributes.extension_types import current, type_of
 from cloudevents_kafka.attributes.fast_validation import accept, is_scalar
 from cloudevents_kafka.attributes.timestamps import from_datetime, instant, is_timestamp, to_datetime
 from cloudevents_kafka.attributes.types import (
@@ -34,8 +34,6 @@ from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
 
 _UNSET: Final = object()
 _FOR_READER: Final = object()  # data that the function of `read_with` decodes
-_TEXT: Final = frozenset((str,))
-_COPIED: Final = frozenset((dict, MappingProxyType))
 _BACKSLASH: Final = ord("\\")
 _DEL: Final = 0x7F
 _new: Final = object.__new__
@@ -93,7 +91,14 @@ class Event:
     def _set(self, attributes: dict[str, Any], data: Any) -> None:
         """Check values and store them; the event keeps the dictionary itself."""
         problems: list[Problem] = []
-        if not _accept(attributes, problems):
+        time = attributes.get("time")
+        if type(time) is datetime:
+            try:  # noqa: SIM105  # suppress() takes a tenth as long as all of this function
+                attributes["time"] = from_datetime(time)
+            except ValueError:
+                pass  # `_to_values` adds the problem
+        others = [name for name, value in attributes.items() if type(value) is not str]
+        if (others and not _to_values(attributes, others, problems)) or not _accept(attributes):
             attributes, problems = validate(attributes, problems)
         content_type = attributes.get("datacontenttype")
         try:
@@ -126,7 +131,8 @@ class Event:
                 f"an event must have get_attributes() and get_data(), got a {type(source).__name__}"
             )
         event = _new(cls)
-        event._set(_copy(get_attributes()), get_data())
+        values = get_attributes()
+        event._set(dict(values) if type(values) is dict else _copy(values), get_data())
         return event
 
     @property
@@ -183,7 +189,7 @@ class Event:
     def text(self, name: str) -> str | None:
         """Return the canonical text of an attribute, of `time` as received; None if it is absent."""
         value = self._attributes.get(name)
-        return None if value is None else canonical_text(value)
+        return value if value is None or type(value) is str else canonical_text(value)
 
     def __contains__(self, name: object) -> bool:
         return name in self._attributes
@@ -388,25 +394,13 @@ def raw_parts(event: Event) -> tuple[dict[str, AttributeValue], tuple[str, bytes
 def _copy(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return a mapping as a new dictionary."""
     # A view of a dictionary, as the SDK's version 1 returns, is copied slowly by dict().
-    return values.copy() if type(values) in _COPIED else dict(values)  # type: ignore[attr-defined]  # has it
+    copy = getattr(values, "copy", None) if isinstance(values, MappingProxyType) else None
+    copied = values if copy is None else copy()
+    return copied if type(copied) is dict else dict(copied)
 
 
-def _accept(attributes: dict[str, Any], problems: list[Problem]) -> bool:
-    """Bring values into canonical form, without nulls, and return whether attributes keep all rules.
-
-    Add the problems of values that have no canonical form.
-    """
-    time = attributes.get("time")
-    if type(time) is datetime:
-        try:  # noqa: SIM105  # suppress() takes a quarter as long as all rules
-            attributes["time"] = from_datetime(time)
-        except ValueError:
-            pass  # the problem is found below
-    if not _TEXT.issuperset(map(type, attributes.values())):
-        names = [name for name, value in attributes.items() if type(value) is not str]
-        valid = [_to_value(attributes, name, problems) for name in names]
-        if not all(valid):
-            return False
+def _accept(attributes: dict[str, Any]) -> bool:
+    """Return whether attributes with values in canonical form keep all rules."""
     try:
         written = _write_json(attributes)
     except (TypeError, ValueError, OverflowError):  # a name is not a text; a lone surrogate
@@ -416,13 +410,28 @@ def _accept(attributes: dict[str, Any], problems: list[Problem]) -> bool:
     return accept(attributes, "" if is_plain else None)
 
 
+def _to_values(attributes: dict[str, Any], names: list[str], problems: list[Problem]) -> bool:
+    """Bring these values into canonical form, without nulls, and return whether `_accept` can decide.
+
+    Add the problems of values that have no canonical form, and remove these.
+    """
+    valid = True
+    for name in names:
+        valid &= _to_value(attributes, name, problems)
+    return valid
+
+
 def _to_value(attributes: dict[str, Any], name: str, problems: list[Problem]) -> bool:
-    """Bring a value into canonical form, and return whether the attribute may have one of its type."""
+    """Bring one value into canonical form, and return whether its attribute may have this type."""
     value = attributes[name]
     try:
+        if type(value) is datetime:
+            attributes[name] = from_datetime(value)
+            return True
         if value is not None:
             value = attributes[name] = to_attribute(value)
-            return type(value) is str or is_scalar(name, value)
+            # `accept` checks the values of the extensions that have rules.
+            return type(value) is str or name in current.table.constrained or is_scalar(name, value)
     except ValueError as error:
         problems.append(Problem(name, str(error), "T-01"))
     del attributes[name]

@@ -159,9 +159,9 @@ def to_bytes(value: Any) -> bytes | None:
     """
     if value is None or type(value) is bytes:
         return value
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value)
     if not isinstance(value, str):
+        if isinstance(value, bytes | bytearray | memoryview):
+            return bytes(value)
         raise TypeError(
             f"a key, a value or a header's value must be bytes or None, got {type(value).__name__}"
         )
