@@ -29,7 +29,7 @@ _WATCHED: Final[dict[CodeType, str]] = {
     _decode.decode.__code__: "record",
     JsonFormat.decode.__code__: "value",
     BaseFormat.decode.__code__: "value",
-    Event._set.__code__: "values",
+    Event._set.__code__: "attributes",
 }
 """The functions that return an event, and their arguments."""
 

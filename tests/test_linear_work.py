@@ -271,8 +271,9 @@ def ways(record: Record) -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def count_calls(action: Callable[[], object]) -> int:
-    """Return how many functions of Python and of C are called once the caches are filled."""
-    action()
+    """Return how many functions of Python and of C are called once the caches and readers know the record."""
+    for _ in range(5):
+        action()
     events: list[str] = []
     before = sys.getprofile()
     gc.disable()  # its callbacks are functions, too

@@ -78,11 +78,11 @@ def _parse_boolean(text: str) -> bool:
 def parse_binary(text: str) -> bytes:
     """Return the bytes of canonical base64 (RFC 4648); raise `ValueError` if it is another text."""
     try:
-        decoded = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
+        decoded = binascii.a2b_base64(text, strict_mode=True)
+    except ValueError:  # which binascii.Error is
         decoded = None
     # The decoder ignores excess padding and bits, which RFC 4648 3.5 lets a decoder reject.
-    if decoded is None or base64.b64encode(decoded) != text.encode():
+    if decoded is None or binascii.b2a_base64(decoded, newline=False) != text.encode():
         raise ValueError("a Binary must be base64 of RFC 4648 with padding")
     return decoded
 

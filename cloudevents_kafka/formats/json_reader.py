@@ -8,13 +8,11 @@ It reads any order of members, white space, escapes, types and data, and keeps t
 from __future__ import annotations
 
 import re
-from itertools import compress, repeat
-from operator import is_not
 from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka.attributes.fast_validation import accept, is_scalar, join_texts
+from cloudevents_kafka.attributes.fast_validation import accept, is_scalar
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import parse_binary
 from cloudevents_kafka.codecs.json import is_utf8
@@ -50,6 +48,7 @@ _QUOTE: Final = b'"'
 _COLON: Final = ord(":")
 _BRACE: Final = ord("}")
 _BACKSLASH: Final = ord("\\")
+_ENOUGH: Final = 3
 _DEL: Final = 0x7F  # the only control character that JSON does not escape
 
 
@@ -57,24 +56,25 @@ class JsonReader:
     """A reader that adapts to its records: those of a topic are alike.
 
     A record of texts in ASCII without escapes, with JSON data as its last member or without
-    data, is simple. As long as records are simple, they are first read as such.
+    data, is simple. After a few of them in a row, records are first read as such.
     """
 
-    __slots__ = ("_simple", "_texts")
+    __slots__ = ("_simple", "_typed")
 
     def __init__(self) -> None:
-        self._simple = self._texts = True
+        self._simple = _ENOUGH  # how many simple records in a row
+        self._typed = False  # whether the last record had members other than texts
 
     def read(self, value: bytes) -> Event | None:
         """Return the event of a JSON object, or None if it is not valid or needs a slower reader."""
-        if self._simple and (event := _read_simple(value)) is not None:
+        if self._simple >= _ENOUGH and (event := _read_simple(value)) is not None:
             return event
         try:
             attributes, data, encoded, joined = self.split(value)
             if accept(attributes, joined):
                 payload, kind = read_payload(attributes, data, encoded)
                 if kind is DataKind.TEXT:
-                    self._simple = False
+                    self._simple = 0
                 return unchecked_event(attributes, payload, kind, (NAME, value))
         except REFUSED:
             pass
@@ -86,49 +86,43 @@ class JsonReader:
         The attributes may break rules. Raises one of `REFUSED` if the form does, or needs a slower reader.
         """
         members, data = _cut_data(value)
-        is_escaped = _BACKSLASH in members
-        quotes = _count_quotes(members) if is_escaped else members.count(_QUOTE)
-        attributes = self._read_texts(members, quotes) if self._texts else None
-        if attributes is None:
-            attributes = self._read_scalars(members, quotes)
+        attributes: dict[str, Any] = _read_scalars(members)
+        names = len(attributes)
+        encoded = attributes.pop("data_base64") if "data_base64" in attributes else None
+        joined: str | None
+        joined, texts = self._join(attributes)
+        # Without repeated names (N-05), each name and each text has two quotation marks.
+        if _count_quotes(members) != 2 * (names + texts + (type(encoded) is str)):
+            raise ValueError
         if data is not None:
             del attributes["data"]
-        encoded = attributes.pop("data_base64", None) if "data_base64" in attributes else None
-        joined: str | None = ""  # texts in ASCII without escapes and DEL are Strings (T-06)
-        if is_escaped or _DEL in members or not members.isascii():
-            joined = join_texts(attributes)
-        elif self._texts and encoded is None and (data is None or members.endswith(_LAST)):
-            self._simple = True
-            return attributes, data, encoded, joined
-        self._simple = False
+        if _BACKSLASH in members or _DEL in members or not members.isascii():
+            self._simple = 0
+        else:
+            joined = ""  # texts in ASCII without escapes and DEL are Strings (T-06)
+            is_simple = texts == names and (data is None or members.endswith(_LAST))
+            self._simple = self._simple + 1 if is_simple else 0
         return attributes, data, encoded, joined
 
-    def _read_texts(self, members: bytes, quotes: int) -> dict[str, Any] | None:
-        """Return the members of an object of texts, or None if one is not a text."""
-        try:
-            texts = _read_texts(members)
-        except msgspec.ValidationError:
-            self._texts = False
-            return None
-        if quotes != 4 * len(texts):
-            raise ValueError  # N-05: a name is repeated, as each name and each text has two quotation marks
-        return texts
+    def _join(self, attributes: dict[str, Any]) -> tuple[str, int]:
+        """Remove null members; return all texts together, and how many they are.
 
-    def _read_scalars(self, members: bytes, quotes: int) -> dict[str, Any]:
-        """Return the members of an object of scalars, without those that are null."""
-        scalars: dict[str, Any] = _read_scalars(members)
-        types = [*map(type, scalars.values())]
-        texts = types.count(str)
-        if quotes != 2 * (len(types) + texts):
-            raise ValueError  # N-05, as above
-        self._texts = texts == len(types)
-        for name in [*compress(scalars, map(is_not, types, repeat(str)))]:
-            value = scalars[name]
-            if value is None:
-                del scalars[name]
-            elif not is_scalar(name, value):
-                raise ValueError
-        return scalars
+        Raises `ValueError` if another member may not be an attribute.
+        """
+        if not self._typed:
+            try:
+                return "".join(attributes.values()), len(attributes)
+            except TypeError:
+                pass
+        texts = [member for member in attributes.values() if type(member) is str]
+        self._typed = len(texts) < len(attributes)
+        if self._typed:
+            for name in [name for name, member in attributes.items() if type(member) is not str]:
+                if attributes[name] is None:
+                    del attributes[name]
+                elif not is_scalar(name, attributes[name]):
+                    raise ValueError
+        return "".join(texts), len(texts)
 
 
 def read_payload(
@@ -203,6 +197,8 @@ def _split_at_data(value: bytes, data: bytes, position: int) -> tuple[bytes, byt
 
 def _count_quotes(members: bytes) -> int:
     """Return the number of quotation marks that no backslash escapes."""
+    if _BACKSLASH not in members:
+        return members.count(_QUOTE)
     if b"\\\\" in members:
         members = members.replace(b"\\\\", b"")
     return members.count(_QUOTE) - members.count(b'\\"')
