@@ -92,13 +92,16 @@ class Event:
         """Check values and store them; the event keeps the dictionary itself."""
         problems: list[Problem] = []
         time = attributes.get("time")
+        valid_time = False
         if type(time) is datetime:
-            try:  # noqa: SIM105  # suppress() takes a tenth as long as all of this function
+            try:
                 attributes["time"] = from_datetime(time)
+                valid_time = True
             except ValueError:
                 pass  # `_to_values` adds the problem
         others = [name for name, value in attributes.items() if type(value) is not str]
-        if (others and not _to_values(attributes, others, problems)) or not _accept(attributes):
+        valid = not others or _to_values(attributes, others, problems)
+        if not valid or not _accept(attributes, valid_time=valid_time):
             attributes, problems = validate(attributes, problems)
         content_type = attributes.get("datacontenttype")
         try:
@@ -399,15 +402,15 @@ def _copy(values: Mapping[str, Any]) -> dict[str, Any]:
     return copied if type(copied) is dict else dict(copied)
 
 
-def _accept(attributes: dict[str, Any]) -> bool:
+def _accept(attributes: dict[str, Any], *, valid_time: bool) -> bool:
     """Return whether attributes with values in canonical form keep all rules."""
     try:
         written = _write_json(attributes)
     except (TypeError, ValueError, OverflowError):  # a name is not a text; a lone surrogate
-        return accept(attributes)
+        return accept(attributes, valid_time=valid_time)
     # JSON escapes all ASCII control characters (T-06) except DEL.
     is_plain = written.isascii() and _BACKSLASH not in written and _DEL not in written
-    return accept(attributes, "" if is_plain else None)
+    return accept(attributes, "" if is_plain else None, valid_time=valid_time)
 
 
 def _to_values(attributes: dict[str, Any], names: list[str], problems: list[Problem]) -> bool:

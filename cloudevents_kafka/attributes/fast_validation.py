@@ -33,26 +33,27 @@ _SCALARS: Final = frozenset((int, bool, bytes))
 _write_json: Final = msgspec.json.Encoder().encode
 
 
-def accept(attributes: dict[str, Any], joined: str | None = None) -> bool:
+def accept(attributes: dict[str, Any], joined: str | None = None, *, valid_time: bool = False) -> bool:
     """Return whether attributes keep all rules; texts of known types become their values.
 
-    ``joined`` are all texts together; it is empty if they are known to be Strings (T-06). If
-    the result is False, `validation.validate` finds the problems.
+    ``joined`` are all texts together; it is empty if they are known to be Strings (T-06).
+    ``valid_time`` is whether ``time`` is known to be a timestamp. If the result is False,
+    `validation.validate` finds the problems.
     """
     if joined is None:
         joined = join_texts(attributes)
         if joined is None:
             return False
     table = current.table
-    return are_valid_texts(attributes, joined) and (
+    return are_valid_texts(attributes, joined, valid_time=valid_time) and (
         table.text_names.issuperset(attributes) or accept_names(attributes, table)
     )
 
 
-def are_valid_texts(attributes: dict[str, Any], joined: str) -> bool:
+def are_valid_texts(attributes: dict[str, Any], joined: str, *, valid_time: bool = False) -> bool:
     """Return whether attributes keep the rules of the core specification.
 
-    ``joined`` is that of `accept`. `accept_names` checks names and extensions.
+    The arguments are those of `accept`. `accept_names` checks names and extensions.
     """
     # JSON escapes all ASCII control characters (T-06) except DEL, which makes the text longer.
     if joined and not (
@@ -69,7 +70,7 @@ def are_valid_texts(attributes: dict[str, Any], joined: str) -> bool:
             and "type" in attributes
             and (all(attributes.values()) or _may_be_empty(attributes))
             and (source in _sources or _is_source(source))
-            and ("time" not in attributes or is_timestamp(attributes["time"]))
+            and (valid_time or "time" not in attributes or is_timestamp(attributes["time"]))
             and ("datacontenttype" not in attributes or media_type(attributes["datacontenttype"]).valid)
             and ("dataschema" not in attributes or _is_schema(attributes["dataschema"]))
         )
