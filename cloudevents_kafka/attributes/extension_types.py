@@ -7,13 +7,14 @@ unknown extension is a String if it is read from a header.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
 import msgspec
 
 from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED, Extension, Rule
-from cloudevents_kafka.attributes.types import CORE, AttributeType, AttributeValue, is_name, parse
+from cloudevents_kafka.attributes.types import CORE, PARSERS, AttributeType, AttributeValue, is_name, parse
 from cloudevents_kafka.errors import preview
 from cloudevents_kafka.primitives.locks import registration_lock
 
@@ -141,7 +142,14 @@ def parse_values(
     constrained = table.constrained & attributes.keys()
     if not constrained:
         return attributes
-    return attributes | {name: parse_value(name, attributes[name], table) for name in constrained}
+    values = dict(attributes)
+    for name in constrained:
+        value = attributes[name]
+        parser = PARSERS.get(table.extensions[name].type)
+        if parser is not None and isinstance(value, str):
+            with suppress(ValueError):  # `find_problems` reports it
+                values[name] = parser(value)
+    return values
 
 
 restore({})

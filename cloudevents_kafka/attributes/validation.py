@@ -140,7 +140,7 @@ def _find_problem(name: str, value: AttributeValue) -> Problem | None:
     if name in _CORE_CLAUSES:
         return _core_problem(name, value)
     if not is_name(name):
-        return _name_problem(name)
+        return name_problem(name)
     return find_type_problem(name, value, native_type(value))
 
 
@@ -165,7 +165,8 @@ def find_correction(name: str, text: str) -> AttributeValue | None:
     return value if problem is None else None
 
 
-def _name_problem(name: str) -> Problem:
+def name_problem(name: str) -> Problem:
+    """Return the rule that a name of an attribute breaks, for a name that is not valid."""
     if name == "data":  # N-04: "this name is reserved as it is used"
         return Problem("data", "must not be the name of an attribute", "N-04")
     if name == "":

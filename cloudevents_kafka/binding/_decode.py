@@ -17,7 +17,7 @@ from cloudevents_kafka.attributes.media_type import MediaType, media_type
 from cloudevents_kafka.attributes.types import REQUIRED
 from cloudevents_kafka.binding._binary import decode_binary, read_headers, read_text_headers
 from cloudevents_kafka.binding._headers import CONTENT_TYPE
-from cloudevents_kafka.binding._lenient import Found, read_lenient, read_marked_json, read_texts
+from cloudevents_kafka.binding._lenient import Found, corrections, read_lenient, read_marked_json, read_texts
 from cloudevents_kafka.binding._lenient_headers import are_exact
 from cloudevents_kafka.binding._sniffer import Mode, Verdict, decode_error, sniff
 from cloudevents_kafka.binding._structured import check_content_type, decode_structured
@@ -144,31 +144,30 @@ _READERS: Final[dict[Mode, Callable[[Record, Verdict], Event]]] = {
 def _read_lenient(record: Record) -> Found:
     """Return the event of a record and the problems that lenient reading accepts.
 
-    A valid event is read as by `_read_valid`. Names of headers that are not exact are left to
-    `read_lenient`.
+    A valid event is read as by `_read_valid`.
     """
-    table = current.table
-    texts = attributes = read_text_headers(record.headers, table)
-    if attributes is None and are_exact(record.headers):
-        attributes = read_headers(record.headers, table)
-    media = None
-    if attributes is not None:
-        if "datacontenttype" in attributes:
-            media = media_type(attributes["datacontenttype"])
-            if media.cloudevents and (found := read_marked_json(record.value, media)) is not None:
-                return found
-        if (
-            len(attributes) >= _FEWEST
-            and (media is None or not media.cloudevents)
-            and are_valid_texts(attributes, "".join(attributes.values()))
-            and (texts is not None or accept_names(attributes, table))
-        ):
-            return unchecked_event(attributes, record.value), ()
-    converted = with_bytes_headers(record)
-    if converted is not record:
-        return _read_lenient(converted)
+    attributes = media = None
+    if not corrections.names:
+        table = current.table
+        texts = attributes = read_text_headers(record.headers, table)
+        if attributes is None and are_exact(record.headers):
+            attributes = read_headers(record.headers, table)
+        if attributes is not None:
+            if "datacontenttype" in attributes:
+                media = media_type(attributes["datacontenttype"])
+                if media.cloudevents and (found := read_marked_json(record.value, media)) is not None:
+                    return found
+            if (
+                len(attributes) >= _FEWEST
+                and not corrections.values
+                and (media is None or not media.cloudevents)
+                and are_valid_texts(attributes, "".join(attributes.values()))
+                and (texts is not None or accept_names(attributes, table))
+            ):
+                return unchecked_event(attributes, record.value), ()
+    record = with_bytes_headers(record)
     try:
-        if texts is not None and (found := read_texts(record.value, texts, media)) is not None:
+        if attributes is not None and (found := read_texts(record.value, attributes, media)) is not None:
             return found
         return read_lenient(record, _read_valid)
     except InvalidEvent as error:

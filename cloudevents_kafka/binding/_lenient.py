@@ -6,13 +6,14 @@ invented: a missing attribute stays absent, and ambiguous records are refused he
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from cloudevents_kafka import formats
-from cloudevents_kafka.attributes.extension_types import current, type_of
+from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED
+from cloudevents_kafka.attributes.extension_types import ExtensionTable, current, type_of
 from cloudevents_kafka.attributes.fast_validation import accept
 from cloudevents_kafka.attributes.media_type import CLOUDEVENTS, MediaType, media_type
 from cloudevents_kafka.attributes.types import (
@@ -26,14 +27,13 @@ from cloudevents_kafka.attributes.types import (
     is_name,
     is_string,
 )
-from cloudevents_kafka.attributes.validation import find_correction, validate
+from cloudevents_kafka.attributes.validation import find_correction, name_problem, validate
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, PREFIX, attribute_of, decode_text
 from cloudevents_kafka.binding._lenient_headers import (
     Report,
     add_headers,
     decode_texts,
     mark_ignored,
-    may_be_binary,
     normalize_headers,
 )
 from cloudevents_kafka.binding._sniffer import Verdict, decode_error, sniff
@@ -49,12 +49,16 @@ from cloudevents_kafka.formats import InvalidAttributes
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.formats.json_decoder import Envelope, InvalidEnvelope, read_data, split_envelope
 from cloudevents_kafka.formats.json_reader import NAME, REFUSED, JsonReader, read_payload
-from cloudevents_kafka.primitives.bounded import remember
+from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
 from cloudevents_kafka.record import Record
 
 _BOM: Final = b"\xef\xbb\xbf"
 _EXTENSION_CLAUSES: Final = ("E-", "X-")  # of rules of extensions other than their types
 _KEPT_CLAUSES: Final = ("T-10", "T-11", "R-07")  # of core attributes whose text is kept if it breaks them
+
+_VALID: Final = {"source": "/", "dataschema": "urn:x", "datacontenttype": "a/b"}
+_REPEATED: Final = frozenset({*CORE, *DOCUMENTED} - {"time", "expirytime", "recordedtime"})
+"""Attributes with the same value in many records of a producer."""
 
 Outcome = Event | InvalidEvent
 """The result of strict reading: an event or the error of its value."""
@@ -104,7 +108,8 @@ def read_texts(value: bytes | None, texts: dict[str, Any], media: MediaType | No
         return None
     if texts.keys() >= _REQUIRED:
         report = Report()
-        attributes = _correct(texts, report)
+        attributes = _correct(texts, report, expected=corrections.values)
+        corrections.values = bool(report.tolerated)
         return _make_event(attributes, value, DataKind.BYTES, report), tuple(report.tolerated)
     return _read_unmarked_json(value, texts.get("datacontenttype"))
 
@@ -115,37 +120,46 @@ def read_lenient(record: Record, read_valid: Callable[[Record], Event | None]) -
     ``read_valid`` returns the event if strict reading accepts the record.
     """
     headers, report = normalize_headers(record.headers)
+    corrections.names = not report.exact
     content_type = headers.get(CONTENT_TYPE)
-    media = media_type("" if content_type is None else content_type.decode("utf-8", "replace"))
-    outcome: Outcome | None = None
-    if media.cloudevents or may_be_binary(record.headers):
-        try:
-            outcome = read_valid(record)
-        except InvalidEvent as error:
-            outcome = error
-        if isinstance(outcome, Event):
-            if sniff(record.headers).mode == "structured":
-                return outcome, tuple(report.of_content_type().tolerated)
-            if report.tolerated or report.refused:
-                outcome = add_headers(outcome, record, headers, report)
-            return outcome, tuple(report.tolerated)
-    if not media.cloudevents and headers.keys() >= _REQUIRED_HEADERS:
-        attributes: dict[str, Any] = decode_texts(headers, report.refused)
-        if report.refused or not accept(attributes):
-            attributes = _correct(attributes, report)
-        return _make_event(attributes, record.value, DataKind.BYTES, report), tuple(report.tolerated)
+    media = None if content_type is None else media_type(content_type.decode("utf-8", "replace"))
+    is_marked = media is not None and media.cloudevents
+    if not is_marked and headers.keys() >= _REQUIRED_HEADERS:
+        return _read_binary(record, headers, report, read_valid)
     names = headers.items() if report.tolerated or report.refused else record.headers
     report = report.of_content_type()  # the other headers do not affect the event
-    if outcome is None and not report.refused:
-        found = _read_json_quickly(record.value, content_type, report.tolerated)
+    if not report.refused:
+        found = _read_json_quickly(record.value, content_type, tuple(report.tolerated))
         if found is not None:
             return found
+    is_strict = is_marked and not (media is not None and media.format == NAME and _find_json())
+    outcome = _read_strict(record, read_valid) if is_strict else None
     event = _read_structured(record, sniff(names), content_type or b"", report, outcome)
     return event, tuple(report.tolerated)
 
 
+def _read_strict(record: Record, read_valid: Callable[[Record], Event | None]) -> Outcome | None:
+    """Return the event in a value, the error of its format, or None if other problems prevent reading it."""
+    try:
+        return read_valid(record)
+    except InvalidEvent as error:
+        return error
+
+
+def _read_binary(
+    record: Record, headers: dict[str, bytes], report: Report, read_valid: Callable[[Record], Event | None]
+) -> Found:
+    """Return the event of headers that have all required names after correction."""
+    if report.may_be_valid and (event := read_valid(record)) is not None:
+        return add_headers(event, record, headers, report), tuple(report.tolerated)
+    attributes: dict[str, Any] = decode_texts(headers, report.refused)
+    if report.refused or not accept(attributes):
+        attributes = _correct(attributes, report)
+    return _make_event(attributes, record.value, DataKind.BYTES, report), tuple(report.tolerated)
+
+
 def _read_json_quickly(
-    value: bytes | None, content_type: bytes | None, tolerated: Sequence[Problem]
+    value: bytes | None, content_type: bytes | None, tolerated: tuple[Problem, ...]
 ) -> Found | None:
     """Return the event in a value, and the accepted problems, or None if a slower reader decides."""
     if content_type is None:
@@ -161,26 +175,32 @@ def _read_json_quickly(
 
 
 def read_marked_json(
-    value: bytes | None, media: MediaType, tolerated: Sequence[Problem] = ()
+    value: bytes | None, media: MediaType, tolerated: tuple[Problem, ...] = ()
 ) -> Found | None:
     """Do so for a record with the content-type of an event; return None unless that is in JSON."""
     if media.format != NAME or not media.utf8 or value is None:
         return None
-    try:
-        form = formats.find(NAME)
-    except Exception:  # noqa: BLE001  # a user's factory, which `decode_structured` reports
-        return None
-    if type(form) is not JsonFormat:
+    form = _find_json()
+    if form is None:
         return None
     if not _json.corrects and (event := form.read(value)) is not None:
-        return event, tuple(tolerated)
+        return event, tolerated
     found = _read_json_parts(value, tolerated, None, is_marked=True)
-    _json.corrects = found is not None and len(found[1]) > len(tolerated)
+    _json.corrects = found is None or len(found[1]) > len(tolerated)
     return found
 
 
+def _find_json() -> JsonFormat | None:
+    """Return the JSON format; None if it is a user's."""
+    try:
+        form = formats.find(NAME)
+    except Exception:  # noqa: BLE001  # of a user's factory; `decode_structured` reports it
+        return None
+    return form if type(form) is JsonFormat else None
+
+
 def _read_unmarked_json(
-    value: bytes | None, content_type: str | None, tolerated: Sequence[Problem] = ()
+    value: bytes | None, content_type: str | None, tolerated: tuple[Problem, ...] = ()
 ) -> Found | None:
     """Do so for a record whose content-type does not name an event format."""
     if value is None:
@@ -192,36 +212,44 @@ def _read_unmarked_json(
 
 
 def _read_json_parts(
-    value: bytes, tolerated: Sequence[Problem], content_type: str | None, *, is_marked: bool = False
+    value: bytes, tolerated: tuple[Problem, ...], content_type: str | None, *, is_marked: bool = False
 ) -> Found | None:
     """Return the event in JSON and the accepted problems; ``content_type`` is that of data without one.
 
     Return None if the event is not accepted, or needs a slower reader.
     """
+    table = current.table
+    encoded = (NAME, value) if is_marked else None
     try:
         attributes, data, base64, joined = _json.split(value)
+        if content_type is not None and "datacontenttype" not in attributes:
+            attributes["datacontenttype"] = content_type
+            joined = None
+        named, misspelled, ignored = _correct_names(attributes, table)
+        if named is attributes and not corrections.members and accept(attributes, joined):
+            payload, kind = read_payload(attributes, data, base64)
+            return unchecked_event(attributes, payload, kind, encoded), tolerated
         if not is_marked and not (
             attributes.get("specversion") == SPECVERSION and attributes.keys() >= _REQUIRED
         ):
             return None
-        if content_type is not None and "datacontenttype" not in attributes:
-            attributes["datacontenttype"] = content_type
-            joined = None
-        report = Report([*tolerated])
-        if not current.table.text_names.issuperset(attributes):
-            count = len(attributes), len(tolerated)
-            attributes = _lower_case_names(attributes, report)
-            if count != (len(attributes), len(report.tolerated)):
-                joined = None
-        if report.refused or not accept(attributes, joined):
-            attributes = _correct(attributes, report)
+        if named is not attributes and not corrections.members and accept(named):
+            payload, kind = read_payload(named, data, base64)
+            return unchecked_event(named, payload, kind), (*tolerated, *misspelled, *ignored)
+        report = Report([*tolerated, *misspelled])
+        if ignored:
+            report = Report([*tolerated])
+            named = _lower_case_names(attributes, report)
+        named = _correct(named, report, expected=corrections.members)
         if report.refused:
             return None
-        payload, kind = read_payload(attributes, data, base64)
+        corrections.members = len(report.tolerated) > len(tolerated) + len(misspelled)
+        payload, kind = read_payload(named, data, base64)
     except REFUSED:
         return None
-    encoded = (NAME, value) if is_marked and len(report.tolerated) == len(tolerated) else None
-    return unchecked_event(attributes, payload, kind, encoded), tuple(report.tolerated)
+    if len(report.tolerated) > len(tolerated):
+        encoded = None
+    return unchecked_event(named, payload, kind, encoded), tuple(report.tolerated)
 
 
 def _read_structured(
@@ -265,6 +293,8 @@ def _read_format(
     value: bytes | None, media: MediaType, outcome: Outcome | None, report: Report
 ) -> Event | None:
     """Return the event in a value in its format, also if attributes break rules; None if it is unknown."""
+    if outcome is None and media.format == NAME and value is not None and _find_json():
+        return _read_marked_value(value, report)
     if outcome is None:
         try:
             return decode_structured(value, media)
@@ -278,8 +308,6 @@ def _read_format(
         case InvalidAttributes(event=event):
             attributes = _correct(_lower_case_names(raw_parts(event)[0], report), report)
             return _make_event(attributes, event.payload, event.kind, report)
-    if media.format == "json" and value is not None and value.startswith(_BOM):
-        return _read_json(value, None, report)
     raise outcome
 
 
@@ -292,6 +320,15 @@ def _complete_envelope(value: bytes | None) -> Envelope | None:
     attributes = envelope.attributes
     complete = not envelope.problems and all(isinstance(attributes.get(name), str) for name in REQUIRED)
     return envelope if complete and attributes["specversion"] == SPECVERSION else None
+
+
+def _read_marked_value(value: bytes, report: Report) -> Event:
+    """Return the event of JSON with the content-type of an event."""
+    count = len(report.tolerated)
+    event = _read_json(value, None, report)
+    if len(report.tolerated) > count:
+        return event
+    return unchecked_event(raw_parts(event)[0], event.payload, event.kind, (NAME, value))
 
 
 def _read_json(
@@ -318,6 +355,54 @@ def _correct_envelope(envelope: Envelope, report: Report) -> Event:
     except InvalidEvent as error:
         raise InvalidEvent([*report.refused, *error.problems]) from None
     return _make_event(attributes, payload, kind, report)
+
+
+class _Spellings(dict[str, tuple[str, Problem, Problem]]):
+    """By an invalid name, the name in lower case or "", and the problems if that is read, or left out."""
+
+    def __missing__(self, name: str) -> tuple[str, Problem, Problem]:
+        lower = _lower(name)
+        read_as = Problem(name, f"was read as {lower}", "N-01")
+        return remember(
+            self, name, (lower if is_name(lower) else "", read_as, mark_ignored(name_problem(name)))
+        )
+
+
+_spellings: Final = _Spellings()
+
+
+def _correct_names(
+    attributes: dict[str, Any], table: ExtensionTable
+) -> tuple[dict[str, Any], list[Problem], list[Problem]]:
+    """Return attributes with valid names only, and the problems of those in other letters and of the rest.
+
+    Raises `ValueError` if two of them differ only in case.
+    """
+    if table.text_names.issuperset(attributes):
+        return attributes, [], []
+    wrong = [
+        name
+        for name in attributes
+        if not (name in table.text_names or name in table.constrained or is_name(name))
+    ]
+    if not wrong:
+        return attributes, [], []
+    names: dict[str, str] = {}
+    misspelled: list[Problem] = []
+    ignored: list[Problem] = []
+    for name in wrong:
+        lower, read_as, left_out = _spellings[name]
+        if lower == "" or lower in attributes:
+            ignored.append(left_out)
+        elif lower in names.values():
+            raise ValueError  # they may be ambiguous
+        else:
+            names[name] = lower
+            misspelled.append(read_as)
+    named = {names.get(name, name): value for name, value in attributes.items()}
+    for problem in ignored:
+        del named[str(problem.attribute)]
+    return named, misspelled, ignored
 
 
 def _lower_case_names(members: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -377,17 +462,93 @@ def _read_data(
         return (None, DataKind.BYTES) if data == b"null" else (data, DataKind.JSON)
 
 
-def _correct(texts: dict[str, Any], report: Report) -> dict[str, AttributeValue]:
-    """Return attributes with corrected values."""
+def _correct(texts: dict[str, Any], report: Report, *, expected: bool = False) -> dict[str, AttributeValue]:
+    """Return attributes with corrected values; ``expected`` is whether they may be valid."""
+    if not report.refused:
+        attributes = corrections.apply(texts, report, expected=expected)
+        if attributes is not None:
+            return attributes
     unreadable = [attribute_of(str(problem.attribute)) for problem in report.refused]
     attributes, problems = validate(texts, report.refused, unreadable)
     for problem in problems[len(report.refused) :]:
+        value = attributes.get(problem.attribute or "")
         count = len(attributes)
-        if _tolerate(problem, attributes):
-            report.tolerated.append(problem if len(attributes) == count else mark_ignored(problem))
-        else:
+        if not _tolerate(problem, attributes):
             report.refused.append(problem)
+            continue
+        report.tolerated.append(problem if len(attributes) == count else mark_ignored(problem))
+        if type(value) is str:
+            corrections.remember(report.tolerated[-1], value, attributes.get(str(problem.attribute)))
     return attributes
+
+
+class _Corrections:
+    """Corrections of earlier records, which those of a producer repeat.
+
+    ``values`` is whether one of the last record in binary mode deviated, ``members`` whether one of the
+    last in JSON did, and ``names`` whether one
+    of its headers was corrected. Each correction has its problem, the value, or None if the
+    attribute is left out, and a valid value in its place.
+    """
+
+    __slots__ = ("_known", "_names", "_table", "members", "names", "values")
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], tuple[Problem, AttributeValue | None, AttributeValue | None]] = {}
+        self._names: set[str] = set()
+        self._table = current.table
+        self.values = self.members = self.names = False
+
+    def apply(
+        self, texts: dict[str, Any], report: Report, *, expected: bool
+    ) -> dict[str, AttributeValue] | None:
+        """Return attributes if all their deviations are known, which are added to the report."""
+        if self._table is not current.table:
+            return None
+        candidates = self._names.intersection(texts)
+        if not (candidates or expected):
+            return None
+        problems: list[Problem] = []
+        kept: list[tuple[str, Any]] = []
+        attributes = dict(texts)
+        for name in texts if len(candidates) > 1 else candidates:
+            found = self._known.get((name, texts[name])) if type(texts[name]) is str else None
+            if found is None:
+                continue
+            problem, value, valid = found
+            problems.append(problem)
+            if valid is None:
+                del attributes[name]
+                continue
+            attributes[name] = valid
+            if valid is not value:
+                kept.append((name, value))
+        if not (problems or expected) or not accept(attributes):
+            return None
+        attributes.update(kept)
+        report.tolerated += problems
+        return attributes
+
+    def remember(self, problem: Problem, text: str, value: AttributeValue | None) -> None:
+        """Store the correction of a text if it depends on nothing else and may occur again."""
+        name = str(problem.attribute)
+        if self._table is not current.table:
+            self._table = current.table
+            self._known.clear()
+        extension = self._table.extensions.get(name)
+        if name not in _REPEATED or name in self._table.registered or len(text) > MAX_KEY_LENGTH:
+            return
+        if value is None and (name == "dataschema" or (extension is not None and extension.needs)):
+            return  # rules of other attributes depend on whether it is there
+        if value is not None and problem.clause.startswith(_EXTENSION_CLAUSES):
+            return
+        valid = _VALID.get(name) if value == text else value
+        if valid is not None or value is None:
+            self._names.add(name)
+            remember(self._known, (name, text), (problem, value, valid))
+
+
+corrections: Final = _Corrections()
 
 
 def _make_event(

@@ -61,10 +61,16 @@ _attributes: Final = _Attributes()
 
 
 class Report(msgspec.Struct):
-    """The deviations that lenient reading accepts, and the problems for which it refuses a record."""
+    """The deviations that lenient reading accepts, and the problems for which it refuses a record.
+
+    ``exact`` is whether no name of a header was corrected or occurs more than once. If one was,
+    ``may_be_valid`` is whether the others may be those of a valid event in binary mode.
+    """
 
     tolerated: list[Problem] = []
     refused: list[Problem] = []
+    exact: bool = True
+    may_be_valid: bool = False
 
     def of_content_type(self) -> Report:
         """Return the problems of the content-type header, or of one that replaces it, under its name."""
@@ -93,7 +99,10 @@ def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Report]:
         (values if problem is None else others)[exact] = value
     if CONTENT_TYPE in others and _changes_mode(others[CONTENT_TYPE], values):
         return _normalize_repeated(headers)
-    values |= others
+    if others:
+        values |= others
+        report.exact = False
+        report.may_be_valid = _REQUIRED_HEADERS.isdisjoint(others)
     if CONTENT_TYPE_COPY in values:
         _use_copy(values, report.tolerated)
     return values, report
@@ -101,7 +110,7 @@ def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Report]:
 
 def _normalize_repeated(headers: Headers) -> tuple[dict[str, bytes], Report]:
     """Do the same for any headers."""
-    report = Report()
+    report = Report(exact=False, may_be_valid=True)
     values, misspelled = _split_exact(headers, report.tolerated)
     exact = frozenset(values)
     for name, variants in misspelled.items():
@@ -151,11 +160,6 @@ def _is_exact(name: str) -> bool:
         return False
     remember_text(_exact_names, str(name))
     return True
-
-
-def may_be_binary(headers: Headers) -> bool:
-    """Return whether headers have all exact names that binary mode requires."""
-    return _REQUIRED_HEADERS.issubset(map(_name_of, headers))
 
 
 def _changes_mode(content_type: bytes, names: Container[str]) -> bool:
