@@ -8,11 +8,13 @@ It reads any order of members, white space, escapes, types and data, and keeps t
 from __future__ import annotations
 
 import re
+from itertools import compress, repeat
+from operator import is_not
 from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka.attributes.fast_validation import accept, is_scalar
+from cloudevents_kafka.attributes.fast_validation import accept, is_scalar, join_texts
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import parse_binary
 from cloudevents_kafka.codecs.json import is_utf8
@@ -59,11 +61,12 @@ class JsonReader:
     data, is simple. After a few of them in a row, records are first read as such.
     """
 
-    __slots__ = ("_simple", "_typed")
+    __slots__ = ("_data_is_last", "_simple", "_texts")
 
     def __init__(self) -> None:
         self._simple = _ENOUGH  # how many simple records in a row
-        self._typed = False  # whether the last record had members other than texts
+        self._texts = True  # whether all members of the last record were texts
+        self._data_is_last = True  # in the last record
 
     def read(self, value: bytes) -> Event | None:
         """Return the event of a JSON object, or None if it is not valid or needs a slower reader."""
@@ -85,44 +88,76 @@ class JsonReader:
 
         The attributes may break rules. Raises one of `REFUSED` if the form does, or needs a slower reader.
         """
-        members, data = _cut_data(value)
-        attributes: dict[str, Any] = _read_scalars(members)
-        names = len(attributes)
-        encoded = attributes.pop("data_base64") if "data_base64" in attributes else None
-        joined: str | None
-        joined, texts = self._join(attributes)
-        # Without repeated names (N-05), each name and each text has two quotation marks.
-        if _count_quotes(members) != 2 * (names + texts + (type(encoded) is str)):
+        members, data = self._cut_data(value)
+        is_escaped = _BACKSLASH in members
+        quotes = _count_quotes(members) if is_escaped else members.count(_QUOTE)
+        attributes = self._read_texts(members, quotes) if self._texts else None
+        if attributes is None:
+            attributes = self._read_scalars(members, quotes)
+        # The name of another member may end like data's after an escaped quotation mark.
+        if data is not None and (
+            attributes.pop("data", None) is None or not (data.isascii() or is_utf8(data))
+        ):
             raise ValueError
-        if data is not None:
-            del attributes["data"]
-        if _BACKSLASH in members or _DEL in members or not members.isascii():
-            self._simple = 0
-        else:
-            joined = ""  # texts in ASCII without escapes and DEL are Strings (T-06)
-            is_simple = texts == names and (data is None or members.endswith(_LAST))
-            self._simple = self._simple + 1 if is_simple else 0
+        encoded = attributes.pop("data_base64", None) if "data_base64" in attributes else None
+        joined: str | None = ""  # texts in ASCII without escapes and DEL are Strings (T-06)
+        if is_escaped or _DEL in members or not members.isascii():
+            joined = join_texts(attributes)
+        is_simple = (
+            joined == "" and self._texts and encoded is None and (data is None or members.endswith(_LAST))
+        )
+        self._simple = self._simple + 1 if is_simple else 0
         return attributes, data, encoded, joined
 
-    def _join(self, attributes: dict[str, Any]) -> tuple[str, int]:
-        """Remove null members; return all texts together, and how many they are.
+    def _cut_data(self, value: bytes) -> tuple[bytes, bytes | None]:
+        """Return an object with an empty text as its data, and the text of its data or None.
 
-        Raises `ValueError` if another member may not be an attribute.
+        Only data may contain other members, so the first member of this name is data itself.
         """
-        if not self._typed:
-            try:
-                return "".join(attributes.values()), len(attributes)
-            except TypeError:
-                pass
-        texts = [member for member in attributes.values() if type(member) is str]
-        self._typed = len(texts) < len(attributes)
-        if self._typed:
-            for name in [name for name, member in attributes.items() if type(member) is not str]:
-                if attributes[name] is None:
-                    del attributes[name]
-                elif not is_scalar(name, attributes[name]):
-                    raise ValueError
-        return "".join(texts), len(texts)
+        if self._data_is_last:
+            head, _, rest = value.partition(_DATA)
+            data = rest[1:-1].strip(_BLANKS)
+            if data and rest[0] == _COLON and rest[-1] == _BRACE and _is_value(data):
+                return head + _LAST, data
+        raw = _skip_to_data(value).data
+        if raw is _ABSENT:
+            self._data_is_last = False
+            return value, None
+        data = bytes(raw)
+        head, _, rest = value.partition(_DATA)
+        start = 2 if rest[1:2] == b" " else 1
+        if not (rest.startswith(data, start) and rest[0] == _COLON):
+            head, rest, start = *_split_at_data(value, data, len(head)), 0
+        rest = rest[start + len(data) :]
+        self._data_is_last = len(rest) == 1
+        return head + _NO_DATA + rest, data
+
+    def _read_texts(self, members: bytes, quotes: int) -> dict[str, Any] | None:
+        """Return the members of an object of texts, or None if one is not a text."""
+        try:
+            texts = _read_texts(members)
+        except msgspec.ValidationError:
+            self._texts = False
+            return None
+        if quotes != 4 * len(texts):
+            raise ValueError  # N-05: a name is repeated, as each name and each text has two quotation marks
+        return texts
+
+    def _read_scalars(self, members: bytes, quotes: int) -> dict[str, Any]:
+        """Return the members of an object of scalars, without those that are null."""
+        scalars: dict[str, Any] = _read_scalars(members)
+        types = [*map(type, scalars.values())]
+        texts = types.count(str)
+        if quotes != 2 * (len(types) + texts):
+            raise ValueError  # N-05, as above
+        self._texts = texts == len(types)
+        for name in [*compress(scalars, map(is_not, types, repeat(str)))]:
+            value = scalars[name]
+            if value is None:
+                del scalars[name]
+            elif not is_scalar(name, value):
+                raise ValueError
+        return scalars
 
 
 def read_payload(
@@ -140,12 +175,14 @@ def read_payload(
 
 def _read_simple(value: bytes) -> Event | None:
     """Return the event of a simple object, or None."""
-    head, _, rest = value.partition(_DATA)
+    head, name, rest = value.partition(_DATA)
     data = rest[1:-1].strip(_BLANKS)
     try:
-        if data and rest[0] == _COLON and rest[-1] == _BRACE:
+        if name:
+            if not data or rest[0] != _COLON or rest[-1] != _BRACE:
+                return None
             _check_json(data)
-            head += b'"data":""}'
+            head += _LAST
         attributes: dict[str, Any] = _read_texts(head)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return None
@@ -168,22 +205,13 @@ def _read_simple(value: bytes) -> Event | None:
     return unchecked_event(attributes, data, DataKind.JSON, (NAME, value)) if accept(attributes, "") else None
 
 
-def _cut_data(value: bytes) -> tuple[bytes, bytes | None]:
-    """Return an object with an empty text as its data, and the text of its data or None.
-
-    Only data may contain other members, so the first member of this name is data itself.
-    """
-    raw = _skip_to_data(value).data
-    if raw is _ABSENT:
-        return value, None
-    data = bytes(raw)
-    head, _, rest = value.partition(_DATA)
-    start = 2 if rest[1:2] == b" " else 1
-    if not (rest.startswith(data, start) and rest[0] == _COLON):
-        head, rest, start = *_split_at_data(value, data, len(head)), 0
-    if not (data.isascii() or is_utf8(data)):
-        raise ValueError
-    return head + _NO_DATA + rest[start + len(data) :], data
+def _is_value(text: bytes) -> bool:
+    """Return whether a text is one JSON value for the parser, whose strings may not be UTF-8."""
+    try:
+        _check_json(text)
+    except msgspec.DecodeError:
+        return False
+    return True
 
 
 def _split_at_data(value: bytes, data: bytes, position: int) -> tuple[bytes, bytes]:
@@ -197,8 +225,6 @@ def _split_at_data(value: bytes, data: bytes, position: int) -> tuple[bytes, byt
 
 def _count_quotes(members: bytes) -> int:
     """Return the number of quotation marks that no backslash escapes."""
-    if _BACKSLASH not in members:
-        return members.count(_QUOTE)
     if b"\\\\" in members:
         members = members.replace(b"\\\\", b"")
     return members.count(_QUOTE) - members.count(b'\\"')

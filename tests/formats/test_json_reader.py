@@ -1,0 +1,91 @@
+"""The reader of valid JSON events returns what the complete decoder returns, in each of its states."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+import strategies as make
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from cloudevents_kafka import Event, InvalidEvent
+from cloudevents_kafka.event import raw_parts
+from cloudevents_kafka.formats.json import JsonFormat
+from cloudevents_kafka.formats.json_reader import JsonReader
+
+HEAD = b'{"specversion":"1.0","id":"1","source":"/","type":"t"'
+VALUES = [
+    HEAD + b"}",
+    HEAD + b',"data":{"data":"x","type":"u"}}',
+    HEAD.replace(b":", b" : ").replace(b",", b" ,\n") + b' , "data" : [ 1 ] , "subject" : "\xc3\xa9" } ',
+    b'{"data":1,' + HEAD[1:] + b',"a":"\\"data\\":","b":"data","c":true,"d":null,"e":-5}',
+    HEAD + b',"data_base64":"AA==","data":null,"datacontenttype":"x/y"}',
+    HEAD + b',"data":"text","datacontenttype":"text/plain","sampledrate":5}',
+]
+PIECES = st.sampled_from(
+    [
+        *(b'"data"', b'"data":', b'"', b'\\"', b"\\", b"\\u0064", b",", b":", b"{", b"}", b" ", b"[", b"]"),
+        *(b"null", b"true", b"5", b"1.0", b"2147483648", b"\x7f", b"\xc3\xa9", b"\xff", b"\\ud800"),
+        *(
+            b'"id":"2",',
+            b'"data_base64":"AA==",',
+            b'"d\\u0061ta":1,',
+            b'"sequence":"1",',
+            b'"sampledrate":0,',
+        ),
+    ]
+)
+STATES = list(product((True, False), repeat=3))
+
+
+def decode(value: bytes) -> Any:
+    """Return the parts of the event that the complete decoder returns, or None."""
+    try:
+        return parts(JsonFormat._decode(JsonFormat(), value))
+    except InvalidEvent:
+        return None
+
+
+def parts(event: Event) -> Any:
+    attributes, encoded = raw_parts(event)
+    return list(attributes.items()), [*map(type, attributes.values())], event.payload, event.kind, encoded
+
+
+def read(value: bytes, state: tuple[bool, bool, bool]) -> Event | None:
+    """Return what a reader returns that has read other records before."""
+    reader = JsonReader()
+    simple, reader._texts, reader._data_is_last = state
+    reader._simple = 9 if simple else 0
+    return reader.read(value)
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_valid_events_are_read_in_any_state(value: bytes) -> None:
+    """A valid event is read, whatever the records before it were like."""
+    for state in STATES:
+        event = read(value, state)
+        assert event is not None
+        assert parts(event) == decode(value)
+
+
+@st.composite
+def changed_values(draw: st.DrawFn) -> bytes:
+    """Return a value with some pieces inserted or removed."""
+    value = bytearray(draw(st.sampled_from(VALUES)))
+    for _ in range(draw(st.integers(1, 3))):
+        start = draw(st.integers(0, len(value)))
+        value[start : start + draw(st.integers(0, 4))] = draw(PIECES | st.binary(max_size=2))
+    return bytes(value)
+
+
+@make.examples(1000)
+@given(changed_values(), st.sampled_from(STATES))
+@example(HEAD + b'}"data":', (True, True, True))
+@example(HEAD + b',"x\\"data":5}', (False, True, True))
+def test_no_other_object_is_read(value: bytes, state: tuple[bool, bool, bool]) -> None:
+    """The reader accepts no value that the complete decoder refuses, and reads the others equally."""
+    event = read(value, state)
+    if event is not None:
+        assert parts(event) == decode(value)
