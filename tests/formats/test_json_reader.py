@@ -63,7 +63,7 @@ def read(value: bytes, state: tuple[bool, bool, bool]) -> Event | None:
 
 @pytest.mark.parametrize("value", VALUES)
 def test_valid_events_are_read_in_any_state(value: bytes) -> None:
-    """A valid event is read, whatever the records before it were like."""
+    """A valid event is read after records of any kind."""
     for state in STATES:
         event = read(value, state)
         assert event is not None
