@@ -29,6 +29,7 @@ from cloudevents_kafka.primitives.bounded import remember, remember_text
 
 _sources: Final[dict[str, bool]] = {}
 _schemas: Final[dict[str, bool]] = {}
+_CORE: Final = frozenset(CORE)
 _SCALARS: Final = frozenset((int, bool, bytes))
 _write_json: Final = msgspec.json.Encoder().encode
 
@@ -94,7 +95,7 @@ def join_texts(attributes: dict[str, Any]) -> str | None:
 
 def is_scalar(name: str, value: Any) -> bool:
     """Return whether a value that is not a text may be the value of an attribute."""
-    if name in CORE or type(value) not in _SCALARS:
+    if name in _CORE or type(value) not in _SCALARS:
         return False
     extension = current.table.extensions.get(name)
     if extension is None:
@@ -106,7 +107,7 @@ def _may_be_empty(attributes: dict[str, Any]) -> bool:
     """Return whether no empty text is an attribute of the core, or an extension that must not be empty."""
     known = current.table.extensions
     empty = [name for name, value in attributes.items() if value == ""]
-    return not any(name in CORE or (name in known and NOT_EMPTY in known[name].rules) for name in empty)
+    return not any(name in _CORE or (name in known and NOT_EMPTY in known[name].rules) for name in empty)
 
 
 def _is_source(text: str) -> bool:

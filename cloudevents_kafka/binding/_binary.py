@@ -49,7 +49,13 @@ def read_text_headers(headers: Headers, table: ExtensionTable) -> dict[str, Any]
                 attributes[name] = value.decode()  # type: ignore[union-attr]  # None raises AttributeError
     except (KeyError, AttributeError, UnicodeDecodeError):
         return None
-    return attributes if len(attributes) + others == len(headers) and _NOT_TEXT not in attributes else None
+    if len(attributes) + others != len(headers) or _NOT_TEXT in attributes:
+        return None
+    if CONTENT_TYPE_COPY in attributes and attributes.pop(CONTENT_TYPE_COPY) != attributes.get(
+        "datacontenttype"
+    ):
+        return None
+    return attributes
 
 
 def read_headers(headers: Headers, table: ExtensionTable) -> dict[str, Any] | None:
@@ -84,8 +90,11 @@ def read_headers(headers: Headers, table: ExtensionTable) -> dict[str, Any] | No
 def _add_name(header: str, table: ExtensionTable) -> str | None:
     """Return the name in a header, `_NOT_TEXT` if it is not that of an attribute of any text; cache it.
 
-    That is also the name of a header which lenient reading takes for one of the event.
+    That is also the name of a header which lenient reading takes for one of the event. A copy of
+    the content-type keeps the name of its header.
     """
+    if header == CONTENT_TYPE_COPY:
+        return remember(table.header_names, header, header)
     name = attribute_of(header)
     is_text = exact_name(header) is None if name is None else name != "" and name not in table.constrained
     return remember(table.header_names, header, name if is_text else _NOT_TEXT)
