@@ -160,7 +160,7 @@ def encode_binary(event: Event) -> tuple[Headers, bytes | None]:
     except KeyError:  # a name is not cached
         headers = [(header_of(name), canonical_text(value).encode()) for name, value in attributes.items()]
     content_type = attributes.get("datacontenttype")
-    if not isinstance(content_type, str):
+    if type(content_type) is not str:
         if kind is DataKind.JSON:  # "SHOULD be set explicitly to the implied `datacontenttype`"
             headers.append((CONTENT_TYPE, _JSON))
     elif media_type(content_type).cloudevents:  # K-20: if "prefixed with the CloudEvents media type"
