@@ -7,7 +7,7 @@ Read the modules in this order:
 * `_binary` and `_structured`: the two content modes;
 * `_decode` and `_encode`: `from_record`, `decode` and `to_record`;
 * `_keys`: key mappers;
-* `_lenient` and `_lenient_headers`: lenient reading of known deviations.
+* `_lenient`, `_lenient_headers`, `_lenient_json` and `_corrections`: lenient reading of known deviations.
 """
 
 from cloudevents_kafka.binding._decode import Decoded, Undecodable, decode, from_record

@@ -16,9 +16,11 @@ from cloudevents_kafka.attributes.fast_validation import accept_names, are_valid
 from cloudevents_kafka.attributes.media_type import MediaType, media_type
 from cloudevents_kafka.attributes.types import REQUIRED
 from cloudevents_kafka.binding._binary import decode_binary, read_headers, read_text_headers
+from cloudevents_kafka.binding._corrections import corrections
 from cloudevents_kafka.binding._headers import CONTENT_TYPE
-from cloudevents_kafka.binding._lenient import Found, corrections, read_lenient, read_marked_json, read_texts
+from cloudevents_kafka.binding._lenient import read_lenient, read_texts
 from cloudevents_kafka.binding._lenient_headers import are_exact
+from cloudevents_kafka.binding._lenient_json import Found, read_marked_json
 from cloudevents_kafka.binding._sniffer import Mode, Verdict, decode_error, sniff
 from cloudevents_kafka.binding._structured import check_content_type, decode_structured
 from cloudevents_kafka.errors import BrokenEvent, DecodeError, InvalidEvent, Problem

@@ -7,7 +7,7 @@ exact one, are ambiguous.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Collection
 from operator import itemgetter
 from typing import Any, Final
 
@@ -27,7 +27,7 @@ from cloudevents_kafka.binding._headers import (
 )
 from cloudevents_kafka.errors import Problem, preview
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
-from cloudevents_kafka.primitives.bounded import remember, remember_text
+from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember, remember_text
 from cloudevents_kafka.record import Headers, Record
 
 _IS_COPY: Final = f"is in {CONTENT_TYPE_COPY}"
@@ -97,7 +97,7 @@ def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Report]:
         if exact in values or exact in others:
             return _normalize_repeated(headers)
         (values if problem is None else others)[exact] = value
-    if CONTENT_TYPE in others and _changes_mode(others[CONTENT_TYPE], values):
+    if CONTENT_TYPE in others and _changes_mode(others[CONTENT_TYPE], values.keys()):
         return _normalize_repeated(headers)
     if others:
         values |= others
@@ -162,10 +162,21 @@ def _is_exact(name: str) -> bool:
     return True
 
 
-def _changes_mode(content_type: bytes, names: Container[str]) -> bool:
+def _changes_mode(content_type: bytes, names: Collection[str]) -> bool:
     """Return whether a content type would make an event structured that has all ``ce_`` headers."""
-    complete = all(PREFIX + name in names for name in REQUIRED)
-    return complete and media_type(content_type.decode("utf-8", "replace")).cloudevents
+    media = media_type(content_type.decode("utf-8", "replace"))
+    return media.cloudevents and _REQUIRED_HEADERS.issubset(names)
+
+
+class _Copies(dict[bytes, Problem]):
+    """The problems of contents of ``ce_datacontenttype`` that were read."""
+
+    def __missing__(self, copy: bytes) -> Problem:
+        problem = Problem("datacontenttype", _IS_COPY, "K-04", preview(copy))
+        return remember(self, copy, problem) if len(copy) <= MAX_KEY_LENGTH else problem
+
+
+_copies: Final = _Copies()
 
 
 def _use_copy(values: dict[str, bytes], tolerated: list[Problem]) -> None:
@@ -173,13 +184,14 @@ def _use_copy(values: dict[str, bytes], tolerated: list[Problem]) -> None:
     copy = values.pop(CONTENT_TYPE_COPY, None)
     if copy is None or copy == values.get(CONTENT_TYPE):
         return
-    rule = _IS_COPY
     if CONTENT_TYPE in values:
         rule = f"{_IS_COPY}; the content-type header was read"
-    elif _changes_mode(copy, values):
+    elif _changes_mode(copy, values.keys()):
         rule = _IGNORED_MODE
     else:
         values[CONTENT_TYPE] = copy
+        tolerated.append(_copies[copy])
+        return
     tolerated.append(Problem("datacontenttype", rule, "K-04", preview(copy)))
 
 

@@ -9,7 +9,6 @@ import pytest
 import strategies as make
 
 from cloudevents_kafka import (
-    AttributeType,
     BrokenEvent,
     Decoded,
     EncodeError,
@@ -23,16 +22,12 @@ from cloudevents_kafka import (
     Verdict,
     decode,
     from_record,
-    register_extension,
     register_format,
     sniff,
     to_record,
 )
 from cloudevents_kafka.binding import _decode, _lenient
 from cloudevents_kafka.codecs.payload import DataKind
-from cloudevents_kafka.conformance import Dataset
-from cloudevents_kafka.conformance._dataset import KINDS
-from cloudevents_kafka.conformance.notation import as_record
 from cloudevents_kafka.event import raw_parts, unchecked_event
 from cloudevents_kafka.formats import InvalidAttributes, json_decoder
 from cloudevents_kafka.formats.registry import Format, find
@@ -211,29 +206,6 @@ def test_records_after_a_corrected_one_are_read_as_before() -> None:
         result = read([JSON], value)
         assert result.tolerated == () or value == deviating
         assert raw_parts(result.event)[1] == (("json", value) if value == valid else None)
-
-
-def test_outcomes_do_not_depend_on_earlier_records() -> None:
-    """What a reader learned from other records, or from the same one, changes nothing."""
-    cases = [case for _, case in Dataset().all_cases if type(case) is KINDS["decode"]]
-    records = [as_record(case.record) for case in cases]
-    assert len(records) > 100
-    outcomes = [repr(decode(record, lenient=True)) for record in records]
-    for step in (1, 7, 11):
-        for index in [*range(0, len(records), step), *reversed(range(len(records)))]:
-            for _ in range(3):
-                assert repr(decode(records[index], lenient=True)) == outcomes[index]
-
-
-@pytest.mark.usefixtures("registry")
-@pytest.mark.parametrize("kind", [AttributeType.STRING, AttributeType.INTEGER])
-def test_a_registration_ends_what_was_learned(kind: AttributeType) -> None:
-    """A correction under other rules is not repeated."""
-    headers = [*CE, ("ce_deprecated", b"True")]
-    assert [[p.clause for p in read(headers).tolerated] for _ in range(3)] == [["T-03"]] * 3
-    register_extension("deprecated", kind)
-    clauses = [] if kind is AttributeType.STRING else ["T-05"]
-    assert [[p.clause for p in read(headers).tolerated] for _ in range(3)] == [clauses] * 3
 
 
 def test_a_required_member_must_have_its_name_in_json_without_a_content_type() -> None:

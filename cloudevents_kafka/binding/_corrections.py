@@ -1,0 +1,176 @@
+"""Corrections of attributes in lenient reading.
+
+The records of a producer deviate alike, so the corrections of earlier records are applied first.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED
+from cloudevents_kafka.attributes.extension_types import current, type_of
+from cloudevents_kafka.attributes.fast_validation import accept
+from cloudevents_kafka.attributes.types import (
+    CORE,
+    INTEGER_RANGE,
+    REQUIRED,
+    AttributeType,
+    AttributeValue,
+    canonical_text,
+    is_name,
+    is_string,
+)
+from cloudevents_kafka.attributes.validation import find_correction, validate
+from cloudevents_kafka.binding._headers import attribute_of
+from cloudevents_kafka.binding._lenient_headers import Report, mark_ignored
+from cloudevents_kafka.codecs.payload import DataKind
+from cloudevents_kafka.errors import InvalidEvent, Problem
+from cloudevents_kafka.event import Event, unchecked_event
+from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
+
+_EXTENSION_CLAUSES: Final = ("E-", "X-")  # of rules of extensions other than their types
+_KEPT_CLAUSES: Final = ("T-10", "T-11", "R-07")  # of core attributes whose text is kept if it breaks them
+_VALID: Final = {  # values in place of invalid ones that are kept
+    "source": "/",
+    "dataschema": "urn:x",
+    "datacontenttype": "a/b",
+}
+_REPEATED: Final = frozenset({*CORE, *DOCUMENTED} - {"time", "expirytime", "recordedtime"})
+"""Attributes with the same value in many records of a producer."""
+
+
+def correct(texts: dict[str, Any], report: Report, *, expected: bool = False) -> dict[str, AttributeValue]:
+    """Return attributes with corrected values; ``expected`` is whether they may be valid."""
+    if not report.refused:
+        attributes = corrections.apply(texts, report, expected=expected)
+        if attributes is not None:
+            return attributes
+    unreadable = [attribute_of(str(problem.attribute)) for problem in report.refused]
+    attributes, problems = validate(texts, report.refused, unreadable)
+    for problem in problems[len(report.refused) :]:
+        value = attributes.get(problem.attribute or "")
+        count = len(attributes)
+        if not _tolerate(problem, attributes):
+            report.refused.append(problem)
+            continue
+        report.tolerated.append(problem if len(attributes) == count else mark_ignored(problem))
+        if type(value) is str:
+            corrections.remember(report.tolerated[-1], value, attributes.get(str(problem.attribute)))
+    return attributes
+
+
+class _Corrections:
+    """Corrections of earlier records, and what the last one needed: then it is tried first for the next.
+
+    ``names`` is whether headers had other names, ``values`` whether attributes in headers were
+    corrected, and ``members`` whether those in JSON were. A correction has its problem, the
+    value, or None if the attribute is left out, and a valid value in its place for `accept`.
+    """
+
+    __slots__ = ("_known", "_names", "_table", "members", "names", "values")
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], tuple[Problem, AttributeValue | None, AttributeValue | None]] = {}
+        self._names: set[str] = set()
+        self._table = current.table
+        self.values = self.members = self.names = False
+
+    def apply(
+        self, texts: dict[str, Any], report: Report, *, expected: bool
+    ) -> dict[str, AttributeValue] | None:
+        """Return attributes if all their deviations are known, which are added to the report."""
+        if self._table is not current.table:
+            return None
+        candidates = self._names.intersection(texts)
+        if not (candidates or expected):
+            return None
+        problems: list[Problem] = []
+        kept: list[tuple[str, Any]] = []
+        attributes = dict(texts)
+        for name in texts if len(candidates) > 1 else candidates:
+            found = self._known.get((name, texts[name])) if type(texts[name]) is str else None
+            if found is None:
+                continue
+            problem, value, valid = found
+            problems.append(problem)
+            if valid is None:
+                del attributes[name]
+                continue
+            attributes[name] = valid
+            if valid is not value:
+                kept.append((name, value))
+        if not (problems or expected) or not accept(attributes):
+            return None
+        attributes.update(kept)
+        report.tolerated += problems
+        return attributes
+
+    def remember(self, problem: Problem, text: str, value: AttributeValue | None) -> None:
+        """Store the correction of a text if it depends on nothing else and may occur again."""
+        name = str(problem.attribute)
+        if self._table is not current.table:
+            self._table = current.table
+            self._known.clear()
+        extension = self._table.extensions.get(name)
+        if name not in _REPEATED or name in self._table.registered or len(text) > MAX_KEY_LENGTH:
+            return
+        if value is None and (name == "dataschema" or (extension is not None and extension.needs)):
+            return  # rules of other attributes depend on whether it is there
+        if value is not None and problem.clause.startswith(_EXTENSION_CLAUSES):
+            return
+        valid = _VALID.get(name) if value == text else value
+        if valid is not None or value is None:
+            self._names.add(name)
+            remember(self._known, (name, text), (problem, value, valid))
+
+
+corrections: Final = _Corrections()
+
+
+def make_event(
+    attributes: dict[str, AttributeValue], payload: bytes | None, kind: DataKind, report: Report
+) -> Event:
+    """Return an event; raise `InvalidEvent` if the report has problems for which it is refused."""
+    if report.refused:
+        raise InvalidEvent(report.refused)
+    return unchecked_event(attributes, payload, kind)
+
+
+def _tolerate(problem: Problem, attributes: dict[str, Any]) -> bool:
+    """Correct, remove or keep the attribute of a problem; return whether it is tolerated."""
+    name = problem.attribute
+    value = attributes.get(name) if name is not None else None
+    if name is None or value is None:  # an extension requires another attribute
+        return name not in REQUIRED and problem.clause.startswith(_EXTENSION_CLAUSES)
+    if not is_name(name) or (value == "" and name not in REQUIRED):
+        del attributes[name]
+        return True
+    if not isinstance(value, str):
+        return _keep_scalar(problem, name, value, attributes)
+    corrected = _corrected(name, value)
+    if corrected is not None:
+        attributes[name] = corrected
+        return True
+    return is_string(value) and (name not in CORE or problem.clause in _KEPT_CLAUSES)
+
+
+def _corrected(name: str, text: str) -> AttributeValue | None:
+    """Return the value of a text in quotes, of a time with a space, or of True for true; else None."""
+    given = text
+    if len(text) > 2 and text[0] == text[-1] == '"':  # K-06: a canonical text has no quotes
+        text = text[1:-1]
+    if type_of(name) is AttributeType.TIMESTAMP and text[10:11] == " ":
+        text = f"{text[:10]}T{text[11:]}"
+    elif type_of(name) is AttributeType.BOOLEAN:  # T-03: "case-sensitive"
+        text = text.lower()
+    return None if text == given else find_correction(name, text)
+
+
+def _keep_scalar(problem: Problem, name: str, value: Any, attributes: dict[str, Any]) -> bool:
+    """Keep a scalar that has a canonical text; return whether it is one."""
+    is_integer = isinstance(value, int) and value in INTEGER_RANGE  # a bool is one
+    if name in CORE or not (is_integer or isinstance(value, bytes)):
+        return False
+    if not problem.clause.startswith(_EXTENSION_CLAUSES):  # the value has another type
+        attributes[name] = canonical_text(value)
+    return True

@@ -1,0 +1,69 @@
+"""Corrections that lenient reading has learned: they change no outcome, and are bounded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import strategies as make
+
+from cloudevents_kafka import AttributeType, Decoded, Record, decode, register_extension
+from cloudevents_kafka.binding import _corrections, _lenient_headers, _lenient_json
+from cloudevents_kafka.conformance import Dataset
+from cloudevents_kafka.conformance._dataset import KINDS
+from cloudevents_kafka.conformance.notation import as_record
+
+CE = make.required_headers
+
+
+def read(headers: Any, value: bytes | None = None) -> Decoded:
+    result = decode(Record(headers=headers, value=value), lenient=True)
+    assert isinstance(result, Decoded), result
+    return result
+
+
+def test_outcomes_do_not_depend_on_earlier_records() -> None:
+    """What a reader learned from other records, or from the same one, changes nothing."""
+    cases = [case for _, case in Dataset().all_cases if type(case) is KINDS["decode"]]
+    records = [as_record(case.record) for case in cases]
+    assert len(records) > 100
+    outcomes = [repr(decode(record, lenient=True)) for record in records]
+    for step in (1, 7, 11):
+        for index in [*range(0, len(records), step), *reversed(range(len(records)))]:
+            for _ in range(3):
+                assert repr(decode(records[index], lenient=True)) == outcomes[index]
+
+
+@pytest.mark.usefixtures("registry")
+@pytest.mark.parametrize("kind", [AttributeType.STRING, AttributeType.INTEGER])
+def test_a_registration_ends_what_was_learned(kind: AttributeType) -> None:
+    """A correction under other rules is not repeated."""
+    headers = [*CE, ("ce_deprecated", b"True")]
+    assert [[p.clause for p in read(headers).tolerated] for _ in range(3)] == [["T-03"]] * 3
+    register_extension("deprecated", kind)
+    clauses = [] if kind is AttributeType.STRING else ["T-05"]
+    assert [[p.clause for p in read(headers).tolerated] for _ in range(3)] == [clauses] * 3
+
+
+def test_what_is_learned_is_bounded() -> None:
+    """Many deviations do not stay in memory, and long ones are not kept at all."""
+    for number in range(5000):
+        value = b'{"specversion":"1.0","id":"1","source":"/","type":"t","dataschema":"%d","X%d":"v"}'
+        read([], value % (number, number))
+        read([*CE, (f"CE-x{number}", b"v"), ("ce_datacontenttype", b"a/b%d" % number)])
+    long = b"x" * 10**5
+    read(
+        [],
+        b'{"specversion":"1.0","id":"1","source":"/","type":"t","dataschema":"%b","X%b":"v"}' % (long, long),
+    )
+    read([*CE, ("CE-" + long.decode(), b"v"), ("ce_datacontenttype", b"a/" + long)])
+    caches: list[dict[Any, Any]] = [
+        _corrections.corrections._known,
+        _lenient_json._spellings,
+        _lenient_headers._names,
+        _lenient_headers._copies,
+        _lenient_headers._attributes,
+    ]
+    for cache in caches:
+        assert 1 < len(cache) <= 4096
+        assert max(len(key[1] if isinstance(key, tuple) else key) for key in cache) <= 256
