@@ -99,8 +99,11 @@ class Event:
                 valid_time = True
             except ValueError:
                 pass  # `_to_values` adds the problem
-        others = [name for name, value in attributes.items() if type(value) is not str]
-        valid = not others or _to_values(attributes, others, problems)
+        valid = True
+        for value in attributes.values():
+            if type(value) is not str:
+                valid = _to_values(attributes, problems)
+                break
         if not valid or not _accept(attributes, valid_time=valid_time):
             attributes, problems = validate(attributes, problems)
         content_type = attributes.get("datacontenttype")
@@ -413,13 +416,13 @@ def _accept(attributes: dict[str, Any], *, valid_time: bool) -> bool:
     return accept(attributes, "" if is_plain else None, valid_time=valid_time)
 
 
-def _to_values(attributes: dict[str, Any], names: list[str], problems: list[Problem]) -> bool:
-    """Bring these values into canonical form, without nulls, and return whether `_accept` can decide.
+def _to_values(attributes: dict[str, Any], problems: list[Problem]) -> bool:
+    """Bring values into canonical form, without nulls, and return whether `_accept` can decide.
 
     Add the problems of values that have no canonical form, and remove these.
     """
     valid = True
-    for name in names:
+    for name in [name for name, value in attributes.items() if type(value) is not str]:
         valid &= _to_value(attributes, name, problems)
     return valid
 

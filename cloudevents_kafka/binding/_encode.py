@@ -113,6 +113,8 @@ def extra_headers(headers: HeaderInput) -> Headers:
 def _map_key(event: Event, key: bytes | str | None, key_mapper: KeyMapper | None) -> bytes | None:
     if key is None and key_mapper is not None:
         key = key_mapper(event)
+    if type(key) is str and key.isascii():
+        return key.encode()
     try:
         return to_bytes(key)  # K-12: "map the user provided record key"
     except ValueError as error:

@@ -79,7 +79,9 @@ def to_payload(
         text = encode_json(data)
         return text if media is None or media.utf8 else from_utf8(text, content_type), _JSON
     if isinstance(data, str):
-        return encode_text(data, content_type), _TEXT
+        return data.encode() if media.charset is None and data.isascii() else encode_text(
+            data, content_type
+        ), _TEXT
     raise DataError(
         f"data of type {preview_name(content_type)} must be text or bytes, got a {type(data).__name__}; "
         "set a JSON content type, or register a codec for this one"
