@@ -8,13 +8,11 @@ It reads any order of members, white space, escapes, types and data, and keeps t
 from __future__ import annotations
 
 import re
-from itertools import compress, repeat
-from operator import is_not
 from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka.attributes.fast_validation import accept, is_scalar, join_texts
+from cloudevents_kafka.attributes.fast_validation import accept, is_scalar
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import parse_binary
 from cloudevents_kafka.codecs.json import is_utf8
@@ -89,24 +87,32 @@ class JsonReader:
         The attributes may break rules. Raises one of `REFUSED` if the form does, or needs a slower reader.
         """
         members, data = self._cut_data(value)
+        attributes: dict[str, Any] = _read_scalars(members)
+        names = len(attributes)
+        encoded = attributes.pop("data_base64") if "data_base64" in attributes else None
+        joined: str | None
+        try:
+            joined, texts = "".join(attributes.values()) if self._texts else None, len(attributes)
+        except TypeError:
+            joined = None
+        if joined is None:
+            joined, texts = self._join_typed(attributes)
         is_escaped = _BACKSLASH in members
         quotes = _count_quotes(members) if is_escaped else members.count(_QUOTE)
-        attributes = self._read_texts(members, quotes) if self._texts else None
-        if attributes is None:
-            attributes = self._read_scalars(members, quotes)
+        # Without repeated names (N-05), each name and each text has two quotation marks.
+        if quotes != 2 * (names + texts + (type(encoded) is str)):
+            raise ValueError
         # The name of another member may end like data's after an escaped quotation mark.
         if data is not None and (
             attributes.pop("data", None) is None or not (data.isascii() or is_utf8(data))
         ):
             raise ValueError
-        encoded = attributes.pop("data_base64", None) if "data_base64" in attributes else None
-        joined: str | None = ""  # texts in ASCII without escapes and DEL are Strings (T-06)
         if is_escaped or _DEL in members or not members.isascii():
-            joined = join_texts(attributes)
-        is_simple = (
-            joined == "" and self._texts and encoded is None and (data is None or members.endswith(_LAST))
-        )
-        self._simple = self._simple + 1 if is_simple else 0
+            self._simple = 0
+        else:
+            joined = ""  # texts in ASCII without escapes and DEL are Strings (T-06)
+            is_simple = texts == names and (data is None or members.endswith(_LAST))
+            self._simple = self._simple + 1 if is_simple else 0
         return attributes, data, encoded, joined
 
     def _cut_data(self, value: bytes) -> tuple[bytes, bytes | None]:
@@ -132,32 +138,20 @@ class JsonReader:
         self._data_is_last = len(rest) == 1
         return head + _NO_DATA + rest, data
 
-    def _read_texts(self, members: bytes, quotes: int) -> dict[str, Any] | None:
-        """Return the members of an object of texts, or None if one is not a text."""
-        try:
-            texts = _read_texts(members)
-        except msgspec.ValidationError:
-            self._texts = False
-            return None
-        if quotes != 4 * len(texts):
-            raise ValueError  # N-05: a name is repeated, as each name and each text has two quotation marks
-        return texts
+    def _join_typed(self, attributes: dict[str, Any]) -> tuple[str, int]:
+        """Remove null members; return all texts together, and how many they are.
 
-    def _read_scalars(self, members: bytes, quotes: int) -> dict[str, Any]:
-        """Return the members of an object of scalars, without those that are null."""
-        scalars: dict[str, Any] = _read_scalars(members)
-        types = [*map(type, scalars.values())]
-        texts = types.count(str)
-        if quotes != 2 * (len(types) + texts):
-            raise ValueError  # N-05, as above
-        self._texts = texts == len(types)
-        for name in [*compress(scalars, map(is_not, types, repeat(str)))]:
-            value = scalars[name]
-            if value is None:
-                del scalars[name]
-            elif not is_scalar(name, value):
-                raise ValueError
-        return scalars
+        Raises `ValueError` if another member may not be an attribute.
+        """
+        texts = [member for member in attributes.values() if type(member) is str]
+        self._texts = len(texts) == len(attributes)
+        if not self._texts:
+            for name in [name for name, member in attributes.items() if type(member) is not str]:
+                if attributes[name] is None:
+                    del attributes[name]
+                elif not is_scalar(name, attributes[name]):
+                    raise ValueError
+        return "".join(texts), len(texts)
 
 
 def read_payload(
