@@ -79,9 +79,8 @@ class _Corrections:
         self, texts: dict[str, Any], report: Report, *, expected: bool
     ) -> dict[str, AttributeValue] | None:
         """Return attributes if all their deviations are known, which are added to the report."""
-        if self._table is not current.table:
-            return None
-        candidates = self._names.intersection(texts)
+        # After a registration nothing is known, but the record may be valid all the same.
+        candidates = self._names.intersection(texts) if self._table is current.table else set()
         if not (candidates or expected):
             return None
         problems: list[Problem] = []
