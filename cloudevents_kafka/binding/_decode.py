@@ -7,7 +7,7 @@ or `Undecodable`, so that one bad record does not stop a loop.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import msgspec
 
@@ -167,10 +167,18 @@ def _read_lenient(record: Record) -> Found:
                 and (texts is not None or accept_names(attributes, table))
             ):
                 return unchecked_event(attributes, record.value), ()
-    record = with_bytes_headers(record)
+    return _read_deviating(record, attributes, media)
+
+
+def _read_deviating(record: Record, attributes: dict[str, Any] | None, media: MediaType | None) -> Found:
+    """Return the same for a record that is not valid, with the attributes in its headers if these are."""
     try:
-        if attributes is not None and (found := read_texts(record.value, attributes, media)) is not None:
-            return found
+        if attributes is not None:
+            if len(attributes) != len(record.headers):
+                record = with_bytes_headers(record)  # of others, too, before their event is accepted
+            if (found := read_texts(record.value, attributes, media)) is not None:
+                return found
+        record = with_bytes_headers(record)
         return read_lenient(record, _read_valid)
     except InvalidEvent as error:
-        raise BrokenEvent(error.problems, record) from error.__cause__
+        raise BrokenEvent(error.problems, with_bytes_headers(record)) from error.__cause__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -215,20 +215,20 @@ _spellings: Final = _Spellings()
 
 def _correct_names(
     attributes: dict[str, Any], table: ExtensionTable
-) -> tuple[dict[str, Any], list[Problem], list[Problem]]:
+) -> tuple[dict[str, Any], Sequence[Problem], Sequence[Problem]]:
     """Return attributes with valid names only, the problems of names in other letters, and of those left out.
 
     Raises `ValueError` if two of them differ only in case.
     """
     if table.text_names.issuperset(attributes):
-        return attributes, [], []
+        return attributes, (), ()
     wrong = [
         name
         for name in attributes
         if not (name in table.text_names or name in table.constrained or is_name(name))
     ]
     if not wrong:
-        return attributes, [], []
+        return attributes, (), ()
     names: dict[str, str] = {}
     taken = set(attributes)
     misspelled: list[Problem] = []
