@@ -1,5 +1,8 @@
 """Spark: events decoded per second, compared with the raw read and with the SDK in a Python UDF.
 
+Then the records that each other SDK wrote (spec-conformance/samples), repeated, compared with the
+same events as this library writes them.
+
 Rows are read from Parquet with the columns of Spark's Kafka source and written to a sink that
 discards them, so the raw read is the limit. Each way has two warm-ups, because the JVM compiles for
 a while; then all ways run by turns. The SDK reads fewer rows, because it is slow.
@@ -10,15 +13,19 @@ python benchmarks spark_decode [-- --rows 1000000 --sdk-rows 50000 --rounds 3 --
 from __future__ import annotations
 
 import argparse
+import base64
+import gzip
 import json
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cloudevents_kafka import Decoded, Record, decode, to_record
 from cloudevents_kafka.spark import decode_events
+from cloudevents_kafka.spark.fast.java_reader import reader_sql
 from cloudevents_kafka.spark.pipeline import local_session
 
 if TYPE_CHECKING:
@@ -28,7 +35,10 @@ TARGETS = {
     ("binary", "sdk"): 25.0,
     ("structured", "sdk"): 8.0,
     ("binary", "raw"): 0.4,
+    ("structured", "raw"): 0.3,
 }
+PEER_TARGET = 0.6
+FOLDER = Path(__file__).parents[1] / "spec-conformance" / "samples"
 WARM_UPS = 2
 CORE = ("id", "source", "type", "specversion", "subject", "time", "datacontenttype", "dataschema")
 EVENT = "id string, source string, type string, specversion string, subject string, time timestamp, \
@@ -69,6 +79,7 @@ def main() -> None:
             many = generate(spark, mode, options.rows, options.cores, Path(folder))
             few = generate(spark, mode, options.sdk_rows, options.cores, Path(folder))
             _report(mode, _measured(_ways(many, few), options))
+        _report_peers(spark, options, Path(folder))
 
 
 def _options() -> argparse.Namespace:
@@ -76,6 +87,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--sdk-rows", type=int, default=50_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--peer-rows", type=int, default=200_000)
     parser.add_argument("--cores", type=int, default=2)
     return parser.parse_args()
 
@@ -158,6 +170,71 @@ def _read_by_sdk(key: Any, value: Any, headers: Any) -> tuple[Any, ...]:
         return (*core, {name: str(text) for name, text in attributes.items()}, data, None)
     except Exception as error:  # noqa: BLE001  # a bad row must not end the job
         return (*(None for _ in range(len(CORE) + 2)), str(error))
+
+
+# --- the records of other SDKs ---
+
+
+def _report_peers(spark: SparkSession, options: argparse.Namespace, folder: Path) -> None:
+    """Print the rate for the records of each SDK, and the share of the rows that went to Python."""
+    for path in sorted(FOLDER.glob("*.jsonl.gz")):
+        for mode in ("binary", "json"):
+            events = [event for event in _samples(path) if event[0] == mode]
+            if not events:
+                continue
+            frames = {
+                name: _repeated(spark, records, options, folder / f"{path.name}-{mode}-{name}")
+                for name, records in (
+                    ("theirs", [record for _, record, _ in events]),
+                    ("ours", [record for _, _, record in events]),
+                )
+            }
+            ways = {name: lambda df=df: decode_events(df) for name, df in frames.items()}
+            seconds = _measured(ways, argparse.Namespace(**{**vars(options), "rows": options.peer_rows}))
+            ratio = statistics.median(seconds["ours"]) / statistics.median(seconds["theirs"])
+            rate = 1 / statistics.median(seconds["theirs"])
+            share = _share_to_python(frames["theirs"])
+            verdict = "met" if ratio >= PEER_TARGET else "MISSED"
+            print(
+                f"  {path.name.partition('.')[0]:<11} {mode:<7} {rate:12,.0f}  to ours {ratio:5.2f}"
+                f"   target {PEER_TARGET}  {verdict}   to Python {share:.1%}",
+                flush=True,
+            )
+
+
+def _samples(path: Path) -> Iterator[tuple[str, Record, Record]]:
+    """Yield mode, record and the record that this library writes for the event, of all valid events."""
+    for line in gzip.decompress(path.read_bytes()).splitlines():
+        kept = json.loads(line)
+        record = Record(value=_bytes(kept["value"]), headers=[(n, _bytes(v)) for n, v in kept["headers"]])
+        decoded = decode(record)
+        if isinstance(decoded, Decoded):
+            mode = "binary" if kept["encoding"] == "binary" else "structured"
+            event = decoded.event.replace(id=decoded.event.id)  # which forgets the received bytes
+            yield kept["encoding"], record, to_record(event, mode=mode)
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)
+
+
+def _repeated(
+    spark: SparkSession, records: list[Record], options: argparse.Namespace, path: Path
+) -> DataFrame:
+    """Return records, repeated up to a number of rows, from Parquet."""
+    rows = [(record.value, record.headers) for record in records]
+    header = "array<struct<key:string,value:binary>>"
+    few = spark.createDataFrame(rows, f"value binary, headers {header}").coalesce(1)
+    times = options.peer_rows // len(rows) + 1
+    many = spark.range(0, times, 1, options.cores).crossJoin(few).limit(options.peer_rows)
+    many.selectExpr("id AS offset", "value", "headers").write.parquet(str(path))
+    return spark.read.parquet(str(path)).coalesce(options.cores)
+
+
+def _share_to_python(df: DataFrame) -> float:
+    sql = reader_sql(df)
+    read = df.selectExpr(f"{sql} IS NULL AS left_").where("left_").count()
+    return read / df.count()
 
 
 # --- the figures ---------------------------------------------------------------------
