@@ -14,30 +14,23 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final, Self
 
-import msgspec
-
-from cloudevents_kafka.attributes.extension_types import current, type_of
-from cloudevents_kafka.attributes.fast_validation import accept, is_scalar
-from cloudevents_kafka.attributes.timestamps import from_datetime, instant, is_timestamp, to_datetime
+from cloudevents_kafka.attributes.extension_types import type_of
+from cloudevents_kafka.attributes.python_values import check_values
+from cloudevents_kafka.attributes.timestamps import instant, is_timestamp, to_datetime
 from cloudevents_kafka.attributes.types import (
     CORE,
     SPECVERSION,
     AttributeType,
     AttributeValue,
     canonical_text,
-    to_attribute,
 )
-from cloudevents_kafka.attributes.validation import validate
 from cloudevents_kafka.codecs.payload import DataKind, from_payload, to_payload
 from cloudevents_kafka.codecs.registry import call_decode
 from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
 
 _UNSET: Final = object()
 _FOR_READER: Final = object()  # data that the function of `read_with` decodes
-_BACKSLASH: Final = ord("\\")
-_DEL: Final = 0x7F
 _new: Final = object.__new__
-_write_json: Final = msgspec.json.Encoder().encode
 
 
 class Event:
@@ -89,23 +82,8 @@ class Event:
         self._set(attributes, data)
 
     def _set(self, attributes: dict[str, Any], data: Any) -> None:
-        """Check values and store them; the event keeps the dictionary itself."""
-        problems: list[Problem] = []
-        time = attributes.get("time")
-        valid_time = False
-        if type(time) is datetime:
-            try:
-                attributes["time"] = from_datetime(time)
-                valid_time = True
-            except ValueError:
-                pass  # `_to_values` adds the problem
-        valid = True
-        for value in attributes.values():
-            if type(value) is not str:
-                valid = _to_values(attributes, problems)
-                break
-        if not valid or not _accept(attributes, valid_time=valid_time):
-            attributes, problems = validate(attributes, problems)
+        """Check values and store them; the event keeps the dictionary."""
+        attributes, problems = check_values(attributes)
         content_type = attributes.get("datacontenttype")
         try:
             self._payload, self._kind = to_payload(
@@ -403,45 +381,6 @@ def _copy(values: Mapping[str, Any]) -> dict[str, Any]:
     copy = getattr(values, "copy", None) if isinstance(values, MappingProxyType) else None
     copied = values if copy is None else copy()
     return copied if type(copied) is dict else dict(copied)
-
-
-def _accept(attributes: dict[str, Any], *, valid_time: bool) -> bool:
-    """Return whether attributes with values in canonical form keep all rules."""
-    try:
-        written = _write_json(attributes)
-    except (TypeError, ValueError, OverflowError):  # a name is not a text; a lone surrogate
-        return accept(attributes, valid_time=valid_time)
-    # JSON escapes all ASCII control characters (T-06) except DEL.
-    is_plain = written.isascii() and _BACKSLASH not in written and _DEL not in written
-    return accept(attributes, "" if is_plain else None, valid_time=valid_time)
-
-
-def _to_values(attributes: dict[str, Any], problems: list[Problem]) -> bool:
-    """Bring values into canonical form, without nulls, and return whether `_accept` can decide.
-
-    Add the problems of values that have no canonical form, and remove these.
-    """
-    valid = True
-    for name in [name for name, value in attributes.items() if type(value) is not str]:
-        valid &= _to_value(attributes, name, problems)
-    return valid
-
-
-def _to_value(attributes: dict[str, Any], name: str, problems: list[Problem]) -> bool:
-    """Bring one value into canonical form, and return whether its attribute may have this type."""
-    value = attributes[name]
-    try:
-        if type(value) is datetime:
-            attributes[name] = from_datetime(value)
-            return True
-        if value is not None:
-            value = attributes[name] = to_attribute(value)
-            # `accept` checks the values of the extensions that have rules.
-            return type(value) is str or name in current.table.constrained or is_scalar(name, value)
-    except ValueError as error:
-        problems.append(Problem(name, str(error), "T-01"))
-    del attributes[name]
-    return value is None
 
 
 def _equal(name: str, left: AttributeValue, right: AttributeValue) -> bool:

@@ -7,5 +7,6 @@ Read the modules in this order, from which other packages import:
 * `documented_extensions` and `extension_types`: the extensions of the specification, and
   those that are known in this process;
 * `validation`: the rules and the problems of attributes that break them;
-* `fast_validation`: the decision whether attributes break any, which nearly all events pass.
+* `fast_validation`: the decision whether attributes break any, which nearly all events pass;
+* `python_values`: attributes from the values that users pass.
 """
