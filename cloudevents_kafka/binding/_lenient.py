@@ -79,6 +79,10 @@ def read_lenient(record: Record, read_valid: Callable[[Record], Event | None]) -
     is_marked = media is not None and media.cloudevents
     if not is_marked and headers.keys() >= _REQUIRED_HEADERS:
         return _read_binary(record, headers, report, read_valid)
+    if report.refused and report.may_be_valid and sniff(record.headers).mode == "binary":
+        event = read_valid(record)
+        if event is not None:  # only ambiguous headers name an event format
+            return add_headers(event, record, headers, report), tuple(report.tolerated)
     names = headers.items() if report.tolerated or report.refused else record.headers
     report = report.of_content_type()  # the other headers do not affect the event
     if not report.refused:

@@ -319,6 +319,7 @@ def test_only_content_type_makes_an_event_structured(name: str, content_type: by
         [("cloudEvents:subject", b"x"), ("ce-subject", b"y"), ("CE_SUBJECT", b"z")],
         [("CE_SUBJECT", b"x"), ("ce-subject", b"x"), ("CE_SUBJECT", b"z")],
         [("Content-Type", b"a/b"), ("CONTENT-TYPE", b"a/c")],
+        [("Content-Type", b"a/b"), ("CONTENT-TYPE", JSON[1])],
         [("CE_TIME", b"noon")],
         [("CE_SUBJECT", b"\xff")],
         [("ce-my_ext", b"x")],
