@@ -260,7 +260,8 @@ def _json(*, keys: bool) -> Iterator[Shape]:
     for name, calls, value in JSON_SHAPES:
         record = in_json(value, key=KEY if keys else None)
         yield _read("json", name, calls, record, is_plain=name == "dense, data last")
-    parameters = in_json(dense(envelope()), b"application/cloudevents+json; charset=UTF-8")
+    content_type = b"application/cloudevents+json; charset=UTF-8"
+    parameters = in_json(dense(envelope()), content_type, KEY if keys else None)
     yield _read("json", "the header has a charset", 40, parameters)
     without_key = in_json(dense(envelope()), key=None)
     yield _read("json", "dense, a record without a key", 40, without_key, is_plain=True)
