@@ -15,14 +15,17 @@ def time_by_turns(
     rounds: int,
     calls: int,
     their_calls: int | None = None,
+    collect: bool = True,
 ) -> tuple[list[float], list[float]]:
     """Return the seconds per call of both functions in each round; the garbage collector is off.
 
     On a busy machine a longer turn is interrupted more often: ``their_calls`` makes turns equally long.
+    ``collect`` collects garbage first.
     """
     timings: tuple[list[float], list[float]] = ([], [])
     turns = ((ours, calls, timings[0]), (theirs, their_calls or calls, timings[1]))
-    gc.collect()
+    if collect:
+        gc.collect()
     gc.disable()
     try:
         for _ in range(rounds):
