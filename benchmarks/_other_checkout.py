@@ -30,7 +30,7 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="utf-8",
-            env={**os.environ, "PYTHONPATH": str(folder)},
+            env={**os.environ, "PYTHONPATH": str(folder), "PYTHONHASHSEED": "0"},
         )
         self.location = str(self._ask({})["location"])
 
@@ -59,10 +59,14 @@ class Worker:
 def times_by_turns(
     own: Worker, other: Worker, name: str, *, rounds: int, calls: int
 ) -> tuple[list[float], list[float]]:
-    """Return the seconds per call of both workers in each round; the first round is not counted."""
+    """Return the seconds per call of both workers in each round, which begin in turn.
+
+    The worker that begins finds colder caches. The first round is not counted.
+    """
     timings: tuple[list[float], list[float]] = ([], [])
+    pairs = [*zip((own, other), timings, strict=True)]
     for number in range(rounds + 1):
-        for worker, times in zip((own, other), timings, strict=True):
+        for worker, times in pairs if number % 2 else reversed(pairs):
             seconds = worker.time(name, calls)
             if seconds is not None and number:
                 times.append(seconds)
