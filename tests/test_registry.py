@@ -39,7 +39,7 @@ def state() -> tuple[object, ...]:
         extension_types.current.table.extensions,
         extension_types.current.table.constrained,
         formats.names(),
-        vars(formats.find("json")),
+        vars(formats.find("json"))["_text_data"],
         codecs.registered(),
         registered(),
     )
