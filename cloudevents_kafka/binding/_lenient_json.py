@@ -11,23 +11,12 @@ from cloudevents_kafka import formats
 from cloudevents_kafka.attributes.extension_types import ExtensionTable, current
 from cloudevents_kafka.attributes.fast_validation import accept
 from cloudevents_kafka.attributes.media_type import CLOUDEVENTS, MediaType, media_type
-from cloudevents_kafka.attributes.types import (
-    CORE,
-    REQUIRED,
-    SPECVERSION,
-    AttributeValue,
-    is_name,
-)
+from cloudevents_kafka.attributes.types import CORE, REQUIRED, SPECVERSION, AttributeValue, is_name
 from cloudevents_kafka.attributes.validation import name_problem
 from cloudevents_kafka.binding._corrections import correct, corrections, make_event
 from cloudevents_kafka.binding._headers import CONTENT_TYPE
-from cloudevents_kafka.binding._lenient_headers import (
-    Report,
-    mark_ignored,
-)
-from cloudevents_kafka.binding._structured import (
-    null_value,
-)
+from cloudevents_kafka.binding._lenient_headers import Report, mark_ignored
+from cloudevents_kafka.binding._structured import null_value
 from cloudevents_kafka.codecs.payload import DataKind, implies_json
 from cloudevents_kafka.errors import InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
