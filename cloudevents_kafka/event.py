@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final, Self
 
 from cloudevents_kafka.attributes.extension_types import type_of
-from cloudevents_kafka.attributes.python_values import check_values
+from cloudevents_kafka.attributes.python_values import accept_values, check_values
 from cloudevents_kafka.attributes.timestamps import instant, is_timestamp, to_datetime
 from cloudevents_kafka.attributes.types import (
     CORE,
@@ -30,6 +30,7 @@ from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
 
 _UNSET: Final = object()
 _FOR_READER: Final = object()  # data that the function of `read_with` decodes
+_BYTES: Final = DataKind.BYTES
 _new: Final = object.__new__
 
 
@@ -83,20 +84,22 @@ class Event:
 
     def _set(self, attributes: dict[str, Any], data: Any) -> None:
         """Check values and store them; the event keeps the dictionary."""
-        attributes, problems = check_values(attributes)
-        content_type = attributes.get("datacontenttype")
+        if not accept_values(attributes):
+            attributes = _find_problems(attributes, data)
         try:
-            self._payload, self._kind = to_payload(
-                data, content_type if isinstance(content_type, str) else None, attributes
+            self._payload, self._kind = (
+                (data, _BYTES)
+                if data is None or type(data) is bytes
+                else to_payload(data, attributes.get("datacontenttype"), attributes)
             )
         except DataError as error:
-            # J-10: "MUST translate the data value to a JSON value"
-            problems.append(Problem("data", str(error), "J-10"))
-        if problems:
-            raise InvalidEvent(problems)
-        self._attributes = attributes
-        self._encoded = None
-        self._data = _UNSET
+            problem = _data_problem(error)
+        else:
+            self._attributes = attributes
+            self._encoded = None
+            self._data = _UNSET
+            return
+        raise InvalidEvent([problem])
 
     @classmethod
     def of(cls, source: Any) -> Event:
@@ -108,15 +111,13 @@ class Event:
         """
         if isinstance(source, cls):
             return source
-        get_attributes = getattr(source, "get_attributes", None)
-        get_data = getattr(source, "get_data", None)
-        if not (callable(get_attributes) and callable(get_data)):
-            raise TypeError(
-                f"an event must have get_attributes() and get_data(), got a {type(source).__name__}"
-            )
+        try:
+            values, data = source.get_attributes(), source.get_data()
+        except (AttributeError, TypeError):
+            _check_methods(source)
+            raise
         event = _new(cls)
-        values = get_attributes()
-        event._set(dict(values) if type(values) is dict else _copy(values), get_data())
+        event._set(dict(values) if type(values) is dict else _copy(values), data)
         return event
 
     @property
@@ -373,6 +374,32 @@ def raw_parts(event: Event) -> tuple[dict[str, AttributeValue], tuple[str, bytes
     Encoders use them, and do not change the dictionary.
     """
     return event._attributes, event._encoded
+
+
+def _find_problems(attributes: dict[str, Any], data: Any) -> dict[str, Any]:
+    """Return attributes that break no rule in canonical form; raise `InvalidEvent` with all problems."""
+    attributes, problems = check_values(attributes)
+    if not problems:
+        return attributes
+    content_type = attributes.get("datacontenttype")
+    try:
+        to_payload(data, content_type if isinstance(content_type, str) else None, attributes)
+    except DataError as error:
+        problems.append(_data_problem(error))
+    raise InvalidEvent(problems)
+
+
+def _data_problem(error: DataError) -> Problem:
+    # J-10: "MUST translate the data value to a JSON value"
+    return Problem("data", str(error), "J-10")
+
+
+def _check_methods(source: object) -> None:
+    """Raise `TypeError` if an object has not the methods of an SDK's event."""
+    if not all(callable(getattr(source, name, None)) for name in ("get_attributes", "get_data")):
+        raise TypeError(
+            f"an event must have get_attributes() and get_data(), got a {type(source).__name__}"
+        ) from None
 
 
 def _copy(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,8 @@ _CALENDAR_YEARS: Final = 400
 EPOCH_SECONDS: Final = range(-62135596800, 253402300800)
 """The seconds of the years 1 to 9999 since the epoch."""
 _from_iso: Final = datetime.fromisoformat
-_to_text: Final[Callable[[datetime], str]] = msgspec.to_builtins
+utc_text: Final[Callable[[datetime], str]] = msgspec.to_builtins
+"""Return the canonical text of a datetime, not of a subclass, whose offset has no seconds."""
 _read_quoted: Final = msgspec.json.Decoder(datetime).decode
 
 
@@ -72,14 +73,14 @@ def from_datetime(moment: datetime) -> str:
     Raises `ValueError` if the datetime has no offset, or seconds in its offset.
     """
     if moment.tzinfo is UTC and type(moment) is datetime:
-        return _to_text(moment)
+        return utc_text(moment)
     offset = moment.utcoffset()
     if offset is None:
         raise ValueError("a datetime must have an offset (tzinfo), as an RFC 3339 timestamp has")
     if offset.seconds % 60 or offset.microseconds:
         raise ValueError("the offset of a datetime must have no seconds, as in RFC 3339")
     if type(moment) is datetime:
-        return _to_text(moment)
+        return utc_text(moment)
     text = moment.isoformat()  # a subclass may have digits below a microsecond
     return text if offset else f"{text[:-6]}Z"
 

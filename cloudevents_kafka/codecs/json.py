@@ -37,8 +37,14 @@ def encode_json(value: Any) -> bytes:
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise DataError(_CANNOT + message_without_data(error)) from None
     # The value may have a Raw, which is copied unchecked; checking the text is faster than finding it.
-    if type(value) not in _SCALAR_TYPES and not is_json(text):
-        raise DataError(_CANNOT + "a msgspec.Raw in it must be JSON in UTF-8")
+    if type(value) not in _SCALAR_TYPES:
+        try:  # the first steps of `is_json`, since its calls take half of the time
+            _check_json(text)
+            valid = text.isascii() or is_utf8(text)
+        except (msgspec.MsgspecError, RecursionError):
+            valid = is_json(text)
+        if not valid:
+            raise DataError(_CANNOT + "a msgspec.Raw in it must be JSON in UTF-8")
     if text.find(b"null") >= 0 and _has_non_finite(value):  # which the encoder writes as null
         raise DataError(_CANNOT + "it has a NaN or infinite number")
     return text
