@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED, Extension, Rule
+from cloudevents_kafka.attributes.extension_checks import Check, check_of
 from cloudevents_kafka.attributes.types import CORE, PARSERS, AttributeType, AttributeValue, is_name, parse
 from cloudevents_kafka.errors import preview
 from cloudevents_kafka.primitives.locks import registration_lock
@@ -23,21 +24,30 @@ _EVENT_TYPES: Final = {
     "dataschema": AttributeType.URI,
     "time": AttributeType.TIMESTAMP,
 }
+_DOCUMENTED_CHECKS: Final = {
+    name: check_of(name, extension)
+    for name, extension in DOCUMENTED.items()
+    if not extension.accepts_any_text
+}
 
 
 class ExtensionTable(msgspec.Struct, frozen=True):
     """The known extensions at one moment; each registration creates another table.
 
     One event is validated by one table, since other threads may register meanwhile.
-    ``constrained`` names the extensions that need more than any text. The table also
-    caches names, which are checked again under the next table.
+    ``constrained`` names the extensions that need more than any text; these have ``checks``.
+    The table also caches names, which are checked again under the next table.
+    ``header_names`` has the names in headers that may be any text, and None for the other
+    headers; ``header_checks`` has the name and the check of those that need one.
     """
 
     extensions: Mapping[str, Extension]
     registered: Mapping[str, Extension]
     constrained: frozenset[str]
+    checks: Mapping[str, Check]
     text_names: set[str]
     header_names: dict[str, str | None]
+    header_checks: dict[str, tuple[str, Check]]
 
 
 class _Current:
@@ -102,10 +112,17 @@ def registered() -> dict[str, Extension]:
 
 def restore(extensions: Mapping[str, Extension]) -> None:
     """Register these extensions, and no others except the documented ones."""
-    constrained = {name for name, extension in DOCUMENTED.items() if not extension.accepts_any_text}
-    names = frozenset(constrained | extensions.keys())
+    checks = _DOCUMENTED_CHECKS | {name: check_of(name, extension) for name, extension in extensions.items()}
     with registration_lock:
-        current.table = ExtensionTable({**DOCUMENTED, **extensions}, dict(extensions), names, set(CORE), {})
+        current.table = ExtensionTable(
+            extensions={**DOCUMENTED, **extensions},
+            registered=dict(extensions),
+            constrained=frozenset(checks),
+            checks=checks,
+            text_names=set(CORE),
+            header_names={},
+            header_checks={},
+        )
 
 
 def type_of(name: str, table: ExtensionTable | None = None) -> AttributeType:

@@ -40,8 +40,6 @@ class AttributeType(Enum):
 
 
 _NAME: Final = re.compile(r"[a-z0-9]+", re.ASCII)  # N-01: "from the ASCII character set"
-# T-05: "Integer component of the JSON Number", which has no leading zeros
-_INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)", re.ASCII)
 # T-06: "control characters"; T-07: "identified as noncharacters by Unicode"; T-08: "unless used properly in
 # pairs", which are one character of a str. The allowed characters match ten times as fast as the others.
 _STRING: Final = re.compile(
@@ -51,6 +49,7 @@ _STRING: Final = re.compile(
 )
 _BASE_CLASSES: Final = frozenset((str, bool, int, bytes))
 INTEGER_RANGE: Final = range(-(2**31), 2**31)  # T-04: "a signed, 32-bit, twos-complement encoding"
+_LONGEST_INTEGER: Final = len("-2147483648")
 
 
 def is_name(text: str) -> bool:
@@ -64,9 +63,14 @@ def is_string(text: str) -> bool:
 
 
 def _parse_integer(text: str) -> int:
-    if _INTEGER.fullmatch(text) is None or len(text) > 11 or int(text) not in INTEGER_RANGE:
+    try:
+        value = int(text) if len(text) <= _LONGEST_INTEGER else None
+    except ValueError:
+        value = None
+    # T-05: "Integer component of the JSON Number", which has no leading zeros, and may be -0
+    if value is None or value not in INTEGER_RANGE or (str(value) != text and text != "-0"):
         raise ValueError("an Integer must be a 32-bit number in decimal digits")
-    return int(text)
+    return value
 
 
 def _parse_boolean(text: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final
 
+from cloudevents_kafka.attributes.extension_checks import Check
 from cloudevents_kafka.attributes.extension_types import ExtensionTable
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import AttributeValue, canonical_text
@@ -25,85 +26,117 @@ from cloudevents_kafka.binding._headers import (
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event, binary_parts, unchecked_event
-from cloudevents_kafka.primitives.bounded import remember
+from cloudevents_kafka.primitives.bounded import remember, remember_text
 from cloudevents_kafka.record import Headers, Record
 
 _JSON: Final = b"application/json"
-_NOT_TEXT: Final = "?"  # replaces the name of an attribute that is invalid or not a text
+HeadersRead = tuple[dict[str, Any], list[Check] | None]
+"""Attributes, and their checks, or None for attributes that may be any texts."""
+
+_MISSPELLED: Final = "?"
+_misspelled: Final[set[str]] = set()
+"""Headers that have only nearly a name of the binding, which are not in `ExtensionTable.header_names`."""
 
 
-def read_text_headers(headers: Headers, table: ExtensionTable) -> dict[str, Any] | None:
-    """Return the attributes in headers if these are known and may be any text, or None.
+def read_headers(headers: Headers, table: ExtensionTable) -> HeadersRead | None:
+    """Return the texts of the attributes in headers, and the checks of those that may not be any texts.
 
-    `read_headers` reads others: a header of the event is null or not any text, or breaks a rule.
+    None means that one of the event's headers breaks a rule, which `decode_binary` finds: it is not
+    UTF-8 or repeated, or its name is invalid, or ce_datacontenttype is not a copy of content-type.
     """
     attributes: dict[str, Any] = {}
+    checks: list[Check] | None = None
     others = 0
     names = table.header_names
     try:
         for header, value in headers:
             name = names[header]
-            if name is None:
+            if value is None:
                 others += 1
+            elif name is not None:
+                attributes[name] = value.decode()
+            elif header in table.header_checks:
+                name, check = table.header_checks[header]
+                attributes[name] = value.decode()
+                checks = checks or []
+                checks.append(check)
             else:
-                attributes[name] = value.decode()  # type: ignore[union-attr]  # None raises AttributeError
-    except (KeyError, AttributeError, UnicodeDecodeError):
+                others += 1
+    except KeyError:  # a name is not cached
+        return _read_uncached(headers, table)
+    except (AttributeError, UnicodeDecodeError):  # the value is not bytes, or not UTF-8
         return None
-    if len(attributes) + others != len(headers) or _NOT_TEXT in attributes:
+    if len(attributes) + others != len(headers):
         return None
-    if CONTENT_TYPE_COPY in attributes and attributes.pop(CONTENT_TYPE_COPY) != attributes.get(
-        "datacontenttype"
-    ):
+    if checks is not None and not _remove_copy(attributes):
         return None
-    return attributes
+    return attributes, checks
 
 
-def read_headers(headers: Headers, table: ExtensionTable) -> dict[str, Any] | None:
-    """Return the texts of the attributes in headers, or None if one of the event's headers breaks a rule.
-
-    `decode_binary` finds the rule: a header is not UTF-8 or repeated, or its name is invalid, or
-    ce_datacontenttype is not a copy of content-type.
-    """
-    names = table.header_names
+def _read_uncached(headers: Headers, table: ExtensionTable) -> HeadersRead | None:
+    """Do the same for headers of any names, and cache these."""
     attributes: dict[str, Any] = {}
-    copies: list[bytes] = []
+    checks: list[Check] = []
+    names = table.header_names
     for header, value in headers:
         name = names[header] if header in names else _add_name(header, table)
-        if name is None or value is None:
+        if value is None:
             continue
-        if header == CONTENT_TYPE_COPY:
-            copies.append(value)
+        if name is None and header in table.header_checks:
+            name, check = table.header_checks[header]
+            checks.append(check)
+        elif name is _MISSPELLED:
+            checks.append(is_misspelled)
             continue
-        if name is _NOT_TEXT:
-            name = attribute_of(header)
-            if name is None:
-                continue
-        if not name or name in attributes:
+        elif name is None:
+            continue
+        if name == "" or name in attributes:
             return None
         try:
             attributes[name] = value.decode()
-        except (AttributeError, UnicodeDecodeError):  # the value is not bytes, or not UTF-8
+        except (AttributeError, UnicodeDecodeError):
             return None
-    return attributes if not copies or _is_copy(copies, attributes) else None
+    return (attributes, checks) if _remove_copy(attributes) else None
+
+
+def _remove_copy(attributes: dict[str, Any]) -> bool:
+    """Remove ce_datacontenttype; return whether it is a copy of content-type or absent (K-04)."""
+    if CONTENT_TYPE_COPY not in attributes:
+        return True
+    copy: str = attributes.pop(CONTENT_TYPE_COPY)
+    return copy == attributes.get("datacontenttype")
+
+
+def is_misspelled(_: dict[str, Any]) -> bool:
+    """Return True, as a check of a header that only lenient reading takes for one of the event."""
+    return True
+
+
+def _is_copy(_: dict[str, Any]) -> bool:
+    """Return True, as a check of ce_datacontenttype, which `read_headers` compares."""
+    return True
 
 
 def _add_name(header: str, table: ExtensionTable) -> str | None:
-    """Return the name in a header, `_NOT_TEXT` if it is not that of an attribute of any text; cache it.
+    """Return the name in a header if it may be any text, and cache it; ``""`` if it is invalid, or None.
 
-    That is also the name of a header which lenient reading takes for one of the event. A copy of
-    the content-type keeps the name of its header.
+    A header that has only nearly a name of the binding has the name `_MISSPELLED`.
     """
-    if header == CONTENT_TYPE_COPY:
-        return remember(table.header_names, header, header)
+    if header in _misspelled:
+        return _MISSPELLED
     name = attribute_of(header)
-    is_text = exact_name(header) is None if name is None else name != "" and name not in table.constrained
-    return remember(table.header_names, header, name if is_text else _NOT_TEXT)
-
-
-def _is_copy(values: list[bytes], attributes: dict[str, Any]) -> bool:
-    """Return whether ce_datacontenttype occurs once and is a copy of content-type (K-04)."""
-    content_type = attributes.get("datacontenttype")
-    return len(values) == 1 and content_type is not None and values[0] == content_type.encode()
+    if header == CONTENT_TYPE_COPY:
+        table.header_checks[header] = header, _is_copy
+    elif name == "":
+        return name
+    elif name is not None and name in table.checks:
+        table.header_checks[header] = name, table.checks[name]
+    elif name is None and exact_name(header) is not None:
+        remember_text(_misspelled, header)
+        return _MISSPELLED
+    else:
+        return remember(table.header_names, header, name)
+    return remember(table.header_names, header, None)
 
 
 def decode_binary(record: Record) -> Event:

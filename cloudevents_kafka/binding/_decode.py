@@ -11,15 +11,15 @@ from typing import Any, Final, NoReturn
 
 import msgspec
 
+from cloudevents_kafka.attributes.extension_checks import Check
 from cloudevents_kafka.attributes.extension_types import current
-from cloudevents_kafka.attributes.fast_validation import accept_names, are_valid_texts
+from cloudevents_kafka.attributes.fast_validation import are_valid_texts
 from cloudevents_kafka.attributes.media_type import MediaType, media_type
 from cloudevents_kafka.attributes.types import REQUIRED
-from cloudevents_kafka.binding._binary import decode_binary, read_headers, read_text_headers
+from cloudevents_kafka.binding._binary import decode_binary, is_misspelled, read_headers
 from cloudevents_kafka.binding._corrections import corrections
 from cloudevents_kafka.binding._headers import CONTENT_TYPE
 from cloudevents_kafka.binding._lenient import read_lenient, read_texts
-from cloudevents_kafka.binding._lenient_headers import are_exact
 from cloudevents_kafka.binding._lenient_json import Found, read_marked_json
 from cloudevents_kafka.binding._sniffer import Mode, Verdict, decode_error, sniff
 from cloudevents_kafka.binding._structured import check_content_type, decode_structured
@@ -87,21 +87,30 @@ def _read_valid(record: Record) -> Event | None:
     Raises `InvalidEvent` for a structured event that breaks rules. One pass over the headers
     finds the attributes, and these show the mode.
     """
-    table = current.table
-    attributes = read_text_headers(record.headers, table)
-    are_texts = attributes is not None
-    if attributes is None:
-        attributes = read_headers(record.headers, table)
-        if attributes is None:
-            media = _structured_type(record.headers)  # whose other headers do not affect the event (K-17)
-            return None if media is None else decode_structured(record.value, media)
+    found = read_headers(record.headers, current.table)
+    if found is None:
+        media = _structured_type(record.headers)  # whose other headers do not affect the event (K-17)
+        return None if media is None else decode_structured(record.value, media)
+    attributes, checks = found
+    valid_type = False
     if "datacontenttype" in attributes:
         media = media_type(attributes["datacontenttype"])
         if media.cloudevents:  # K-09: "prefixed with the CloudEvents media type"
             return decode_structured(record.value, media)
-    if not are_valid_texts(attributes, "".join(attributes.values())):
+        valid_type = media.valid
+    if not are_valid_texts(attributes, "".join(attributes.values()), False, valid_type):
         return None
-    return unchecked_event(attributes, record.value) if are_texts or accept_names(attributes, table) else None
+    if checks is not None and not _keep_rules(attributes, checks):
+        return None
+    return unchecked_event(attributes, record.value)
+
+
+def _keep_rules(attributes: dict[str, Any], checks: list[Check]) -> bool:
+    """Return whether the attributes that have checks keep their rules; texts of known types become values."""
+    for check in checks:  # noqa: SIM110  # a generator would take longer
+        if not check(attributes):
+            return False
+    return True
 
 
 def _structured_type(headers: Headers) -> MediaType | None:
@@ -150,21 +159,21 @@ def _read_lenient(record: Record) -> Found:
     """
     attributes = media = None
     if not corrections.names:
-        table = current.table
-        texts = attributes = read_text_headers(record.headers, table)
-        if attributes is None and are_exact(record.headers):
-            attributes = read_headers(record.headers, table)
-        if attributes is not None:
+        found = read_headers(record.headers, current.table)
+        if found is not None and (found[1] is None or is_misspelled not in found[1]):
+            attributes, checks = found
+            valid_type = False
             if "datacontenttype" in attributes:
                 media = media_type(attributes["datacontenttype"])
-                if media.cloudevents and (found := read_marked_json(record.value, media)) is not None:
-                    return found
+                if media.cloudevents and (read := read_marked_json(record.value, media)) is not None:
+                    return read
+                valid_type = media.valid
             if (
                 len(attributes) >= _FEWEST
                 and not corrections.values
                 and (media is None or not media.cloudevents)
-                and are_valid_texts(attributes, "".join(attributes.values()))
-                and (texts is not None or accept_names(attributes, table))
+                and are_valid_texts(attributes, "".join(attributes.values()), False, valid_type)
+                and (checks is None or _keep_rules(attributes, checks))
             ):
                 return unchecked_event(attributes, record.value), ()
     return _read_deviating(record, attributes, media)

@@ -7,8 +7,7 @@ exact one, are ambiguous.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from operator import itemgetter
+from collections.abc import Collection
 from typing import Any, Final
 
 import msgspec
@@ -27,7 +26,7 @@ from cloudevents_kafka.binding._headers import (
 )
 from cloudevents_kafka.errors import Problem, preview
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
-from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember, remember_text
+from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
 from cloudevents_kafka.record import Headers, Record
 
 _IS_COPY: Final = f"is in {CONTENT_TYPE_COPY}"
@@ -36,8 +35,6 @@ _IGNORED_MODE: Final = (
 )
 
 _REQUIRED_HEADERS: Final = frozenset(PREFIX + name for name in REQUIRED)
-_exact_names: Final[set[str]] = set()
-_name_of: Final[Callable[[tuple[str, bytes | None]], str]] = itemgetter(0)
 
 
 class _Names(dict[str, tuple[str, Problem | None] | None]):
@@ -147,19 +144,6 @@ def _split_exact(
             tolerated.append(Problem(name_in(name), rule, "N-05"))
         values[name] = value
     return values, misspelled
-
-
-def are_exact(headers: Headers) -> bool:
-    """Return whether no header has only nearly a name of the binding."""
-    return _exact_names.issuperset(map(_name_of, headers)) or all(map(_is_exact, map(_name_of, headers)))
-
-
-def _is_exact(name: str) -> bool:
-    found = _names[name]
-    if found is not None and found[1] is not None:
-        return False
-    remember_text(_exact_names, str(name))
-    return True
 
 
 def _changes_mode(content_type: bytes, names: Collection[str]) -> bool:

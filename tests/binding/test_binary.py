@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import strategies as make
 
-from cloudevents_kafka import BrokenEvent, EncodeError, Event, Record, from_record, to_record
+from cloudevents_kafka import BrokenEvent, Decoded, EncodeError, Event, Record, decode, from_record, to_record
 from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.binding import _headers
 
@@ -123,6 +123,18 @@ def test_other_headers_are_not_attributes(added: Any) -> None:
     for headers in ([*CE, *added], [*added, *CE]):
         for _ in range(2):  # the second time their names are known
             assert from_record(Record(headers=headers)) == least()
+
+
+@pytest.mark.parametrize("name", ["Ce_x", "ce-" + "x" * 300, "CONTENT-TYPE"])
+def test_nearly_right_names_are_foreign_but_for_lenient_reading(name: str) -> None:
+    """Strict reading ignores a header with nearly a name of the binding, and lenient reading reports it."""
+    record = Record(headers=[*CE, (name, b"a/b")])
+    for _ in range(2):  # the second time its name is known
+        assert from_record(record) == least()
+        found = decode(record, lenient=True)
+        assert isinstance(found, Decoded)
+        assert [problem.attribute for problem in found.tolerated] == [name]
+        assert len(found.event.attributes) == len(CE) + 1
 
 
 def test_a_tombstone_is_an_event_without_data_both_ways() -> None:

@@ -1,0 +1,60 @@
+"""The checks of extension attributes: a function for each, made once of its type, rules and needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from cloudevents_kafka.attributes._uri import is_uri, is_uri_reference
+from cloudevents_kafka.attributes.documented_extensions import Attributes, Extension
+from cloudevents_kafka.attributes.timestamps import is_timestamp
+from cloudevents_kafka.attributes.types import INTEGER_RANGE, PARSERS, AttributeType, AttributeValue
+
+Check = Callable[[dict[str, Any]], bool]
+"""A function that returns whether an attribute that an event has keeps its rules.
+
+A text of a Boolean, an Integer or a Binary becomes its value. Texts must be Strings (T-06).
+"""
+
+_TEXT_CHECKS: Final[dict[AttributeType, Callable[[str], bool]]] = {
+    AttributeType.URI: is_uri,
+    AttributeType.URI_REFERENCE: is_uri_reference,
+    AttributeType.TIMESTAMP: is_timestamp,
+}
+_CLASSES: Final[dict[AttributeType, type]] = {
+    AttributeType.BOOLEAN: bool,
+    AttributeType.INTEGER: int,
+    AttributeType.BINARY: bytes,
+}
+
+
+def check_of(name: str, extension: Extension) -> Check:
+    """Return the check of an extension attribute."""
+    rules = (*(rule.check for rule in extension.rules), *map(_has, extension.needs))
+    parser = PARSERS.get(extension.type)
+    is_valid = _TEXT_CHECKS.get(extension.type)
+    class_ = _CLASSES.get(extension.type, str)
+
+    def check(attributes: dict[str, Any]) -> bool:
+        value = attributes[name]
+        if type(value) is not str:
+            if type(value) is not class_ or (class_ is int and value not in INTEGER_RANGE):
+                return False
+        elif parser is not None:
+            try:
+                value = attributes[name] = parser(value)
+            except ValueError:
+                return False
+        elif is_valid is not None and not is_valid(value):
+            return False
+        for rule in rules:  # noqa: SIM110  # a generator would take longer
+            if not rule(value, attributes):
+                return False
+        return True
+
+    return check
+
+
+def _has(needed: str) -> Callable[[AttributeValue, Attributes], bool]:
+    """Return a function that returns whether an event has an attribute."""
+    return lambda _, attributes: needed in attributes
