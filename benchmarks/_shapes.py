@@ -579,7 +579,7 @@ def _their_send(client: Client, convert: Callable[[], KafkaMessage]) -> Work:
 
 # --- Avro and Protobuf -----------------------------------------------------------------
 
-FORMAT_CALLS: Final = {"Avro read": 140, "Avro written": 30, "Protobuf read": 65, "Protobuf written": 50}
+FORMAT_CALLS: Final = {"Avro read": 80, "Avro written": 30, "Protobuf read": 60, "Protobuf written": 35}
 
 
 def _formats() -> Iterator[Shape]:
@@ -593,10 +593,10 @@ def _formats() -> Iterator[Shape]:
 PEER_CALLS: Final[dict[tuple[str, str], tuple[int, int]]] = {
     ("go", "binary"): (30, 65),
     ("go", "json"): (50, 95),
-    ("go", "protobuf"): (65, 140),
+    ("go", "protobuf"): (65, 120),
     ("java", "binary"): (30, 65),
     ("java", "json"): (50, 80),
-    ("java", "protobuf"): (75, 155),
+    ("java", "protobuf"): (70, 140),
     ("javascript", "binary"): (35, 60),
     ("javascript", "json"): (55, 95),
     ("javascript", "json, leniently"): (185, 215),

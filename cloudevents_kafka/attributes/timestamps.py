@@ -135,8 +135,11 @@ def from_epoch(seconds: int, nanos: int) -> str:
     """
     if seconds not in EPOCH_SECONDS or nanos not in _NANOS:
         raise ValueError("a time must be in the years 1 to 9999, and its nanoseconds below 10^9")
-    whole = (EPOCH + timedelta(seconds=seconds)).isoformat()[:19]
-    return f"{whole}.{nanos:09}".rstrip("0") + "Z" if nanos else f"{whole}Z"
+    micros, rest = divmod(nanos, 1000)
+    text = utc_text(EPOCH + timedelta(0, seconds, micros))
+    if rest:
+        return f"{text[:19]}.{nanos:09}".rstrip("0") + "Z"
+    return text if not micros or text[-2] != "0" else text[:-1].rstrip("0") + "Z"
 
 
 def _utc_minute(moment: datetime) -> int:

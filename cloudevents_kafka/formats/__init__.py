@@ -5,8 +5,9 @@ of ``application/cloudevents+json``, and `register_format` adds one. `_base` has
 built-in formats share. `json`, `avro` and `protobuf` are the formats of the specification;
 `avro_compact` has two experimental ones, ``avro-compact`` and ``avrocompact``, its read-only
 form of the Java SDK. `json_reader` reads valid events in JSON, and `json_decoder` names the
-problems of others; `_protobuf_reader` does both, and `protobuf_decoder` reads untrusted bytes.
-`protobuf_schema` is the message that the package protobuf writes and reads.
+problems of others. `_protobuf_scanner` and `_protobuf_reader` are the same for Protobuf;
+`protobuf_decoder` reads untrusted bytes. `protobuf_schema` is the message that the package
+protobuf writes.
 """
 
 from cloudevents_kafka.formats._base import InvalidAttributes

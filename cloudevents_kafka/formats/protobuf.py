@@ -2,8 +2,7 @@
 
 A value is one message ``io.cloudevents.v1.CloudEvent``. Its declaration has precedence over
 the document of the format, which has other field names and numbers. The
-package protobuf, which the extra ``protobuf`` installs, writes messages and reads canonical ones;
-`protobuf_decoder` reads all others, and all where protobuf is missing.
+package protobuf, which the extra ``protobuf`` installs, writes messages; they are read without it.
 
 The event of a Protobuf message has the serialized ``google.protobuf.Any`` as its payload
 (`DataKind.PROTO`), as in the Java SDK: ``Any.FromString(event.data)``. Text with a JSON content
@@ -23,19 +22,19 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from cloudevents_kafka.attributes.extension_types import type_of
-from cloudevents_kafka.attributes.types import AttributeType, AttributeValue
+from cloudevents_kafka.attributes.extension_types import current, type_of
+from cloudevents_kafka.attributes.types import CORE, REQUIRED, AttributeType, AttributeValue
 from cloudevents_kafka.attributes.validation import native_type
 from cloudevents_kafka.codecs.json import decode_json, encode_json
 from cloudevents_kafka.codecs.payload import DataKind, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats._base import BaseFormat, encode_epoch
-from cloudevents_kafka.formats._protobuf_reader import NAME, read, read_valid
+from cloudevents_kafka.formats._protobuf_reader import NAME, read
+from cloudevents_kafka.formats._protobuf_scanner import read_valid
 from cloudevents_kafka.formats.protobuf_decoder import ATTR_FIELDS
 
-# P-01: required attributes have fields of their own, all others are in the map.
-_FIELDS: Final = {"id": "id", "source": "source", "specversion": "spec_version", "type": "type"}
+_TYPED: Final = frozenset((*REQUIRED, *(name for name in CORE if type_of(name) is not AttributeType.STRING)))
 
 
 class ProtobufFormat(BaseFormat):
@@ -45,11 +44,17 @@ class ProtobufFormat(BaseFormat):
 
     def _encode(self, event: Event, attributes: dict[str, AttributeValue]) -> bytes:
         message = _message_class()()
+        # P-01: required attributes have fields of their own, all others are in the map.
+        message.id = attributes.get("id", "")
+        message.source = attributes.get("source", "")
+        message.spec_version = attributes.get("specversion", "")
+        message.type = attributes.get("type", "")
+        entries, not_texts = message.attributes, current.table.constrained
         for name, value in attributes.items():
-            if name in _FIELDS:
-                setattr(message, _FIELDS[name], value)
-            else:
-                _write_attribute(message.attributes[name], name, value)
+            if name not in _TYPED and name not in not_texts and type(value) is str:
+                entries[name].ce_string = value
+            elif name not in REQUIRED:
+                _write_attribute(entries[name], name, value)
         if event.payload is not None:
             _write_data(message, event, event.payload)
         return bytes(message.SerializeToString(deterministic=True))
@@ -79,7 +84,8 @@ def _write_attribute(attr: Any, name: str, value: AttributeValue) -> None:
     attribute_type = type_of(name)
     if attribute_type is AttributeType.TIMESTAMP:
         seconds, nanos = encode_epoch(name, value, "Protobuf", "(P-02, Protobuf format 2.1)")
-        attr.ce_timestamp.seconds, attr.ce_timestamp.nanos = seconds, nanos
+        timestamp = attr.ce_timestamp
+        timestamp.seconds, timestamp.nanos = seconds, nanos
     elif attribute_type is AttributeType.URI:
         attr.ce_uri = value
     elif attribute_type is AttributeType.URI_REFERENCE:

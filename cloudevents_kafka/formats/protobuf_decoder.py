@@ -17,8 +17,8 @@ from cloudevents_kafka.primitives import varint
 # Tags: the number of a field and, in the lowest three bits, its wire type: 0 for a varint,
 # 2 for bytes with their length.
 _REQUIRED: Final = {0x0A: "id", 0x12: "source", 0x1A: "specversion", 0x22: "type"}
-_ATTRIBUTES: Final = 0x2A
-_DATA: Final = {0x32: "binary_data", 0x3A: "text_data", 0x42: "proto_data"}
+ATTRIBUTES: Final = 0x2A
+DATA: Final = {0x32: "binary_data", 0x3A: "text_data", 0x42: "proto_data"}
 _KEY: Final = 0x0A
 _VALUE: Final = 0x12
 _CE_STRING: Final = 0x1A
@@ -32,7 +32,7 @@ ATTR_FIELDS: Final = {
     AttributeType.TIMESTAMP: "ce_timestamp",
 }
 """The fields of the oneof ``attr`` by number, from 1: an attribute is in that of its type (P-02)."""
-_ATTR_TYPES: Final = {
+ATTR_TYPES: Final = {
     number << 3 | (0 if number < 3 else 2): attribute_type
     for number, attribute_type in enumerate(ATTR_FIELDS, 1)
 }
@@ -65,12 +65,12 @@ def read(message: bytes) -> tuple[list[tuple[str, str]], list[AttributeField], l
     data: list[tuple[str, bytes]] = []
     try:
         for tag, value in _fields(message):
-            if tag == _ATTRIBUTES:
+            if tag == ATTRIBUTES:
                 optional.append(_entry(value))
             elif tag in _REQUIRED:
                 required.append((_REQUIRED[tag], value.decode()))
-            elif tag in _DATA:
-                data.append((_DATA[tag], value))
+            elif tag in DATA:
+                data.append((DATA[tag], value))
     except IndexError:
         raise MalformedMessage("it ends too early") from None
     except OverflowError:
@@ -104,18 +104,18 @@ def _entry(entry: bytes) -> AttributeField:
 
 def _read_entry(entry: bytes) -> AttributeField:
     name, attr = _two_fields(entry, _KEY, _VALUE, b"")
-    fields = [field for field in _fields(attr) if field[0] in _ATTR_TYPES]
+    fields = [field for field in _fields(attr) if field[0] in ATTR_TYPES]
     if len(fields) != 1:
         return name.decode(), None, len(fields)
     tag, value = fields[0]
-    attribute_type = _ATTR_TYPES[tag]
+    attribute_type = ATTR_TYPES[tag]
     if attribute_type in _TEXTS:
         value = value.decode()
     elif attribute_type is AttributeType.TIMESTAMP:
         seconds, nanos = _two_fields(value, _SECONDS, _NANOS, 0)
-        value = _signed(seconds), _signed(nanos)
+        value = signed(seconds), signed(nanos)
     elif attribute_type is AttributeType.INTEGER:
-        value = _signed(value)
+        value = signed(value)
     elif attribute_type is AttributeType.BOOLEAN:
         value = bool(value)
     return name.decode(), attribute_type, value
@@ -132,7 +132,8 @@ def _two_fields(message: bytes, first_tag: int, second_tag: int, default: Any) -
     return by_tag.get(first_tag, default), by_tag.get(second_tag, default)
 
 
-def _signed(number: int) -> int:
+def signed(number: int) -> int:
+    """Return the signed number of the 64 bits of a varint."""
     return number - 2**64 if number >= 2**63 else number
 
 

@@ -49,14 +49,7 @@ name: "cloudevents.proto" package: "io.cloudevents.v1" syntax: "proto3" message_
 """
 
 
-def _create_class(declaration: str) -> Any:
-    pool = DescriptorPool()
-    pool.AddSerializedFile(Parse(declaration, FileDescriptorProto()).SerializeToString())
-    return GetMessageClass(pool.FindMessageTypeByName("io.cloudevents.v1.CloudEvent"))
-
-
-CloudEvent: Final = _create_class(_FILE)
+_pool: Final = DescriptorPool()
+_pool.AddSerializedFile(Parse(_FILE, FileDescriptorProto()).SerializeToString())
+CloudEvent: Final[Any] = GetMessageClass(_pool.FindMessageTypeByName("io.cloudevents.v1.CloudEvent"))
 """The message class."""
-
-ListedCloudEvent: Final = _create_class(_FILE.replace(" options { map_entry: true }", ""))
-"""The same message with the map as the list of its entries, which has their order and repeats."""

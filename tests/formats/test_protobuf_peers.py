@@ -10,7 +10,7 @@ import pytest
 
 from cloudevents_kafka import EncodeError, InvalidEvent, Record, from_record, to_record
 from cloudevents_kafka.codecs.payload import DataKind
-from cloudevents_kafka.formats import _protobuf_reader, protobuf
+from cloudevents_kafka.formats import protobuf
 
 from .java_events import java_event
 from .official import MIN, PROTOBUF, CloudEvent, bytes_field, entry, least, problems, sized
@@ -145,12 +145,9 @@ def no_package(monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delitem(sys.modules, "cloudevents_kafka.formats.protobuf_schema", raising=False)
     monkeypatch.setitem(sys.modules, "google.protobuf", None)
-    caches = (protobuf._message_class, _protobuf_reader._parser)
-    for cache in caches:
-        cache.cache_clear()
+    protobuf._message_class.cache_clear()
     yield
-    for cache in caches:
-        cache.cache_clear()
+    protobuf._message_class.cache_clear()
 
 
 @pytest.mark.usefixtures("no_package")
